@@ -127,6 +127,11 @@ impl Call {
         plain(&self.0.attempt())
     }
 
+    /// Gives up the token fetch that it waits for.
+    pub fn overtake(&mut self, epoch: u64) {
+        self.0.overtake(epoch);
+    }
+
     /// Gives up whatever it leads.
     pub fn close(&mut self) {
         self.0.close();

@@ -229,6 +229,41 @@ fn when_the_leader_is_given_up_another_call_fetches_the_token() {
 }
 
 #[test]
+fn a_fetch_that_nobody_ends_is_overtaken_once_by_those_who_wait() {
+    let (client, mut sandbox) = (client(), sandbox());
+    let mut calls = start(&client, 4, at(0));
+    // The host of the first call has stopped in the middle of it.
+    let (mut lost, Step::Send(request)) = calls.remove(0) else {
+        panic!("the first call leads");
+    };
+    let epoch = client.token_epoch();
+    for (call, _) in &mut calls {
+        call.overtake(epoch);
+    }
+    assert_ne!(client.token_epoch(), epoch, "those who wait are to look");
+    let (mut first, _) = calls.remove(0);
+    let Ok(Step::Send(own)) = first.step(at(5)) else {
+        panic!("it fetches a token itself");
+    };
+    for (call, step) in &mut calls {
+        *step = call.step(at(5)).expect("it waits for the second fetch");
+        // The epoch is that of the first fetch.
+        call.overtake(epoch);
+        assert!(matches!(step, Step::Blocked { .. }));
+        assert!(matches!(call.step(at(5)), Ok(Step::Blocked { .. })));
+    }
+    exchange(&mut first, &own, &mut sandbox, at(5)).expect("a token");
+    let outputs = drive_all(calls, &client, &mut sandbox, at(5));
+    assert!(outputs.iter().all(Result::is_ok));
+    assert_eq!(sandbox.stats().control_token, 1);
+    // It was not lost, only slow: its token is as good.
+    exchange(&mut lost, &request, &mut sandbox, at(6)).expect("a token");
+    table(drive(lost, &mut sandbox, at(6)));
+    table(drive(first, &mut sandbox, at(6)));
+    assert_eq!(sandbox.stats().control_token, 2);
+}
+
+#[test]
 fn a_late_401_for_an_old_token_leaves_the_new_one_alone() {
     let (client, mut sandbox) = (client(), sandbox());
     table(drive(delivery(&client), &mut sandbox, at(0)));

@@ -6,6 +6,8 @@ import type { AddressInfo } from "node:net";
 import * as os from "node:os";
 import * as path from "node:path";
 import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { ReadableStream as NodeStream } from "node:stream/web";
 import * as url from "node:url";
 import type { Checkpoint } from "./files/checkpoint.js";
 import { Directory } from "./files/directory.js";
@@ -37,6 +39,8 @@ export function checkpointDirectory(directory: string | URL): Checkpoint {
  * A listener for `node:http`, and a handler for Express and the like, of a function from `Request` to `Response` such
  * as that of `pageServer`. In Express, mount it before anything that reads bodies.
  *
+ * The `url` of a request has the host that its header `Host` names. The `signal` of a request aborts when its visitor leaves.
+ *
  * @example
  * import { createServer } from "node:http";
  * import { nodeListener } from "tallyfold/node";
@@ -48,7 +52,16 @@ export function nodeListener(
   handle: (request: Request) => Response | Promise<Response>,
 ): (request: IncomingMessage, response: ServerResponse) => void {
   return (request, response) => {
-    listened(handle, request, response).catch((error: unknown) => {
+    const visitor = new AbortController();
+    response.once("close", () => {
+      if (!response.writableFinished) visitor.abort(new DOMException("", "AbortError"));
+    });
+    listened(handle, request, response, visitor.signal).catch((error: unknown) => {
+      // Whoever leaves in the middle of a request is no mistake of the server.
+      if (visitor.signal.aborted || request.errored) {
+        response.destroy();
+        return;
+      }
       console.error(error);
       if (response.headersSent) response.destroy();
       else response.writeHead(500).end();
@@ -60,19 +73,59 @@ async function listened(
   handle: (request: Request) => Response | Promise<Response>,
   request: IncomingMessage,
   response: ServerResponse,
+  signal: AbortSignal,
 ): Promise<void> {
-  const hasBody = request.method !== "GET" && request.method !== "HEAD";
-  // Only the path matters, and a request must not choose another host with a target such as `//host/`.
-  const target = `/${(request.url ?? "").replace(/^\/+/, "")}`;
-  const answer = await handle(
-    new Request(new URL(target, "http://localhost"), {
-      method: request.method ?? "GET",
-      headers: pairsOf(request.rawHeaders),
-      ...(hasBody && { body: Readable.toWeb(request) as ReadableStream, duplex: "half" }),
-    }),
-  );
+  const asked = webRequest(request, signal);
+  if (typeof asked === "number") {
+    response.writeHead(asked).end();
+    return;
+  }
+  const answer = await handle(asked);
+  if (signal.aborted) return;
   response.writeHead(answer.status, [...answer.headers].flat());
-  response.end(new Uint8Array(await answer.arrayBuffer()));
+  if (answer.body) await pipeline(Readable.fromWeb(answer.body as NodeStream), response);
+  else response.end();
+}
+
+/** The request as the web has it; or the status with which one is refused that the web does not know. */
+function webRequest(request: IncomingMessage, signal: AbortSignal): Request | number {
+  const { method = "GET", headers, socket, url: target = "" } = request;
+  if (/^(?:CONNECT|TRACE|TRACK)$/i.test(method)) return 501;
+  const hasBody = method !== "GET" && method !== "HEAD";
+  const scheme = "encrypted" in socket ? "https" : "http";
+  const base = `${scheme}://${headers.host ?? "localhost"}`;
+  // A request must not choose another host with a target such as `//host/`.
+  const path = `/${target.replace(/^\/+/, "")}`;
+  if (!URL.canParse(base) || !URL.canParse(path, base)) return 400;
+  const { href, origin } = new URL(base);
+  // Otherwise more than a host stands there, such as `user@host`.
+  if (href !== `${origin}/`) return 400;
+  return new Request(new URL(path, origin), {
+    method,
+    headers: pairsOf(request.rawHeaders),
+    signal,
+    ...(hasBody && { body: bodyOf(request), duplex: "half" }),
+  });
+}
+
+/** The body, as it is read. Node's own `toWeb` throws where nobody can catch it, if a stream is cancelled at the wrong moment. */
+function bodyOf(request: IncomingMessage): ReadableStream<Uint8Array> {
+  let chunks: AsyncIterator<Uint8Array> | undefined;
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        // What nobody reads, Node drops after the response, which would not be sent if the request were destroyed.
+        chunks ??= request.iterator({ destroyOnReturn: false });
+        const { done, value } = await chunks.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await chunks?.return?.();
+      },
+    },
+    { highWaterMark: 0 },
+  );
 }
 
 /** A sandbox on a port of this machine. */
@@ -94,6 +147,7 @@ const CORS = {
   "access-control-allow-origin": "*",
   "access-control-allow-methods": "GET, POST",
   "access-control-allow-headers": "authorization, content-type",
+  "access-control-allow-private-network": "true",
   "access-control-expose-headers": "date, retry-after",
   "access-control-max-age": "600",
 };

@@ -4,10 +4,12 @@
 import { type Glue, glue } from "../wasm/tallyfold_pages.js";
 import source from "../wasm/tallyfold_pages_bg.wasm";
 import type { BytesOf, Client } from "./client/client.js";
+import { Shared, Turns } from "./http/turns.js";
+import { isWorkers } from "./loading/runtime.js";
 import { Module } from "./loading/start.js";
 import type { PagesArguments } from "./values/declared.js";
 import { invalidArgument, TallyfoldError } from "./values/error.js";
-import { pairsOf } from "./values/input.js";
+import { own, pairsOf } from "./values/input.js";
 import type { Api, Dimension, Metric } from "./values/types.js";
 
 const module = new Module(glue, source, "pageQuestion");
@@ -54,10 +56,9 @@ export interface PageServerOptions extends PagesArguments {
  * @example
  * import { pageServer } from "tallyfold/server";
  *
- * const handle = pageServer({
- *   client,
- *   authorize: (request) => request.headers.get("cookie") === session,
- * });
+ * // `sessionOf` is your own: who has signed in with the cookie of this request.
+ * const authorize = async (request) => (await sessionOf(request))?.maySeeCounts === true;
+ * const handle = pageServer({ client, authorize });
  * // Next: export { handle as GET, handle as POST };
  * // Hono: app.all("/tallyfold/:rest{.*}", (context) => handle(context.req.raw));
  */
@@ -94,6 +95,8 @@ interface Answer {
 
 /** A request has a few hundred bytes. Of a longer one, as much is read as the core needs to refuse it. */
 const LONGEST_BODY = 16 * 1024;
+/** A shorter body takes less time than its compression. */
+const WORTH_COMPRESSING = 1024;
 /** A store that takes longer to answer is left alone. */
 const STORE_PATIENCE_MS = 1000;
 
@@ -107,10 +110,10 @@ class PageServer {
   readonly #turns: Turns;
   readonly #kept: Kept;
   /** The calls under way, by key. */
-  readonly #underWay = new Map<string, Promise<Answer>>();
+  readonly #underWay = new Map<string, Shared<Answer>>();
 
   constructor(given: PageServerOptions) {
-    const { client, authorize, store, ...options } = given ?? {};
+    const { client, authorize, store, ...options } = own(given);
     if (typeof client?.bytesOf !== "function") {
       throw invalidArgument("client", "want a Client of tallyfold, which asks the service");
     }
@@ -133,17 +136,21 @@ class PageServer {
   }
 
   async answer(request: Request): Promise<Response> {
+    // `authorize` may read the body, too.
+    const own = request.body ? request.clone() : request;
     const isAllowed = (await this.#authorize(request)) === true;
-    const body = isAllowed ? await beginning(request) : "";
-    const answer = await this.#answered(request, body, isAllowed);
-    return new Response(answer.body, { status: answer.status, headers: answer.headers });
+    const body = isAllowed ? await beginning(own) : "";
+    const answer = body === undefined ? GONE : await this.#answered(request, body, isAllowed);
+    return response(answer, request);
   }
 
   /** The answer to a request, also if it can't be asked, or if the call fails. */
   async #answered(request: Request, body: string, isAllowed: boolean): Promise<Answer> {
+    const { signal } = request;
     try {
-      return await this.#to(this.#question(request, body, isAllowed));
+      return await this.#to(this.#question(request, body, isAllowed), signal);
     } catch (error) {
+      if (signal.aborted) return GONE;
       if (!TallyfoldError.is(error)) throw error;
       const { code, status, message, retryAfter } = error;
       const [answered, text, ...flat] = pagesCore().failedAnswer(code, status, message, retryAfter);
@@ -160,33 +167,45 @@ class PageServer {
     return pagesCore().pageQuestion(this.#options, address, asked, isAllowed, now());
   }
 
-  async #to(question: Question): Promise<Answer> {
-    const { auditLogs, metrics } = this.#bytesOf;
+  async #to(question: Question, signal: AbortSignal): Promise<Answer> {
     switch (question.type) {
       case "metrics":
-        return this.#shared(question, () => metrics(question.metric, question));
-      case "auditLogs":
-        return good(await this.#turns.take(() => auditLogs(question)));
+        return this.#shared(question, signal);
+      case "auditLogs": {
+        const ask = () => this.#bytesOf.auditLogs(question, signal);
+        return good(await this.#turns.take(signal, ask));
+      }
       case "token":
-        return good(encoded(JSON.stringify(await this.#client.token(question.api))));
+        return good(encoded(JSON.stringify(await this.#client.token(question.api, { signal }))));
     }
   }
 
   /** The answer that is kept, or that of the call under way, or that of a new call. */
-  async #shared(question: MetricsQuestion, ask: () => Promise<Bytes>): Promise<Answer> {
+  async #shared(question: MetricsQuestion, signal: AbortSignal): Promise<Answer> {
     const { key } = question;
-    const kept = this.#kept.get(key, this.#nowMs());
-    if (kept) return kept;
-    const underWay = this.#underWay.get(key);
-    if (underWay) return underWay;
-    const mine = this.#asked(question, ask).finally(() => this.#underWay.delete(key));
-    this.#underWay.set(key, mine);
-    return mine;
+    for (;;) {
+      const kept = this.#kept.get(key, this.#nowMs());
+      if (kept) return kept;
+      const underWay = this.#underWay.get(key);
+      if (!underWay || underWay.isOver) break;
+      const answer = await underWay.outcome(signal);
+      if (answer) return answer;
+      // Its visitor has left.
+    }
+    const own = new Shared<Answer>();
+    this.#underWay.set(key, own);
+    try {
+      return await own.by(signal, () => this.#asked(question, signal));
+    } finally {
+      if (this.#underWay.get(key) === own) this.#underWay.delete(key);
+    }
   }
 
-  async #asked({ key, isSettled }: MetricsQuestion, ask: () => Promise<Bytes>): Promise<Answer> {
+  async #asked(question: MetricsQuestion, signal: AbortSignal): Promise<Answer> {
+    const { key, isSettled, metric } = question;
     const stored = isSettled ? await this.#stored(key) : undefined;
-    const answer = stored ?? good(await this.#turns.take(ask));
+    const ask = () => this.#bytesOf.metrics(metric, question, signal);
+    const answer = stored ?? good(await this.#turns.take(signal, ask));
     const until = isSettled ? Number.POSITIVE_INFINITY : this.#nowMs() + this.#provisionalMs;
     this.#kept.set(key, answer, until);
     if (isSettled && stored === undefined) this.#keep(key, answer);
@@ -219,6 +238,9 @@ class PageServer {
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
+/** For a visitor who has left, and does not see it. */
+const GONE: Answer = { status: 499, headers: [], body: new Uint8Array() };
+
 function good(body: Bytes): Answer {
   const [status, , ...flat] = pagesCore().goodAnswer("");
   return { status, headers: pairsOf(flat), body };
@@ -228,20 +250,41 @@ function encoded(text: string): Bytes {
   return new TextEncoder().encode(text);
 }
 
-/** The body of a request, or the beginning of one that is too long. */
-async function beginning(request: Request): Promise<string> {
+/** The body of a request, or the beginning of one that is too long; `undefined` if the visitor leaves in the middle. */
+async function beginning(request: Request): Promise<string | undefined> {
   const reader = request.body?.getReader();
   if (reader === undefined) return "";
   const decoder = new TextDecoder();
   let text = "";
-  for (let read = 0; read <= LONGEST_BODY; ) {
-    const { done, value } = await reader.read();
-    if (done) return text + decoder.decode();
-    read += value.length;
-    text += decoder.decode(value, { stream: true });
+  try {
+    for (let read = 0; read <= LONGEST_BODY; ) {
+      const { done, value } = await reader.read();
+      if (done) return text + decoder.decode();
+      read += value.length;
+      text += decoder.decode(value, { stream: true });
+    }
+    return text;
+  } catch {
+    return undefined;
   }
-  reader.cancel().catch(() => {});
-  return text;
+}
+
+/** The answer as a response, compressed if that is worth it. */
+function response({ status, headers, body }: Answer, request: Request): Response {
+  // Cloudflare compresses what a Worker answers by itself.
+  const isLong = body.length > WORTH_COMPRESSING && !isWorkers();
+  if (!isLong || typeof CompressionStream !== "function") {
+    return new Response(body, { status, headers });
+  }
+  const all: [string, string][] = [...headers, ["vary", "accept-encoding"]];
+  if (!takesGzip(request)) return new Response(body, { status, headers: all });
+  const compressed = new Blob([body]).stream().pipeThrough(new CompressionStream("gzip"));
+  return new Response(compressed, { status, headers: [...all, ["content-encoding", "gzip"]] });
+}
+
+function takesGzip({ headers }: Request): boolean {
+  const codings = headers.get("accept-encoding")?.toLowerCase().split(",") ?? [];
+  return codings.some((coding) => /^\s*(?:x-)?gzip\s*(?:;(?!\s*q=0(?:\.0*)?\s*$)|$)/.test(coding));
 }
 
 /** What comes within the patience for a store. */
@@ -254,28 +297,6 @@ async function soon(promised: unknown): Promise<unknown> {
     return await Promise.race([promised, late]);
   } finally {
     clearTimeout(timer);
-  }
-}
-
-/** Lets so many things run at the same time, in the order in which they came. */
-class Turns {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(most: number) {
-    this.#free = most;
-  }
-
-  async take<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resume) => this.#waiting.push(resume));
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#free += 1;
-    }
   }
 }
 

@@ -58,7 +58,7 @@ describe("the example", () => {
       globalThis.fetch = sandbox.fetch;
       const world = await worldOf(sandbox);
       const { nodeListener } = node;
-      const pages = { ...server, createServer, nodeListener, handle() {}, session: "session=1" };
+      const pages = { ...server, createServer, nodeListener, handle() {} };
       const known = {
         ...others,
         ...health,

@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { connect } from "node:net";
 import { test } from "node:test";
+import { gunzipSync } from "node:zlib";
 import { Hono } from "hono";
 import { Client, Plan, Sandbox, TallyfoldError } from "tallyfold";
 import { nodeListener, serve } from "tallyfold/node";
@@ -454,11 +456,177 @@ test("a request to the adapter can't choose a host, and a bug of the server is a
     });
     assert.equal(await response.text(), "good");
     assert.deepEqual(response.headers.getSetCookie(), ["a=1", "b=2"]);
-    assert.deepEqual(seen, ["http://localhost/evil.example/x"]);
+    assert.deepEqual(seen, [`${server.address}/evil.example/x`]);
     const log = console.error;
     console.error = () => {};
     assert.equal((await fetch(`${server.address}/bug`)).status, 500);
     console.error = log;
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
+});
+
+/** What the console is told while something runs. */
+async function told(run) {
+  const log = console.error;
+  const lines = [];
+  console.error = (...words) => lines.push(words);
+  try {
+    await run();
+  } finally {
+    console.error = log;
+  }
+  return lines;
+}
+
+/** A request, byte by byte: what it is answered, until the connection ends. */
+async function raw(address, text, { leave = false } = {}) {
+  const { hostname, port } = new URL(address);
+  const socket = connect(Number(port), hostname);
+  await once(socket, "connect");
+  socket.write(text);
+  if (leave) {
+    await new Promise((done) => setTimeout(done, 50));
+    socket.destroy();
+    return "";
+  }
+  const chunks = await socket.toArray();
+  return Buffer.concat(chunks).toString();
+}
+
+test("the adapter keeps the host, and refuses what the web does not know", async () => {
+  const seen = [];
+  const server = await listening((request) => {
+    seen.push(request.url);
+    return new Response("good");
+  }, "");
+  const close = "Connection: close\r\n\r\n";
+  try {
+    const lines = await told(async () => {
+      const good = await raw(
+        server.address,
+        `GET /a?b HTTP/1.1\r\nHost: app.example:81\r\n${close}`,
+      );
+      assert.match(good, /^HTTP\/1.1 200 .*good/s);
+      for (const host of ["user@app.example", "app.example/path", "a b", "?"]) {
+        const refused = await raw(server.address, `GET / HTTP/1.1\r\nHost: ${host}\r\n${close}`);
+        assert.match(refused, /^HTTP\/1.1 400 /, host);
+      }
+      const traced = await raw(server.address, `TRACE / HTTP/1.1\r\nHost: a.example\r\n${close}`);
+      assert.match(traced, /^HTTP\/1.1 501 /);
+    });
+    assert.deepEqual(seen, ["http://app.example:81/a?b"]);
+    assert.deepEqual(lines, []);
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
+});
+
+test("a visitor who leaves in the middle of a request is no error of the server", async () => {
+  const handles = [
+    pageServer({ client: clientOf(service()), authorize }),
+    pageServer({ client: clientOf(service()), authorize: async (request) => request.json() }),
+    async (request) => new Response(await request.text()),
+  ];
+  for (const handle of handles) {
+    const server = await listening(handle, "");
+    try {
+      const lines = await told(async () => {
+        const head = `POST ${delivery} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n`;
+        await raw(server.address, `${head}Content-Length: 100\r\n\r\n{"start":`, { leave: true });
+        await new Promise((done) => setTimeout(done, 100));
+      });
+      assert.deepEqual(lines, []);
+    } finally {
+      await server[Symbol.asyncDispose]();
+    }
+  }
+});
+
+test("authorize may read the body", async () => {
+  const sandbox = service();
+  const seen = [];
+  const authorize = async (request) => {
+    seen.push((await request.json()).dimensions);
+    return true;
+  };
+  const handle = pageServer({ client: clientOf(sandbox), authorize });
+  const server = await listening(handle, "");
+  try {
+    assert.equal((await pageOf(server.address).eventDelivery(query)).totals.success, 7n);
+    assert.equal((await direct(handle).eventDelivery(query)).totals.success, 7n);
+    assert.deepEqual(seen, [["integration"], ["integration"]]);
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
+});
+
+test("a long answer is compressed for those who take it", async () => {
+  const sandbox = new Sandbox({ seed: 1 });
+  const handle = pageServer({ client: clientOf(sandbox), authorize });
+  const json = { "content-type": "application/json" };
+  const body = { ...DAY, dimensions: ["integration", "reason", "event_name"] };
+  const asked = (coding) => post(handle, delivery, body, { ...json, "accept-encoding": coding });
+  const plain = await (await asked("identity")).text();
+  assert.ok(plain.length > 10_000);
+  for (const [coding, isCompressed] of [
+    ["gzip, deflate, br", true],
+    ["br;q=1.0, GZIP;q=0.5", true],
+    ["gzip;q=0", false],
+    ["br, *;q=0.1", false],
+    ["", false],
+  ]) {
+    const response = await asked(coding);
+    assert.equal(response.headers.get("content-encoding"), isCompressed ? "gzip" : null, coding);
+    assert.equal(response.headers.get("vary"), "accept-encoding");
+    const bytes = Buffer.from(await response.arrayBuffer());
+    assert.equal(String(isCompressed ? gunzipSync(bytes) : bytes), plain);
+    if (isCompressed) assert.ok(bytes.length * 4 < plain.length);
+  }
+  const small = pageServer({ client: clientOf(service()), authorize });
+  const short = await post(small, delivery, query, { ...json, "accept-encoding": "gzip" });
+  assert.equal(short.headers.has("content-encoding"), false);
+  const server = await listening(handle, "");
+  try {
+    assert.equal((await pageOf(server.address).eventDelivery(body)).length > 0, true);
+  } finally {
+    await server[Symbol.asyncDispose]();
+  }
+});
+
+test("work ends when its visitor leaves", async () => {
+  const sandbox = service();
+  let hanging = 0;
+  let ended = 0;
+  const fetch = (url, init) => {
+    if (!url.includes("analytics")) return sandbox.fetch(url, init);
+    hanging += 1;
+    return new Promise((_, reject) => {
+      init.signal.addEventListener("abort", () => {
+        ended += 1;
+        reject(init.signal.reason);
+      });
+    });
+  };
+  const handle = pageServer({ client: clientOf(sandbox, { fetch }), authorize, concurrency: 2 });
+  const server = await listening(handle, "");
+  try {
+    const page = pageOf(server.address);
+    const leaving = new AbortController();
+    const windows = [...new Plan({ ...DAY, window: "1h" })].slice(0, 6);
+    const asked = windows.map((window) =>
+      rejectionOf(page.eventDelivery({ ...query, ...window, signal: leaving.signal })),
+    );
+    while (hanging < 2) await new Promise(setImmediate);
+    leaving.abort(new Error("closed"));
+    for (const error of await Promise.all(asked)) assert.equal(error.message, "closed");
+    // The server learns of one after the other: in between, those who waited for their turn may have got it.
+    while (ended < 2 || ended < hanging) await new Promise(setImmediate);
+    const staying = page.eventDelivery({ ...query, signal: AbortSignal.timeout(60_000) });
+    const before = hanging;
+    while (hanging === before) await new Promise(setImmediate);
+    assert.equal(hanging - ended, 1);
+    staying.catch(() => {});
   } finally {
     await server[Symbol.asyncDispose]();
   }

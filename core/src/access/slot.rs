@@ -240,6 +240,14 @@ impl TokenSlot {
         self.end(fetch, Ending::Abandoned);
     }
 
+    /// Gives up the fetch under way, whichever call does it: the next call that asks begins a new one. The token that it
+    /// may still bring is used.
+    pub(crate) fn give_up_fetch(&mut self) {
+        if let Some(fetch) = self.fetch {
+            self.fetch_abandoned(fetch);
+        }
+    }
+
     fn end(&mut self, fetch: FetchId, ending: Ending) {
         if self.fetch == Some(fetch) {
             self.fetch = None;

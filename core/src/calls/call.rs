@@ -159,6 +159,13 @@ impl<T> Call<T> {
         self.state_machine.attempt()
     }
 
+    /// After [`Step::Blocked`] with this epoch: gives up the token fetch that this call waits for, so that its next step
+    /// fetches a token itself. It is for a host in which the other call may have stopped without being
+    /// [closed](Call::close). It changes nothing if a fetch has ended since.
+    pub fn overtake(&mut self, epoch: u64) {
+        self.state_machine.overtake(epoch);
+    }
+
     /// Ends the call early. It may be called at any time, also after the end.
     pub fn close(&mut self) {
         self.state_machine.close();

@@ -354,6 +354,16 @@ impl StateMachine {
         self.fail(too_late())
     }
 
+    /// Gives up the fetch of another call, unless a fetch has ended since that epoch.
+    pub(super) fn overtake(&self, epoch: u64) {
+        let api = self.endpoint.api();
+        self.shared.with(|common| {
+            if common.tokens.epoch() == epoch && matches!(self.state, State::Ready(_)) {
+                common.tokens.slot(api).give_up_fetch();
+            }
+        });
+    }
+
     pub(super) fn output(&mut self) -> Result<Output> {
         let taken = Error::new(Code::OutOfOrder, "the output was already taken");
         match std::mem::replace(&mut self.state, State::Failed(taken)) {

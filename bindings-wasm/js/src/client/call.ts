@@ -155,6 +155,16 @@ export class Call<T> {
     return this.#core.object.attempt();
   }
 
+  /**
+   * After a step `blocked`: gives up the token fetch that this call waits for, so that its next step fetches a token itself. For a
+   * host in which the other call may have stopped without being closed. It changes nothing if the fetch has ended.
+   *
+   * @param epoch The epoch of the step.
+   */
+  overtake(epoch: bigint): void {
+    this.#core.object.overtake(epoch);
+  }
+
   /** @internal Ends the call and drops its output, but does not free its memory yet. */
   giveUp(): void {
     const call = this.#core.object;

@@ -4,7 +4,7 @@ import type { FollowQuery } from "../ranges/follow.js";
 import type { Additivity, ProbeQuery } from "../ranges/probe.js";
 import { Following, type FollowOptions } from "../ranges/revisions.js";
 import type { CountTable } from "../tables/table.js";
-import { fieldsOf, OPTIONS, optionalSignal } from "../values/input.js";
+import { fieldsOf, OPTIONS, optionalSignal, own } from "../values/input.js";
 import type { Now } from "../values/time.js";
 import type {
   Abortable,
@@ -24,14 +24,18 @@ import { Machine, type MachineOptions } from "./machine.js";
 /** The options that the client handles itself: in every query, in a collect's, and in a follow's. */
 const OF_CALL = ["signal"];
 const OF_COLLECT = ["onProgress", "checkpoint", "progress"];
-const OF_FOLLOW = ["onFailure"];
+const OF_FOLLOW = ["onFailure", "once"];
 
 /** @internal See {@link Client.bytesOf}. */
 export interface BytesOf {
   readonly address: string;
   now(): Now;
-  metrics(metric: Metric, query: MetricsQuery<Dimension>): Promise<Uint8Array<ArrayBuffer>>;
-  auditLogs(query: AuditLogsQuery): Promise<Uint8Array<ArrayBuffer>>;
+  metrics(
+    metric: Metric,
+    query: MetricsQuery<Dimension>,
+    signal: AbortSignal,
+  ): Promise<Uint8Array<ArrayBuffer>>;
+  auditLogs(query: AuditLogsQuery, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
 }
 
 /** The options of a {@link Client}. The arguments of an API that is not used may be left out. */
@@ -71,12 +75,13 @@ export class Client {
    * `secret_in_browser` for a client secret.
    */
   constructor(options: ClientOptions) {
-    const { accessToken, fetch, onAttempt, now, ...rest } = fieldsOf("options", options, OPTIONS);
+    const given = fieldsOf("options", options, OPTIONS);
+    const { accessToken, fetch, onAttempt, now, ...rest } = given;
     const hostTokens = (accessToken ?? undefined) !== undefined;
     this.#machine = new Machine({ ...rest, hostTokens }, OF_CALL, OF_COLLECT, OF_FOLLOW);
-    const tokenless = rest.tokenless === true;
+    const tokenless = given.tokenless === true;
     this.#driver = new Driver({ accessToken, fetch, onAttempt, now }, this.#machine, tokenless);
-    this.#address = String(rest.clusterEndpoint);
+    this.#address = String(given.clusterEndpoint);
   }
 
   /**
@@ -92,10 +97,11 @@ export class Client {
    * const client = Client.fromEnv({ timeoutMs: 10_000 });
    */
   static fromEnv(options: ClientOptions & { readonly env?: Environment | undefined } = {}): Client {
-    const { env = processEnv(), ...given } = options ?? {};
+    const { env = processEnv(), ...rest } = fieldsOf("options", options, OPTIONS);
+    const given = own(rest);
     const hasSource = (given.accessToken ?? undefined) !== undefined;
     // Bundlers rename a class that refers to itself by name.
-    return fromEnvironment(env, given, hasSource, (all) => new this(all));
+    return fromEnvironment(own(env), given, hasSource, (all) => new this(all));
   }
 
   /**
@@ -200,8 +206,8 @@ export class Client {
   /**
    * Gives a {@link Revision} of each window when it has closed, and another one after each later
    * reading, until it is settled. A running sum of all `changes` is always the sum of the newest
-   * counts of every window. It ends when all windows up to `end` are settled, when its `signal`
-   * aborts, or when the `for await` loop is left.
+   * counts of every window. It ends when all windows up to `end` are settled, or when the `for await` loop is left. When
+   * its `signal` aborts, it rejects with the signal's reason. With `once`, it ends when nothing is due any more.
    *
    * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
    * @example
@@ -236,7 +242,7 @@ export class Client {
   ): Promise<Additivity<D>> {
     if (this.#machine.compiling) await this.#machine.compiling;
     const probe = this.#machine.probeAdditivity<M, D>(query);
-    const signal = optionalSignal(query.signal);
+    const signal = optionalSignal(own(query).signal);
     for (let step = probe.next(); step.type === "drive"; step = probe.next()) {
       const { task, call } = step;
       try {
@@ -254,22 +260,23 @@ export class Client {
     return {
       address: this.#address,
       now: this.#driver.now,
-      metrics: (metric, { start, end, dimensions }) => {
+      metrics: (metric, { start, end, dimensions }, signal) => {
         const query = { start, end, dimensions };
-        return this.#bytes(
+        const call =
           metric === "event_delivery"
             ? this.#machine.eventDelivery(query)
-            : this.#machine.eventIngestion(query as MetricsQuery<IngestionDimension>),
-        );
+            : this.#machine.eventIngestion(query as MetricsQuery<IngestionDimension>);
+        return this.#bytes(call, signal);
       },
-      auditLogs: ({ page, perPage }) => this.#bytes(this.#machine.auditLogs({ page, perPage })),
+      auditLogs: ({ page, perPage }, signal) =>
+        this.#bytes(this.#machine.auditLogs({ page, perPage }), signal),
     };
   }
 
-  async #bytes(call: Call<unknown>): Promise<Uint8Array<ArrayBuffer>> {
+  async #bytes(call: Call<unknown>, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
     const pieces: Uint8Array[] = [];
     try {
-      await this.#driver.drive(call, undefined, undefined, pieces);
+      await this.#driver.drive(call, signal, undefined, pieces);
     } finally {
       this.#driver.close(call);
     }
@@ -291,7 +298,7 @@ export class Client {
     if (this.#machine.compiling) await this.#machine.compiling;
     const call = begin();
     try {
-      await this.#driver.drive(call, optionalSignal(options.signal));
+      await this.#driver.drive(call, optionalSignal(own(options).signal));
       return call.output();
     } finally {
       this.#driver.close(call);

@@ -1,6 +1,9 @@
 import { awaited, pause } from "../http/abort.js";
 import { Broken, Deadline } from "../http/deadline.js";
 import { exchange } from "../http/exchange.js";
+import { LOOK_MS, Waiting } from "../http/waiting.js";
+import { turn } from "../loading/compile.js";
+import { isWorkers } from "../loading/runtime.js";
 import { because } from "../values/error.js";
 import { checkedToken, optionalFunction } from "../values/input.js";
 import type { Now } from "../values/time.js";
@@ -32,6 +35,19 @@ interface Limit {
   readonly timeoutMs: number;
 }
 
+/**
+ * For so long a call in a Worker waits for the token that another call fetches: the visitor of that call may have left, and then
+ * it never ends.
+ */
+const OVERTAKE_MS = 2000;
+
+/**
+ * After so many calls the event loop gets a turn, because only then what was collected in JavaScript is freed in the
+ * WebAssembly: a `fetch` that answers at once, such as that of a sandbox, gives it none.
+ */
+const UNTIL_TURN = 64;
+let ended = 0;
+
 const WANT_SOURCE = "want a function that returns { accessToken, expiresIn }";
 
 /** Carries bytes, waits and gets tokens for the calls of one client, until each has ended. */
@@ -46,7 +62,7 @@ export class Driver {
   readonly #limit: Limit;
   readonly #credentials: FetchInit["credentials"];
   /** Calls that wait for another one's token. */
-  #waiting: (() => void)[] = [];
+  readonly #waiting = new Waiting();
 
   /** @param tokenless Whether requests carry no token. */
   constructor(
@@ -73,6 +89,7 @@ export class Driver {
     onAttempt = this.onAttempt,
     copy?: Uint8Array[],
   ): Promise<void> {
+    let blocked: { epoch: bigint; looks: number } | undefined;
     for (;;) {
       signal?.throwIfAborted();
       const step = call.step(this.now());
@@ -84,12 +101,17 @@ export class Driver {
           await this.#within(call, signal, (limit) => this.#provide(call, step.api, limit));
           break;
         case "blocked":
-          await this.#progress(call, signal);
+          if (blocked?.epoch !== step.epoch) blocked = { epoch: step.epoch, looks: 0 };
+          blocked.looks += 1;
+          if (isWorkers() && blocked.looks * LOOK_MS > OVERTAKE_MS) call.overtake(step.epoch);
+          else await this.#progress(call, signal);
           break;
         case "wait":
           await pause(step.ms, signal);
           break;
         case "done":
+          ended += 1;
+          if (ended % UNTIL_TURN === 0 && !isWorkers()) await turn();
           return;
       }
     }
@@ -98,7 +120,7 @@ export class Driver {
   /** Closes a call, wherever it is, so that another one can fetch the token that it was fetching. */
   close(call: Call<unknown>): void {
     call.close();
-    this.#wake();
+    this.#waiting.wake();
   }
 
   async #send(
@@ -129,7 +151,7 @@ export class Driver {
       await work(deadline);
     } finally {
       deadline.end();
-      this.#wake();
+      this.#waiting.wake();
     }
   }
 
@@ -151,19 +173,13 @@ export class Driver {
   async #progress(call: Call<unknown>, signal: AbortSignal | undefined): Promise<void> {
     const patience = new Deadline(call.timeLeft(this.now()), signal);
     try {
-      await patience.during(() => new Promise<void>((resume) => this.#waiting.push(resume)));
+      await patience.during(() => this.#waiting.forChange(patience.signal));
     } catch (error) {
       // Past its deadline, the call itself throws with its next step.
       if (!(error instanceof Broken)) throw error;
     } finally {
       patience.end();
     }
-  }
-
-  #wake(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const resume of waiting) resume();
   }
 }
 

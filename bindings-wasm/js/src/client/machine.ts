@@ -8,7 +8,7 @@ import { Follow, type FollowQuery } from "../ranges/follow.js";
 import { Probe, type ProbeQuery } from "../ranges/probe.js";
 import { type CountTable, coreOf } from "../tables/table.js";
 import type { MachineArguments } from "../values/declared.js";
-import { addressOf, fieldsOf, flatHeaders, OPTIONS } from "../values/input.js";
+import { addressOf, fieldsOf, flatHeaders, OPTIONS, own } from "../values/input.js";
 import type {
   Api,
   AuditLogsQuery,
@@ -77,10 +77,10 @@ export class Machine {
     ofCollect: string[] = [],
     ofFollow: string[] = [],
   ) {
-    const inBrowser = isBrowser() || options?.inBrowser;
     const collect = [...ofCall, ...ofCollect, "have"];
     const follow = [...ofCall, ...ofFollow];
     const given = fieldsOf("options", options, OPTIONS);
+    const inBrowser = isBrowser() || given.inBrowser;
     const headers = flatHeaders(given.headers);
     const all = { ...given, ...addressesOf(given), headers, inBrowser };
     this.#make = ({ CoreMachine }) => new CoreMachine(all, ofCall, collect, follow);
@@ -145,7 +145,7 @@ export class Machine {
   collect<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
     query: CollectQuery<M, D, G>,
   ): Collect<G> {
-    const have = query?.have ?? undefined;
+    const have = own(query).have ?? undefined;
     const machine = this.#machine;
     const held = have === undefined ? undefined : coreOf("have", have).copy();
     return Collect.of(machine.collect(query, held));

@@ -18,14 +18,19 @@ export function isBrowser(): boolean {
     WorkerGlobalScope?: unknown;
     process?: { versions?: { node?: unknown; bun?: unknown } };
     Deno?: unknown;
-    navigator?: { userAgent?: unknown };
   };
   const isServer =
     typeof host.process?.versions?.node === "string" ||
     typeof host.process?.versions?.bun === "string" ||
     typeof host.Deno === "object" ||
-    host.navigator?.userAgent === "Cloudflare-Workers";
+    isWorkers();
   return !isServer && (host.document !== undefined || host.WorkerGlobalScope !== undefined);
+}
+
+/** Whether this is one of Cloudflare's Workers. */
+export function isWorkers(): boolean {
+  const host = globalThis as { navigator?: { userAgent?: unknown } };
+  return host.navigator?.userAgent === "Cloudflare-Workers";
 }
 
 /** A module of Node, where the host has one: Node 20.16 or later, Deno, Bun. */
