@@ -48,9 +48,13 @@ impl Fields {
         }
     }
 
-    /// What stands under a name.
+    /// What stands under a name in the object itself: what all objects inherit, another program may have set.
     pub(crate) fn get(&self, name: &str) -> Result<JsValue> {
-        Reflect::get(&self.0, &name.into()).map_err(Thrown::foreign)
+        let name = name.into();
+        if !Object::has_own(self.0.unchecked_ref::<Object>(), &name) {
+            return Ok(JsValue::UNDEFINED);
+        }
+        Reflect::get(&self.0, &name).map_err(Thrown::foreign)
     }
 }
 

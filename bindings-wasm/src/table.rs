@@ -118,7 +118,7 @@ fn wanted(conditions: &JsValue) -> Result<Vec<(String, Vec<String>)>, Thrown> {
     let mut wanted = Vec::new();
     for name in fields.names()? {
         let value = fields.get(&name)?;
-        if value.is_undefined() || value.is_null() {
+        if value.is_undefined() {
             continue;
         }
         let one = value.as_string().map(|value| vec![value]);

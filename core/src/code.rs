@@ -74,6 +74,8 @@ codes! {
     InsecureBaseAddress "insecure_base_address" Config,
     /// A client secret was given in a browser, where every visitor could read it.
     SecretInBrowser "secret_in_browser" Config,
+    /// The page or the process does not allow WebAssembly to be compiled. Only JavaScript can report it.
+    WasmForbidden "wasm_forbidden" Config,
     /// An instant is not a date and time with `Z` or an offset from UTC.
     InvalidTimestamp "invalid_timestamp" Config,
     /// A window does not start before it ends.

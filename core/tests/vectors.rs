@@ -124,6 +124,7 @@ fn every_code_has_a_vector() {
     let others = [
         "out_of_memory",
         "crashed",
+        "wasm_forbidden",
         "inexact_count",
         "unsupported_by_format",
     ];

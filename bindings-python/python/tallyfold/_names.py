@@ -55,6 +55,7 @@ ErrorCode = Literal[
     "invalid_base_address",
     "insecure_base_address",
     "secret_in_browser",
+    "wasm_forbidden",
     "invalid_timestamp",
     "invalid_window",
     "unknown_dimension",

@@ -16,6 +16,9 @@ or a fragment.
 
 `secret_in_browser`: A client secret was given in a browser, where every visitor could read it.
 
+`wasm_forbidden`: The page or the process does not allow WebAssembly to be compiled. Only JavaScript
+can report it.
+
 `invalid_timestamp`: An instant is not a date and time with `Z` or an offset from UTC.
 
 `invalid_window`: A window does not start before it ends.
@@ -165,6 +168,10 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
     "insecure_base_address": "A base address is plain http and points to another machine.",
     "secret_in_browser": (
         "A client secret was given in a browser, where every visitor could read it."
+    ),
+    "wasm_forbidden": (
+        "The page or the process does not allow WebAssembly to be compiled. Only JavaScript can "
+        "report it."
     ),
     "invalid_timestamp": "An instant is not a date and time with `Z` or an offset from UTC.",
     "invalid_window": "A window does not start before it ends.",

@@ -64,5 +64,6 @@ export {
   type WindowCounts,
 } from "./values/declared.js";
 export { type ErrorKind, type Failure, TallyfoldError } from "./values/error.js";
+export { digits } from "./values/printing.js";
 export type { Instant, Now, TemporalInstant, TimeStep } from "./values/time.js";
 export type * from "./values/types.js";

@@ -71,8 +71,9 @@ const TIMEOUT_MS = 10_000;
  * store(state);
  */
 export async function notify(check: Check, options: NotifyOptions): Promise<Notified> {
-  const { receivers, labels, now, ...given } = fieldsOf("options", options, OPTIONS);
-  const { fetch, signal, timeoutMs } = given;
+  const all = fieldsOf("options", options, OPTIONS);
+  const { receivers, labels, now, ...given } = all;
+  const { fetch, signal, timeoutMs } = all;
   const way = wayOf({ fetch, signal, timeoutMs } satisfies WayOptions, TIMEOUT_MS);
   if (!Array.isArray(check?.findings)) {
     throw invalidArgument("check", "want the result of Rules.check");

@@ -4,7 +4,7 @@ import source from "../wasm/tallyfold_sandbox_bg.wasm";
 import { Handle } from "./loading/handle.js";
 import { Module } from "./loading/start.js";
 import type { SandboxArguments, SandboxEndpoint, SandboxEvent } from "./values/declared.js";
-import { bytes, flat } from "./values/input.js";
+import { bytes, flat, own } from "./values/input.js";
 import { type Inspect, inspectSymbol, shown } from "./values/printing.js";
 import type { Now } from "./values/time.js";
 import { clocks } from "./values/time.js";
@@ -90,7 +90,7 @@ export class Sandbox {
    */
   constructor(options: SandboxOptions = {}) {
     this.#core = new Handle(new (sandboxCore().CoreSandbox)(options));
-    this.#now = clocks(options.now);
+    this.#now = clocks(own(options).now);
   }
 
   /**
@@ -131,7 +131,7 @@ export class Sandbox {
    * const { status } = sandbox.handle({ method: "GET", target: "/api/v1/audit-logs" }); // 401
    */
   handle(request: SandboxRequest): SandboxResponse {
-    const { method, target, headers, body, now } = request ?? {};
+    const { method, target, headers, body, now } = own(request);
     const head = { method, target, headers: flat(headers ?? []) };
     const given = bytes("body", body ?? new Uint8Array());
     return this.#core.object.handle(head, given, now ?? this.#now());

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { describe, test } from "node:test";
+import { promisify } from "node:util";
 import { Aggregator, Client, Machine, Sandbox, TallyfoldError } from "tallyfold";
 import { thrownBy } from "./responses.mjs";
 import { clientOf, query, rejectionOf, service } from "./world.mjs";
@@ -48,13 +50,55 @@ describe("a client's arguments", () => {
     new Client({ ...complete, fetch: null });
   });
 
-  test("may be inherited in a query", async () => {
+  test("are not inherited", async () => {
     const client = clientOf(service());
-    const table = await client.eventDelivery(Object.create(Object.freeze({ ...query })));
-    assert.equal(table.totals.success, 7n);
-    const sandbox = new Sandbox();
+    const error = await rejectionOf(client.eventDelivery(Object.create({ ...query })));
+    assert.deepEqual([error.code, error.argument], ["missing_argument", "start"]);
+    const made = thrownBy(() => new Client(Object.create(complete)));
+    assert.deepEqual([made.code, made.argument], ["missing_argument", "clusterEndpoint"]);
     const event = { timestamp: new Date(), outcome: "errors", eventName: "a", writeKey: "b" };
-    sandbox.record(Object.create({ ...event, integration: "c" }));
+    const recorded = thrownBy(() => new Sandbox().record(Object.create(event)));
+    assert.deepEqual([recorded.code, recorded.argument], ["missing_argument", "timestamp"]);
+  });
+
+  test("can't be given by other code in the program, in what all objects inherit", async () => {
+    const names = ["accessToken", "fetch", "now", "onAttempt", "onProgress", "onNote", "store"];
+    const script = `
+      import { Client, Sandbox } from "tallyfold";
+      import { exportCounts, push } from "tallyfold/export";
+      import { pageServer } from "tallyfold/server";
+      const touched = [];
+      const values = { dangerouslyAllowHttp: true, tokenless: true, url: "https://evil.example" };
+      for (const name of ${JSON.stringify(names)}) values[name] = () => { touched.push(name); };
+      for (const [name, value] of Object.entries(values)) {
+        Object.defineProperty(Object.prototype, name, { value, configurable: true, writable: true });
+      }
+      const codes = [];
+      const code = ({ code, argument }) => codes.push(code + " " + argument);
+      const sandbox = new Sandbox({ seed: 1 });
+      const { fetch } = sandbox;
+      const own = { ...sandbox.credentials, fetch, now: undefined };
+      try { new Client({ ...own, clusterEndpoint: "http://cluster.example" }); } catch (error) { code(error); }
+      const client = new Client({ ...own, clusterEndpoint: "http://localhost" });
+      const query = { start: "2026-01-01T00:00:00Z", end: "2026-01-01T01:00:00Z", dimensions: ["reason"] };
+      const table = await client.eventDelivery(query);
+      const all = await client.collect({ ...query, metric: "event_delivery", window: "15m" });
+      exportCounts(table, { format: "csv" }).text();
+      await push(table, { format: "influx" }).catch(code);
+      try { pageServer({ client }); } catch (error) { code(error); }
+      console.log(JSON.stringify({ touched, codes, rows: table.length === all.length }));`;
+    const args = ["--input-type=module", "--eval", script];
+    const cwd = new URL("..", import.meta.url);
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd });
+    assert.deepEqual(JSON.parse(stdout), {
+      touched: [],
+      codes: [
+        "insecure_base_address clusterEndpoint",
+        "missing_argument url",
+        "invalid_argument authorize",
+      ],
+      rows: true,
+    });
   });
 
   test("are clocks that tell the time", async () => {

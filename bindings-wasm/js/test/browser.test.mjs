@@ -115,6 +115,32 @@ describe("the packed package in a browser", () => {
     assert.equal(code, "secret_in_browser");
   });
 
+  test("says what a content security policy has to allow", async (t) => {
+    const root = join(home, "node_modules/tallyfold/dist");
+    const tab = await open(t, root, {}, "script-src 'self'");
+    const found = await tab.evaluate(async () => {
+      const { Client, TallyfoldError, init, version } = await import("/index.js");
+      const errors = [];
+      const keep = (error) => errors.push([TallyfoldError.is(error), error.code, error.message]);
+      try {
+        version();
+      } catch (error) {
+        keep(error);
+      }
+      await init().catch(keep);
+      const accessToken = async () => ({ accessToken: "a" });
+      const client = new Client({ clusterEndpoint: "https://cluster.example", accessToken });
+      const query = { start: "2026-01-01T00:00:00Z", end: "2026-01-01T01:00:00Z" };
+      await client.eventDelivery({ ...query, dimensions: ["reason"] }).catch(keep);
+      return errors;
+    });
+    assert.equal(found.length, 3);
+    for (const [isOurs, code, message] of found) {
+      assert.deepEqual([isOurs, code], [true, "wasm_forbidden"]);
+      assert.match(message, /'wasm-unsafe-eval' in script-src/);
+    }
+  });
+
   test("shows the rows of a table in the console, and says why a table can't be posted", async (t) => {
     const root = join(home, "node_modules/tallyfold/dist");
     const tab = await open(t, root, { json: JSON.stringify(await table()) });

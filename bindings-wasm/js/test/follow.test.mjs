@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, mock, test } from "node:test";
 import { Sandbox } from "tallyfold";
+import { thrownBy } from "./responses.mjs";
 import { clientOf, rejectionOf } from "./world.mjs";
 
 const startMs = Date.parse("2026-01-01T00:00:00Z");
@@ -242,6 +243,44 @@ describe("a follow", () => {
     assert.equal(await rejectionOf(inTime(reading, pass)), reason);
     const thrown = () => client.follow({ ...query, signal });
     assert.throws(thrown, reason);
+  });
+
+  test("gives what is due once, and goes on with its state", async (t) => {
+    t.after(() => mock.timers.reset());
+    const { sandbox, client, pass } = world();
+    sandbox.record({ ...event, timestamp: new Date(startMs), count: 5 });
+    let state;
+    const sums = [];
+    for (const minutes of [4, 2, 0, 10, 60]) {
+      pass(minutes * minute);
+      const revisions = client.follow({ ...query, state, once: true });
+      let sum = 0n;
+      let count = 0;
+      for await (const { changes } of revisions) {
+        sum += changes.totalDelta.success;
+        count += 1;
+      }
+      state = revisions.state();
+      sums.push([count, sum]);
+    }
+    assert.deepEqual(sums.slice(0, 3), [
+      [0, 0n],
+      [1, 5n],
+      [0, 0n],
+    ]);
+    assert.ok(sums[3][0] >= 2 && sums[4][0] >= 12, `${sums}`);
+    assert.equal(sums[3][1] + sums[4][1], 0n);
+  });
+
+  test("with nothing but what is due ends with the error, if the service is down", async (t) => {
+    t.after(() => mock.timers.reset());
+    const { sandbox, client, pass } = world();
+    pass(6 * minute);
+    sandbox.inject({ kind: "status", status: 503, endpoint: "event_delivery", every: 1n });
+    const revisions = client.follow({ ...query, once: true });
+    assert.equal((await rejectionOf(revisions.next())).code, "server_error");
+    const wrong = thrownBy(() => client.follow({ ...query, once: "yes" }));
+    assert.deepEqual([wrong.code, wrong.argument], ["invalid_argument", "once"]);
   });
 
   test("ends with the loop that it is in", async (t) => {

@@ -79,6 +79,9 @@ describe("a table", () => {
     assert.equal(it.filter({ integration: ["email", "warehouse"], reason: "" }).length, 2);
     assert.equal(it.filter({ integration: undefined }).length, 3);
     assert.equal(it.filter({ integration: [] }).length, 0);
+    // Not all rows, as where the caller lacks what is wanted.
+    const error = thrownBy(() => it.filter({ integration: null }));
+    assert.deepEqual([error.code, error.argument], ["invalid_argument", "integration"]);
     const { reported, reconciliation } = it.filter({ integration: "email" });
     assert.equal(reported, undefined);
     assert.deepEqual(reconciliation, { verdict: "unavailable" });
@@ -267,6 +270,34 @@ describe("disposal", () => {
     // Four hundred tables of 400 kB are 160 MB, of which no more than a round may be there at once.
     assert.ok(Number(stdout) < 60e6, stdout);
   });
+});
+
+test("a loop that only awaits needs no turns: the memory of its tables is used again", async () => {
+  const script = `
+    import { Client } from "tallyfold";
+    import { entry, response, window } from "./test/responses.mjs";
+    const name = (i) => String(i).padStart(4000, "-");
+    const counts = Array.from({ length: 100 }, (_, i) => entry({ event_name: name(i) }, 1n));
+    const body = response(counts);
+    const headers = { "content-type": "application/json" };
+    const bytes = new TextEncoder().encode(body);
+    // Answers at once, without any turn of the event loop.
+    const fetch = async () => ({
+      status: 200, headers: Object.entries(headers), arrayBuffer: async () => bytes.slice().buffer,
+    });
+    const accessToken = () => ({ accessToken: "a" });
+    const client = new Client({ clusterEndpoint: "http://localhost", accessToken, fetch });
+    const round = async (count) => {
+      for (let i = 0; i < count; i++) await client.eventDelivery({ ...window, dimensions: ["event_name"] });
+    };
+    await round(200);
+    const before = process.memoryUsage().rss;
+    await round(2000);
+    console.log(process.memoryUsage().rss - before);`;
+  const node = [process.execPath, ["--input-type=module", "-e", script]];
+  const { stdout } = await promisify(execFile)(...node, { cwd: new URL("..", import.meta.url) });
+  // Two thousand tables of 400 kB are 800 MB.
+  assert.ok(Number(stdout) < 250e6, stdout);
 });
 
 function table(body = response()) {

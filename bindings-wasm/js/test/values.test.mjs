@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { describe, test } from "node:test";
 import { inspect } from "node:util";
-import { CountTable, compare, TallyfoldError } from "tallyfold";
+import { CountTable, compare, digits, TallyfoldError } from "tallyfold";
 import { bytes, entries, entry, foldOf, response, thrownBy, window } from "./responses.mjs";
 
 const cjs = createRequire(import.meta.url)("tallyfold");
@@ -39,6 +39,13 @@ for (const [kind, make] of Object.entries(kinds)) {
       }
       assert.deepEqual(make().rows, [...make()]);
       assert.deepEqual(structuredClone(make().rows), [...make()]);
+    });
+
+    test("go to JSON as copies, too, with digits", () => {
+      assert.throws(() => JSON.stringify(make().rows), TypeError);
+      for (const copies of [make().rows, [...make()].map((row) => ({ ...row }))]) {
+        assert.equal(JSON.stringify(copies, digits), JSON.stringify([...make()]));
+      }
     });
 
     test("cross React's server boundary", () => {

@@ -47,7 +47,13 @@ async function load(name) {
 test("every error code has a vector", async () => {
   // No vector takes all the memory there is: see trap.test.mjs.
   // Those of exports have tests of their own.
-  const codes = new Set(["out_of_memory", "crashed", "inexact_count", "unsupported_by_format"]);
+  const codes = new Set([
+    "out_of_memory",
+    "crashed",
+    "wasm_forbidden",
+    "inexact_count",
+    "unsupported_by_format",
+  ]);
   JSON.stringify([files, await load("collects"), await load("health")], (key, value) => {
     // There is also a rate of that name.
     if (key === "error" && value?.code) codes.add(value.code);

@@ -77,8 +77,9 @@ export function withOptions<T extends CoreExport | undefined>(
   others: readonly string[],
   make: (...given: Given) => T,
 ): Export | (undefined extends T ? undefined : never) {
-  const { labels, ...given } = fieldsOf("options", options, OPTIONS);
-  const warn = optionalFunction("onNote", given.onNote, "want a function") ?? warned;
+  const all = fieldsOf("options", options, OPTIONS);
+  const { labels, ...given } = all;
+  const warn = optionalFunction("onNote", all.onNote, "want a function") ?? warned;
   const core = make({ ...given, labels: flatHeaders(labels) }, ["onNote", ...others], Date.now());
   if (core === undefined) return undefined as undefined extends T ? undefined : never;
   const made = Export.of(core);

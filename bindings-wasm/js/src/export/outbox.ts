@@ -4,6 +4,7 @@ import type { Revision } from "../ranges/follow.js";
 import { changed } from "../tables/transfer.js";
 import type { ExportFormat, PushReport } from "../values/declared.js";
 import { invalidArgument, outOfOrder } from "../values/error.js";
+import { own } from "../values/input.js";
 import { exportCore, withOptions } from "./exporting.js";
 import { type PushOptions, pushed, pushNames } from "./push.js";
 
@@ -49,7 +50,7 @@ export class Outbox {
     saved: string | null | undefined,
     options: { readonly format: ExportFormat; readonly store: (document: string) => unknown },
   ) {
-    const { format, store } = options ?? {};
+    const { format, store } = own(options);
     if (typeof store !== "function") {
       throw invalidArgument("store", "want a function that stores the document");
     }

@@ -7,7 +7,7 @@ import { builtIn } from "../loading/runtime.js";
 import type { Exportable } from "../tables/transfer.js";
 import type { PushArguments, PushReport } from "../values/declared.js";
 import { invalidArgument, reported } from "../values/error.js";
-import { addressOf, flatHeaders, optionalFunction } from "../values/input.js";
+import { addressOf, flatHeaders, optionalFunction, own } from "../values/input.js";
 import type { Now } from "../values/time.js";
 import type { Abortable, Fetch } from "../values/types.js";
 import { Export, type ExportOptions, exportCore, exported } from "./exporting.js";
@@ -62,7 +62,8 @@ export function pushNames(): string[] {
 }
 
 /** @internal Sends an export, and frees it. */
-export async function pushed(given: Export, options: PushOptions): Promise<PushReport> {
+export async function pushed(given: Export, from: PushOptions): Promise<PushReport> {
+  const options = own(from);
   const way = wayOf(options, TIMEOUT_MS);
   const onFinished = optionalFunction("onFinished", options.onFinished, "want a function");
   const core = corePush(given, options);

@@ -2,7 +2,7 @@
 // when to try again.
 
 import { invalidArgument } from "../values/error.js";
-import { optionalFunction, optionalSignal, pairsOf } from "../values/input.js";
+import { optionalFunction, optionalSignal, own, pairsOf } from "../values/input.js";
 import { clocks, type Now } from "../values/time.js";
 import type { Fetch } from "../values/types.js";
 import { awaited, pause } from "./abort.js";
@@ -50,7 +50,8 @@ type Step =
   | { readonly type: "done" };
 
 /** The way that a caller has chosen, checked. */
-export function wayOf(options: WayOptions, usualTimeoutMs: number): Way {
+export function wayOf(given: WayOptions, usualTimeoutMs: number): Way {
+  const options = own(given);
   const timeoutMs = options.timeoutMs ?? usualTimeoutMs;
   if (typeof timeoutMs !== "number" || !(timeoutMs > 0)) {
     throw invalidArgument("timeoutMs", "want milliseconds above 0, or Infinity");

@@ -1,7 +1,7 @@
 // Compiles WebAssembly: at once, or off the main thread where there is a promise to wait for.
 
 import { inflateSync } from "fflate/browser";
-import { because, invalidArgument } from "../values/error.js";
+import { because, invalidArgument, wasmForbidden } from "../values/error.js";
 import { builtIn } from "./runtime.js";
 
 /** What build.mjs makes of a `.wasm` file: its bytes, deflated, in base64; or for Cloudflare Workers the module. */
@@ -17,8 +17,9 @@ export async function compiledFrom(given: WasmSource): Promise<WebAssembly.Modul
   try {
     return await WebAssembly.compile(await bytes);
   } catch (cause) {
-    // A content security policy that forbids it is not the caller's argument.
-    if (!(cause instanceof WebAssembly.CompileError) || /policy/i.test(cause.message)) throw cause;
+    if (!(cause instanceof WebAssembly.CompileError)) throw cause;
+    // That is not the caller's argument.
+    if (/policy|CSP|unsafe-eval|disallowed/i.test(cause.message)) throw wasmForbidden(cause);
     throw because(invalidArgument("module", "these bytes are no WebAssembly"), cause);
   }
 }
@@ -34,14 +35,27 @@ function body(given: Response): Promise<ArrayBuffer> {
 /** Compiles at once. */
 export function compiled(source: Source): WebAssembly.Module {
   if (typeof source !== "string") return source;
-  return new WebAssembly.Module(inflated(decoded(source)));
+  try {
+    return new WebAssembly.Module(inflated(decoded(source)));
+  } catch (thrown) {
+    throw refusal(thrown);
+  }
+}
+
+/** These bytes are valid: what keeps them from being compiled is the host. */
+function refusal(thrown: unknown): unknown {
+  return thrown instanceof WebAssembly.CompileError ? wasmForbidden(thrown) : thrown;
 }
 
 /** Compiles off the main thread. */
 export async function soonCompiled(source: Source): Promise<WebAssembly.Module> {
   if (typeof source !== "string") return source;
   await turn();
-  return WebAssembly.compile(await soonInflated(decoded(source)));
+  try {
+    return await WebAssembly.compile(await soonInflated(decoded(source)));
+  } catch (thrown) {
+    throw refusal(thrown);
+  }
 }
 
 /** Lets the thread do other things in between. A timer may be slow in a page that is not shown, or a test's own. */

@@ -6,7 +6,7 @@ import { awaited, onAbort } from "../http/abort.js";
 import type { CountTable } from "../tables/table.js";
 import type { CollectArguments } from "../values/declared.js";
 import { because, invalidArgument, rootOf, TallyfoldError } from "../values/error.js";
-import { optionalFlag, optionalFunction, optionalSignal } from "../values/input.js";
+import { optionalFlag, optionalFunction, optionalSignal, own } from "../values/input.js";
 import type { Abortable, Attempt, Dimension, Progress, Window } from "../values/types.js";
 import { type Collect, segmentName } from "./collect.js";
 import { type ProgressLine, progressLine } from "./progress.js";
@@ -51,7 +51,8 @@ export class CollectRun<D extends Dimension | undefined> {
   /** All storing so far. */
   #storing: Promise<void> = Promise.resolve();
 
-  constructor(collect: Collect<D>, driver: Driver, options: CollectOptions) {
+  constructor(collect: Collect<D>, driver: Driver, given: CollectOptions) {
+    const options = own(given);
     this.#collect = collect;
     this.#driver = driver;
     this.#concurrency = collect.concurrency;

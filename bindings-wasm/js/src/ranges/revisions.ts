@@ -3,12 +3,17 @@ import type { Driver } from "../client/driver.js";
 import { awaited, onAbort, pause } from "../http/abort.js";
 import type { CountTable } from "../tables/table.js";
 import { because, TallyfoldError } from "../values/error.js";
-import { optionalFunction, optionalSignal } from "../values/input.js";
+import { optionalFlag, optionalFunction, optionalSignal, own } from "../values/input.js";
 import type { Abortable, Attempt, Dimension, Window } from "../values/types.js";
 import type { Follow, Revision } from "./follow.js";
 
 /** Options for running a follow. */
 export interface FollowOptions extends Abortable {
+  /**
+   * `true` to give what is due now, and to end where it would wait. A job that runs every few minutes, such as a scheduled
+   * Worker, goes on with the `state` of its last run. If the service is down, `next` rejects with the error.
+   */
+  readonly once?: boolean | undefined;
   /**
    * Called with the window and the error if a reading fails; the window is read again after
    * `rereadMs`. Without it, `next` rejects with the error: to continue, call `next` again, or start
@@ -32,14 +37,17 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
   readonly #stop = new AbortController();
   readonly #forget: (() => void) | undefined;
   readonly #onFailure: FollowOptions["onFailure"];
+  readonly #once: boolean;
   /** The last `next`. */
   #turn: Promise<unknown> = Promise.resolve();
   #closed = false;
 
   /** @internal */
-  constructor(follow: Follow<D>, driver: Driver, options: FollowOptions) {
+  constructor(follow: Follow<D>, driver: Driver, given: FollowOptions) {
+    const options = own(given);
     const signal = optionalSignal(options.signal);
     this.#onFailure = optionalFunction("onFailure", options.onFailure, "want a function");
+    this.#once = optionalFlag("once", options.once) ?? false;
     signal?.throwIfAborted();
     this.#follow = follow;
     this.#driver = driver;
@@ -49,7 +57,8 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
   /**
    * Waits for the next revision. Several calls at the same time are answered one after the other.
    *
-   * @returns The revision; or that it is done, when all windows up to `end` are settled, or it was closed.
+   * @returns The revision; or that it is done, when all windows up to `end` are settled, when nothing is due any more
+   * with `once`, or when it was closed.
    */
   next(): Promise<IteratorResult<Revision<D>, undefined>> {
     const turn = this.#turn.then(() => this.#next());
@@ -112,6 +121,10 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
       case "drive":
         return this.#read(step);
       case "wait":
+        if (this.#once) {
+          this.#close();
+          return undefined;
+        }
         await pause(step.ms, this.#stop.signal);
         return undefined;
       case "done":
@@ -144,7 +157,7 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
       if (revision !== undefined) return revision;
       // The machine waits for the service, and the call's error is not for the caller.
       const waits = this.#follow.waitingMs !== undefined;
-      if (waits && TallyfoldError.is(thrown?.error)) return undefined;
+      if (waits && TallyfoldError.is(thrown?.error) && !this.#once) return undefined;
     } catch (error) {
       thrown ??= { error };
       if (TallyfoldError.is(error) && TallyfoldError.is(thrown.error)) {

@@ -7,7 +7,7 @@ import type {
 import { Handle } from "../loading/handle.js";
 import { core, stage } from "../loading/library.js";
 import type { AggregatorArguments } from "../values/declared.js";
-import { bytes } from "../values/input.js";
+import { bytes, own } from "../values/input.js";
 import type { Dimension, Grouped } from "../values/types.js";
 import { CountTable, kept } from "./table.js";
 
@@ -88,7 +88,7 @@ const GROUP_BY = Symbol("groupBy");
  * that only name dimensions are checked once.
  */
 function planned(options: Grouped<AggregatorArguments, Dimension>): CoreAggregator {
-  const { dimensions, groupBy, metric, window, limits, tolerate } = options ?? {};
+  const { dimensions, groupBy, metric, window, limits, tolerate } = own(options);
   const glue = core();
   if (plansOf !== glue) {
     plansOf = glue;

@@ -43,7 +43,7 @@ export function orNull(value: number | undefined): number | null {
 
 /**
  * One combination of dimension values and its counts: a plain object. `rates` and `toJSON` are not copied:
- * `{ ...row }` has values only.
+ * `{ ...row }` has values only, and `JSON.stringify` takes it with {@link digits}.
  */
 export interface Row<D extends Dimension | undefined = Dimension | undefined> extends Counts {
   /** The value of each dimension of the table. */

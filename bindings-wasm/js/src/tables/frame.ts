@@ -61,9 +61,10 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
 
   /**
    * All rows as plain objects with nothing but values: what a React server component passes on, and what a
-   * browser's console shows. It is made anew each time.
+   * browser's console shows. It is made anew each time. For JSON, pass {@link digits}.
    *
    * @example
+   * const text = JSON.stringify(table.rows, digits);
    * const copies = structuredClone(table.groupBy("integration").rows);
    */
   declare readonly rows: Values<R>[];

@@ -15,6 +15,7 @@ export const errorCodes = [
   "invalid_base_address",
   "insecure_base_address",
   "secret_in_browser",
+  "wasm_forbidden",
   "invalid_timestamp",
   "invalid_window",
   "unknown_dimension",
@@ -86,6 +87,8 @@ export const errorCodes = [
  * query or a fragment.
  * `insecure_base_address`: A base address is plain http and points to another machine.
  * `secret_in_browser`: A client secret was given in a browser, where every visitor could read it.
+ * `wasm_forbidden`: The page or the process does not allow WebAssembly to be compiled. Only
+ * JavaScript can report it.
  * `invalid_timestamp`: An instant is not a date and time with `Z` or an offset from UTC.
  * `invalid_window`: A window does not start before it ends.
  * `unknown_dimension`: A dimension that the service does not know, or that the endpoint or table

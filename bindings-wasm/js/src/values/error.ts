@@ -1,3 +1,4 @@
+import { isWorkers } from "../loading/runtime.js";
 import type { CountTable } from "../tables/table.js";
 import type { ErrorCode, PushReport } from "./declared.js";
 import type { Window } from "./types.js";
@@ -33,8 +34,8 @@ const brand = Symbol.for("tallyfold.TallyfoldError");
  * The one error of this package. No property, message or stack of it ever holds a secret, a token,
  * or text of a token endpoint's body. If the caller's own `accessToken` caused the error, `cause`
  * is what it threw or what is wrong with its answer. For `network_failed` and `timed_out` it tells what the host
- * said, such as an error with the code `ECONNREFUSED`. For `out_of_memory` and `crashed`, it is what WebAssembly
- * threw; and if an object was lost in such a crash, it is the error of that crash. Otherwise there is no `cause`.
+ * said, such as an error with the code `ECONNREFUSED`. For `out_of_memory`, `crashed` and
+ * `wasm_forbidden`, it is what WebAssembly threw; and if an object was lost in such a crash, it is the error of that crash. Otherwise there is no `cause`.
  *
  * @example
  * try {
@@ -232,6 +233,20 @@ function hasRoom(memory: WebAssembly.Memory): boolean {
     return false;
   }
 }
+
+/** @internal The error of a host that does not let WebAssembly be compiled. */
+export function wasmForbidden(cause: unknown): TallyfoldError {
+  const error = refused("wasm_forbidden", undefined, isWorkers() ? IN_WORKER : BY_POLICY);
+  hide(error, { cause });
+  return error;
+}
+
+const BY_POLICY =
+  "this host does not let WebAssembly be compiled; the content security policy of a page has to list " +
+  "'wasm-unsafe-eval' in script-src";
+const IN_WORKER =
+  'a Worker may not compile WebAssembly; have your bundler use the condition "workerd", with which this package imports ' +
+  "compiled modules";
 
 /** @internal The error about an object of an instance that has ended. */
 export function lost(): TallyfoldError {

@@ -52,9 +52,18 @@ export const OPTIONS = "want an object of options";
 
 /** Options that were given as one object; `null` is as good as none. */
 export function fieldsOf<T extends object>(argument: string, value: T, want: string): Partial<T> {
-  if (value === undefined || value === null) return {};
-  if (typeof value === "object" && !Array.isArray(value)) return value;
-  throw invalidArgument(argument, want);
+  if (value !== undefined && (typeof value !== "object" || Array.isArray(value))) {
+    throw invalidArgument(argument, want);
+  }
+  return own(value);
+}
+
+/**
+ * A copy that has what stands in the object itself, and nothing that all objects inherit: other code in the program may have
+ * put an option there.
+ */
+export function own<T extends object | null | undefined>(value: T): T & object {
+  return Object.assign(Object.create(null), value);
 }
 
 /** The function, if there is one, where `null` is as good as absent. */

@@ -21,10 +21,21 @@ export function exact<T extends object>(object: T): T & Exact<Digits<T>> {
 
 const TO_JSON: PropertyDescriptor & ThisType<object> = {
   value() {
-    const digits = (value: unknown) => (typeof value === "bigint" ? `${value}` : value);
-    return Object.fromEntries(Object.entries(this).map(([name, value]) => [name, digits(value)]));
+    const all = Object.entries(this).map(([name, value]) => [name, digits(name, value)]);
+    return Object.fromEntries(all);
   },
 };
+
+/**
+ * For `JSON.stringify`: gives strings of digits in place of each `bigint`, for which JSON has no number. Tables, series,
+ * comparisons and their rows need none; `rows` and copies such as `{ ...row }` do, because they have nothing but values.
+ *
+ * @example
+ * const text = JSON.stringify(table.rows, digits);
+ */
+export function digits(_name: string, value: unknown): unknown {
+  return typeof value === "bigint" ? `${value}` : value;
+}
 
 /** @internal A copy with plain objects all the way down, and nothing in it but values. */
 export function bare<T>(value: T): T {
