@@ -166,7 +166,8 @@ class TypeScript(Language):
     WHOLE: ClassVar[dict[str, str]] = {"uint16": "number", "uint32": "number", "uint64": "bigint", "int128": "bigint"}
 
     def text(self) -> str:
-        parts = [f"// {NOTICE}", 'import type { Instant, TimeStep } from "./time.js";', self.codes()]
+        imports = 'import type { Url } from "./host.js";\nimport type { Instant, TimeStep } from "./time.js";'
+        parts = [f"// {NOTICE}", imports, self.codes()]
         pairs = "".join(f'  {name}: "{variable}",\n' for name, variable in variables(self))
         about = "The arguments of a client that may come from the environment, and their variables."
         parts.append(f"/** {about} */\nexport const environment = {{\n{pairs}}} as const;")
@@ -275,7 +276,7 @@ class TypeScript(Language):
             case "Text" | "Secret":
                 return "string"
             case "Address":
-                return "string | URL"
+                return "string | Url"
             case "Mapping":
                 return "Readonly<Record<string, string>> | Iterable<readonly string[]>"
             case "Texts":

@@ -4,6 +4,7 @@ import source from "../wasm/tallyfold_sandbox_bg.wasm";
 import { Handle } from "./loading/handle.js";
 import { Module } from "./loading/start.js";
 import type { SandboxArguments, SandboxEndpoint, SandboxEvent } from "./values/declared.js";
+import type { Url, WebRequest, WebRequestInit, WebResponse } from "./values/host.js";
 import { bytes, flat, own } from "./values/input.js";
 import { type Inspect, inspectSymbol, shown } from "./values/printing.js";
 import type { Now } from "./values/time.js";
@@ -143,7 +144,7 @@ export class Sandbox {
    *
    * @throws TypeError if the host has no `Response`.
    */
-  get fetch(): (input: string | URL | Request, init?: RequestInit) => Promise<Response> {
+  get fetch(): (input: string | Url | WebRequest, init?: WebRequestInit) => Promise<WebResponse> {
     if (globalThis.Response === undefined) throw new TypeError(LACKS);
     return this.#fetch;
   }

@@ -9,6 +9,7 @@ import { isWorkers } from "./loading/runtime.js";
 import { Module } from "./loading/start.js";
 import type { PagesArguments } from "./values/declared.js";
 import { invalidArgument, TallyfoldError } from "./values/error.js";
+import type { WebRequest, WebResponse } from "./values/host.js";
 import { own, pairsOf } from "./values/input.js";
 import type { Api, Dimension, Metric } from "./values/types.js";
 
@@ -35,7 +36,7 @@ export interface PageServerOptions extends PagesArguments {
    * Says who may ask: the request is answered only if this returns `true`, or a promise of it. It is called before
    * the body is read. If it throws, the server's promise rejects with the same error.
    */
-  readonly authorize: (request: Request) => unknown;
+  readonly authorize: (request: WebRequest) => unknown;
   /**
    * Where answers for settled windows are kept beside the memory of this server, for other servers and for the time
    * after a restart. If it fails, the service is asked.
@@ -62,7 +63,9 @@ export interface PageServerOptions extends PagesArguments {
  * // Next: export { handle as GET, handle as POST };
  * // Hono: app.all("/tallyfold/:rest{.*}", (context) => handle(context.req.raw));
  */
-export function pageServer(options: PageServerOptions): (request: Request) => Promise<Response> {
+export function pageServer(
+  options: PageServerOptions,
+): (request: WebRequest) => Promise<WebResponse> {
   const server = new PageServer(options);
   return (request) => server.answer(request);
 }

@@ -1,7 +1,7 @@
 // The packed tarball in Node: from an ES module, from CommonJS, as a command, through a bundler.
 
 import assert from "node:assert/strict";
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { build } from "vite";
@@ -69,6 +69,54 @@ describe("the packed package", () => {
       assert.equal(await output(name, script), `${JSON.stringify(expected)}\ntrue`);
     });
   }
+
+  test("has types that need neither the DOM's nor Node's", async () => {
+    const program = `
+      import { Client, type CountTable } from "tallyfold";
+      import { exportCounts } from "tallyfold/export";
+      import { Rules } from "tallyfold/health";
+      import { pageServer } from "tallyfold/server";
+      const client = new Client({ clusterEndpoint: "https://cluster.example", tokenless: true });
+      const query = { start: "2026-01-01T00:00:00Z", end: "2026-01-01T01:00:00Z" };
+      export const table: Promise<CountTable<"reason">> = client.eventDelivery({ ...query, dimensions: ["reason"] });
+      export const text = table.then((counts) => exportCounts(counts, { format: "csv" }).text());
+      export const names: string[] = Rules.standard().names;
+      export const handle = pageServer({ client, authorize: ({ url }) => url === "/" });`;
+    await writeFile(join(home, "types.mts"), program);
+    const compilerOptions = { strict: true, noEmit: true, target: "es2022", module: "nodenext" };
+    for (const lib of [["es2022"], ["es2022", "dom"]]) {
+      const options = {
+        compilerOptions: { ...compilerOptions, lib, types: [] },
+        files: ["types.mts"],
+      };
+      await writeFile(join(home, "tsconfig.json"), JSON.stringify(options));
+      const tsc = new URL("../node_modules/typescript/bin/tsc", import.meta.url).pathname;
+      const { stdout } = await run(process.execPath, [tsc, "-p", home]).catch((error) => error);
+      assert.equal(stdout, "", lib.join());
+    }
+  });
+
+  test("has no modules that import each other in a circle", async () => {
+    const dist = join(home, "node_modules/tallyfold/dist");
+    const imports = new Map();
+    for (const name of await readdir(dist)) {
+      if (!/^\w+\.js$/.test(name) || name.endsWith("_bg.js")) continue;
+      const text = await readFile(join(dist, name), "utf8");
+      imports.set(
+        name,
+        Array.from(text.matchAll(/from "\.\/(\w+\.js)"/g), ([, of]) => of),
+      );
+    }
+    assert.ok(imports.size > 50);
+    const done = new Set();
+    const visit = (name, path) => {
+      assert.ok(!path.includes(name), [...path, name].join(" imports "));
+      if (done.has(name)) return;
+      for (const next of imports.get(name) ?? []) visit(next, [...path, name]);
+      done.add(name);
+    };
+    for (const name of imports.keys()) visit(name, []);
+  });
 
   test("has a command", async () => {
     const { stdout } = await run("npx", ["--offline", "tallyfold", "--version"], { cwd: home });

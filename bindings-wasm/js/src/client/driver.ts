@@ -79,7 +79,7 @@ export class Driver {
   }
 
   /**
-   * Drives a call to its end. What it throws is the call's final error, or the host's own.
+   * @internal Drives a call to its end. What it throws is the call's final error, or the host's own.
    *
    * @param copy Where the chunks of the last response are kept, if they are wanted.
    */

@@ -1,6 +1,7 @@
 import { core } from "../loading/library.js";
 import { environment } from "../values/declared.js";
 import { invalidArgument, missingArgument, TallyfoldError } from "../values/error.js";
+import type { Url } from "../values/host.js";
 
 /** Environment variables by their names. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -8,7 +9,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 type Name = keyof typeof environment;
 
 /** Arguments that may be in the environment too, and whether a client needs no tokens. */
-type Given = { readonly [N in Name]?: string | URL | undefined } & {
+type Given = { readonly [N in Name]?: string | Url | undefined } & {
   readonly tokenless?: boolean | undefined;
 };
 
@@ -31,7 +32,7 @@ export function fromEnvironment<O extends Given, T>(
   hasSource: boolean,
   make: (options: O) => T,
 ): T {
-  const found: Partial<Record<Name, string | URL>> = {};
+  const found: Partial<Record<Name, string | Url>> = {};
   for (const name of Object.keys(environment) as Name[]) {
     const value = given[name] ?? (env[environment[name]] || undefined);
     const isUnused = hasSource && name === "clientSecret" && !given[name];

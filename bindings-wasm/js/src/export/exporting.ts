@@ -6,6 +6,7 @@ import { Module } from "../loading/start.js";
 import { type Exportable, handedOver } from "../tables/transfer.js";
 import type { ExportArguments, Note } from "../values/declared.js";
 import { TallyfoldError } from "../values/error.js";
+import type { ByteStream, Url } from "../values/host.js";
 import { fieldsOf, flatHeaders, OPTIONS, optionalFunction } from "../values/input.js";
 
 const module = new Module(glue, source, "coreexport_new");
@@ -191,7 +192,7 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
    * const counts = exportCounts(table, { format: "csv" });
    * return new Response(counts.stream(), { headers: { "content-type": counts.mediaType } });
    */
-  stream(): ReadableStream<Uint8Array<ArrayBuffer>> {
+  stream(): ByteStream {
     const pieces = this[Symbol.iterator]();
     const source: UnderlyingDefaultSource<Uint8Array<ArrayBuffer>> = {
       pull(controller) {
@@ -216,7 +217,7 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
    * @throws {@link TallyfoldError} with code `unsupported_by_format` for counts that take more than one message of the
    * format, and what the host says if it can't write there.
    */
-  async writeTo(path: string | URL): Promise<number> {
+  async writeTo(path: string | Url): Promise<number> {
     return writeWhole(path, this.#whole());
   }
 

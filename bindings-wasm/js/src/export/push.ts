@@ -1,4 +1,4 @@
-/// <reference types="node" preserve="true" />
+/// <reference types="node" />
 // Sends exports: over `fetch`, or as datagrams.
 
 import type { CorePush } from "../../wasm/tallyfold_export.js";

@@ -2,15 +2,16 @@
 
 import { inflateSync } from "fflate/browser";
 import { because, invalidArgument, wasmForbidden } from "../values/error.js";
+import type { WasmModule, WebResponse } from "../values/host.js";
 import { builtIn } from "./runtime.js";
 
-/** What build.mjs makes of a `.wasm` file: its bytes, deflated, in base64; or for Cloudflare Workers the module. */
+/** @internal What build.mjs makes of a `.wasm` file: its bytes, deflated, in base64; or for Cloudflare Workers the module. */
 export type Source = string | WebAssembly.Module;
 
 /** What a caller can hand over: the module, its bytes, or a response that has them. */
-export type WasmSource = WebAssembly.Module | BufferSource | Response;
+export type WasmSource = WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer> | WebResponse;
 
-/** Compiles what a caller has handed over. */
+/** @internal Compiles what a caller has handed over. */
 export async function compiledFrom(given: WasmSource): Promise<WebAssembly.Module> {
   if (given instanceof WebAssembly.Module) return given;
   const bytes = given instanceof ArrayBuffer || ArrayBuffer.isView(given) ? given : body(given);
@@ -32,7 +33,7 @@ function body(given: Response): Promise<ArrayBuffer> {
   return given.arrayBuffer();
 }
 
-/** Compiles at once. */
+/** @internal Compiles at once. */
 export function compiled(source: Source): WebAssembly.Module {
   if (typeof source !== "string") return source;
   try {
@@ -47,7 +48,7 @@ function refusal(thrown: unknown): unknown {
   return thrown instanceof WebAssembly.CompileError ? wasmForbidden(thrown) : thrown;
 }
 
-/** Compiles off the main thread. */
+/** @internal Compiles off the main thread. */
 export async function soonCompiled(source: Source): Promise<WebAssembly.Module> {
   if (typeof source !== "string") return source;
   await turn();

@@ -6,6 +6,7 @@ import { awaited, onAbort } from "../http/abort.js";
 import type { CountTable } from "../tables/table.js";
 import type { CollectArguments } from "../values/declared.js";
 import { because, invalidArgument, rootOf, TallyfoldError } from "../values/error.js";
+import type { Url } from "../values/host.js";
 import { optionalFlag, optionalFunction, optionalSignal, own } from "../values/input.js";
 import type { Abortable, Attempt, Dimension, Progress, Window } from "../values/types.js";
 import { type Collect, segmentName } from "./collect.js";
@@ -22,7 +23,7 @@ export interface CollectOptions extends Abortable, Pick<CollectArguments, "concu
    * Where to store what has been read. In Node, a path or `file:` URL of a directory of files, as
    * `checkpointDirectory` of `tallyfold/node` describes it.
    */
-  readonly checkpoint?: Checkpoint | string | URL | undefined;
+  readonly checkpoint?: Checkpoint | string | Url | undefined;
   /**
    * `false` for no counter of windows. There is one only in Node, if standard error is a terminal.
    */

@@ -1,5 +1,6 @@
 // Written by scripts/declare.py from what the Rust crates declare. Change it there.
 
+import type { Url } from "./host.js";
 import type { Instant, TimeStep } from "./time.js";
 
 /**
@@ -971,7 +972,7 @@ export interface MachineArguments {
    * The base address of the customer's own deployment, for the Control API and the Event Metrics
    * API: `{cluster_endpoint}` of the service reference. https, or http on this machine.
    */
-  readonly clusterEndpoint?: string | URL | undefined;
+  readonly clusterEndpoint?: string | Url | undefined;
   /**
    * The Client ID that the operator of the service has issued, for both APIs (service reference
    * 5).
@@ -982,9 +983,9 @@ export interface MachineArguments {
   /** The audience identifier of the Control API (service reference 4.3). */
   readonly controlAudience?: string | undefined;
   /** The base address of the Orchestration API: `{base_url}` of the service reference. */
-  readonly baseUrl?: string | URL | undefined;
+  readonly baseUrl?: string | Url | undefined;
   /** The address of the authorization server: `{auth_url}` of the service reference. */
-  readonly authUrl?: string | URL | undefined;
+  readonly authUrl?: string | Url | undefined;
   /** The audience identifier of the Orchestration API (service reference 4.1). */
   readonly orchestrationAudience?: string | undefined;
   /** Whether the host provides the tokens, instead of a client secret. */
@@ -1105,7 +1106,7 @@ export interface PushArguments {
    * The whole address that messages are sent to, with its path: `https://…/api/v1/write`, or
    * `udp://host:8125` for StatsD and DogStatsD.
    */
-  readonly url: string | URL;
+  readonly url: string | Url;
   /** Headers of each request, such as `authorization`. No message quotes their values. */
   readonly headers?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
   /**
@@ -1166,7 +1167,7 @@ export interface ReceiverArguments {
    * the usual one. The address of a chat tool is often a secret: no message shows more of it than
    * its host.
    */
-  readonly url?: string | URL | undefined;
+  readonly url?: string | Url | undefined;
   /** Headers of each request, such as `authorization`. No message quotes their values. */
   readonly headers?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
   /** Whether all may be sent by plain http to another machine, where the network can read it. */

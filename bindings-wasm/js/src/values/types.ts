@@ -5,6 +5,7 @@ import type {
   Window,
   WindowCounts,
 } from "./declared.js";
+import type { Signal } from "./host.js";
 
 export type {
   Api,
@@ -59,7 +60,7 @@ export type Grouped<A, D extends Dimension, G extends D = D> = Omit<A, "dimensio
 /** A way to stop waiting for a call. */
 export interface Abortable {
   /** When it aborts, the call ends and rejects with the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: Signal | undefined;
 }
 
 /** The part of the standard `fetch` that is used. */
@@ -74,7 +75,7 @@ export interface FetchInit {
   readonly cache: "no-store";
   /** `same-origin` for a client without tokens: its server knows the visitor by a cookie. */
   readonly credentials: "omit" | "same-origin";
-  readonly signal: AbortSignal;
+  readonly signal: Signal;
 }
 
 /** What {@link Fetch} answers: a `Response`, of which a polyfill may lack the optional parts. */

@@ -1,0 +1,42 @@
+// Types of the host. A program may be checked without those of the DOM and of Node, with `lib: ["ES2022"]` alone: then each is
+// the part that this package needs.
+
+/** The instances of a global class. */
+type Instance<N extends string, Otherwise> = typeof globalThis extends {
+  readonly [K in N]: { readonly prototype: infer T };
+}
+  ? T
+  : Otherwise;
+
+/** A standard `URL`. */
+export type Url = Instance<"URL", { readonly href: string }>;
+/** A standard `AbortSignal`. */
+export type Signal = Instance<
+  "AbortSignal",
+  { readonly aborted: boolean; readonly reason: unknown; throwIfAborted(): void }
+>;
+/** A standard `Request`. */
+export type WebRequest = Instance<"Request", { readonly method: string; readonly url: string }>;
+/** A standard `Response`. */
+export type WebResponse = Instance<
+  "Response",
+  { readonly status: number; readonly ok: boolean; arrayBuffer(): Promise<ArrayBuffer> }
+>;
+/** What a `Request` is made with. */
+export type WebRequestInit = typeof globalThis extends {
+  readonly Request: { new (input: string, init?: infer I): unknown };
+}
+  ? NonNullable<I>
+  : object;
+/** A standard `ReadableStream` of bytes, such as that of a `Blob`. */
+export type ByteStream = typeof globalThis extends {
+  readonly Blob: { readonly prototype: { stream(): infer S } };
+}
+  ? S
+  : object;
+/** A compiled module of WebAssembly. */
+export type WasmModule = typeof globalThis extends {
+  readonly WebAssembly: { readonly Module: { readonly prototype: infer T } };
+}
+  ? T
+  : object;
