@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use tallyfold::{HostFailure, Output, Secret, Step};
+use tallyfold::{Output, Secret, Step};
 
 use crate::arguments::required;
 use crate::detach::{BRIEF, locked};
@@ -104,11 +104,7 @@ impl Call {
     /// `"ConnectError"`; it must not contain any text of the request.
     #[pyo3(signature = (detail, *, timed_out = false))]
     fn failed(&self, py: Python<'_>, detail: &str, timed_out: bool) -> Result<()> {
-        let failure = if timed_out {
-            HostFailure::Timeout
-        } else {
-            HostFailure::Network
-        };
+        let (failure, detail) = host::failure(detail, timed_out, false);
         Ok(locked(py, &self.core, BRIEF, |call| {
             call.failed(failure, detail)
         })?)

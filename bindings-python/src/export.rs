@@ -108,7 +108,11 @@ impl Pieces {
 
 /// The changes of a revision that an outbox holds.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
-pub(crate) struct Pending(pub(crate) Source);
+pub(crate) struct Pending {
+    pub(crate) source: Source,
+    /// How many of its samples an earlier process was sending when it ended.
+    pub(crate) in_doubt: u64,
+}
 
 /// What can be exported.
 pub(crate) enum Given {
@@ -121,7 +125,7 @@ pub(crate) enum Given {
         settled: bool,
     },
     /// A revision that an outbox holds.
-    Pending(Source),
+    Pending(Source, u64),
 }
 
 impl Given {
@@ -133,7 +137,8 @@ impl Given {
             return Ok(Self::Series(series.get().shared()));
         }
         if let Ok(pending) = counts.cast::<Pending>() {
-            return Ok(Self::Pending(pending.get().0.clone()));
+            let pending = pending.get();
+            return Ok(Self::Pending(pending.source.clone(), pending.in_doubt));
         }
         let revision = package(counts.py())?.getattr("Revision")?;
         if counts.is_instance(&revision)? {
@@ -165,13 +170,21 @@ impl Given {
         match self {
             Self::Table(table) => Source::from(&**table),
             Self::Series(series) => Source::from(series),
-            Self::Pending(source) => source.clone(),
+            Self::Pending(source, _) => source.clone(),
             Self::Revision {
                 changes,
                 window,
                 number,
                 settled,
             } => Source::changes(changes, *window, *number, *settled),
+        }
+    }
+
+    /// How many samples an earlier push was sending when it ended; `None` for counts that aren't from an outbox.
+    pub(crate) fn in_doubt(&self) -> Option<u64> {
+        match self {
+            Self::Pending(_, in_doubt) => Some(*in_doubt),
+            _ => None,
         }
     }
 
@@ -182,7 +195,7 @@ impl Given {
             Self::Table(table) => Content::bytes(&**table),
             Self::Series(series) => tallyfold::Frame::len(&**series) * crate::rows::ROW,
             Self::Revision { changes, .. } => Content::bytes(&**changes),
-            Self::Pending(_) => usize::MAX,
+            Self::Pending(..) => usize::MAX,
         }
     }
 }

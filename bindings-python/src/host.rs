@@ -7,13 +7,24 @@ use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyString;
-use tallyfold::Now;
+use tallyfold::sending::UNCONNECTED;
+use tallyfold::{HostFailure, Now};
 
 use crate::error::{Failure, Result};
 
 /// A number that nobody can guess, and that differs between processes.
 pub(crate) fn random_seed() -> u64 {
     RandomState::new().hash_one(())
+}
+
+/// How an exchange has failed, and its detail.
+pub(crate) fn failure(detail: &str, timed_out: bool, not_sent: bool) -> (HostFailure, &str) {
+    match (not_sent, timed_out) {
+        (true, true) => (HostFailure::NotSent, UNCONNECTED),
+        (true, false) => (HostFailure::NotSent, detail),
+        (false, true) => (HostFailure::Timeout, detail),
+        (false, false) => (HostFailure::Network, detail),
+    }
 }
 
 /// A pair `(monotonic_ms, unix_ms)`.

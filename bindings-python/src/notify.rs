@@ -4,15 +4,15 @@ use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use tallyfold::Timestamp;
 use tallyfold::sending::Push;
-use tallyfold::{HostFailure, Timestamp};
 use tallyfold_health::{Notified, NotifyOptions, Posted, Receiver, ReceiverKind, ReceiverOptions};
 
 use crate::arguments::{Named, instant, keywords, required};
 use crate::detach::{BRIEF, locked};
 use crate::error::{Failure, Result};
 use crate::from_plain::from_plain;
-use crate::host::{Chunk, Clocks, Document, headers, pairs, random_seed};
+use crate::host::{Chunk, Clocks, Document, failure, headers, pairs, random_seed};
 use crate::plain::plain;
 use crate::push::Step;
 
@@ -107,12 +107,9 @@ impl Notifications {
     }
 
     /// Takes that an exchange failed; `detail` as of `Call.failed`.
-    #[pyo3(signature = (detail, *, timed_out = false))]
-    fn failed(&self, py: Python<'_>, detail: &str, timed_out: bool) -> Result<()> {
-        let failure = match timed_out {
-            true => HostFailure::Timeout,
-            false => HostFailure::Network,
-        };
+    #[pyo3(signature = (detail, *, timed_out = false, not_sent = false))]
+    fn failed(&self, py: Python<'_>, detail: &str, timed_out: bool, not_sent: bool) -> Result<()> {
+        let (failure, detail) = failure(detail, timed_out, not_sent);
         self.with(py, |push| push.failed(failure, detail))
     }
 

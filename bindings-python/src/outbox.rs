@@ -8,6 +8,7 @@ use crate::detach::detached;
 use crate::error::{Failure, Result};
 use crate::export::{Given, Pending};
 use crate::host::Document;
+use crate::push::Finished;
 
 /// An outbox that does not change: each action makes a new one.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
@@ -57,13 +58,14 @@ impl Held {
     /// What is to be sent, and how many of its samples are finished.
     fn pending(&self, format: &Bound<'_, PyAny>) -> Result<Option<(Pending, u64)>> {
         let pending = self.0.pending(required("format", format)?)?;
-        Ok(pending.map(|(source, finished)| (Pending(source), finished)))
+        let in_doubt = self.0.in_doubt();
+        Ok(pending.map(|(source, finished)| (Pending { source, in_doubt }, finished)))
     }
 
-    /// The same with so many samples finished.
-    fn finish(&self, samples: u64) -> Self {
+    /// The same with as many samples finished as a push says.
+    fn finish(&self, finished: &Finished) -> Self {
         let mut outbox = self.0.clone();
-        outbox.finish(samples);
+        outbox.finish(finished.samples, finished.in_doubt);
         Self(outbox)
     }
 

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
+use tallyfold::Spelling;
 use tallyfold::arguments::{Argument, Options};
-use tallyfold::{HostFailure, Spelling};
 use tallyfold_export::{Export, ExportOptions, Note, PushOptions, PushStep};
 
 use crate::arguments::{Named, keywords, required};
@@ -44,6 +44,7 @@ impl Push {
         options.now_ms = Some(now_ms);
         let mut sending: PushOptions = keywords(py, named, &texts(&of_export))?;
         sending.finished = required("finished", finished)?;
+        sending.in_doubt = counts.in_doubt();
         sending.seed = random_seed();
         let (core, notes) = detached(py, usize::MAX, || {
             let export = Export::new(counts.source(), &options)?;
@@ -103,14 +104,10 @@ impl Push {
         Ok(locked(py, &self.core, BRIEF, tallyfold_export::Push::sent)?)
     }
 
-    /// Takes that an exchange failed; `detail` as of `Call.failed`.
-    #[pyo3(signature = (detail, *, timed_out = false))]
-    fn failed(&self, py: Python<'_>, detail: &str, timed_out: bool) -> Result<()> {
-        let failure = if timed_out {
-            HostFailure::Timeout
-        } else {
-            HostFailure::Network
-        };
+    /// Takes that an exchange failed; `detail` as of `Call.failed`. With `not_sent`, nothing of the message was sent.
+    #[pyo3(signature = (detail, *, timed_out = false, not_sent = false))]
+    fn failed(&self, py: Python<'_>, detail: &str, timed_out: bool, not_sent: bool) -> Result<()> {
+        let (failure, detail) = host::failure(detail, timed_out, not_sent);
         Ok(locked(py, &self.core, BRIEF, |push| {
             push.failed(failure, detail)
         })?)
@@ -158,7 +155,9 @@ impl From<PushStep<'_>> for Step {
                 is_datagram: message.is_datagram(),
             }),
             PushStep::Wait { ms } => Self::Wait(ms),
-            PushStep::Finished { samples } => Self::Finished(Finished { samples }),
+            PushStep::Finished { samples, in_doubt } => {
+                Self::Finished(Finished { samples, in_doubt })
+            }
             PushStep::Done => Self::Done,
         }
     }
@@ -231,11 +230,13 @@ impl Message {
     }
 }
 
-/// So many samples of the export are finished: store that.
+/// So many samples of the export are finished, and so many of them are being sent: store that.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
 pub(crate) struct Finished {
     #[pyo3(get)]
-    samples: u64,
+    pub(crate) samples: u64,
+    #[pyo3(get)]
+    pub(crate) in_doubt: u64,
 }
 
 /// The names of arguments as Python spells them.

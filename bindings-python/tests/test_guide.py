@@ -63,7 +63,11 @@ class Receiver:
             def do_POST(self) -> None:
                 if self.rfile.read(int(self.headers["content-length"])):
                     heard.add(self.path)
-                self.send_response(204)
+                # Each system has its own way to say that it took a message.
+                status = {"/v1/metrics": 200, "/api/v2/series": 202}.get(self.path, 204)
+                self.send_response(status)
+                if status != 204:
+                    self.send_header("content-length", "0")
                 self.end_headers()
 
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002

@@ -93,6 +93,38 @@ def test_each_revision_arrives_once(send: Send, tmp_path: pathlib.Path) -> None:
     assert repr(outbox) == "<Outbox of influx: empty>"
 
 
+def test_what_was_under_way_when_a_process_ended_is_in_doubt(
+    send: Send, client: tallyfold.Client, tmp_path: pathlib.Path
+) -> None:
+    path, bodies = tmp_path / "outbox.json", []
+
+    class Dying(httpx2.BaseTransport, httpx2.AsyncBaseTransport):
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+            bodies.append(request.content)
+            if len(bodies) == 1:
+                raise Killed
+            return httpx2.Response(200)
+
+        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+            return self.handle_request(request)
+
+    transport = Dying()
+    outbox = tallyfold.Outbox(path, "otlp-json")
+    with client.follow(*QUERY, window="15m", end=LAST) as revisions:
+        outbox.put(next(revisions), revisions.state())
+    with pytest.raises(Killed):
+        send(outbox, URL, transport=transport)
+    # A new process: nothing but the file is left.
+    again = tallyfold.Outbox(path, "otlp-json")
+    report = send(again, URL, transport=transport)
+    assert report is not None
+    assert (report.unsure, report.messages, len(bodies)) == (3, 0, 1)
+    assert not again.is_pending
+    assert send(again, URL, transport=transport) is None
+    if os.name == "posix":
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
 def test_one_revision_at_a_time(client: tallyfold.Client, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "outbox.json"
     outbox = tallyfold.Outbox(path, "influx")

@@ -150,9 +150,78 @@ def test_what_is_sent(push: Pusher, receiver: Receiver) -> None:
     assert report == wanted
 
 
+YES: dict[Any, Answer] = {
+    "influx": 204,
+    "remote-write": 200,
+    "otlp": (200, {"content-type": "application/x-protobuf"}, b""),
+    "otlp-json": (200, {"content-type": "application/json"}, b"{}"),
+    "datadog": (202, {"content-type": "application/json"}, b'{"errors":[]}'),
+}
+"""How each receiver says that it has taken a message."""
+
+
+@pytest.mark.parametrize("name", YES)
+def test_a_web_page_is_nobodys_yes(push: Pusher, receiver: Receiver, name: Any) -> None:
+    page = b"<!doctype html><title>Sign in</title>"
+    noted: list[int] = []
+    for status in (200, 202):
+        receiver.answers = [(status, {"content-type": "text/html"}, page)]
+        with pytest.raises(tallyfold.ResponseError) as raised:
+            push(counted(), name, receiver.url, on_finished=noted.append)
+        assert (raised.value.code, raised.value.status) == ("html_response", status)
+        assert raised.value.report is not None
+        assert (raised.value.report.samples, raised.value.report.unsure) == (0, 0)
+        # Nothing is dropped: a push that goes on from here sends everything.
+        assert (noted or [0])[-1] == 0
+    receiver.answers = [(203, {}, b"hello")]
+    with pytest.raises(tallyfold.ServiceError, match="is the address that of the receiver"):
+        push(counted(), name, receiver.url)
+
+
+def test_what_never_left_is_not_in_doubt(push: Pusher, receiver: Receiver) -> None:
+    """The port speaks no TLS; or nobody takes the connection."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        hung = f"https://127.0.0.1:{silent.getsockname()[1]}/"
+        for url in (receiver.url.replace("http://", "https://"), hung):
+            noted: list[int] = []
+            given: Any = {"patience": 0, "timeout": 0.3, "on_finished": noted.append}
+            with pytest.raises(tallyfold.ServiceError) as raised:
+                push(counted(), "otlp", url, **given)
+            assert raised.value.report is not None
+            assert raised.value.report.unsure == 0
+            assert noted[-1] == 0
+    receiver.answers = ["broken"]
+    with pytest.raises(tallyfold.ServiceError) as raised:
+        push(counted(), "otlp", receiver.url)
+    assert raised.value.report is not None
+    assert raised.value.report.unsure == 3
+
+
+def test_a_message_that_a_server_failed_on_is_not_sent_twice(
+    push: Pusher, receiver: Receiver
+) -> None:
+    noted: list[int] = []
+    receiver.answers = [(500, {}, b"boom")]
+    with pytest.raises(tallyfold.ServiceError, match="boom") as raised:
+        push(counted(), "otlp-json", receiver.url, on_finished=noted.append)
+    assert raised.value.report is not None
+    assert (raised.value.report.unsure, noted[-1]) == (3, 3)
+
+
+def test_a_receivers_words_are_in_the_error(push: Pusher, receiver: Receiver) -> None:
+    receiver.answers = [(500, {}, b"too old sample\n")]
+    with pytest.raises(tallyfold.ServiceError, match="too old sample") as raised:
+        push(counted(), "remote-write", receiver.url)
+    assert raised.value.report is not None
+    assert raised.value.report.retries == 0
+    receiver.answers = [(503, {}, b"the disk is full")] * 9
+    with pytest.raises(tallyfold.ServiceError, match="the disk is full"):
+        push(counted(), "influx", receiver.url, patience=1)
+
+
 @pytest.mark.parametrize("name", ["remote-write", "otlp", "otlp-json", "datadog"])
 def test_other_formats(push: Pusher, receiver: Receiver, name: Any) -> None:
-    receiver.answers = [(200, {"content-type": "application/json"}, b"{}")]
+    receiver.answers = [YES[name]]
     report = push(counted(), name, receiver.url, headers={"user-agent": "ours"})
     (message,) = tallyfold.export(counted(), name)
     assert [data for *_, data in receiver.seen] == [message]
@@ -261,7 +330,7 @@ def test_a_receiver_that_is_too_slow(push: Pusher) -> None:
 
 
 def test_what_is_in_doubt(push: Pusher, receiver: Receiver) -> None:
-    answers: list[Answer] = ["taken and broken", (200, {}, b"{}")]
+    answers: list[Answer] = ["taken and broken", YES["otlp"]]
     receiver.answers = list(answers)
     with pytest.raises(tallyfold.ServiceError) as raised:
         push(counted(), "otlp", receiver.url)
@@ -326,12 +395,12 @@ def test_what_was_refused_is_not_finished(push: Pusher, receiver: Receiver, name
     """Also where each sample counts as finished before it is sent."""
     noted = [0]
     given: Any = {"max_bytes": 3000, "on_finished": noted.append}
-    receiver.answers = [(200, {}, b"{}"), 400]
+    receiver.answers = [YES[name], 400]
     with pytest.raises(tallyfold.ServiceError) as raised:
         push(counted(40), name, receiver.url, **given)
     assert raised.value.report is not None
     assert 0 < noted[-1] == raised.value.report.samples < 40
-    receiver.answers = [(200, {}, b"{}")] * 20
+    receiver.answers = [YES[name]] * 20
     push(counted(40), name, receiver.url, finished=noted[-1], **given)
     assert noted[-1] == 40
     found = "".join(data.decode() for data in receiver.taken)

@@ -55,10 +55,16 @@ impl Outbox {
         Ok(self.0.finished(required("format", format)?)?)
     }
 
-    /// The same with so many samples finished.
-    pub fn finish(&self, samples: u64) -> Self {
+    /// How many of them an earlier process was sending when it ended.
+    #[wasm_bindgen(js_name = inDoubt)]
+    pub fn in_doubt(&self) -> u64 {
+        self.0.in_doubt()
+    }
+
+    /// The same with so many samples finished, of which so many are being sent.
+    pub fn finish(&self, samples: u64, in_doubt: u64) -> Self {
         let mut outbox = self.0.clone();
-        outbox.finish(samples);
+        outbox.finish(samples, in_doubt);
         Self(outbox)
     }
 

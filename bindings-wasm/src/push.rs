@@ -4,7 +4,7 @@ use tallyfold_export::{ExportOptions, PushOptions};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::arguments::{names_of, options, required};
+use crate::arguments::{names_of, optional, options, required};
 use crate::error::Result;
 use crate::export::Export;
 use crate::host;
@@ -24,13 +24,15 @@ pub fn push_option_names() -> Vec<String> {
 
 #[wasm_bindgen(js_class = CorePush)]
 impl Push {
-    /// Of an export, with the facade's options; `others` are the names of options that the facade reads.
+    /// Of an export, with the facade's options; `others` are the names of options that the facade reads. `in_doubt` is for
+    /// the export of an outbox.
     #[wasm_bindgen(constructor)]
     pub fn new(
         export: &Export,
         given: &JsValue,
         others: Vec<String>,
         finished: &JsValue,
+        in_doubt: &JsValue,
     ) -> Result<Self> {
         let others: Vec<String> = others
             .into_iter()
@@ -39,6 +41,7 @@ impl Push {
         let others: Vec<&str> = others.iter().map(String::as_str).collect();
         let mut options: PushOptions = options("options", given, &others)?;
         options.finished = required("finished", finished)?;
+        options.in_doubt = optional("inDoubt", in_doubt)?;
         options.seed = host::random_seed();
         let export = export.export.clone();
         Ok(Self(tallyfold_export::Push::new(export, &options)?))

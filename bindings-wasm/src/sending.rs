@@ -8,9 +8,17 @@ use wasm_bindgen::JsValue;
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub(crate) enum Step {
-    Send { message: Message },
-    Wait { ms: u32 },
-    Finished { samples: u64 },
+    Send {
+        message: Message,
+    },
+    Wait {
+        ms: u32,
+    },
+    #[serde(rename_all = "camelCase")]
+    Finished {
+        samples: u64,
+        in_doubt: u64,
+    },
     Done,
 }
 
@@ -40,7 +48,7 @@ impl From<PushStep<'_>> for Step {
                 },
             },
             PushStep::Wait { ms } => Self::Wait { ms },
-            PushStep::Finished { samples } => Self::Finished { samples },
+            PushStep::Finished { samples, in_doubt } => Self::Finished { samples, in_doubt },
             PushStep::Done => Self::Done,
         }
     }

@@ -9,7 +9,7 @@ use tallyfold::Window;
 
 use crate::config::settings::{Cluster, Settings};
 use crate::failure::{Exit, Failure, Result};
-use crate::host::network;
+use crate::host::network::Http;
 use crate::host::session::Session;
 use crate::host::shutdown::Stop;
 use crate::output::report::{Missing, Report};
@@ -43,7 +43,7 @@ impl App {
     /// For settings that can't be used; the error names where they were set.
     pub(crate) fn session(&self, cluster: &Cluster) -> Result<Session> {
         let options = cluster.client.read()?;
-        let http = network::client(&cluster.network)?;
+        let http = Http::new(&cluster.network)?;
         let session = Session::new(cluster.name.clone(), options, http, Rc::clone(&self.stderr));
         session.map_err(|error| cluster.as_failure(error).helped_by("tallyfold init"))
     }

@@ -263,3 +263,150 @@ fn an_address_is_checked_before_anything_is_asked() {
         assert_eq!(stdout(&output), "");
     }
 }
+
+/// A push of OTLP with a state. The counts are added up where they arrive, so none may be sent twice.
+fn follow_otlp(
+    service: &Service,
+    url: &str,
+    state: &std::path::Path,
+    more: &[&str],
+) -> std::process::Output {
+    let state = state.to_str().unwrap();
+    let usual = [
+        "--max-bytes",
+        "3000",
+        "--follow",
+        "--state",
+        state,
+        "--format",
+        "json",
+    ];
+    push(service, "otlp-json", url, &[&usual[..], more].concat())
+}
+
+#[test]
+fn a_kill_while_a_message_is_under_way_is_reported_at_the_next_start() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("outbox.json");
+    let slow = Sink::start(vec![], Reply::Late(Duration::from_secs(60)));
+    let all = [
+        "push",
+        "--to",
+        "otlp-json",
+        &slow.url,
+        "--max-bytes",
+        "3000",
+        "--follow",
+        "--state",
+        state.to_str().unwrap(),
+    ];
+    let mut command = service.tallyfold(&[&all[..], &RANGE[..]].concat());
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let first = slow.requests.recv_timeout(Duration::from_secs(20)).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    let up = Sink::start(vec![], Reply::Answer(200, "", "{}"));
+    let output = follow_otlp(&service, &up.url, &state, &[]);
+    ends(&output, 5);
+    let said = stderr(&output);
+    assert!(
+        said.contains("an earlier run ended while it was sending"),
+        "{said}"
+    );
+    assert!(report(&output)["unsure"].as_u64().unwrap() > 0);
+    let bodies = |sink: &Sink| -> Vec<Vec<u8>> {
+        sink.all()
+            .into_iter()
+            .map(|(request, _)| request.body)
+            .collect()
+    };
+    // It is not sent again, and nothing else is missing.
+    assert_eq!(
+        otlp_sums(&[vec![first.0.body], bodies(&up)].concat()),
+        truth()
+    );
+    // It is reported once.
+    let output = follow_otlp(&service, &up.url, &state, &[]);
+    ends(&output, 0);
+    assert_eq!(report(&output)["unsure"], 0);
+}
+
+#[test]
+fn what_never_left_is_not_in_doubt() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("outbox.json");
+    let sink = Sink::start(vec![], Reply::Answer(200, "", "{}"));
+    // The port speaks plain http, so there is no connection with TLS.
+    let tls = sink.url.replace("http://", "https://");
+    let output = follow_otlp(&service, &tls, &state, &["--patience", "0s"]);
+    ends(&output, 4);
+    assert_eq!(report(&output)["unsure"], 0);
+    // Nobody takes this connection from the queue, so TLS is never begun.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("https://{}/", silent.local_addr().unwrap());
+    let more = ["--patience", "0s", "--message-timeout", "300ms"];
+    let output = follow_otlp(&service, &silent, &state, &more);
+    ends(&output, 4);
+    assert!(
+        stderr(&output).contains("no connection in time"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(report(&output)["unsure"], 0);
+    let output = follow_otlp(&service, &sink.url, &state, &[]);
+    ends(&output, 0);
+    let sent: Vec<Vec<u8>> = sink
+        .all()
+        .into_iter()
+        .map(|(request, _)| request.body)
+        .collect();
+    assert_eq!(otlp_sums(&sent), truth());
+}
+
+#[test]
+fn a_web_page_drops_nothing() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("outbox.json");
+    let page = Reply::Answer(200, "content-type: text/html\r\n", "<!doctype html>sign in");
+    let login = Sink::start(vec![], page);
+    let output = follow_otlp(&service, &login.url, &state, &[]);
+    ends(&output, 5);
+    assert!(
+        stderr(&output).contains("html_response: a web page answers"),
+        "{}",
+        stderr(&output)
+    );
+    assert_eq!(report(&output)["samples"], 0);
+    let sink = Sink::start(vec![], Reply::Answer(200, "", "{}"));
+    ends(&follow_otlp(&service, &sink.url, &state, &[]), 0);
+    let sent: Vec<Vec<u8>> = sink
+        .all()
+        .into_iter()
+        .map(|(request, _)| request.body)
+        .collect();
+    assert_eq!(otlp_sums(&sent), truth());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_state_is_for_its_owner() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("outbox.json");
+    let sink = Sink::start(vec![], Reply::Answer(200, "", "{}"));
+    ends(&follow_otlp(&service, &sink.url, &state, &[]), 0);
+    assert_eq!(
+        fs::metadata(&state).unwrap().permissions().mode() & 0o777,
+        0o600
+    );
+}

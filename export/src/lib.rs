@@ -54,7 +54,7 @@ pub use formats::openmetrics::Seconds;
 pub use ledger::{Counter, Ledger};
 pub use note::{Note, NoteKind};
 pub use options::ExportOptions;
-pub use outbox::Outbox;
+pub use outbox::{Outbox, PendingChanges};
 pub use scrape::{Family, FamilyKind, Scrape, ScrapeFormat};
 pub use source::Source;
 pub use tallyfold::sending::{

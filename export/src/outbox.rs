@@ -21,13 +21,31 @@ const KIND: DocumentKind = DocumentKind {
 /// It holds the state of the follow and the revision that is to be sent, so that both are stored in one step:
 ///
 /// 1. [`Outbox::put`] takes a revision and the state of the follow after it. Store [`Outbox::to_json`].
-/// 2. Push [`Outbox::pending`]. Whenever the push says how many samples are finished, give that to [`Outbox::finish`] and
-///    store the document again; at the push's end, call [`Outbox::clear`] and store it once more.
+/// 2. Push [`Outbox::pending`], with [`Outbox::in_doubt`]. Whenever the push says how many samples are finished, give that
+///    to [`Outbox::finish`] and store the document again; at the push's end, call [`Outbox::clear`] and store it once more.
 /// 3. After a restart, push what is pending first, then follow on from [`Outbox::state`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outbox {
     state: Option<String>,
     pending: Option<Pending>,
+}
+
+/// A revision that is to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PendingChanges {
+    /// The name of the format that it is sent in.
+    pub format: String,
+    /// Its window.
+    pub window: Window,
+    /// Its number.
+    pub revision: u32,
+    /// How many of its samples are finished.
+    pub finished: u64,
+    /// How many samples it has.
+    pub samples: u64,
+    /// The sums of all its changes: success, errors and filtered.
+    pub changes: [i128; 3],
 }
 
 /// The changes of a revision, as they are stored.
@@ -38,6 +56,9 @@ struct Pending {
     export: String,
     /// How many samples are finished.
     finished: u64,
+    /// How many of them are being sent, at most once: if the process ends, nobody knows whether they were taken.
+    #[serde(default, skip_serializing_if = "is_none")]
+    in_doubt: u64,
     metric: Option<String>,
     dimensions: Vec<String>,
     start: String,
@@ -127,6 +148,7 @@ impl Outbox {
         let pending = Pending {
             export: format.to_string(),
             finished: 0,
+            in_doubt: 0,
             metric: rows.metric.map(|metric| metric.to_string()),
             dimensions: rows
                 .dimensions
@@ -181,11 +203,40 @@ impl Outbox {
         Ok(self.source()?.zip(finished))
     }
 
-    /// Takes how many samples of what is pending are finished.
-    pub fn finish(&mut self, samples: u64) {
+    /// Takes how many samples of what is pending are finished, and how many of them are being sent
+    /// ([`PushStep::Finished`](tallyfold::sending::PushStep::Finished)).
+    pub fn finish(&mut self, samples: u64, in_doubt: u64) {
         if let Some(pending) = &mut self.pending {
-            pending.finished = samples;
+            (pending.finished, pending.in_doubt) = (samples, in_doubt);
         }
+    }
+
+    /// How many samples of what is pending an earlier process was sending when it ended. They are not sent again. Pass it
+    /// to the push ([`PushOptions::in_doubt`](tallyfold::sending::PushOptions::in_doubt)), which reports them.
+    #[must_use]
+    pub fn in_doubt(&self) -> u64 {
+        self.pending.as_ref().map_or(0, |pending| pending.in_doubt)
+    }
+
+    /// What is pending, to say what is lost if it is given up; `None` if nothing is.
+    #[must_use]
+    pub fn pending_changes(&self) -> Option<PendingChanges> {
+        let pending = self.pending.as_ref()?;
+        let mut changes = [0; 3];
+        for (_, of_group) in &pending.changes {
+            for (sum, change) in changes.iter_mut().zip(of_group) {
+                // `from_json` has read each of them.
+                *sum += change.parse::<i128>().unwrap_or_default();
+            }
+        }
+        Some(PendingChanges {
+            format: pending.export.clone(),
+            window: Window::parse(&pending.start, &pending.end).ok()?,
+            revision: pending.revision,
+            finished: pending.finished,
+            samples: pending.changes.len() as u64,
+            changes,
+        })
     }
 
     /// Nothing is pending any more: it was sent, or is given up.
@@ -257,6 +308,14 @@ fn check_carries_changes(format: Format) -> Result<()> {
     }
     let message = format!("{format} can't carry the changes of revisions to another system");
     Err(Error::argument("format", Code::InvalidArgument, message))
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_none(samples: &u64) -> bool {
+    *samples == 0
 }
 
 fn unusable() -> Error {

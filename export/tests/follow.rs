@@ -270,7 +270,7 @@ fn what_is_pending_is_not_replaced() {
         .unwrap();
     let again = outbox.put(&revision, state, Format::Influx);
     assert_eq!(again.unwrap_err().code(), Code::OutOfOrder);
-    outbox.finish(3);
+    outbox.finish(3, 0);
     let read = Outbox::from_json(outbox.to_json().as_bytes()).unwrap();
     assert_eq!(read, outbox);
     assert_eq!(

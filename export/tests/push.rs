@@ -142,7 +142,7 @@ fn drive(format: Format, guarantee: Option<Guarantee>, counts: &[u64], fates: &[
                     now.monotonic_ms += u64::from(ms);
                     continue;
                 }
-                Ok(PushStep::Finished { samples }) => {
+                Ok(PushStep::Finished { samples, .. }) => {
                     noted = samples;
                     continue;
                 }
@@ -161,7 +161,7 @@ fn drive(format: Format, guarantee: Option<Guarantee>, counts: &[u64], fates: &[
             match fates.next().unwrap_or(Fate::Taken) {
                 Fate::Taken => {
                     receiver.take(format, &body);
-                    answer(204, &mut push);
+                    answer(if format == Format::Influx { 204 } else { 200 }, &mut push);
                 }
                 Fate::TakenUnheard => {
                     receiver.take(format, &body);
@@ -267,7 +267,8 @@ fn waits(push: &mut Push, now: Now) -> u32 {
 #[test]
 fn a_receiver_that_asks_for_a_pause_gets_it() {
     let mut push = under_way(&options(Format::Influx));
-    assert!(!push.head(429, &[("Retry-After", "30")]).unwrap());
+    assert!(push.head(429, &[("Retry-After", "30")]).unwrap());
+    push.end().unwrap();
     assert!((30_000..30_500).contains(&waits(&mut push, START)));
     assert!(waits(&mut push, at(29_999)) >= 1);
     assert!(matches!(push.step(at(31_000)), Ok(PushStep::Send(_))));
@@ -283,6 +284,8 @@ fn patience_ends() {
     let mut now = START;
     let error = loop {
         push.head(503, &[]).unwrap();
+        push.chunk(b"the disk is full").unwrap();
+        push.end().unwrap();
         now = match push.step(now) {
             Ok(PushStep::Wait { ms }) => at(now.monotonic_ms + u64::from(ms)),
             Ok(other) => panic!("{other:?}"),
@@ -294,6 +297,8 @@ fn patience_ends() {
         (error.code(), error.status()),
         (Code::ServerError, Some(503))
     );
+    assert_eq!(error.excerpt(), Some("the disk is full"));
+    assert_eq!(push.trouble().unwrap().excerpt(), Some("the disk is full"));
     assert!((3..6).contains(&push.report().retries));
     assert!(now.monotonic_ms <= 10_000);
     // It stays so.
@@ -349,7 +354,7 @@ fn what_is_partly_rejected_is_reported_and_not_sent_again() {
         let mut push = Push::new(export(&table(&[1]), format), &options(format)).unwrap();
         assert!(matches!(
             push.step(START),
-            Ok(PushStep::Finished { samples: 1 })
+            Ok(PushStep::Finished { samples: 1, .. })
         ));
         assert!(matches!(push.step(START), Ok(PushStep::Send(_))));
         assert!(
@@ -460,8 +465,8 @@ fn a_push_that_is_driven_in_the_wrong_order_says_so() {
     let mut push = under_way(&options(Format::Influx));
     assert_eq!(push.step(START).unwrap_err().code(), Code::OutOfOrder);
     assert_eq!(push.end().unwrap_err().code(), Code::OutOfOrder);
-    assert!(push.head(200, &[]).unwrap());
-    assert_eq!(push.head(200, &[]).unwrap_err().code(), Code::OutOfOrder);
+    assert!(push.head(204, &[]).unwrap());
+    assert_eq!(push.head(204, &[]).unwrap_err().code(), Code::OutOfOrder);
     push.end().unwrap();
     assert!(matches!(push.step(START), Ok(PushStep::Finished { .. })));
 }
@@ -478,13 +483,16 @@ fn what_is_refused_is_not_noted_as_finished_while_it_waits() {
     for refused in [Some(503), Some(429), None] {
         let mut push = otlp();
         let finished = |push: &mut Push, now| match push.step(now) {
-            Ok(PushStep::Finished { samples }) => samples,
+            Ok(PushStep::Finished { samples, .. }) => samples,
             other => panic!("{other:?}"),
         };
         assert_eq!(finished(&mut push, START), 1);
         assert!(matches!(push.step(START), Ok(PushStep::Send(_))));
         match refused {
-            Some(status) => assert!(!push.head(status, &[]).unwrap()),
+            Some(status) => {
+                assert!(push.head(status, &[]).unwrap());
+                push.end().unwrap();
+            }
             None => push.failed(HostFailure::Network, "ECONNREFUSED").unwrap(),
         }
         assert_eq!(finished(&mut push, START), 0);
@@ -589,4 +597,294 @@ fn a_number_of_finished_samples_that_there_are_not_is_refused() {
     };
     let error = Push::new(export(&table(&[1, 2, 3]), Format::Influx), &options).unwrap_err();
     assert_eq!(error.argument_name(), Some("finished"));
+}
+
+/// The formats that are sent as requests.
+const OVER_HTTP: [Format; 6] = [
+    Format::RemoteWrite,
+    Format::RemoteWrite2,
+    Format::Influx,
+    Format::Otlp,
+    Format::OtlpJson,
+    Format::Datadog,
+];
+
+/// A push of one sample whose message has got this response.
+fn answered(format: Format, status: u16, media_type: &str, body: &[u8]) -> Push {
+    let mut push = Push::new(export(&table(&[1]), format), &options(format)).unwrap();
+    while !matches!(push.step(START), Ok(PushStep::Send(_))) {}
+    let headers = [("Content-Type", media_type)];
+    assert!(
+        push.head(status, &headers[..usize::from(!media_type.is_empty())])
+            .unwrap()
+    );
+    if !body.is_empty() {
+        push.chunk(body).unwrap();
+    }
+    push.end().unwrap();
+    push
+}
+
+/// What became of a push without waits.
+fn ended(push: &mut Push) -> Result<(), tallyfold::Error> {
+    loop {
+        match push.step(START) {
+            Ok(PushStep::Done) => return Ok(()),
+            Ok(PushStep::Finished { .. }) => {}
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[test]
+fn a_web_page_is_nobodys_yes() {
+    let page = b"\n<!DOCTYPE html><title>Sign in</title>";
+    for format in OVER_HTTP {
+        for (status, media_type, body) in [
+            (200, "text/html; charset=utf-8", &page[..]),
+            (200, "Text/HTML", b""),
+            (202, "application/json", page),
+            (204, "text/html", b""),
+            (200, "", page),
+            (200, "", b"<html>"),
+        ] {
+            let mut push = answered(format, status, media_type, body);
+            let error = ended(&mut push).unwrap_err();
+            let at = format!("{format} {status} {media_type}: {error}");
+            assert_eq!(
+                (error.code(), error.status()),
+                (Code::HtmlResponse, Some(status)),
+                "{at}"
+            );
+            // Nothing is dropped: it is neither finished nor in doubt.
+            assert_eq!((push.finished(), push.report().unsure), (0, 0), "{at}");
+            assert_eq!(push.report().samples, 0, "{at}");
+        }
+    }
+}
+
+#[test]
+fn each_receiver_says_yes_in_its_own_way() {
+    let (json, protobuf) = ("application/json", "application/x-protobuf");
+    for (format, status, media_type, body, is_yes) in [
+        (Format::RemoteWrite, 204, "", &b""[..], true),
+        (Format::RemoteWrite, 200, "", b"", true),
+        (Format::RemoteWrite, 200, "text/plain", b"\n", true),
+        (Format::RemoteWrite, 200, json, b"{}", false),
+        (Format::RemoteWrite, 200, "text/plain", b"hello", false),
+        (Format::Influx, 204, "", b"", true),
+        (Format::Influx, 200, json, br#"{"results":[]}"#, false),
+        (Format::Influx, 200, "", b"", false),
+        (Format::Datadog, 202, json, br#"{"errors":[]}"#, true),
+        (Format::Datadog, 202, "", b"", true),
+        (Format::Datadog, 202, json, br#"{"status":"queued"}"#, false),
+        (Format::Datadog, 200, json, br#"{"errors":[]}"#, false),
+        (Format::Otlp, 200, protobuf, b"", true),
+        (Format::Otlp, 200, "", b"", true),
+        (Format::Otlp, 200, protobuf, b"\x0a\x00", true),
+        (Format::Otlp, 200, protobuf, b"hello", false),
+        (Format::Otlp, 200, "text/plain", b"\x0a\x00", false),
+        (Format::Otlp, 202, protobuf, b"", false),
+        (
+            Format::OtlpJson,
+            200,
+            "application/json; charset=utf-8",
+            b"{}",
+            true,
+        ),
+        (
+            Format::OtlpJson,
+            200,
+            json,
+            br#"{"partialSuccess":{}}"#,
+            true,
+        ),
+        (Format::OtlpJson, 200, json, br#"{"status":"ok"}"#, false),
+        (Format::OtlpJson, 200, json, b"ok", false),
+        (Format::OtlpJson, 204, "", b"", false),
+    ] {
+        let mut push = answered(format, status, media_type, body);
+        let ended = ended(&mut push);
+        let at = format!("{format} {status} {media_type} {ended:?}");
+        assert_eq!(ended.is_ok(), is_yes, "{at}");
+        assert_eq!(push.report().samples, u64::from(is_yes), "{at}");
+        assert_eq!(push.finished(), u64::from(is_yes), "{at}");
+        if let Err(error) = ended {
+            assert_eq!(error.code(), Code::UnexpectedStatus);
+            assert!(
+                error
+                    .to_string()
+                    .contains("is the address that of the receiver?"),
+                "{error}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_yes_whose_body_breaks_off_is_in_doubt() {
+    for (format, unsure) in [(Format::Otlp, 1), (Format::RemoteWrite, 0)] {
+        let mut push = Push::new(export(&table(&[1]), format), &options(format)).unwrap();
+        while !matches!(push.step(START), Ok(PushStep::Send(_))) {}
+        assert!(push.head(200, &[]).unwrap());
+        push.failed(HostFailure::Network, "ECONNRESET").unwrap();
+        assert_eq!(
+            (push.report().samples, push.report().unsure),
+            (0, unsure),
+            "{format}"
+        );
+        // Prometheus takes it again.
+        let is_again = loop {
+            match push.step(START) {
+                Ok(PushStep::Finished { .. }) => {}
+                Ok(PushStep::Wait { .. }) => break true,
+                _ => break false,
+            }
+        };
+        assert_eq!(is_again, unsure == 0, "{format}");
+    }
+}
+
+#[test]
+fn a_message_that_a_server_has_failed_on_is_not_sent_twice() {
+    // OTLP names 429, 502, 503 and 504 as the statuses after which a message may be sent again.
+    for format in [Format::Otlp, Format::OtlpJson, Format::Datadog] {
+        let mut push = answered(format, 500, "text/plain", b"boom");
+        let error = ended(&mut push).unwrap_err();
+        assert_eq!(
+            (error.code(), error.excerpt()),
+            (Code::ServerError, Some("boom"))
+        );
+        assert_eq!((push.finished(), push.report().unsure), (1, 1), "{format}");
+    }
+    let options = PushOptions {
+        guarantee: Some(Guarantee::AtLeastOnce),
+        ..options(Format::Otlp)
+    };
+    for (status, is_again) in [
+        (500, false),
+        (501, false),
+        (502, true),
+        (503, true),
+        (504, true),
+        (429, true),
+    ] {
+        let mut push = Push::new(export(&table(&[1]), Format::Otlp), &options).unwrap();
+        assert!(matches!(push.step(START), Ok(PushStep::Send(_))));
+        assert!(push.head(status, &[]).unwrap());
+        push.end().unwrap();
+        let step = push.step(START);
+        assert_eq!(
+            matches!(step, Ok(PushStep::Wait { .. })),
+            is_again,
+            "{status}: {step:?}"
+        );
+    }
+}
+
+#[test]
+fn what_was_never_sent_is_not_in_doubt() {
+    for (failure, detail, code) in [
+        (HostFailure::NotSent, "ETIMEDOUT", Code::TimedOut),
+        (HostFailure::NotSent, "SSLError", Code::NetworkFailed),
+        (HostFailure::NotSent, "EHOSTUNREACH", Code::NetworkFailed),
+        (HostFailure::NotSent, "ProxyError", Code::NetworkFailed),
+        (HostFailure::NotSent, "Error", Code::NetworkFailed),
+    ] {
+        let options = PushOptions {
+            patience_ms: Patience::Milliseconds(10_000),
+            ..options(Format::OtlpJson)
+        };
+        let mut push = Push::new(export(&table(&[1]), Format::OtlpJson), &options).unwrap();
+        let mut now = START;
+        let error = loop {
+            match push.step(now) {
+                Ok(PushStep::Send(_)) => push.failed(failure, detail).unwrap(),
+                Ok(PushStep::Wait { ms }) => now = at(now.monotonic_ms + u64::from(ms)),
+                Ok(_) => {}
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.code(), code, "{error}");
+        assert!(push.report().retries > 1);
+        assert_eq!((push.finished(), push.report().unsure), (0, 0), "{detail}");
+    }
+}
+
+#[test]
+fn prometheus_that_finds_a_sample_too_old_is_not_asked_for_15_minutes() {
+    // Before 2.49 it answers 500, and later 400.
+    for status in [500, 400] {
+        for format in [Format::RemoteWrite, Format::RemoteWrite2] {
+            let mut push = answered(
+                format,
+                status,
+                "text/plain; charset=utf-8",
+                b"too old sample\n",
+            );
+            let error = ended(&mut push).unwrap_err();
+            assert_eq!(error.excerpt(), Some("too old sample"), "{format} {status}");
+            assert_eq!(push.report().retries, 0);
+        }
+    }
+    let mut push = answered(Format::RemoteWrite, 500, "text/plain", b"the disk is full");
+    assert!(matches!(push.step(START), Ok(PushStep::Wait { .. })));
+}
+
+/// Drives a push with marks until its next message is under way, and returns what was stored last.
+fn until_sent(push: &mut Push) -> Option<(u64, u64)> {
+    let mut stored = None;
+    loop {
+        match push.step(START).unwrap() {
+            PushStep::Finished { samples, in_doubt } => stored = Some((samples, in_doubt)),
+            PushStep::Send(_) => return stored,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_was_being_sent_when_a_process_ended_is_in_doubt() {
+    let begun = |finished, in_doubt| {
+        let options = PushOptions {
+            finished,
+            in_doubt: Some(in_doubt),
+            ..options(Format::OtlpJson)
+        };
+        Push::new(export(&table(&[1, 2, 3]), Format::OtlpJson), &options).unwrap()
+    };
+    let mut push = begun(0, 0);
+    let (samples, in_doubt) = until_sent(&mut push).unwrap();
+    assert!(samples > 0 && in_doubt == samples);
+    // The process is killed here.
+    let mut next = begun(samples, in_doubt);
+    assert_eq!(next.report().unsure, in_doubt);
+    assert!(matches!(
+        next.step(START),
+        Ok(PushStep::Finished { samples: again, in_doubt: 0 }) if again == samples
+    ));
+    // What was taken or refused is in doubt no longer.
+    push.head(200, &[]).unwrap();
+    push.end().unwrap();
+    let PushStep::Finished {
+        samples: again,
+        in_doubt,
+    } = push.step(START).unwrap()
+    else {
+        panic!("want the mark removed")
+    };
+    assert_eq!((again, in_doubt), (samples, 0));
+    assert!(push.is_at_rest());
+    let mut push = begun(0, 0);
+    until_sent(&mut push);
+    push.head(400, &[]).unwrap();
+    push.end().unwrap();
+    assert!(matches!(
+        push.step(START),
+        Ok(PushStep::Finished {
+            samples: 0,
+            in_doubt: 0
+        })
+    ));
 }

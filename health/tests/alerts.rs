@@ -446,3 +446,33 @@ fn a_finding_is_read_back_as_it_was_written() {
     let json = serde_json::to_string(&finding).unwrap();
     assert_eq!(serde_json::from_str::<Finding>(&json).unwrap(), finding);
 }
+
+#[test]
+fn a_value_in_a_message_notifies_nobody_and_links_to_nothing() {
+    let mut finding = firing("a");
+    finding.sentence =
+        "\"<!channel> <@U1> @everyone [ok](https://evil.example) \u{202e}\u{1b}[2J\" fails"
+            .to_owned();
+    let parted = "\"<\u{200b}!channel> <\u{200b}@\u{200b}U1> @\u{200b}everyone [ok]\u{200b}(https:\u{200b}//evil.example) \u{fffd}\u{fffd}[2J\" fails";
+    let sent = |kind: ReceiverKind| {
+        let receiver = receiver(kind, |options| {
+            if kind == ReceiverKind::PagerDuty {
+                options.routing_key = Some("key".to_owned().into());
+            }
+        });
+        run(&[finding.clone()], receiver, &Notified::default(), []).sent[0]
+            .1
+            .clone()
+    };
+    assert_eq!(sent(ReceiverKind::Webhook)["text"], parted);
+    assert_eq!(sent(ReceiverKind::PagerDuty)["payload"]["summary"], parted);
+    assert_eq!(
+        sent(ReceiverKind::Alertmanager)[0]["annotations"]["summary"],
+        parted
+    );
+    let slack = parted.replace('<', "&lt;").replace('>', "&gt;");
+    assert_eq!(
+        sent(ReceiverKind::Slack)["text"],
+        format!("*critical*: {slack}")
+    );
+}

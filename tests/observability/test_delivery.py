@@ -118,6 +118,7 @@ class Trouble:
 
     def __init__(self, form: Form, seed: int, *, unsure: bool) -> None:
         self._most_bytes = MOST_BYTES[form]
+        self._yes = 200 if form.startswith("otlp") else 204
         self._draw = random.Random(seed)
         self._unsure = unsure
         self.asked_until = 0.0
@@ -141,7 +142,7 @@ class Trouble:
             exchange.take()
         match kind:
             case "taken":
-                exchange.answer(204)
+                exchange.answer(self._yes)
             case "429" | "503" | "413":
                 exchange.answer(int(kind))
             case "429 for long":
@@ -151,7 +152,7 @@ class Trouble:
                 exchange.answer(502)
             case "slow":
                 time.sleep(0.2)
-                exchange.answer(204)
+                exchange.answer(self._yes)
             case "reset" | "reset though taken":
                 exchange.reset()
 

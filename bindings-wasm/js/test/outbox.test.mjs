@@ -118,6 +118,29 @@ describe("an outbox", () => {
     assert.equal(new Outbox(document, { format: "otlp", store }).isPending, false);
   });
 
+  test("says what was under way when the process ended", async (t) => {
+    const [[revision, state]] = await revisionsOf();
+    let document;
+    const keep = (next) => {
+      document = next;
+    };
+    const first = new Outbox(null, { format: "otlp-json", store: keep });
+    await first.put(revision, state);
+    const { url, got } = await receiver(t, () => ({ status: 200, text: "{}" }));
+    const ends = new AbortController();
+    const dying = async (...given) => {
+      await fetch(...given);
+      ends.abort(new Error("the process ends here"));
+      return new Promise(() => {});
+    };
+    const pushed = first.push({ url, fetch: dying, signal: ends.signal });
+    await assert.rejects(pushed, { message: "the process ends here" });
+    const second = new Outbox(document, { format: "otlp-json", store: keep });
+    const report = await second.push({ url });
+    assert.deepEqual([report.unsure, report.messages, got.length], [1n, 0n, 1]);
+    assert.equal(second.isPending, false);
+  });
+
   test("does one thing at a time", async (t) => {
     const asked = held();
     const answered = held();

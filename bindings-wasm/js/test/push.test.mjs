@@ -40,10 +40,33 @@ function hurried(t) {
   return { now, timeoutMs: Number.POSITIVE_INFINITY };
 }
 
+/** How each receiver says that it has taken a message. */
+const yes = {
+  "remote-write": 200,
+  influx: 204,
+  otlp: { status: 200, headers: { "content-type": "application/x-protobuf" } },
+  "otlp-json": { status: 200, headers: { "content-type": "application/json" }, text: "{}" },
+  datadog: { status: 202, text: '{"errors":[]}' },
+};
+
 describe("a push", () => {
-  for (const format of ["remote-write", "influx", "otlp", "otlp-json", "datadog"]) {
+  for (const format of Object.keys(yes)) {
+    test(`takes no web page for the yes of the receiver: ${format}`, async (t) => {
+      const page = { headers: { "content-type": "text/html" }, text: "<!doctype html>Sign in" };
+      for (const status of [200, 202]) {
+        const { url } = await receiver(t, () => ({ status, ...page }));
+        let finished = 0n;
+        const onFinished = (samples) => {
+          finished = samples;
+        };
+        const error = await rejectionOf(push(table, { format, url, onFinished }));
+        assert.deepEqual([error.code, error.status], ["html_response", status]);
+        assert.deepEqual([error.report.samples, error.report.unsure, finished], [0n, 0n, 0n]);
+      }
+    });
+
     test(`sends each piece as a message over HTTP: ${format}`, async (t) => {
-      const { url, got, taken } = await receiver(t);
+      const { url, got, taken } = await receiver(t, () => yes[format]);
       const options = { format, maxBytes: 600, labels: { cluster: "a" } };
       const headers = { authorization: `Bearer ${secret}` };
       const report = await push(table, { ...options, url: new URL(url), headers });
@@ -63,6 +86,38 @@ describe("a push", () => {
       assert.deepEqual([report.retries, report.unsure, report.rejected], [0n, 0n, []]);
     });
   }
+
+  test("is not in doubt of what never left", async (t) => {
+    const { url, got } = await receiver(t, () => 0);
+    const unsent = url.replace("http:", "https:");
+    const options = { format: "otlp-json", patienceMs: 0 };
+    for (const address of [unsent, "http://nowhere.invalid:4318/v1/metrics"]) {
+      const error = await rejectionOf(push(table, { ...options, url: address }));
+      assert.equal(error.code, "network_failed");
+      assert.equal(error.report.unsure, 0n, address);
+    }
+    const error = await rejectionOf(push(table, { ...options, url }));
+    assert.equal(error.report.unsure, 10n);
+    assert.equal(got.length, 1);
+  });
+
+  test("does not send again what a server has failed on, where that adds up", async (t) => {
+    const { url, got } = await receiver(t, () => ({ status: 500, text: "boom" }));
+    let finished;
+    const onFinished = (samples) => {
+      finished = samples;
+    };
+    const error = await rejectionOf(push(table, { format: "otlp-json", url, onFinished }));
+    assert.deepEqual([error.code, error.excerpt], ["server_error", "boom"]);
+    assert.deepEqual([error.report.unsure, finished, got.length], [10n, 10n, 1]);
+  });
+
+  test("says what the receiver says", async (t) => {
+    const { url, got } = await receiver(t, () => ({ status: 500, text: "too old sample\n" }));
+    const error = await rejectionOf(push(table, { format: "remote-write", url }));
+    assert.match(error.message, /too old sample/);
+    assert.equal(got.length, 1);
+  });
 
   test("sends again what a server failed to take, and waits as it asks", async (t) => {
     const host = hurried(t);

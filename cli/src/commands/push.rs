@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use futures_util::future::join_all;
 use tallyfold::{CollectOptions, Keep, Metric};
 use tallyfold_export::{Export, Labels, Push};
@@ -23,9 +23,11 @@ use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::output::pushed::{Pushed, PushedFormat, write};
 
 mod destination;
+pub(crate) mod drop;
 mod follow;
 
 use destination::{Destination, DestinationFlags};
+use drop::DropFlags;
 use follow::Plan;
 
 /// What the help begins with.
@@ -46,6 +48,9 @@ const USUAL_SINCE: &str = "24h";
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PushCommand {
+    /// What to do in place of a push.
+    #[command(subcommand)]
+    pub(crate) action: Option<PushAction>,
     #[command(flatten)]
     destination: DestinationFlags,
     /// Sends windows as they close, and their corrections, until Ctrl-C, SIGTERM or --until
@@ -81,6 +86,14 @@ pub(crate) struct PushCommand {
         help_heading = "Output"
     )]
     format: PushedFormat,
+}
+
+/// What `push` does in place of sending counts.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum PushAction {
+    /// Gives up a revision that its receiver refuses for good, and says what is lost
+    #[command(before_help = drop::EXAMPLES)]
+    Drop(DropFlags),
 }
 
 /// Sends counts.
@@ -239,7 +252,7 @@ impl Single<'_> {
         // The push is kept in `self`, so that what was sent is reported even if a signal ends this.
         let push = self.push.insert(push);
         let carried = match self.destination.carrier(&app.stderr) {
-            Ok(mut carrier) => carrier.carry(push, shutdown, async |_| Ok(())).await,
+            Ok(mut carrier) => carrier.carry(push, shutdown, async |_, _| Ok(())).await,
             Err(failure) => Err(failure),
         };
         let report = push.report();

@@ -14,7 +14,7 @@ use super::diagnosis::{Check, CheckName};
 use crate::arguments::given::{Given, Origin};
 use crate::config::settings::Cluster;
 use crate::failure::{Failure, Result};
-use crate::host::network;
+use crate::host::network::{Http, is_this_machine};
 use crate::host::session::Session;
 use crate::stderr::Stderr;
 
@@ -89,7 +89,7 @@ fn prepared(cluster: &Cluster, stderr: &Rc<Stderr>) -> Result<Prepared> {
             .clone()
             .filter(|_| options.base_url.is_some()),
     };
-    let http = network::client(&cluster.network)?;
+    let http = Http::new(&cluster.network)?;
     let session = Session::new(cluster.name.clone(), options, http, Rc::clone(stderr));
     Ok(Prepared {
         session: session.map_err(as_failure)?,
@@ -203,6 +203,9 @@ impl Proxies {
 
     /// The proxy that requests to a place go through.
     pub(crate) fn on_way_to(&self, place: &Place) -> Option<ProxyOnWay> {
+        if is_this_machine(&place.server.host) {
+            return None;
+        }
         let uri: Uri = place.url.parse().ok()?;
         let intercept = self.matcher.intercept(&uri)?;
         let proxy = intercept.uri();

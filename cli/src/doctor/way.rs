@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use reqwest::Response;
 use reqwest::header::{DATE, USER_AGENT};
 use reqwest::tls::TlsInfo;
-use reqwest::{Client, Response};
 use tallyfold::sending::broken;
 use tallyfold::{Code, Error, HostFailure};
 use tokio::net::{TcpStream, lookup_host};
@@ -18,12 +18,12 @@ use super::service::{Seen, failed, slow};
 use super::{advice, server};
 use crate::failure::Exit;
 use crate::host::clock::unix_ms;
-use crate::host::network::{chain, name_of};
+use crate::host::network::{Http, chain, is_this_machine, name_of};
 
 /// What the checks need.
 pub(crate) struct Looker<'a> {
     /// The HTTP client.
-    pub(crate) http: &'a Client,
+    pub(crate) http: &'a Http,
     /// The proxies in the settings or the environment.
     pub(crate) proxies: &'a Proxies,
     /// The CA file in the settings.
@@ -95,7 +95,12 @@ impl Looker<'_> {
     async fn ask(&self, place: &Place, proxy: Option<&ProxyOnWay>, checks: &mut Vec<Check>) {
         let started = Instant::now();
         let agent = concat!("tallyfold-cli/", env!("CARGO_PKG_VERSION"));
-        let request = self.http.get(&place.url).header(USER_AGENT, agent).send();
+        let request = self
+            .http
+            .to(&place.url)
+            .get(&place.url)
+            .header(USER_AGENT, agent)
+            .send();
         let answered = match self.limit {
             None => Ok(request.await),
             Some(limit) => timeout(limit, request).await,
@@ -190,9 +195,7 @@ fn connection(server: &Server, connected: Result<TcpStream, Option<std::io::Erro
 
 /// The check of an address without TLS.
 fn plain(place: &Place) -> Check {
-    let host = &*place.server.host;
-    let is_here = host.parse::<IpAddr>().map(|address| address.is_loopback());
-    match is_here.unwrap_or(host == "localhost") {
+    match is_this_machine(&place.server.host) {
         true => Check::skipped(CheckName::Tls, "plain http on this machine needs none"),
         false => Check::warning(
             CheckName::Tls,

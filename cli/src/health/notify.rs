@@ -18,11 +18,12 @@ use super::memory::Memory;
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
+use crate::config::sections::is_name;
 use crate::config::settings::{AlertReceiver, NetworkSettings, Settings};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::carry::Carrier;
 use crate::host::clock::Clock;
-use crate::host::network;
+use crate::host::network::Http;
 use crate::host::session::random;
 use crate::host::shutdown::Shutdown;
 use crate::output::check::Verdict;
@@ -203,7 +204,7 @@ impl Notifier {
         let shutdown = Shutdown::new();
         while let Some((place, push)) = notifications.delivery() {
             let carrier = &mut self.ways[place].carrier;
-            let carried = carrier.carry(push, &shutdown, async |_| Ok(())).await;
+            let carried = carrier.carry(push, &shutdown, async |_, _| Ok(())).await;
             // The error of a push that has ended is part of the outcome.
             if let (Err(failure), None) = (carried, push.outcome()) {
                 return Err(failure);
@@ -251,8 +252,12 @@ impl NotifyFlags {
             });
         }
         let is_it = |one: &&AlertReceiver| one.kind == kind && one.name == target;
-        let found = settings.receivers.iter().find(is_it).ok_or_else(|| {
-            Failure::usage(format!(
+        let found = settings.receivers.iter().find(is_it).ok_or_else(|| match is_name(target) {
+            // An address may be a secret, also without its scheme, so the error does not quote it.
+            false => Failure::usage(format!(
+                "--{kind}: want the name of a section of the configuration, or an address with http:// or https://"
+            )),
+            true => Failure::usage(format!(
                 "--{kind} {target}: the configuration has no section [{kind}.{target}]; want one, or an address such as http://127.0.0.1:9093"
             ))
         })?;
@@ -305,7 +310,7 @@ impl Named {
         Ok(Way {
             receiver: Receiver::new(kind, &options).map_err(|error| self.as_failure(error))?,
             carrier: Carrier {
-                http: network::client(&self.network)?,
+                http: Http::new(&self.network)?,
                 timeout: LIMIT,
                 clock: Clock::start(),
                 socket: None,

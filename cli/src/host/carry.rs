@@ -4,15 +4,14 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use reqwest::Client;
-use tallyfold::sending::{Push, PushStep, Source};
+use tallyfold::sending::{Push, PushStep, Source, UNCONNECTED};
 use tallyfold::{Code, HostFailure};
 use tokio::net::{UdpSocket, lookup_host};
 use tokio::time::{sleep, timeout};
 
 use super::clock::Clock;
 use super::exchange::{Broken, Outgoing, Receiver};
-use super::network::name_of;
+use super::network::{Http, name_of};
 use super::shutdown::Shutdown;
 use crate::failure::{Exit, Failure, Result};
 use crate::stderr::Stderr;
@@ -37,7 +36,7 @@ pub(crate) enum Carried {
 /// Sends messages to a destination.
 pub(crate) struct Carrier {
     /// The HTTP client.
-    pub(crate) http: Client,
+    pub(crate) http: Http,
     /// How long a message and its response may take.
     pub(crate) timeout: Duration,
     /// The time.
@@ -55,12 +54,13 @@ enum Task {
     Post(Box<Outgoing>),
     Datagram { url: String, body: Vec<u8> },
     Wait(Duration),
-    Store(u64),
+    Store { samples: u64, in_doubt: u64 },
     Done,
 }
 
 impl Carrier {
-    /// Drives a push to its end. Whenever the push reports how many samples are finished, `store` stores that number.
+    /// Drives a push to its end. Whenever the push reports how many samples are finished, and how many of them are being
+    /// sent, `store` stores these numbers.
     ///
     /// # Errors
     /// The error that has ended the push, and the errors of `store`.
@@ -68,7 +68,7 @@ impl Carrier {
         &mut self,
         push: &mut Push<S>,
         shutdown: &Shutdown,
-        mut store: impl AsyncFnMut(u64) -> Result<()>,
+        mut store: impl AsyncFnMut(u64, u64) -> Result<()>,
     ) -> Result<Carried> {
         loop {
             if shutdown.has_begun() && push.is_at_rest() {
@@ -76,19 +76,20 @@ impl Carrier {
             }
             match self.task(push).map_err(of_receiver)? {
                 Task::Done => return Ok(Carried::All),
-                Task::Store(samples) => store(samples).await?,
+                Task::Store { samples, in_doubt } => store(samples, in_doubt).await?,
                 Task::Wait(time) => {
                     shutdown.unless_begun(sleep(time)).await;
                 }
                 Task::Post(outgoing) => {
                     let before = push.report().retries;
+                    let has_left = outgoing.has_left();
                     let mut reading = Reading { push, status: None };
                     let exchange = outgoing.exchange(Some(self.timeout), &mut reading);
                     let sent = self.in_time(shutdown, exchange).await;
                     let status = reading.status;
                     let name = sent.as_ref().err().map(Broken::name);
-                    tell(push, sent)?;
-                    self.say(before, push.report().retries, status, name);
+                    tell(push, sent, has_left.get())?;
+                    self.say(before, push, status, name);
                 }
                 Task::Datagram { url, body } => {
                     let sent = self.in_time(shutdown, self.datagram(&url, &body)).await;
@@ -98,7 +99,7 @@ impl Carrier {
                             push.sent()?;
                             sleep(PACE).await;
                         }
-                        Err(broken) => tell(push, Err(broken))?,
+                        Err(broken) => tell(push, Err(broken), true)?,
                     }
                 }
             }
@@ -106,13 +107,18 @@ impl Carrier {
     }
 
     /// Reports that a message is sent again, if it is. The first report is a warning, because retries may take long.
-    fn say(&self, before: u64, retries: u64, status: Option<u16>, name: Option<&str>) {
-        if retries == before {
+    fn say<S>(&self, before: u64, push: &Push<S>, status: Option<u16>, name: Option<&str>)
+    where
+        S: Source,
+    {
+        if push.report().retries == before {
             return;
         }
-        let why = match (status, name) {
-            (Some(status), _) => format!("status {status}"),
-            (None, name) => name.unwrap_or("no response").to_owned(),
+        let said = push.trouble().and_then(tallyfold::Error::excerpt);
+        let why = match (status, said) {
+            (Some(status), Some(said)) => format!("status {status}: {said}"),
+            (Some(status), None) => format!("status {status}"),
+            (None, _) => name.unwrap_or("no response").to_owned(),
         };
         match before {
             0 if !self.is_brief => self.stderr.warning(format_args!(
@@ -127,7 +133,7 @@ impl Carrier {
     fn task<S: Source>(&self, push: &mut Push<S>) -> Result<Task> {
         Ok(match push.step(self.clock.now())? {
             PushStep::Done => Task::Done,
-            PushStep::Finished { samples } => Task::Store(samples),
+            PushStep::Finished { samples, in_doubt } => Task::Store { samples, in_doubt },
             PushStep::Wait { ms } => Task::Wait(Duration::from_millis(ms.into())),
             PushStep::Send(message) if message.is_datagram() => Task::Datagram {
                 url: message.url.to_owned(),
@@ -216,10 +222,13 @@ fn datagram_trouble(error: &io::Error) -> &'static str {
     }
 }
 
-fn tell<S: Source>(push: &mut Push<S>, sent: Result<(), Broken>) -> Result<()> {
+/// Reports the outcome of an exchange to the push. `has_left` says whether the message may have left this machine.
+fn tell<S: Source>(push: &mut Push<S>, sent: Result<(), Broken>, has_left: bool) -> Result<()> {
     match sent {
         Ok(()) => {}
         Err(Broken::Refused(error)) => return Err(error.into()),
+        Err(Broken::Network(name)) if !has_left => push.failed(HostFailure::NotSent, name)?,
+        Err(Broken::TimedOut) if !has_left => push.failed(HostFailure::NotSent, UNCONNECTED)?,
         Err(Broken::Network(name)) => push.failed(HostFailure::Network, name)?,
         Err(Broken::TimedOut) => push.failed(HostFailure::Timeout, "TimeoutError")?,
     }

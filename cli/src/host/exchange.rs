@@ -1,16 +1,24 @@
 //! One exchange: sends a request of the core, decodes the response, and passes it to the core as it arrives.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use reqwest::header::{CONTENT_ENCODING, HeaderMap};
-use reqwest::{Client, Method, Response};
+use reqwest::{Method, Response};
 use tallyfold::Request;
 use tokio::time::timeout;
 
 use super::body::Body;
-use super::network::name_of;
+use super::network::{Http, name_of};
 
 /// How long the body of a response other than 200 may take. Its beginning is part of the error's text.
 const EXCERPT: Duration = Duration::from_secs(1);
@@ -63,37 +71,98 @@ impl From<io::Error> for Broken {
 /// A request to send.
 pub(crate) struct Outgoing {
     request: reqwest::RequestBuilder,
+    has_left: HasLeft,
+    /// The first status with which the body of a response is only quoted.
+    first_refusal: u16,
+}
+
+/// Whether a message may have left this machine. Before the connection is ready, nothing reads its body.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HasLeft(Arc<AtomicBool>);
+
+impl HasLeft {
+    /// Whether any of the message's body may have been sent.
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The body of a message, which notices that it is read.
+struct Watched {
+    body: Full<Bytes>,
+    has_left: HasLeft,
+}
+
+impl HttpBody for Watched {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.has_left.0.store(true, Ordering::Relaxed);
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 impl Outgoing {
     /// A request of the core.
-    pub(crate) fn of(client: &Client, request: &Request) -> Self {
+    pub(crate) fn of(http: &Http, request: &Request) -> Self {
         let method = match request.method() {
             "GET" => Method::GET,
             _ => Method::POST,
         };
-        let mut builder = client.request(method, request.url());
+        let mut builder = http.to(request.url()).request(method, request.url());
         for (name, value) in request.headers() {
             builder = builder.header(name, value);
         }
         if let Some(body) = request.body() {
             builder = builder.body(body.to_vec());
         }
-        Self { request: builder }
+        Self {
+            request: builder,
+            has_left: HasLeft::default(),
+            first_refusal: 201,
+        }
     }
 
     /// A message to another system.
     pub(crate) fn post<'a>(
-        client: &Client,
+        http: &Http,
         url: &str,
         headers: impl Iterator<Item = (&'a str, &'a str)>,
         body: &[u8],
     ) -> Self {
-        let request = client.post(url).body(body.to_vec());
+        let has_left = HasLeft::default();
+        let watched = Watched {
+            body: Full::new(Bytes::copy_from_slice(body)),
+            has_left: has_left.clone(),
+        };
+        let request = http.to(url).post(url);
+        let request = request.body(reqwest::Body::wrap(watched));
         let request = headers.fold(request, |request, (name, value)| {
             request.header(name, value)
         });
-        Self { request }
+        Self {
+            request,
+            has_left,
+            // Such as Datadog's 202, whose body says what was rejected.
+            first_refusal: 300,
+        }
+    }
+
+    /// Whether the message may have left this machine, also while it is sent and after that.
+    pub(crate) fn has_left(&self) -> HasLeft {
+        self.has_left.clone()
     }
 
     /// Sends the request and passes the response to `receiver`, within the time limit.
@@ -106,6 +175,7 @@ impl Outgoing {
     }
 
     async fn receive(self, receiver: &mut impl Receiver) -> Result<(), Broken> {
+        let first_refusal = self.first_refusal;
         let response = self.request.send().await.map_err(broken)?;
         let status = response.status().as_u16();
         let headers = texts(response.headers());
@@ -116,7 +186,7 @@ impl Outgoing {
         if !receiver.head(status, &pairs)? {
             return Ok(());
         }
-        let limit = (status != 200).then_some(EXCERPT);
+        let limit = (status != 200 && status >= first_refusal).then_some(EXCERPT);
         within(limit, read(response, receiver)).await
     }
 }
@@ -171,7 +241,6 @@ mod tests {
 
     use super::*;
     use crate::config::settings::NetworkSettings;
-    use crate::host::network;
 
     #[derive(Default)]
     struct Heard(Vec<u8>);
@@ -222,7 +291,7 @@ mod tests {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let url = format!("http://{}/", listener.local_addr().unwrap());
             let server = tokio::spawn(serve(listener, is_together));
-            let client = network::client(&NetworkSettings::default()).unwrap();
+            let client = Http::new(&NetworkSettings::default()).unwrap();
             for number in 0..9 {
                 let mut heard = Heard::default();
                 let outgoing = Outgoing::post(&client, &url, std::iter::empty(), b"");

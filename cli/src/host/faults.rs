@@ -8,7 +8,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use reqwest::Client;
 use serde_json::{Value, json};
 use tallyfold::{
     AuditLogsOptions, Call, Frame, Machine, MachineOptions, Now, Output, QueryOptions,
@@ -17,7 +16,7 @@ use tallyfold::{
 
 use self::server::Server;
 use super::exchange::Outgoing;
-use super::network;
+use super::network::Http;
 use super::session::exchange;
 use crate::config::settings::NetworkSettings;
 
@@ -83,7 +82,7 @@ fn check(file: &Value, run: &Value) {
 /// A client, and clocks on which only waits take time.
 struct Host {
     machine: Machine,
-    http: Client,
+    http: Http,
     unix_ms: i64,
     waited_ms: u64,
     seen: String,
@@ -93,7 +92,7 @@ impl Host {
     fn new(file: &Value, run: &Value, address: &str) -> Self {
         Self {
             machine: Machine::new(options(file, run, address)).unwrap(),
-            http: network::client(&NetworkSettings::default()).unwrap(),
+            http: Http::new(&NetworkSettings::default()).unwrap(),
             unix_ms: Timestamp::parse(text(&file["now"])).unwrap().unix_ms(),
             waited_ms: 0,
             seen: String::new(),

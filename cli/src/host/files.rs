@@ -38,6 +38,31 @@ impl StateFile {
         Self::open(path.join(file_name(&cluster.name, ".json")))
     }
 
+    /// Opens the file of a state that an earlier run has written. If `path` is a folder, `cluster` names the cluster.
+    ///
+    /// # Errors
+    /// For a path without such a file, and a file that another process uses.
+    pub(crate) fn existing(path: &Path, cluster: Option<&str>) -> Result<Self> {
+        let file = match (path.is_dir(), cluster) {
+            (true, Some(cluster)) => path.join(file_name(cluster, ".json")),
+            (true, None) => {
+                return Err(Failure::usage(format!(
+                    "{}: this is a folder; want --cluster NAME, too",
+                    path.display()
+                )));
+            }
+            (false, Some(_)) => {
+                return Err(Failure::usage(format!(
+                    "--cluster: {} is no folder, so it is the state of one cluster",
+                    path.display()
+                )));
+            }
+            (false, None) => path.to_owned(),
+        };
+        fs::metadata(&file).map_err(|error| Failure::file("read", &file, &error))?;
+        Self::open(file)
+    }
+
     /// Opens and locks a file, which need not exist yet.
     ///
     /// # Errors
@@ -152,8 +177,8 @@ pub(crate) fn replace_locked(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub(crate) enum Replacement {
     /// The new file gets the permissions of the old one. If the path is a link, its target is replaced.
     Shared,
-    /// The same for a file that only this process replaces. The temporary file is `NAME.new`. It replaces a temporary
-    /// file that a killed process has left, so there is never more than one.
+    /// The same for a file that only this process replaces. Only its owner can read a new one. The temporary file is
+    /// `NAME.new`. It replaces a temporary file that a killed process has left, so there is never more than one.
     Locked,
     /// Only its owner can read the new file. If the path is a link, the link is replaced. The temporary file is
     /// `NAME.RANDOM.tmp`.
@@ -250,7 +275,7 @@ fn temporary(target: &Path, replacement: Replacement) -> io::Result<NamedTempFil
     // tempfile creates files for their owner only. Files without secrets get the usual permissions, as the umask
     // allows.
     #[cfg(unix)]
-    if !matches!(replacement, Replacement::Private) {
+    if matches!(replacement, Replacement::Shared) {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }

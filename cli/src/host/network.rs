@@ -4,9 +4,12 @@
 use std::error::Error;
 use std::fs::File;
 use std::io::Read;
+use std::net::IpAddr;
 use std::path::Path;
 use std::{io, iter};
 
+use hyper::Uri;
+use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::{Certificate, Client, ClientBuilder, Proxy, redirect};
 use rustls::CertificateError;
 
@@ -17,19 +20,79 @@ use crate::failure::{Failure, Result};
 /// How much of a file of certificates is read. All certificates that a system trusts are about a quarter of a megabyte.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
-/// A client that sends the core's requests unchanged: it does not follow redirects, retry, or decode.
-///
-/// # Errors
-/// For a file without certificates, and for a proxy's address that can't be used.
-pub(crate) fn client(settings: &NetworkSettings) -> Result<Client> {
-    let own = settings
-        .ca_file
-        .as_deref()
-        .map_or(Ok(Vec::new()), authorities)?;
-    let with_platform = builder(settings)?.tls_certs_merge(own.clone()).build();
+/// The HTTP clients of a cluster, a destination or a receiver. They send the core's requests unchanged: they do not
+/// follow redirects, retry, or decode.
+#[derive(Clone, Debug)]
+pub(crate) struct Http {
+    usual: Client,
+    /// The client for this machine, if the usual one has a proxy. A proxy on another machine must not see what is sent
+    /// to this one, which may be plain http.
+    past_proxy: Option<Client>,
+}
+
+impl Http {
+    /// Clients with these settings.
+    ///
+    /// # Errors
+    /// For a file without certificates, and for a proxy's address that can't be used.
+    pub(crate) fn new(settings: &NetworkSettings) -> Result<Self> {
+        let own = settings
+            .ca_file
+            .as_deref()
+            .map_or(Ok(Vec::new()), authorities)?;
+        let proxy = settings.proxy.as_ref().map(proxy_of).transpose()?;
+        let has_proxy = proxy.is_some() || has_proxy(&Matcher::from_system());
+        let usual = || match &proxy {
+            Some(proxy) => builder().proxy(proxy.clone()),
+            None => builder(),
+        };
+        let past_proxy = || build(|| builder().no_proxy(), &own);
+        Ok(Self {
+            usual: build(usual, &own)?,
+            past_proxy: has_proxy.then(past_proxy).transpose()?,
+        })
+    }
+
+    /// The client for an address.
+    pub(crate) fn to(&self, url: &str) -> &Client {
+        let past_proxy = self.past_proxy.as_ref();
+        let is_here = |_: &&Client| {
+            let uri = url.parse::<Uri>();
+            uri.is_ok_and(|uri| uri.host().is_some_and(is_this_machine))
+        };
+        past_proxy.filter(is_here).unwrap_or(&self.usual)
+    }
+}
+
+/// Whether requests go through a proxy, to any host.
+fn has_proxy(matcher: &Matcher) -> bool {
+    // Variables such as NO_PROXY except hosts, and this is one that they hardly name.
+    let somewhere = ["http://a.invalid", "https://a.invalid"];
+    let uris = somewhere.iter().filter_map(|address| address.parse().ok());
+    uris.into_iter()
+        .any(|uri: Uri| matcher.intercept(&uri).is_some())
+}
+
+/// Whether a host is this machine. Its address may be in brackets.
+pub(crate) fn is_this_machine(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match bare.parse::<IpAddr>() {
+        Ok(address) => {
+            let address = address.to_canonical();
+            address.is_loopback() || address.is_unspecified()
+        }
+        Err(_) => {
+            let name = bare.trim_end_matches('.').to_ascii_lowercase();
+            name == "localhost" || name.ends_with(".localhost")
+        }
+    }
+}
+
+fn build(builder: impl Fn() -> ClientBuilder, own: &[Certificate]) -> Result<Client> {
+    let with_platform = builder().tls_certs_merge(own.to_vec()).build();
     // An empty container has no certificates. Then only the certificates of the file are trusted, and http still works.
     let client = match with_platform {
-        Err(_) => builder(settings)?.tls_certs_only(own).build(),
+        Err(_) => builder().tls_certs_only(own.to_vec()).build(),
         client => client,
     };
     client.map_err(|error| {
@@ -66,20 +129,16 @@ fn authorities(path: &Path) -> Result<Vec<Certificate>> {
     })
 }
 
-fn builder(settings: &NetworkSettings) -> Result<ClientBuilder> {
+fn builder() -> ClientBuilder {
     // An error means that the same provider is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = Client::builder()
+    Client::builder()
         .redirect(redirect::Policy::none())
         .retry(reqwest::retry::never())
         .referer(false)
         // The doctor shows when a certificate expires.
         .tls_info(true)
-        .http1_only();
-    if let Some(proxy) = &settings.proxy {
-        builder = builder.proxy(proxy_of(proxy)?);
-    }
-    Ok(builder)
+        .http1_only()
 }
 
 /// The proxy of a setting. Its address may contain a password, so no message quotes it.
@@ -175,4 +234,35 @@ fn system_name(error: &io::Error) -> Option<&'static str> {
         io::ErrorKind::InvalidData if error.get_ref().is_none() => "DecodingError",
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_known_by_its_names() {
+        for host in [
+            "localhost",
+            "LOCALHOST.",
+            "a.localhost",
+            "127.0.0.1",
+            "127.8.9.1",
+            "[::1]",
+            "::1",
+            "[::ffff:127.0.0.1]",
+            "0.0.0.0",
+        ] {
+            assert!(is_this_machine(host), "{host}");
+        }
+        for host in [
+            "localhost.example",
+            "a.example",
+            "10.0.0.1",
+            "[fe80::1]",
+            "alocalhost",
+        ] {
+            assert!(!is_this_machine(host), "{host}");
+        }
+    }
 }

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use reqwest::Client;
 use tallyfold::{
     Attempt, Call, CallOutput, Error, HostFailure, Machine, MachineOptions, Now, Result, Step,
 };
@@ -13,6 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::clock::Clock;
 use super::exchange::{Broken, Outgoing, Receiver};
+use super::network::Http;
 use crate::stderr::Stderr;
 
 /// Called with each request that has ended.
@@ -27,7 +27,7 @@ pub(crate) struct Session {
     /// Both clocks.
     pub(crate) clock: Clock,
     /// The HTTP client.
-    pub(crate) http: Client,
+    pub(crate) http: Http,
     /// Messages to the user.
     pub(crate) stderr: Rc<Stderr>,
     /// Notified whenever a call has ended an exchange, because another call may wait for its token.
@@ -43,7 +43,7 @@ impl Session {
     pub(crate) fn new(
         name: String,
         options: MachineOptions,
-        http: Client,
+        http: Http,
         stderr: Rc<Stderr>,
     ) -> Result<Self> {
         let options = MachineOptions {

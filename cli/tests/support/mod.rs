@@ -124,7 +124,9 @@ impl Service {
         arguments: &[&str],
     ) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
-        command.args(arguments).env_remove("TALLYFOLD_CONFIG");
+        command
+            .args(arguments)
+            .env("TALLYFOLD_CONFIG", "tallyfold.toml");
         let mut text = String::new();
         for (name, more) in clusters {
             text.push_str(&format!(
@@ -143,7 +145,7 @@ impl Service {
             }
         }
         std::fs::write(folder.join("tallyfold.toml"), text).unwrap();
-        command.env("NO_PROXY", "127.0.0.1").stdin(Stdio::null());
+        command.stdin(Stdio::null());
         command.current_dir(folder);
         command
     }
@@ -153,7 +155,7 @@ impl Service {
         let mut command = Command::new(program);
         command.args(arguments).env_remove("TALLYFOLD_CONFIG");
         command.envs(self.settings.iter().map(|(name, value)| (name, value)));
-        command.env("NO_PROXY", "127.0.0.1").stdin(Stdio::null());
+        command.stdin(Stdio::null());
         command
     }
 
@@ -316,7 +318,7 @@ fn serve(
             Reply::Break => return None,
             Reply::Late(time) => {
                 thread::sleep(time);
-                (204, "", "")
+                (200, "", "")
             }
         };
         let length = match status {

@@ -10,6 +10,7 @@ use super::step::Step;
 use crate::code::Code;
 use crate::endpoint::contract::Output;
 use crate::error::{Error, Result};
+use crate::secret::Secret;
 use crate::time::now::Now;
 use crate::time::settling::{SETTLE_MS, is_settled};
 use crate::wire::excerpt::Excerpt;
@@ -146,8 +147,9 @@ impl StateMachine {
             Input::Chunk(chunk) if excerpt.push(chunk) => Ok(true),
             Input::Chunk(_) | Input::End | Input::Failed { .. } => {
                 let client_secret = self.shared.config.client_secret.as_ref();
+                let own: Vec<Secret> = self.shared.config.headers.unquotable().collect();
                 let secrets = [self.token.as_ref(), client_secret];
-                let text = excerpt.text(secrets.into_iter().flatten());
+                let text = excerpt.text(secrets.into_iter().flatten().chain(&own));
                 let error = error.clone().with_excerpt(text);
                 self.fail(error)
             }

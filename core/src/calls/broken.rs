@@ -30,6 +30,9 @@ const TROUBLES: &[Trouble] = &[
     ("ERR_TLS_CERT_ALTNAME_INVALID CERT_HOSTNAME_MISMATCH", "it is for another name", true),
 ];
 
+/// What hosts call a connection that was not made within the time limit.
+pub const UNCONNECTED: &str = "ETIMEDOUT";
+
 /// The error of an exchange with that address.
 #[must_use]
 pub fn broken(failure: HostFailure, detail: &str, url: &str) -> Error {
@@ -38,17 +41,24 @@ pub fn broken(failure: HostFailure, detail: &str, url: &str) -> Error {
     let named = trouble.is_some() || is_error_name(detail);
     let is_certificate = named && (has_part(detail, "CERT") || has_part(detail, "SIGNATURE"));
     let (begin, words, lasts) = match (failure, trouble) {
+        (HostFailure::NotSent, None) if detail == UNCONNECTED => {
+            let message = [
+                "no connection in time: is the address right, and does a firewall let it through? (",
+                url,
+                ")",
+            ];
+            return Error::new(Code::TimedOut, message.concat());
+        }
         (HostFailure::Timeout, _) => {
             let message = ["the exchange took too long (", url, ")"];
             return Error::new(Code::TimedOut, message.concat());
         }
         (HostFailure::Hidden, _) => return hidden(detail, url),
-        (HostFailure::Network, Some(&(_, words, lasts))) if is_certificate => {
-            (REFUSED, words, lasts)
-        }
-        (HostFailure::Network, Some(&(_, words, lasts))) => ("", words, lasts),
-        (HostFailure::Network, None) if is_certificate => (REFUSED, "it can't be verified", true),
-        (HostFailure::Network, None) => ("", "the exchange broke", false),
+        (_, Some(&(_, words, lasts))) if is_certificate => (REFUSED, words, lasts),
+        (_, Some(&(_, words, lasts))) => ("", words, lasts),
+        (_, None) if is_certificate => (REFUSED, "it can't be verified", true),
+        (HostFailure::NotSent, None) => ("", "there was no connection", false),
+        (_, None) => ("", "the exchange broke", false),
     };
     let (name, comma) = if named { (detail, ", ") } else { ("", "") };
     let message = [begin, words, " (", name, comma, url, ")"].concat();

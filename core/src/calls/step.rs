@@ -43,5 +43,8 @@ crate::names! {
         Hidden = "hidden",
         /// The host's time limit passed.
         Timeout = "timeout",
+        /// Nothing of the request was sent: there was no connection yet. The detail `ETIMEDOUT` means that the time limit
+        /// passed while the host connected.
+        NotSent = "not_sent",
     }
 }

@@ -42,14 +42,56 @@ pub struct Delivery {
     pub is_passing: fn(u16) -> bool,
     /// A header in each response of a system that knows the format. It contains how many samples the system wrote.
     pub proof: Option<&'static str>,
-    /// Whether a 2xx response, by its status and body, is the one that the other system documents for success.
-    pub is_accepted: fn(u16, &[u8]) -> bool,
+    /// Whether a 2xx response that isn't an HTML page is the one that the other system documents for success.
+    pub is_accepted: fn(&Answer<'_>) -> bool,
+    /// Whether a response with a status that is otherwise transient refuses the message for good.
+    pub is_final: fn(&Answer<'_>) -> bool,
     /// Whether the whole address is a secret. Then it is used with https only, unless the caller allows http, and
     /// messages show only its host.
     pub hides_address: bool,
     /// Reads from a response which samples the other system rejected while it accepted others; `None` if the response
     /// reports nothing of that kind.
     pub partly: fn(u16, &[u8]) -> Option<Partly>,
+}
+
+/// A response of the other system.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    /// The status.
+    pub status: u16,
+    /// The media type of the body, in lower case and without parameters; empty without one.
+    pub media_type: &'a str,
+    /// The body, or the first 64 KiB of it.
+    pub body: &'a [u8],
+}
+
+impl Answer<'_> {
+    /// Whether the body may be of this media type: it is the one that the response names, if it names one.
+    #[must_use]
+    pub fn is_of(&self, media_type: &str) -> bool {
+        self.media_type.is_empty() || self.media_type == media_type
+    }
+
+    /// Whether the body has nothing but white space.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.body.trim_ascii().is_empty()
+    }
+
+    /// Whether the body is a web page: that of a login or a proxy, or of another server. Systems that receive messages
+    /// never answer with one.
+    #[must_use]
+    pub fn is_page(&self) -> bool {
+        let begin = self.body.trim_ascii_start();
+        let begins = |tag: &[u8]| {
+            begin
+                .get(..tag.len())
+                .is_some_and(|begin| begin.eq_ignore_ascii_case(tag))
+        };
+        matches!(self.media_type, "text/html" | "application/xhtml+xml")
+            || begins(b"<!doctype html")
+            || begins(b"<html")
+    }
 }
 
 /// The usual delivery by POST requests. A format states what differs.
@@ -59,7 +101,8 @@ pub const HTTP: Delivery = Delivery {
     is_repeatable: false,
     is_passing: |status| status >= 500,
     proof: None,
-    is_accepted: |_, _| true,
+    is_accepted: |_| true,
+    is_final: |_| false,
     hides_address: false,
     partly: |_, _| None,
 };

@@ -7,8 +7,8 @@ mod delivery;
 mod options;
 mod push;
 
-pub use self::delivery::{DATAGRAMS, Delivery, HTTP, Partly, Source, Way};
+pub use self::delivery::{Answer, DATAGRAMS, Delivery, HTTP, Partly, Source, Way};
 pub use self::options::{Guarantee, PushOptions, TargetHeaders};
 pub use self::push::{Message, Push, PushReport, PushStep, Rejected};
-pub use crate::calls::broken::broken;
+pub use crate::calls::broken::{UNCONNECTED, broken};
 pub use crate::wire::headers::named;

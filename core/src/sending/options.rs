@@ -42,6 +42,9 @@ crate::options! {
         patience_ms: Patience = Patience::Milliseconds(PATIENCE_MS),
         /// How many samples an earlier push of the same export has finished: this one goes on after them.
         finished: u64 [Host] = 0,
+        /// How many of them that push was sending when it ended: nobody knows whether they were taken. With a number, this
+        /// push says how many samples it is sending before it sends them.
+        in_doubt: Option<u64> [Host] = None,
         /// The seed of the random part of waits.
         seed: u64 [Host] = 0,
     }
@@ -93,9 +96,18 @@ impl PushOptions {
     /// Everything that is or may be a secret: the values of headers, with and without a first word such as `Bearer`;
     /// the longer values of the address's query; and perhaps the address itself.
     pub(super) fn secrets(&self, delivery: &Delivery) -> Vec<Secret> {
-        let headers = self.headers.0.iter().flat_map(|(_, value)| {
-            let after_scheme = value.split_once(' ').map(|(_, rest)| rest);
-            [Some(value), after_scheme].into_iter().flatten()
+        let headers = self.headers.0.unquotable();
+        // A server may quote what it has decoded.
+        let basic = self.headers.0.iter().filter_map(|(_, value)| {
+            let (scheme, rest) = value.split_once(' ')?;
+            let is_basic = scheme.eq_ignore_ascii_case("basic");
+            String::from_utf8(decoded(rest).filter(|_| is_basic)?).ok()
+        });
+        let passwords = basic.flat_map(|pair| {
+            let password = pair
+                .split_once(':')
+                .map(|(_, password)| password.to_owned());
+            [Some(pair), password].into_iter().flatten()
         });
         let (_, query) = self.url.split_once('?').unwrap_or_default();
         let values = query
@@ -103,11 +115,9 @@ impl PushOptions {
             .filter_map(|pair| Some(pair.split_once('=')?.1));
         let values = values.filter(|value| value.len() >= 8);
         let address = delivery.hides_address.then_some(self.url.as_str());
-        let all = headers
-            .chain(values)
-            .chain(address)
-            .filter(|secret| !secret.is_empty());
-        all.map(|secret| Secret::from(secret.to_owned())).collect()
+        let texts = values.chain(address).map(str::to_owned).chain(passwords);
+        let texts = texts.filter(|secret| !secret.is_empty());
+        headers.chain(texts.map(Secret::from)).collect()
     }
 }
 
@@ -162,6 +172,27 @@ impl Target {
             shown: shown.to_owned(),
         })
     }
+}
+
+/// The bytes of a text in base64; `None` for another text.
+fn decoded(text: &str) -> Option<Vec<u8>> {
+    let (mut bytes, mut bits, mut held) = (Vec::new(), 0_u32, 0);
+    for character in text.trim_end_matches('=').bytes() {
+        let sextet = match character {
+            b'A'..=b'Z' => character - b'A',
+            b'a'..=b'z' => character - b'a' + 26,
+            b'0'..=b'9' => character - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        (bits, held) = (bits << 6 | u32::from(sextet), held + 6);
+        if held >= 8 {
+            held -= 8;
+            bytes.push((bits >> held) as u8);
+        }
+    }
+    Some(bytes)
 }
 
 /// An address without its path.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::delivery::{Delivery, Partly, Source, Way};
+use super::delivery::{Answer, Delivery, Partly, Source, Way};
 use super::options::{Guarantee, PushOptions, Target, TargetHeaders};
 use crate::calls::broken::broken;
 use crate::calls::delay::Delay;
@@ -26,7 +26,8 @@ const MOST_OF_ANSWER: usize = 64 * 1024;
 /// The error detail for a datagram that is too large for the network.
 const TOO_LARGE: &str = "EMSGSIZE";
 
-/// Error details that prove that the destination received no byte of a message: there was no connection.
+/// Error details that prove that the destination received no byte of a message, also without
+/// [`HostFailure::NotSent`]: there was no connection.
 const NEVER_SENT: &[&str] = &["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "OFFLINE"];
 
 /// What the caller does next.
@@ -41,12 +42,15 @@ pub enum PushStep<'a> {
         /// Milliseconds on the monotonic clock, at most 2^31 - 1.
         ms: u32,
     },
-    /// Store this number if another process is to resume this push ([`PushOptions::finished`]), and call [`Push::step`]
-    /// again. A message that must be sent at most once counts as finished before it is sent. If the destination refuses
-    /// it, the number falls.
+    /// Store these numbers if another process is to resume this push ([`PushOptions::finished`] and
+    /// [`PushOptions::in_doubt`]), and call [`Push::step`] again. A message that must be sent at most once counts as
+    /// finished before it is sent. If the destination refuses it, the number falls.
     Finished {
         /// How many of the export's samples are finished.
         samples: u64,
+        /// How many of them are being sent: if the process ends now, nobody knows whether they were accepted. Always 0
+        /// without [`PushOptions::in_doubt`].
+        in_doubt: u64,
     },
     /// Everything was sent.
     Done,
@@ -91,9 +95,11 @@ impl fmt::Debug for Message<'_> {
 /// A push in progress. Its steps make the caller send one message after the other. It interprets the responses, and
 /// then waits and retries, or ends with an error.
 ///
-/// 2xx means that the destination accepted the message. 413 means that the message is too large, so it is cut in two. A
+/// A 2xx response means that the destination accepted the message only if it is the response that the destination
+/// documents for success. 413 means that the message is too large, so it is cut in two. A
 /// message is sent again after 429, which may contain a waiting time, after a server's transient failures and after
-/// broken connections, unless it must be sent at most once and may have arrived. Anything else ends the push.
+/// broken connections, unless it must be sent at most once and may have arrived. Anything else ends the push. Each error
+/// quotes what the destination says.
 pub struct Push<S> {
     source: S,
     /// The source as it was before the current message.
@@ -113,14 +119,20 @@ pub struct Push<S> {
     /// The most samples in a message, once one was too large.
     most_samples: usize,
     finished: u64,
-    /// The value of `finished` that the caller got last.
-    told: u64,
+    /// Whether the caller stores how many samples are in doubt.
+    is_marking: bool,
+    /// How many of the finished samples are being sent.
+    in_doubt: u64,
+    /// The values of `finished` and `in_doubt` that the caller got last.
+    told: [u64; 2],
     retries_of_message: u32,
     /// When sending to the destination began to fail.
     failing_since: Option<Now>,
     now: Now,
     jitter: Jitter,
     report: PushReport,
+    /// Why a message was sent again last.
+    trouble: Option<Error>,
 }
 
 /// What became of a push.
@@ -167,12 +179,28 @@ enum State {
     /// The caller is passing the body of the response.
     Answered {
         status: u16,
-        refusal: Option<Error>,
+        media_type: String,
+        verdict: Verdict,
         body: Vec<u8>,
     },
     /// The destination accepted the message. The caller must store that, unless it did so before the message was sent.
     Taken,
     Ended(Option<Error>),
+}
+
+/// What the head of a response means.
+enum Verdict {
+    /// The message was accepted, if the body agrees.
+    Accepted,
+    Refused(Error),
+    /// The destination may accept the same message later.
+    Passing {
+        error: Error,
+        /// The waiting time that the response asks for.
+        asked_ms: Option<u64>,
+        /// Whether the destination accepted nothing of it.
+        is_refused: bool,
+    },
 }
 
 impl<S: Source> Push<S> {
@@ -205,7 +233,9 @@ impl<S: Source> Push<S> {
             samples: 0,
             most_samples: usize::MAX,
             finished: options.finished,
-            told: options.finished,
+            is_marking: options.in_doubt.is_some(),
+            in_doubt: 0,
+            told: [options.finished, options.in_doubt.unwrap_or_default()],
             retries_of_message: 0,
             failing_since: None,
             now: Now {
@@ -213,7 +243,12 @@ impl<S: Source> Push<S> {
                 unix_ms: 0,
             },
             jitter: Jitter::new(options.seed),
-            report: PushReport::default(),
+            report: PushReport {
+                // What an earlier process was sending when it ended.
+                unsure: options.in_doubt.unwrap_or_default(),
+                ..PushReport::default()
+            },
+            trouble: None,
         })
     }
 
@@ -227,7 +262,13 @@ impl<S: Source> Push<S> {
     pub fn step(&mut self, now: Now) -> Result<PushStep<'_>> {
         self.now = now;
         loop {
+            let is_told = self.told == self.numbers();
             match &mut self.state {
+                // The caller may have stored a refused message as finished, or an accepted one as in doubt, so it gets the
+                // corrected numbers.
+                State::Ready | State::Waiting(_) | State::Ended(_) if !is_told => {
+                    return Ok(self.tell());
+                }
                 State::Ready => {
                     self.before = self.source.clone();
                     self.retries_of_message = 0;
@@ -241,11 +282,12 @@ impl<S: Source> Push<S> {
                 }
                 State::Stored => {
                     self.finished += self.samples as u64;
+                    if self.is_marking {
+                        self.in_doubt = self.samples as u64;
+                    }
                     self.state = State::Due;
                     return Ok(self.tell());
                 }
-                // The caller may have stored a refused message as finished, so it gets the corrected number.
-                State::Waiting(_) if self.told != self.finished => return Ok(self.tell()),
                 State::Waiting(delay) => match delay.rest(now) {
                     0 => self.state = self.before_sending(),
                     ms => {
@@ -272,7 +314,6 @@ impl<S: Source> Push<S> {
                     }
                 }
                 State::Ended(None) => return Ok(PushStep::Done),
-                State::Ended(Some(_)) if self.told != self.finished => return Ok(self.tell()),
                 State::Ended(Some(error)) => return Err(error.clone()),
                 State::UnderWay | State::Answered { .. } => return Err(out_of_order()),
             }
@@ -284,8 +325,8 @@ impl<S: Source> Push<S> {
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         match self.state {
-            State::Ready | State::Waiting(_) => self.told == self.finished,
-            State::Taken => self.is_careful,
+            State::Ready | State::Waiting(_) => self.told == self.numbers(),
+            State::Taken => self.is_careful && self.told == self.numbers(),
             _ => false,
         }
     }
@@ -297,35 +338,32 @@ impl<S: Source> Push<S> {
     /// `out_of_order` if no message is under way.
     pub fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
         self.check_under_way()?;
-        match status {
-            413 if self.samples > 1 => self.cut_in_two(),
-            429 => self.try_again(
-                refusal(status),
-                retry_after(headers, self.now.unix_ms),
-                true,
-            ),
-            500.. if (self.delivery.is_passing)(status) => {
-                let is_refused = status == 503;
-                self.try_again(
-                    refusal(status),
-                    retry_after(headers, self.now.unix_ms),
-                    is_refused,
-                );
-            }
-            _ => {
-                let refusal = match status {
-                    200..=299 => self.unproven(status, headers),
-                    _ => Some(refusal(status)),
-                };
-                self.state = State::Answered {
-                    status,
-                    refusal,
-                    body: Vec::new(),
-                };
-                return Ok(true);
-            }
+        if status == 413 && self.samples > 1 {
+            self.cut_in_two();
+            return Ok(false);
         }
-        Ok(false)
+        let is_passing = status == 429 || status >= 500 && (self.delivery.is_passing)(status);
+        let verdict = match status {
+            200..=299 => match self.unproven(status, headers) {
+                None => Verdict::Accepted,
+                Some(error) => Verdict::Refused(error),
+            },
+            _ if is_passing => Verdict::Passing {
+                error: refusal(status),
+                asked_ms: retry_after(headers, self.now.unix_ms),
+                is_refused: matches!(status, 429 | 503),
+            },
+            _ => Verdict::Refused(refusal(status)),
+        };
+        let media_type = named(headers, "content-type").next().unwrap_or_default();
+        let media_type = media_type.split(';').next().unwrap_or_default();
+        self.state = State::Answered {
+            status,
+            media_type: media_type.trim().to_ascii_lowercase(),
+            verdict,
+            body: Vec::new(),
+        };
+        Ok(true)
     }
 
     /// Takes a piece of the body. Returns whether more of it is wanted.
@@ -346,32 +384,56 @@ impl<S: Source> Push<S> {
     /// # Errors
     /// `out_of_order` if no body is wanted.
     pub fn end(&mut self) -> Result<()> {
+        if !matches!(self.state, State::Answered { .. }) {
+            return Err(out_of_order());
+        }
         let State::Answered {
             status,
-            refusal,
+            media_type,
+            verdict,
             body,
-        } = &mut self.state
+        } = std::mem::replace(&mut self.state, State::UnderWay)
         else {
-            return Err(out_of_order());
+            return Ok(());
         };
-        let partly = (self.delivery.partly)(*status, body);
-        if refusal.is_none() && partly.is_none() && !(self.delivery.is_accepted)(*status, body) {
-            let message = "the receiver does not answer as it documents for success";
-            *refusal = Some(Error::new(Code::UnexpectedStatus, message).with_status(*status));
+        let answer = Answer {
+            status,
+            media_type: &media_type,
+            body: &body,
+        };
+        let partly = match answer.is_page() {
+            true => None,
+            false => (self.delivery.partly)(status, &body),
+        };
+        // Even with an error status, the body may report that the rest was accepted.
+        if let Some(Partly { points, said }) = partly {
+            let message = quoted(said.as_bytes(), &self.secrets).unwrap_or_default();
+            self.report.rejected.push(Rejected { points, message });
+            self.take();
+            return Ok(());
         }
-        match (refusal.take(), partly) {
-            // Even with an error status, the body may report that the rest was accepted.
-            (None | Some(_), Some(Partly { points, said })) => {
-                let message = quoted(said.as_bytes(), &self.secrets).unwrap_or_default();
-                self.report.rejected.push(Rejected { points, message });
-                self.take();
+        let excerpt = quoted(&body, &self.secrets);
+        match verdict {
+            Verdict::Refused(_) if status < 300 && answer.is_page() => {
+                self.refuse(web_page(status));
             }
-            (None, None) => self.take(),
-            (Some(error), None) => {
-                let excerpt = quoted(body, &self.secrets);
-                self.take_back();
-                self.give_up(error.with_excerpt(excerpt));
+            Verdict::Accepted => match unlike_success(&answer, self.delivery) {
+                None => self.take(),
+                Some(error) => self.refuse(error.with_excerpt(excerpt)),
+            },
+            Verdict::Passing { error, .. } if (self.delivery.is_final)(&answer) => {
+                self.refuse(error.with_excerpt(excerpt));
             }
+            // The server has failed at some point, perhaps after it had accepted the message.
+            Verdict::Refused(error) if status >= 500 && self.is_careful => {
+                self.doubt(error.with_excerpt(excerpt));
+            }
+            Verdict::Refused(error) => self.refuse(error.with_excerpt(excerpt)),
+            Verdict::Passing {
+                error,
+                asked_ms,
+                is_refused,
+            } => self.try_again(error.with_excerpt(excerpt), asked_ms, is_refused),
         }
         Ok(())
     }
@@ -391,9 +453,15 @@ impl<S: Source> Push<S> {
     /// # Errors
     /// `out_of_order` if no message is under way.
     pub fn failed(&mut self, failure: HostFailure, detail: &str) -> Result<()> {
-        if let State::Answered { .. } = &self.state {
+        match &self.state {
+            // Whether it was accepted, the missing part of the body would have said.
+            State::Answered {
+                verdict: Verdict::Accepted,
+                ..
+            } => self.state = State::UnderWay,
             // The status and a part of the body have arrived.
-            return self.end();
+            State::Answered { .. } => return self.end(),
+            _ => {}
         }
         self.check_under_way()?;
         if detail == TOO_LARGE && self.samples > 1 {
@@ -401,10 +469,9 @@ impl<S: Source> Push<S> {
             return Ok(());
         }
         let error = broken(failure, detail, &self.target.shown);
-        let was_not_sent = NEVER_SENT.contains(&detail);
+        let was_not_sent = failure == HostFailure::NotSent || NEVER_SENT.contains(&detail);
         if error.is_lasting() || detail == TOO_LARGE {
-            self.take_back();
-            self.give_up(error);
+            self.refuse(error);
         } else {
             self.try_again(error, None, was_not_sent);
         }
@@ -425,6 +492,12 @@ impl<S: Source> Push<S> {
     #[must_use]
     pub fn report(&self) -> &PushReport {
         &self.report
+    }
+
+    /// Why a message was sent again last; `None` if none was.
+    #[must_use]
+    pub fn trouble(&self) -> Option<&Error> {
+        self.trouble.as_ref()
     }
 
     /// How many samples of the export are finished: accepted or, if each must be sent at most once, given up.
@@ -449,10 +522,15 @@ impl<S: Source> Push<S> {
         }
     }
 
+    fn numbers(&self) -> [u64; 2] {
+        [self.finished, self.in_doubt]
+    }
+
     fn tell(&mut self) -> PushStep<'static> {
-        self.told = self.finished;
+        self.told = self.numbers();
         PushStep::Finished {
             samples: self.finished,
+            in_doubt: self.in_doubt,
         }
     }
 
@@ -462,6 +540,7 @@ impl<S: Source> Push<S> {
         self.report.samples += self.samples as u64;
         self.report.bytes += self.body.len() as u64;
         self.failing_since = None;
+        self.in_doubt = 0;
         self.state = State::Taken;
     }
 
@@ -486,17 +565,30 @@ impl<S: Source> Push<S> {
 
     /// The destination refused the message, so none of its samples is finished.
     fn take_back(&mut self) {
+        self.in_doubt = 0;
         if self.is_careful {
             self.finished -= self.samples as u64;
         }
+    }
+
+    /// The destination refused the message, which ends the push. None of its samples is finished.
+    fn refuse(&mut self, error: Error) {
+        self.take_back();
+        self.give_up(error);
+    }
+
+    /// Nobody knows whether the destination accepted the message, which must not be sent again. That ends the push.
+    fn doubt(&mut self, error: Error) {
+        self.in_doubt = 0;
+        self.report.unsure += self.samples as u64;
+        self.give_up(error);
     }
 
     /// Sends the message again later, if that is allowed and the patience has not run out. `is_refused` means that the
     /// destination accepted nothing of it.
     fn try_again(&mut self, error: Error, asked_ms: Option<u64>, is_refused: bool) {
         if self.is_careful && !is_refused {
-            self.report.unsure += self.samples as u64;
-            return self.give_up(error);
+            return self.doubt(error);
         }
         self.take_back();
         let since = *self.failing_since.get_or_insert(self.now);
@@ -509,12 +601,28 @@ impl<S: Source> Push<S> {
             return self.give_up(error);
         }
         self.report.retries += 1;
+        self.trouble = Some(error);
         self.state = State::Waiting(Delay::For(wait_ms));
     }
 
     fn give_up(&mut self, error: Error) {
         self.state = State::Ended(Some(error));
     }
+}
+
+/// The error for a 2xx response that isn't the one that the destination documents for success.
+fn unlike_success(answer: &Answer<'_>, delivery: &Delivery) -> Option<Error> {
+    if answer.is_page() {
+        return Some(web_page(answer.status));
+    }
+    let message = "this is not how the receiver answers a message that it has accepted: is the address that of the receiver?";
+    let error = || Error::new(Code::UnexpectedStatus, message).with_status(answer.status);
+    (!(delivery.is_accepted)(answer)).then(error)
+}
+
+fn web_page(status: u16) -> Error {
+    let message = "a web page answers, not the receiver: is the address right, or is this the page of a login or a proxy?";
+    Error::new(Code::HtmlResponse, message).with_status(status)
 }
 
 /// The text of a response, as one line of bounded length, without secrets.

@@ -2,7 +2,6 @@
 
 use crate::secret::Secret;
 use crate::text::is_unseen;
-use crate::wire::json::writer::json_of;
 
 /// How much of a body is read.
 const MOST_BYTES: usize = 1024;
@@ -32,8 +31,7 @@ impl Excerpt {
     /// The text without secrets, in one line; `None` if there is none, or if it is HTML.
     pub(crate) fn text<'a>(&mut self, secrets: impl Iterator<Item = &'a Secret>) -> Option<String> {
         for secret in secrets {
-            mask(&mut self.0, json_of(secret.expose()).trim_matches('"'));
-            mask(&mut self.0, secret.expose());
+            mask_everywhere(&mut self.0, secret.expose().as_bytes());
         }
         let mut line = String::new();
         let mut length = 0;
@@ -70,22 +68,121 @@ fn valid(bytes: &[u8]) -> &str {
         .unwrap_or_default()
 }
 
+/// Masks a secret in a text: as it is, with its characters escaped as in JSON, HTML and addresses, and in base64.
+fn mask_everywhere(text: &mut [u8], secret: &[u8]) {
+    mask(text, secret, plain);
+    mask(text, secret, escaped);
+    // A credential such as `id:secret` is encoded as a whole, so the secret may begin at any of three bits.
+    for before in 0..3 {
+        for alphabet in ALPHABETS {
+            let encoded = base64(secret, before, alphabet);
+            if encoded.len() >= TELLING {
+                mask(text, &encoded, plain);
+            }
+        }
+    }
+}
+
+/// Reads the next character of a text. Returns its bytes, how many they are, and how many bytes of the text it takes.
+type Read = fn(&[u8]) -> Option<([u8; 4], usize, usize)>;
+
 /// Masks a secret in a text, and each longer beginning of it.
-fn mask(text: &mut [u8], secret: &str) {
-    let secret = secret.as_bytes();
+fn mask(text: &mut [u8], secret: &[u8], read: Read) {
     let mut at = 0;
     while at < text.len() {
-        let rest = &mut text[at..];
-        let pairs = rest.iter().zip(secret);
-        let common = pairs.take_while(|(one, other)| one == other).count();
+        let (common, mut end) = common(&text[at..], secret, read);
         if common > 0 && (common >= TELLING || common == secret.len()) {
-            rest[..common].fill(MASKED as u8);
-            rest[..common.min(3)].fill(b'*');
-            at += common;
+            end += at;
+            text[at..end].fill(MASKED as u8);
+            let shown = end.min(at + 3);
+            text[at..shown].fill(b'*');
+            at = end;
         } else {
             at += 1;
         }
     }
+}
+
+/// How many bytes of a secret a text begins with, and how many bytes of the text they are.
+fn common(text: &[u8], secret: &[u8], read: Read) -> (usize, usize) {
+    let (mut common, mut end) = (0, 0);
+    while common < secret.len() {
+        let rest = &text[end..];
+        let decoded =
+            read(rest).filter(|(bytes, count, _)| secret[common..].starts_with(&bytes[..*count]));
+        let (count, taken) = match (decoded, rest.first()) {
+            (Some((_, count, taken)), _) => (count, taken),
+            (None, Some(byte)) if *byte == secret[common] => (1, 1),
+            _ => break,
+        };
+        (common, end) = (common + count, end + taken);
+    }
+    (common, end)
+}
+
+fn plain(_: &[u8]) -> Option<([u8; 4], usize, usize)> {
+    None
+}
+
+/// A character that is escaped: `\u0022`, `\x22` or `\"`, `%22`, `&#34;`, `&#x22;` or `&quot;`, and `+` for a space.
+fn escaped(text: &[u8]) -> Option<([u8; 4], usize, usize)> {
+    const NAMES: [(&[u8], u32); 5] = [
+        (b"amp", 38),
+        (b"lt", 60),
+        (b"gt", 62),
+        (b"quot", 34),
+        (b"apos", 39),
+    ];
+    let (character, taken) = match text {
+        [b'+', ..] => (32, 1),
+        [b'%', rest @ ..] => return Some(([number(rest.get(..2)?, 16)? as u8, 0, 0, 0], 1, 3)),
+        [b'\\', b'u', rest @ ..] => (number(rest.get(..4)?, 16)?, 6),
+        [b'\\', b'x', rest @ ..] => (number(rest.get(..2)?, 16)?, 4),
+        [b'\\', escaped, ..] => (u32::from(*escaped), 2),
+        [b'&', rest @ ..] => {
+            let end = rest.iter().take(10).position(|byte| *byte == b';')?;
+            let character = match &rest[..end] {
+                [b'#', b'x' | b'X', digits @ ..] => number(digits, 16)?,
+                [b'#', digits @ ..] => number(digits, 10)?,
+                name => NAMES.iter().find(|(known, _)| *known == name)?.1,
+            };
+            (character, end + 2)
+        }
+        _ => return None,
+    };
+    let mut bytes = [0; 4];
+    let count = char::from_u32(character)?.encode_utf8(&mut bytes).len();
+    Some((bytes, count, taken))
+}
+
+fn number(digits: &[u8], radix: u32) -> Option<u32> {
+    digits.iter().try_fold(0_u32, |number, digit| {
+        let digit = char::from(*digit).to_digit(radix)?;
+        number.checked_mul(radix)?.checked_add(digit)
+    })
+}
+
+/// The ends of the two alphabets of base64.
+const ALPHABETS: [&[u8; 2]; 2] = [b"+/", b"-_"];
+
+/// The characters that only a secret decides in the base64 of so many bytes `before` it, the secret, and anything after.
+fn base64(secret: &[u8], before: usize, ends: &[u8; 2]) -> Vec<u8> {
+    let bit = |at: usize| {
+        let byte = (at / 8).checked_sub(before).and_then(|at| secret.get(at))?;
+        Some(byte >> (7 - at % 8) & 1)
+    };
+    let sextet =
+        |at: usize| (at * 6..at * 6 + 6).try_fold(0, |sextet, at| Some(sextet << 1 | bit(at)?));
+    let characters = 0..(before + secret.len()) * 8 / 6;
+    let character = |sextet: u8| match sextet {
+        0..26 => b'A' + sextet,
+        26..52 => b'a' + sextet - 26,
+        52..62 => b'0' + sextet - 52,
+        _ => ends[usize::from(sextet) - 62],
+    };
+    characters
+        .filter_map(|at| sextet(at).map(character))
+        .collect()
 }
 
 #[cfg(test)]
@@ -136,5 +233,46 @@ mod tests {
         let cut = format!("{}{secret}", " ".repeat(1014));
         assert_eq!(text(&cut, secret).unwrap(), "***");
         assert_eq!(text("say abc, ab", "abc").unwrap(), "say ***, ab");
+    }
+
+    #[test]
+    fn a_secret_is_masked_however_it_is_written() {
+        let secret = "s3cr/t \"é\"&<p+w>%41";
+        for written in [
+            r#"s3cr\/t \"\u00e9\"\u0026\u003Cp\u002Bw\u003e%41"#,
+            r#"s3cr/t \x22é\x22&<p+w>%41"#,
+            "s3cr%2Ft%20%22%C3%A9%22%26%3Cp%2Bw%3E%2541",
+            "s3cr%2ft+%22%c3%a9%22%26%3cp%2bw%3e%2541",
+            "s3cr/t &quot;é&quot;&amp;&lt;p+w&gt;%41",
+            "s3cr&#47;t &#34;&#xe9;&#x22;&#38;&#60;p&#43;w&#62;&#37;41",
+            secret,
+        ] {
+            let shown = text(&format!("no {written}!"), secret).unwrap();
+            assert_eq!(shown, "no ***!", "{written}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_base64() {
+        let secret = "canary-123456>?";
+        // `id:` and the secret, and what one and two bytes more do to it.
+        for (written, rest) in [
+            ("Y2FuYXJ5LTEyMzQ1Nj4/", ""),
+            ("aTpjYW5hcnktMTIzNDU2Pj8=", "aTp"),
+            ("aWQ6Y2FuYXJ5LTEyMzQ1Nj4/", "aWQ6"),
+            ("aWQ6Y2FuYXJ5LTEyMzQ1Nj4_", "aWQ6"),
+            ("aWR4OmNhbmFyeS0xMjM0NTY+Pw==", "aWR4O"),
+        ] {
+            let shown = text(&format!("Basic {written}"), secret).unwrap();
+            let begin = shown.strip_prefix("Basic ").unwrap();
+            assert!(
+                begin.starts_with(rest.get(..rest.len().saturating_sub(1)).unwrap()),
+                "{shown}"
+            );
+            assert!(
+                begin.contains("***") && begin.len() <= rest.len() + 8,
+                "{written}: {shown}"
+            );
+        }
     }
 }

@@ -61,6 +61,17 @@ impl Headers {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }
 
+    /// All that no message may quote: the values, with and without a first word such as `Bearer`.
+    pub(crate) fn unquotable(&self) -> impl Iterator<Item = Secret> {
+        let values = self.iter().filter(|(name, _)| *name != "user-agent");
+        let parts = values.flat_map(|(_, value)| {
+            let after_scheme = value.split_once(' ').map(|(_, rest)| rest);
+            [Some(value), after_scheme].into_iter().flatten()
+        });
+        let parts = parts.filter(|part| !part.is_empty());
+        parts.map(|part| Secret::from(part.to_owned()))
+    }
+
     /// Adds the name of the client, unless the caller has given one.
     pub(crate) fn or_user_agent(mut self, agent: &str) -> Self {
         if self.0.iter().all(|(name, _)| name != "user-agent") {

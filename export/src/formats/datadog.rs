@@ -32,6 +32,10 @@ pub(crate) const FORM: Form = Form {
     check: carries_whole_seconds,
     delivery: Some(Delivery {
         partly: errors_of_taken,
+        is_accepted: |answer| {
+            answer.status == 202
+                && (answer.is_empty() || serde_json::from_slice::<Errors>(answer.body).is_ok())
+        },
         ..HTTP
     }),
     encoder: |context| {

@@ -31,6 +31,8 @@ pub(crate) const FORM: Form = Form {
     delivery: Some(Delivery {
         is_repeatable: true,
         partly: partial_write,
+        // Each InfluxDB and what speaks its protocol answers so. 200 is for queries, and for web pages.
+        is_accepted: |answer| answer.status == 204,
         ..HTTP
     }),
     encoder: |context| {

@@ -21,8 +21,10 @@ use crate::context::Context;
 use crate::form::{Encoder, Form, Numbers, Order};
 use crate::sample::Group;
 
+const MEDIA_TYPE: &str = "application/x-protobuf";
+
 pub(crate) const FORM: Form = Form {
-    media_type: "application/x-protobuf",
+    media_type: MEDIA_TYPE,
     order: Order::Groups,
     numbers: Numbers::Signed,
     leaves_out_empty: true,
@@ -34,6 +36,14 @@ pub(crate) const FORM: Form = Form {
     delivery: Some(Delivery {
         is_passing,
         partly: partial_success,
+        is_accepted: |answer| {
+            // Without fields, the message is empty.
+            let is_typed = || {
+                answer.is_of(MEDIA_TYPE)
+                    && ExportMetricsServiceResponse::decode(answer.body).is_ok()
+            };
+            answer.status == 200 && (answer.body.is_empty() || is_typed())
+        },
         ..HTTP
     }),
     encoder: |context| {

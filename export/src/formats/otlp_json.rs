@@ -2,6 +2,7 @@
 //! and enums as numbers.
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use tallyfold::CountName;
 use tallyfold::sending::{Delivery, HTTP, Partly};
 
@@ -13,8 +14,10 @@ use crate::escape::write_json;
 use crate::form::{Encoder, Form, Numbers, Order};
 use crate::sample::Group;
 
+const MEDIA_TYPE: &str = "application/json";
+
 pub(crate) const FORM: Form = Form {
-    media_type: "application/json",
+    media_type: MEDIA_TYPE,
     order: Order::Groups,
     numbers: Numbers::Signed,
     leaves_out_empty: true,
@@ -25,6 +28,15 @@ pub(crate) const FORM: Form = Form {
     delivery: Some(Delivery {
         is_passing,
         partly: partial_success,
+        is_accepted: |answer| {
+            let fields = || serde_json::from_slice::<Map<String, Value>>(answer.body);
+            let is_typed = || {
+                answer.is_of(MEDIA_TYPE)
+                    && fields()
+                        .is_ok_and(|all| all.is_empty() || all.contains_key("partialSuccess"))
+            };
+            answer.status == 200 && (answer.is_empty() || is_typed())
+        },
         ..HTTP
     }),
     encoder: |context| {

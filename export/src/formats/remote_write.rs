@@ -7,7 +7,7 @@
 use prost::Message;
 use snap::raw::Encoder as Snappy;
 use tallyfold::CountName;
-use tallyfold::sending::{Delivery, HTTP};
+use tallyfold::sending::{Answer, Delivery, HTTP};
 
 use super::protobuf::add;
 use crate::context::Context;
@@ -30,6 +30,8 @@ pub(crate) const FORM: Form = Form {
             ("x-prometheus-remote-write-version", "0.1.0"),
         ],
         is_repeatable: true,
+        is_accepted: |answer| answer.is_empty(),
+        is_final: is_too_old,
         ..HTTP
     }),
     encoder: |context| {
@@ -43,6 +45,13 @@ pub(crate) const FORM: Form = Form {
         })
     },
 };
+
+/// Whether Prometheus refuses a sample for good although the status is that of a failure: before 2.49, it answers 500 to a
+/// sample that is too old.
+pub(super) fn is_too_old(answer: &Answer<'_>) -> bool {
+    let said = String::from_utf8_lossy(answer.body);
+    answer.status == 500 && said.contains("too old sample")
+}
 
 /// A request with one series. Requests that follow each other are read as one.
 #[derive(Clone, PartialEq, Message)]

@@ -10,7 +10,7 @@ use tallyfold::CountName;
 use tallyfold::sending::{Delivery, HTTP};
 
 use super::protobuf::add;
-use super::remote_write::{NAME, Point, compress, position_of_name, read_samples};
+use super::remote_write::{NAME, Point, compress, is_too_old, position_of_name, read_samples};
 use crate::context::{Context, UNIT};
 use crate::form::{Encoder, Form, Numbers, Order, carries_milliseconds};
 use crate::sample::Group;
@@ -31,6 +31,7 @@ pub(crate) const FORM: Form = Form {
             ("x-prometheus-remote-write-version", "2.0.0"),
         ],
         is_repeatable: true,
+        is_final: is_too_old,
         proof: Some("x-prometheus-remote-write-samples-written"),
         ..HTTP
     }),

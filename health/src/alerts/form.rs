@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tallyfold::sending::{Delivery, HTTP};
+use tallyfold::text::harmless;
 use tallyfold::{Result, Timestamp};
 
 use super::alert::Alert;
@@ -31,6 +32,30 @@ pub(crate) const POST: Delivery = Delivery {
     hides_address: true,
     ..HTTP
 };
+
+/// A text for a chat, in which a value that somebody else has chosen notifies nobody and links to nothing: characters that
+/// can't be seen are replaced, and a zero-width space parts what chats would read as a mention or a link, such as
+/// `@everyone`, `<!channel>`, `https://a.example` and `[text](address)`.
+pub(crate) fn for_chat(text: &str) -> String {
+    const PART: char = '\u{200b}';
+    let text = harmless(text);
+    let mut parted = String::with_capacity(text.len());
+    for (at, character) in text.char_indices() {
+        parted.push(character);
+        let rest = &text[at + character.len_utf8()..];
+        let is_begin = match character {
+            '@' => rest.starts_with(char::is_alphanumeric),
+            '<' => rest.starts_with(['!', '@', '#']),
+            ':' => rest.starts_with("//"),
+            ']' => rest.starts_with('('),
+            _ => false,
+        };
+        if is_begin {
+            parted.push(PART);
+        }
+    }
+    parted
+}
 
 /// Writes messages as JSON: one with all alerts, or one for each alert.
 #[derive(Clone)]

@@ -14,7 +14,7 @@ from tallyfold._errors import TallyfoldError
 from tallyfold._export.async_sender import AsyncSender
 from tallyfold._export.exporting import warn_of
 from tallyfold._export.report import PushReport
-from tallyfold._export.sending import network_of, seconds_of
+from tallyfold._export.sending import finished_of, network_of, seconds_of
 from tallyfold._http.network import Certificates
 from tallyfold._names import ExportFormat
 from tallyfold._ranges.values import Revision
@@ -73,6 +73,7 @@ async def async_push(
         ConfigError: for arguments that can't be used; nothing was sent then.
         ServiceError: for a receiver that refuses a message, or takes none for too long; its
             `report` says what was sent.
+        ResponseError: `html_response` for a web page that answers instead of the receiver.
 
     >>> receiver = httpx2.MockTransport(lambda request: httpx2.Response(204))
     >>> report = await tallyfold.async_push(
@@ -108,9 +109,9 @@ async def async_push(
                         await sender.send(message)
                     case Wait(ms=ms):
                         await sender.pause(ms / 1000)
-                    case Finished(samples=samples):
+                    case Finished() as step:
                         if on_finished is not None:
-                            await awaited("on_finished", on_finished(samples))
+                            await awaited("on_finished", on_finished(finished_of(counts, step)))
                     case Done():
                         return machine.report()
     except TallyfoldError as error:

@@ -11,10 +11,17 @@ import httpx2
 from tallyfold._client.facade import Broken, checked_transport, cleared
 from tallyfold._client.steps import Done, Wait
 from tallyfold._errors import ServiceError
-from tallyfold._export.sending import EXCERPT_SECONDS, REFUSED, address_of, raised_from, report
+from tallyfold._export.sending import (
+    EXCERPT_SECONDS,
+    REFUSED,
+    Sent,
+    address_of,
+    raised_from,
+    report,
+)
 from tallyfold._http.loop_transport import LoopTransport, body_of
 from tallyfold._http.network import Network
-from tallyfold._http.transport import headers_of, http_request
+from tallyfold._http.transport import headers_of
 from tallyfold._tallyfold import Finished, Message, Notifications, Push
 from tallyfold._time import Now
 
@@ -71,20 +78,22 @@ class AsyncSender:
 
     async def send(self, message: Message) -> None:
         """Sends a message, and tells the push what became of it."""
+        sent = Sent()
         try:
             async with asyncio.timeout(self._timeout) as limit:
                 if message.is_datagram:
                     await self._send_datagram(message)
                 else:
-                    await self._exchange(message, limit)
+                    await self._exchange(message, sent, limit)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
             cleared(error)
             self._failure = Broken(error, in_own_transport=self._own is not None)
-            report(self._push, self._failure)
+            report(self._push, self._failure, sent, error)
 
-    async def _exchange(self, message: Message, limit: asyncio.Timeout) -> None:
+    async def _exchange(self, message: Message, sent: Sent, limit: asyncio.Timeout) -> None:
         push = self._push
-        response = await self._transport.handle_async_request(http_request(message, self._timeout))
+        request = sent.request(message, self._timeout, is_own=self._own is not None)
+        response = await self._transport.handle_async_request(request)
         try:
             wanted = push.head(response.status_code, headers_of(response))
             if wanted and response.status_code >= REFUSED:

@@ -90,7 +90,7 @@ class Ledger:
             totals = self._totals.added(revision, state)
             if self._path is not None:
                 # On the disk first: a scrape must not see what a restart would take back.
-                with replacing(self._path) as file:
+                with replacing(self._path, private=True) as file:
                     file.write(totals.to_json().encode())
             before, self._totals = self._totals, totals
         if before.inexact is None and totals.inexact is not None:

@@ -94,6 +94,8 @@ class Outbox:
         """Sends what is pending; `None` if nothing is. Arguments are those of `tallyfold.push`.
 
         After an error the revision is still pending: push again to go on with it, or `drop` it.
+        If an earlier process ended while it was sending samples that are sent at most once,
+        `unsure` of the report has their number.
         """
         # No frame keeps them while they are used: a traceback that shows locals would show headers.
         given = [{"url": url, "labels": labels, **options}]
@@ -108,7 +110,7 @@ class Outbox:
                     changes,  # type: ignore[arg-type]
                     self._format,
                     finished=finished,
-                    on_finished=lambda samples: self._store(self._held.finish(samples)),
+                    on_finished=self._note,
                     **given.pop(),
                 )
                 self._store(self._held.clear())
@@ -136,7 +138,7 @@ class Outbox:
                     changes,  # type: ignore[arg-type]
                     self._format,
                     finished=finished,
-                    on_finished=lambda samples: self._store_aside(self._held.finish(samples)),
+                    on_finished=self._note_aside,
                     **given.pop(),
                 )
                 await self._store_aside(self._held.clear())
@@ -160,6 +162,13 @@ class Outbox:
         finally:
             self._busy.release()
 
+    def _note(self, finished: Any) -> None:  # noqa: ANN401 - `on_finished` is for numbers
+        """Stores what is finished, and what is being sent."""
+        self._store(self._held.finish(finished))
+
+    async def _note_aside(self, finished: Any) -> None:  # noqa: ANN401 - as above
+        await self._store_aside(self._held.finish(finished))
+
     async def _store_aside(self, held: Held) -> None:
         """Stores in a thread. A task that is cancelled waits for its end."""
         loop = asyncio.get_running_loop()
@@ -175,7 +184,7 @@ class Outbox:
         storing.result()
 
     def _store(self, held: Held) -> None:
-        with replacing(self._path) as file:
+        with replacing(self._path, private=True) as file:
             file.write(held.to_json().encode())
         self._held = held
 

@@ -11,7 +11,14 @@ import httpx2
 from tallyfold._client.facade import Broken, checked_transport, cleared
 from tallyfold._client.steps import Done, Wait
 from tallyfold._errors import ServiceError
-from tallyfold._export.sending import EXCERPT_SECONDS, REFUSED, address_of, raised_from, report
+from tallyfold._export.sending import (
+    EXCERPT_SECONDS,
+    REFUSED,
+    Sent,
+    address_of,
+    raised_from,
+    report,
+)
 from tallyfold._http.network import Network
 from tallyfold._http.stop import Stop
 from tallyfold._http.transport import (
@@ -19,7 +26,6 @@ from tallyfold._http.transport import (
     body_of,
     deadline,
     headers_of,
-    http_request,
     hurry,
 )
 from tallyfold._tallyfold import Finished, Message, Notifications, Push
@@ -76,20 +82,22 @@ class Sender:
 
     def send(self, message: Message) -> None:
         """Sends a message, and tells the push what became of it."""
+        sent = Sent()
         try:
             if message.is_datagram:
                 self._send_datagram(message)
             else:
-                self._exchange(message)
+                self._exchange(message, sent)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
             cleared(error)
             self._failure = Broken(error, in_own_transport=self._own is not None)
-            report(self._push, self._failure)
+            report(self._push, self._failure, sent, error)
 
-    def _exchange(self, message: Message) -> None:
+    def _exchange(self, message: Message, sent: Sent) -> None:
         push = self._push
+        request = sent.request(message, self._timeout, is_own=self._own is not None)
         with deadline(self._timeout, Stop()):
-            response = self._transport.handle_request(http_request(message, self._timeout))
+            response = self._transport.handle_request(request)
             try:
                 wanted = push.head(response.status_code, headers_of(response))
                 if wanted and response.status_code >= REFUSED:

@@ -1,18 +1,24 @@
 """What both senders of pushed messages share."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
+
+import httpx2
 
 from tallyfold._client.facade import Broken
 from tallyfold._errors import ConfigError, ServiceError, invalid, wrong_type
 from tallyfold._http.network import Certificates, Network
-from tallyfold._tallyfold import Message, Notifications, Push
+from tallyfold._http.network_error import is_unconnected
+from tallyfold._http.transport import http_request
+from tallyfold._tallyfold import Finished, Message, Notifications, Pending, Push
 
 __all__ = [
     "EXCERPT_SECONDS",
     "REFUSED",
+    "Sent",
     "address_of",
+    "finished_of",
     "network_of",
     "raised_from",
     "report",
@@ -61,9 +67,49 @@ def address_of(message: Message) -> tuple[str, int]:
     return parts.hostname or "", parts.port or 0
 
 
-def report(push: Push | Notifications, failure: Broken) -> None:
-    """Tells a push that an exchange failed."""
-    push.failed(failure.name, timed_out=failure.late)
+class Sent(httpx2.SyncByteStream, httpx2.AsyncByteStream):
+    """The body of a message, which notices that a transport reads it.
+
+    A transport does so once there is a connection. Before that, nothing of the message was sent.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is being sent yet."""
+        self._body: bytes | None = None
+        self.may_have_left = True
+        """Whether something of the message may have been sent."""
+
+    def request(self, message: Message, timeout: float | None, *, is_own: bool) -> httpx2.Request:
+        """The request of a message; `is_own` says whether our own transport sends it."""
+        request = http_request(message, timeout)
+        # Another transport may take the body from the request in another way.
+        if is_own:
+            self._body, self.may_have_left = message.body, False
+            request.stream = self
+        return request
+
+    def _taken(self) -> bytes:
+        self.may_have_left = True
+        return self._body or b""
+
+    def __iter__(self) -> Iterator[bytes]:
+        """The whole body."""
+        yield self._taken()
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        """The same."""
+        yield self._taken()
+
+
+def report(push: Push | Notifications, failure: Broken, sent: Sent, error: BaseException) -> None:
+    """Tells a push that an exchange failed, and whether anything of the message was sent."""
+    not_sent = not sent.may_have_left or is_unconnected(error)
+    push.failed(failure.name, timed_out=failure.late, not_sent=not_sent)
+
+
+def finished_of(counts: object, step: Finished) -> Any:  # noqa: ANN401
+    """What `on_finished` gets: a number, or for an outbox all that it stores."""
+    return step if isinstance(counts, Pending) else step.samples
 
 
 def raised_from(error: ServiceError, failure: Broken | None) -> ServiceError:

@@ -17,12 +17,13 @@ RETRY_WAITS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28)
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[BinaryIO]:
     """Opens a new file, which replaces the one at the path if nothing fails meanwhile.
 
-    Readers see the old file or the whole new one. A new file has the permissions of the old one. If
-    the path is a link, the file that it leads to is replaced. This writes to anything but a file,
-    such as a pipe or `/dev/stdout`, because that can't be replaced.
+    Readers see the old file or the whole new one. A new file has the permissions of the old one.
+    Without an old one, only its owner has access to it if it is `private`. If the path is a link,
+    the file that it leads to is replaced. This writes to anything but a file, such as a pipe or
+    `/dev/stdout`, because that can't be replaced.
     """
     to = pathlib.Path(os.path.realpath(path))
     try:
@@ -34,11 +35,16 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
         return
     new = to.with_name(f".tallyfold-{secrets.token_hex(8)}.tmp")
-    with _taking_place(new, to), new.open("xb") as file:
+    opener = _for_owner if private else None
+    with _taking_place(new, to), open(new, "xb", opener=opener) as file:
         if old is not None and stat.S_ISREG(old.st_mode):
             new.chmod(stat.S_IMODE(old.st_mode))
         yield file
         _sync(file)
+
+
+def _for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def replace(path: pathlib.Path, data: bytes) -> None:

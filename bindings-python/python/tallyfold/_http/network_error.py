@@ -15,7 +15,7 @@ from types import TracebackType
 import httpcore2
 import httpx2
 
-__all__ = ["callers_part", "cause_of", "is_of_the_network", "name_of"]
+__all__ = ["callers_part", "cause_of", "is_of_the_network", "is_unconnected", "name_of"]
 
 CERTIFICATES = {
     9: "CERT_NOT_YET_VALID",
@@ -56,6 +56,27 @@ def is_of_the_network(error: BaseException) -> bool:
     while link is not None and not isinstance(link, NETWORK):
         link = link.__cause__
     return link is not None
+
+
+UNCONNECTED = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.ProxyError,
+    httpx2.UnsupportedProtocol,
+    httpcore2.ConnectError,
+    httpcore2.ConnectTimeout,
+    httpcore2.ConnectionNotAvailable,
+    httpcore2.PoolTimeout,
+    httpcore2.ProxyError,
+    httpcore2.UnsupportedProtocol,
+)
+"""What a transport raises before it sends the first byte of a request."""
+
+
+def is_unconnected(error: BaseException) -> bool:
+    """Whether an exchange has failed before there was a connection for it."""
+    return isinstance(error, UNCONNECTED)
 
 
 def name_of(error: BaseException) -> str:

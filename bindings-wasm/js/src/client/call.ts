@@ -1,4 +1,5 @@
 import type { CoreCall } from "../../wasm/tallyfold_wasm.js";
+import type { Failure } from "../http/exchange.js";
 import { Handle } from "../loading/handle.js";
 import { noteFailure, stage } from "../loading/library.js";
 import { CountTable } from "../tables/table.js";
@@ -124,7 +125,7 @@ export class Call<T> {
    * @param detail One word on the cause, such as `ECONNREFUSED`, or the page's origin for `hidden`. Never a text
    * that could hold the request.
    */
-  failed(failure: "network" | "timeout" | "hidden", detail: string): void {
+  failed(failure: Failure, detail: string): void {
     noteFailure();
     this.#core.object.failed(failure, detail);
   }

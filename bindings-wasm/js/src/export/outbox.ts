@@ -127,13 +127,15 @@ export class Outbox {
       ...options,
       format: this.#format,
       finished,
-      onFinished: (samples: bigint) => this.#become(this.#core.object.finish(samples)),
     };
+    const inDoubt = core.inDoubt();
+    const store = (samples: bigint, doubtful: bigint): Promise<void> =>
+      this.#become(this.#core.object.finish(samples, doubtful));
     const make = (...given: [object, string[], number]): CoreExport | undefined =>
       core.pending(...given);
     const pending = withOptions(all, pushNames(), make);
     if (pending === undefined) return undefined;
-    const report = await pushed(pending, all);
+    const report = await pushed(pending, all, { inDoubt, store });
     await this.#clear();
     return report;
   }

@@ -61,14 +61,25 @@ export function pushNames(): string[] {
   return [...OWN, ...exportCore().pushOptionNames()];
 }
 
+/** What an outbox stores of a push: what is finished, and how much of it is being sent. */
+interface Marks {
+  readonly inDoubt: bigint;
+  readonly store: (samples: bigint, inDoubt: bigint) => Promise<void>;
+}
+
 /** @internal Sends an export, and frees it. */
-export async function pushed(given: Export, from: PushOptions): Promise<PushReport> {
+export async function pushed(
+  given: Export,
+  from: PushOptions,
+  marks?: Marks,
+): Promise<PushReport> {
   const options = own(from);
   const way = wayOf(options, TIMEOUT_MS);
   const onFinished = optionalFunction("onFinished", options.onFinished, "want a function");
-  const core = corePush(given, options);
+  const store = marks?.store ?? ((samples: bigint) => onFinished?.(samples));
+  const core = corePush(given, options, marks?.inDoubt);
   try {
-    await sendAll(core, way, onFinished, (message) => datagram(core, message));
+    await sendAll(core, way, store, (message) => datagram(core, message));
     return core.report();
   } catch (error) {
     throw reported(error, () => core.report());
@@ -78,11 +89,11 @@ export async function pushed(given: Export, from: PushOptions): Promise<PushRepo
   }
 }
 
-function corePush(given: Export, options: PushOptions): CorePush {
+function corePush(given: Export, options: PushOptions, inDoubt: bigint | undefined): CorePush {
   const { url, headers, finished } = options;
   const all = { ...options, url: addressOf("url", url), headers: flatHeaders(headers) };
   const { CorePush } = exportCore();
-  return new CorePush(Export.coreOf(given), all, OWN, finished ?? 0);
+  return new CorePush(Export.coreOf(given), all, OWN, finished ?? 0, inDoubt);
 }
 
 /** Sends a datagram. That it was sent is all that can be known of it. */

@@ -18,8 +18,16 @@ const MISTAKES = /^(?:Type|Range|Reference|Syntax|Eval|URI)Error$/;
 const FAILED =
   /^(?:the connection was closed|Failed to fetch|Load failed|NetworkError when|Network request failed|network error|fetch failed|terminated|error sending request|The Internet connection|\s*A network error)/i;
 
+/**
+ * What proves that nothing of a request was sent: there was no connection, or no TLS. (A time limit of the caller proves
+ * nothing, because `fetch` does not tell how far it has got.)
+ */
+const UNSENT =
+  /^(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|UND_ERR_CONNECT_TIMEOUT|ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNSUPPORTED_PROTOCOL|\w+_ALERT_(?:HANDSHAKE_FAILURE|PROTOCOL_VERSION)|TLSV1_UNRECOGNIZED_NAME))$/;
+
 interface Told {
   readonly code?: unknown;
+  readonly syscall?: unknown;
   readonly name?: unknown;
   readonly message?: unknown;
   readonly cause?: Told;
@@ -42,7 +50,7 @@ export function report(
   try {
     if (timedOut) call.failed("timeout", told.word);
     else if (isOwn && isBrowser() && !told.code) call.failed(...inPage(request.url, told.word));
-    else call.failed("network", told.word);
+    else call.failed(isOwn && told.isUnsent ? "not_sent" : "network", told.word);
   } catch (error) {
     const isOurs = TallyfoldError.is(error) && /^(?:network_failed|timed_out)$/.test(error.code);
     throw isOurs && told.code !== "NO_RESPONSE"
@@ -51,8 +59,16 @@ export function report(
   }
 }
 
+interface Readable {
+  readonly code?: string;
+  readonly name?: string;
+  readonly message: string;
+  readonly word: string;
+  readonly isUnsent: boolean;
+}
+
 /** The parts of an error, which may have getters that throw. */
-function readable(cause: unknown): { code?: string; name?: string; message: string; word: string } {
+function readable(cause: unknown): Readable {
   try {
     const error = cause as Told | undefined;
     const inner = [error?.cause, error].find((link) => typeof link?.code === "string");
@@ -64,13 +80,14 @@ function readable(cause: unknown): { code?: string; name?: string; message: stri
       ...(typeof name === "string" && { name }),
       message,
       word,
+      isUnsent: UNSENT.test(word) || /^(?:connect|getaddrinfo)$/.test(String(inner?.syscall)),
     };
   } catch {
-    return { message: "", word: "Error" };
+    return { message: "", word: "Error", isUnsent: false };
   }
 }
 
-function isMistake({ code, name, message }: ReturnType<typeof readable>): boolean {
+function isMistake({ code, name, message }: Readable): boolean {
   return code === undefined && MISTAKES.test(name ?? "") && !FAILED.test(message);
 }
 
@@ -94,7 +111,7 @@ function inPage(url: string, word: string): ["network" | "hidden", string] {
  * `fetch` says is left out, and what quotes the request.
  */
 function shown(
-  { code, name, message }: ReturnType<typeof readable>,
+  { code, name, message }: Readable,
   request: Outgoing,
   isOwn: boolean,
 ): Error | undefined {

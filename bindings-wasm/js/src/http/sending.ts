@@ -7,7 +7,7 @@ import { clocks, type Now } from "../values/time.js";
 import type { Fetch } from "../values/types.js";
 import { awaited, pause } from "./abort.js";
 import { Deadline } from "./deadline.js";
-import { exchange, type Outgoing } from "./exchange.js";
+import { exchange, type Failure, type Outgoing } from "./exchange.js";
 
 /** A machine of the core that has messages to send: a push, or notifications. */
 export interface Sends {
@@ -46,7 +46,7 @@ export interface Message {
 type Step =
   | { readonly type: "send"; readonly message: Message }
   | { readonly type: "wait"; readonly ms: number }
-  | { readonly type: "finished"; readonly samples: bigint }
+  | { readonly type: "finished"; readonly samples: bigint; readonly inDoubt: bigint }
   | { readonly type: "done" };
 
 /** The way that a caller has chosen, checked. */
@@ -68,7 +68,7 @@ export function wayOf(given: WayOptions, usualTimeoutMs: number): Way {
 export async function sendAll(
   core: Sends,
   way: Way,
-  onFinished?: (samples: bigint) => unknown,
+  onFinished?: (samples: bigint, inDoubt: bigint) => unknown,
   datagram?: (message: Message) => Promise<void>,
 ): Promise<void> {
   for (;;) {
@@ -83,7 +83,7 @@ export async function sendAll(
         await pause(step.ms, way.signal);
         break;
       case "finished":
-        await awaited(onFinished?.(step.samples), way.signal);
+        await awaited(onFinished?.(step.samples, step.inDoubt), way.signal);
         break;
       case "done":
         return;
@@ -99,8 +99,7 @@ async function post(core: Sends, message: Message, way: Way): Promise<void> {
       core.chunk(chunk);
     },
     end: () => core.end(),
-    failed: (failure: "network" | "timeout" | "hidden", detail: string) =>
-      core.failed(failure, detail),
+    failed: (failure: Failure, detail: string) => core.failed(failure, detail),
   };
   try {
     await exchange(exchanged, outgoing(message), way.fetch, deadline, "omit", undefined);

@@ -11,11 +11,12 @@ use tallyfold_export::{ExportOptions, Format, Labels, PushOptions};
 
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
+use crate::config::sections::is_name;
 use crate::config::settings::{NetworkSettings, Settings};
 use crate::failure::{Failure, Result};
 use crate::host::carry::Carrier;
 use crate::host::clock::{Clock, unix_ms};
-use crate::host::network;
+use crate::host::network::Http;
 use crate::host::session::random;
 use crate::stderr::Stderr;
 
@@ -30,8 +31,8 @@ fn formats() -> Vec<&'static str> {
 #[command(next_help_heading = "Receiver")]
 pub(crate) struct DestinationFlags {
     /// With --to the receiver's whole address, otherwise the NAME of a section [push.NAME] of the configuration
-    #[arg(value_name = "URL|NAME", help_heading = None)]
-    target: String,
+    #[arg(value_name = "URL|NAME", help_heading = None, required = true)]
+    target: Option<String>,
     /// The format that the receiver takes; dogstatsd and statsd have addresses such as udp://127.0.0.1:8125
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(formats()))]
     to: Option<String>,
@@ -133,21 +134,20 @@ impl DestinationFlags {
 
     /// The name of the format, the options of the push, and the network settings.
     fn place(&self, settings: &Settings) -> Result<(String, Given, NetworkSettings)> {
+        // Only `push drop` has none.
+        let wanted = self.target.clone().unwrap_or_default();
         if let Some(format) = &self.to {
             let mut given = Given::default();
-            given.set("url", Raw::Text(self.target.clone()), Origin::Flag);
+            given.set("url", Raw::Text(wanted), Origin::Flag);
             return Ok((format.clone(), given, NetworkSettings::default()));
         }
-        let found = settings
-            .targets
-            .iter()
-            .find(|target| target.name == self.target);
-        let unknown = || match self.target.contains("://") {
-            // An address may contain a password, so the error does not quote it.
-            true => Failure::usage("push: an address needs --to FORMAT, such as --to otlp"),
-            false => Failure::usage(format!(
+        let found = settings.targets.iter().find(|target| target.name == wanted);
+        let unknown = || match is_name(&wanted) {
+            // An address may contain a secret, also without its scheme, so the error does not quote it.
+            false => Failure::usage("push: an address needs --to FORMAT, such as --to otlp"),
+            true => Failure::usage(format!(
                 "push: the configuration has no section [push.{}]{}; without one, want --to FORMAT URL",
-                self.target,
+                wanted,
                 known(settings)
             )),
         };
@@ -197,7 +197,7 @@ impl Destination {
     /// For certificates and proxies that can't be used.
     pub(crate) fn carrier(&self, stderr: &Rc<Stderr>) -> Result<Carrier> {
         Ok(Carrier {
-            http: network::client(&self.network)?,
+            http: Http::new(&self.network)?,
             timeout: self.timeout,
             clock: Clock::start(),
             socket: None,

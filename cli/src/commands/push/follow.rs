@@ -4,7 +4,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use futures_util::future::join_all;
-use tallyfold_export::{Export, ExportOptions, Labels, Outbox, Push, PushReport};
+use tallyfold::Code;
+use tallyfold_export::{Export, Labels, Outbox, Push, PushOptions, PushReport};
 
 use super::destination::Destination;
 use crate::app::App;
@@ -33,6 +34,7 @@ pub(crate) struct Plan<'a> {
 
 /// Sends the revisions of one cluster.
 struct Sending<'a> {
+    state: &'a Path,
     app: &'a App,
     cluster: Cluster,
     destination: &'a Destination,
@@ -93,6 +95,7 @@ async fn begin<'a>(
         file.replace(outbox.to_json()).await?;
     }
     Ok(Sending {
+        state: plan.state,
         app,
         cluster,
         destination: plan.destination,
@@ -144,14 +147,22 @@ impl Sending<'_> {
             let Some((source, finished)) = self.outbox.pending(self.destination.format)? else {
                 return Ok(Carried::All);
             };
-            let options: ExportOptions = self.destination.export(&self.labels);
-            let mut push = Push::new(
-                Export::new(source, &options)?,
-                &self.destination.push(finished),
-            )?;
+            let in_doubt = self.outbox.in_doubt();
+            if in_doubt > 0 {
+                self.warn(format_args!(
+                    "an earlier run ended while it was sending {in_doubt} samples; nobody knows whether they were taken, and \
+                     they are not sent again"
+                ));
+            }
+            let export = Export::new(source, &self.destination.export(&self.labels))?;
+            let options = PushOptions {
+                in_doubt: Some(in_doubt),
+                ..self.destination.push(finished)
+            };
+            let mut push = Push::new(export, &options)?;
             let (file, outbox) = (&self.file, &mut self.outbox);
-            let store = async |samples| {
-                outbox.finish(samples);
+            let store = async |samples, in_doubt| {
+                outbox.finish(samples, in_doubt);
                 file.replace(outbox.to_json()).await
             };
             let carried = self.carrier.carry(&mut push, shutdown, store).await;
@@ -165,14 +176,30 @@ impl Sending<'_> {
                 }
                 Ok(Carried::Part) => return Ok(Carried::Part),
                 // The unacknowledged samples count as finished, so the next push begins after them.
-                Err(failure) if report.unsure > 0 => {
+                Err(failure) if report.unsure > in_doubt => {
                     self.warn(format_args!(
                         "{}; nobody knows whether {} samples were taken, and they are not sent again",
-                        failure.text, report.unsure
+                        failure.text,
+                        report.unsure - in_doubt
                     ));
+                }
+                Err(failure) if is_refused(&push) => {
+                    return Err(failure.helped_by(self.drop_command()));
                 }
                 Err(failure) => return Err(failure),
             }
+        }
+    }
+
+    /// The command that gives up what is pending.
+    fn drop_command(&self) -> String {
+        let state = self.state.display();
+        match self.app.settings.is_named {
+            true => format!(
+                "tallyfold push drop --state {state} --cluster {}, if it is refused for good",
+                self.cluster.name
+            ),
+            false => format!("tallyfold push drop --state {state}, if it is refused for good"),
         }
     }
 
@@ -193,4 +220,15 @@ impl Sending<'_> {
     fn warn(&self, text: std::fmt::Arguments<'_>) {
         self.app.warn(&self.cluster.name, text);
     }
+}
+
+/// Whether the destination has refused a message, which it would refuse again.
+fn is_refused<S: tallyfold::sending::Source>(push: &tallyfold::sending::Push<S>) -> bool {
+    let refused = |error: &tallyfold::Error| match error.status() {
+        Some(400..500) => !matches!(error.code(), Code::Forbidden | Code::RateLimited),
+        // As Prometheus before 2.49 does.
+        Some(500) => push.report().retries == 0,
+        _ => false,
+    };
+    matches!(push.outcome(), Some(Err(error)) if refused(error))
 }

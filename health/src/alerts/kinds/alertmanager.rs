@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tallyfold::sending::Delivery;
 
-use crate::alerts::form::{Form, Notice, POST, Writer};
+use crate::alerts::form::{Form, Notice, POST, Writer, for_chat};
 
 pub(crate) const FORM: Form = Form {
     about: "an Alertmanager",
@@ -35,7 +35,7 @@ struct Posted<'a> {
 
 #[derive(Serialize)]
 struct Annotations<'a> {
-    summary: &'a str,
+    summary: String,
     query: &'a str,
 }
 
@@ -43,7 +43,8 @@ fn message(notices: &[Notice<'_>], ends_at: &str) -> String {
     let posted = notices.iter().map(|notice| Posted {
         labels: &notice.alert.labels,
         annotations: Annotations {
-            summary: &notice.alert.sentence,
+            // Alertmanager passes it on to chats.
+            summary: for_chat(&notice.alert.sentence),
             query: &notice.alert.query,
         },
         starts_at: &notice.alert.since,

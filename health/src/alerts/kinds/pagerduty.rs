@@ -8,10 +8,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tallyfold::sending::Delivery;
-use tallyfold::text::harmless;
 use tallyfold::{Code, Error};
 
-use crate::alerts::form::{Form, Notice, POST, Writer};
+use crate::alerts::form::{Form, Notice, POST, Writer, for_chat};
 
 pub(crate) const FORM: Form = Form {
     about: "a PagerDuty service",
@@ -20,7 +19,7 @@ pub(crate) const FORM: Form = Form {
     options: &["routing_key"],
     delivery: Delivery {
         hides_address: false,
-        is_accepted: |status, _| status == 202,
+        is_accepted: |answer| answer.status == 202,
         ..POST
     },
     writer: |options| {
@@ -67,7 +66,7 @@ struct Details<'a> {
 fn message(notice: &Notice<'_>, routing_key: &str) -> String {
     let alert = notice.alert;
     let payload = notice.until.is_none().then(|| Payload {
-        summary: harmless(&alert.sentence)
+        summary: for_chat(&alert.sentence)
             .chars()
             .take(MOST_CHARACTERS)
             .collect(),

@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tallyfold::sending::Delivery;
-use tallyfold::text::harmless;
 
-use crate::alerts::form::{Form, Notice, POST, Writer};
+use crate::alerts::form::{Form, Notice, POST, Writer, for_chat};
 
 pub(crate) const FORM: Form = Form {
     about: "a Slack channel",
@@ -16,7 +15,7 @@ pub(crate) const FORM: Form = Form {
     path: "",
     options: &[],
     delivery: Delivery {
-        is_accepted: |status, body| status == 200 && body.trim_ascii() == b"ok",
+        is_accepted: |answer| answer.status == 200 && answer.body.trim_ascii() == b"ok",
         ..POST
     },
     writer: |_| Ok(Writer::Each(Arc::new(message))),
@@ -38,7 +37,7 @@ fn message(notice: &Notice<'_>) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    harmless(text)
+    for_chat(text)
         .replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

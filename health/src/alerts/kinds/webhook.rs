@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use tallyfold::text::{harmless, nearest};
 use tallyfold::{Code, Error};
 
-use crate::alerts::form::{Form, Notice, POST, Writer};
+use crate::alerts::form::{Form, Notice, POST, Writer, for_chat};
 
 pub(crate) const FORM: Form = Form {
     about: "a webhook",
@@ -85,7 +85,7 @@ impl Template {
     fn message(&self, notice: &Notice<'_>) -> String {
         let alert = notice.alert;
         self.fill(|name| match name {
-            "sentence" => escaped(&alert.sentence),
+            "sentence" => quoted(&for_chat(&alert.sentence)),
             "status" => match notice.until {
                 None => "firing".to_owned(),
                 Some(_) => "resolved".to_owned(),
@@ -131,7 +131,12 @@ fn known(name: &str, line: usize) -> Result<&'static str, String> {
 
 /// A text, made harmless for display and escaped for use between the quotes of a JSON string.
 fn escaped(text: &str) -> String {
-    let quoted = serde_json::Value::from(harmless(text)).to_string();
+    quoted(&harmless(text))
+}
+
+/// A text for use between the quotes of a JSON string.
+fn quoted(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
