@@ -19,14 +19,14 @@ use crate::commands::doctor::DoctorFlags;
 use crate::commands::explain::ExplainFlags;
 use crate::commands::follow::FollowCommand;
 use crate::commands::man::ManFlags;
-use crate::commands::push::PushCommand;
+use crate::commands::push::{PushAction, PushCommand};
 use crate::commands::sandbox::SandboxFlags;
 use crate::commands::schema::SchemaFlags;
 use crate::commands::serve::ServeCommand;
 use crate::commands::watch::{self, WatchFlags};
 use crate::commands::{
     audit_logs, check, collect, compare, completions, counts, doctor, explain, follow, init, man,
-    push, sandbox, schema, serve,
+    push, sandbox, schema, serve, trust,
 };
 use crate::config::load::{ServiceFlags, load};
 use crate::failure::{Exit, Failure, Result};
@@ -112,7 +112,7 @@ enum Command {
     ///
     /// Ends with 3 if the receiver refuses the credentials, with 4 if it fails, and with 5 if it has rejected counts, or if nobody
     /// knows whether it took them. After a signal, --follow ends with 0.
-    #[command(before_help = push::EXAMPLES)]
+    #[command(before_help = push::EXAMPLES, subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
     Push(Asking<PushCommand>),
     /// Serves running totals to Prometheus, as a scrape endpoint
     #[command(before_help = serve::EXAMPLES)]
@@ -132,6 +132,13 @@ enum Command {
     /// Writes a configuration with comments
     #[command(before_help = init::EXAMPLES)]
     Init(init::InitFlags),
+    /// Lets commands use the configuration of a working folder
+    ///
+    /// A configuration names secrets and the addresses that they are sent to. So a tallyfold.toml that commands find in the
+    /// working folder is used only if you have trusted it. After any change, it has to be trusted again. A file named with
+    /// --config needs no trust.
+    #[command(before_help = trust::EXAMPLES)]
+    Trust(trust::TrustFlags),
 }
 
 /// The flags of a command that queries a service.
@@ -236,9 +243,13 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
         }
         Command::Schema(flags) => schema::run(&flags),
         Command::Init(flags) => init::run(&flags, stderr),
+        Command::Trust(flags) => trust::run(&flags, stderr),
         // After a signal, these stop by themselves at a point from which they can resume.
         Command::Follow(asking) => follow::run(&app(&asking.service, stderr)?, &asking.flags).await,
-        Command::Push(asking) => push::run(&app(&asking.service, stderr)?, &asking.flags).await,
+        Command::Push(asking) => match &asking.flags.action {
+            Some(PushAction::Drop(flags)) => push::drop::run(flags, stderr).await,
+            None => push::run(&app(&asking.service, stderr)?, &asking.flags).await,
+        },
         Command::Serve(asking) => serve::run(&app(&asking.service, stderr)?, &asking.flags).await,
     }
 }

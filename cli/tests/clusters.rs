@@ -53,12 +53,12 @@ impl World {
             "CLIENT_ID",
             "CLIENT_SECRET",
             "CONTROL_AUDIENCE",
-            "CONFIG",
         ] {
             command.env_remove(format!("TALLYFOLD_{variable}"));
         }
         let command = command
             .current_dir(self.folder.path())
+            .env("TALLYFOLD_CONFIG", "tallyfold.toml")
             .env("SECRET_OF_THE_TEST", "sandbox-secret");
         command.output().unwrap()
     }
@@ -212,6 +212,7 @@ fn the_doctor_says_which_cluster_is_not_well() {
     let done = command
         .arg("doctor")
         .current_dir(world.folder.path())
+        .env("TALLYFOLD_CONFIG", "tallyfold.toml")
         .env("SECRET_OF_THE_TEST", "sandbox-secret");
     let done = done.output().unwrap();
     assert_eq!(done.status.code(), Some(6), "{}", text(&done.stdout));

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tallyfold_health::Rules;
 
+use crate::config::find::HERE;
 use crate::config::template::template;
 use crate::failure::{Exit, Failure, Result};
 use crate::host::files::{Replacement, create, replace};
@@ -16,7 +17,7 @@ use crate::stderr::Stderr;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold init
-      Writes tallyfold.toml, which commands that run in this folder read.
+      Writes tallyfold.toml, which commands that run in this folder read once you trust it (tallyfold trust).
   tallyfold init ~/.config/tallyfold/tallyfold.toml
       Writes the configuration of this user.
   tallyfold init -
@@ -29,7 +30,7 @@ Examples:
 #[derive(Args, Clone, Debug)]
 pub(crate) struct InitFlags {
     /// The file to write; - prints the configuration
-    #[arg(value_name = "FILE", default_value = "tallyfold.toml")]
+    #[arg(value_name = "FILE", default_value = HERE)]
     file: PathBuf,
     /// Writes the rules of tallyfold check into this file, in place of a configuration; - prints them
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
@@ -65,8 +66,12 @@ pub(crate) fn run(flags: &InitFlags, stderr: &Stderr) -> Result<Exit> {
         ));
         return Ok(Exit::Fine);
     }
+    let next = match path == Path::new(HERE) {
+        true => "tallyfold trust, and tallyfold doctor".to_owned(),
+        false => format!("tallyfold doctor --config {file}"),
+    };
     stderr.note(format_args!(
-        "{file} is written. Put the address and credentials of your cluster into it, then run: tallyfold doctor --config {file}"
+        "{file} is written. Put the address and credentials of your cluster into it, then run: {next}"
     ));
     Ok(Exit::Fine)
 }

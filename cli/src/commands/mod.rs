@@ -16,4 +16,5 @@ pub(crate) mod push;
 pub(crate) mod sandbox;
 pub(crate) mod schema;
 pub(crate) mod serve;
+pub(crate) mod trust;
 pub(crate) mod watch;

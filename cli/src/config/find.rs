@@ -1,11 +1,14 @@
-//! Finds the configuration file, and checks who can change it.
+//! Finds the configuration file, and checks who can change it and whether the user trusts it.
 
-use std::fs::{File, Metadata};
-use std::io::{ErrorKind, Read};
+use std::fs::File;
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::{env, io};
 
+use super::trust::{Trust, Variable, Verdict, distrust, folder, is_same, variable};
 use crate::failure::{Failure, Result};
+
+/// The file in the working folder that is used if the user trusts it.
+pub(crate) const HERE: &str = "tallyfold.toml";
 
 /// The maximum size of a configuration in bytes.
 pub(crate) const MOST_BYTES: u64 = 1024 * 1024;
@@ -22,45 +25,90 @@ pub(crate) struct Found {
 
 /// Reads the configuration that the user has named, or the first one that exists in the usual places.
 ///
+/// A configuration decides which secrets are read and where they are sent. So one that the user hasn't named is used only
+/// if nobody else can have written it, and one in the working folder only if the user trusts it.
+///
 /// # Errors
-/// If a file can't be read, or the file that the user has named does not exist.
+/// If a file can't be read or used, or the file that the user has named does not exist.
 pub(crate) fn find(asked: Option<&Path>) -> Result<Option<Found>> {
     // An empty variable counts as unset, as everywhere.
     if let Some(path) = asked.filter(|path| !path.as_os_str().is_empty()) {
-        return match read(path) {
-            Ok(found) => Ok(Some(found?)),
-            Err(error) => Err(Failure::file("read", path, &error)),
-        };
+        return named(path).map(Some);
     }
-    for path in usual_places() {
-        match read(&path) {
-            Ok(found) => return Ok(Some(found?)),
+    let places = usual_places();
+    for path in &places {
+        match read(path) {
+            Ok(found) => {
+                let found = found?;
+                check_owner(&found)?;
+                let is_of_user = |place: &PathBuf| place != path && is_same(place, path);
+                if path == Path::new(HERE) && !places.iter().any(is_of_user) {
+                    check_trust(&found)?;
+                }
+                return Ok(Some(found));
+            }
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
-            Err(error) => return Err(Failure::file("read", &path, &error)),
+            Err(error) => return Err(Failure::file("read", path, &error)),
         }
     }
     Ok(None)
 }
 
-/// The places that are searched for a configuration, in this order.
-pub(crate) fn usual_places() -> Vec<PathBuf> {
-    places(&|name| {
-        env::var_os(name)
-            .filter(|value| !value.is_empty())
-            .map(PathBuf::from)
-    })
+/// Reads the configuration that the user has named.
+///
+/// # Errors
+/// If the file can't be read.
+pub(crate) fn named(path: &Path) -> Result<Found> {
+    read(path).unwrap_or_else(|error| Err(Failure::file("read", path, &error)))
 }
 
-fn places(variable: &dyn Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
-    // A relative folder is ignored, as the XDG specification requires.
-    let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
+/// Refuses a configuration that somebody else may have written.
+///
+/// # Errors
+/// With who that is.
+pub(crate) fn check_owner(found: &Found) -> Result<()> {
+    match &found.distrust {
+        None => Ok(()),
+        Some(why) => Err(Failure::usage(format!(
+            "{}: {why}, so it could send your secrets to any address: it is not used",
+            found.path.display()
+        ))
+        .helped_by("a configuration of your own, named with --config")),
+    }
+}
+
+fn check_trust(found: &Found) -> Result<()> {
+    let path = found.path.display();
+    let verdict = match Trust::of_user() {
+        Some(trust) => trust
+            .verdict(&found.path, &found.bytes)
+            .map_err(|error| Failure::file("find out whether you trust", &found.path, &error))?,
+        None => Verdict::Unknown,
+    };
+    let why = match verdict {
+        Verdict::Trusted => return Ok(()),
+        Verdict::Changed => "has changed since you trusted it",
+        Verdict::Unknown => "is in the working folder, and you have not trusted it yet",
+    };
+    Err(Failure::usage(format!(
+        "{path} {why}: it could send your secrets to any address. Read it before you trust it, or use --config {path}"
+    ))
+    .helped_by("tallyfold trust"))
+}
+
+/// The places that are searched for a configuration, in this order.
+pub(crate) fn usual_places() -> Vec<PathBuf> {
+    places(&variable)
+}
+
+fn places(variable: Variable<'_>) -> Vec<PathBuf> {
     let of_user = match cfg!(windows) {
-        true => absolute("APPDATA"),
-        false => absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config"))),
+        true => folder(variable, "APPDATA", ""),
+        false => folder(variable, "XDG_CONFIG_HOME", ".config"),
     };
     let of_system = (!cfg!(windows)).then(|| PathBuf::from("/etc"));
-    let mut places = vec![PathBuf::from("tallyfold.toml")];
+    let mut places = vec![PathBuf::from(HERE)];
     for folder in [of_user, of_system].into_iter().flatten() {
         places.push(folder.join("tallyfold").join("tallyfold.toml"));
     }
@@ -86,32 +134,6 @@ fn read(path: &Path) -> io::Result<Result<Found>> {
         bytes,
         distrust: distrust(&metadata),
     }))
-}
-
-/// Why the commands in the file are not run; `None` if only root and the user can change it.
-#[cfg(unix)]
-pub(crate) fn distrust(metadata: &Metadata) -> Option<String> {
-    use std::os::unix::fs::{MetadataExt, PermissionsExt};
-
-    let us = rustix::process::geteuid().as_raw();
-    why(metadata.uid(), us, metadata.permissions().mode())
-}
-
-#[cfg(unix)]
-fn why(owner: u32, us: u32, mode: u32) -> Option<String> {
-    const ROOT: u32 = 0;
-    if owner != us && owner != ROOT {
-        return Some("the file belongs to another user".to_owned());
-    }
-    let mode = mode & 0o777;
-    (mode & 0o022 != 0)
-        .then(|| format!("others may change the file (mode {mode:04o}; chmod go-w mends it)"))
-}
-
-/// Windows has access control lists instead of modes; they are not checked.
-#[cfg(not(unix))]
-pub(crate) fn distrust(_: &Metadata) -> Option<String> {
-    None
 }
 
 #[cfg(test)]
@@ -154,25 +176,5 @@ mod tests {
         assert_eq!(text(&path), "found");
         std::fs::write(&path, vec![b'#'; most + 1]).unwrap();
         assert!(text(&path).contains("want at most 1048576 bytes"));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn only_root_and_the_user_are_trusted() {
-        for (owner, us, mode, is_trusted) in [
-            (1000, 1000, 0o100_644, true),
-            (0, 1000, 0o644, true),
-            (0, 0, 0o600, true),
-            (1001, 1000, 0o600, false),
-            (1000, 0, 0o600, false),
-            (1000, 1000, 0o664, false),
-            (0, 1000, 0o666, false),
-        ] {
-            assert_eq!(
-                why(owner, us, mode).is_none(),
-                is_trusted,
-                "{owner} {us} {mode:o}"
-            );
-        }
     }
 }

@@ -41,7 +41,7 @@ const OF_ONE_CLUSTER: [&str; 7] = [
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Service")]
 pub(crate) struct ServiceFlags {
-    /// The configuration file [default: tallyfold.toml here or in the user's or system's configuration folder]
+    /// The configuration file [default: tallyfold.toml here, if you trust it, or in the user's or system's configuration folder]
     #[arg(long, value_name = "FILE", env = "TALLYFOLD_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Asks only this cluster of the configuration; may be repeated [default: all of them]

@@ -133,7 +133,7 @@ fn named(entry: &Entry<'_>, section: Section, reading: &mut Reading) -> Result<V
 }
 
 /// Whether a text is a valid name of a section. Messages, labels and file names contain these names.
-fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     (1..=64).contains(&name.len()) && name.bytes().all(is_of_name)
 }

@@ -14,7 +14,7 @@ use crate::arguments::declared::described;
 const WIDTH: usize = 100;
 
 const HEAD: &str = r#"# The configuration of the command tallyfold. It reads the first of these files:
-#   the one after --config or in TALLYFOLD_CONFIG, ./tallyfold.toml,
+#   the one after --config or in TALLYFOLD_CONFIG, ./tallyfold.toml if you trust it (tallyfold trust),
 #   ~/.config/tallyfold/tallyfold.toml (or below XDG_CONFIG_HOME), /etc/tallyfold/tallyfold.toml.
 # To use a setting that has a # in front, remove the #. Lengths of time have a unit: "500ms", "30s", "15m", "24h".
 #

@@ -1,0 +1,86 @@
+//! `tallyfold trust`: lets commands use the configuration of a working folder.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::config::find::{HERE, check_owner, named};
+use crate::config::trust::{Trust, Verdict};
+use crate::failure::{Exit, Failure, Result};
+use crate::output::sink::write_to;
+use crate::stderr::Stderr;
+
+/// What the help begins with.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tallyfold trust
+      Commands that run in this folder use its tallyfold.toml from now on, until it changes.
+  tallyfold trust --revoke
+      They use it no longer.
+  tallyfold trust --list
+      Prints all files that are trusted.
+";
+
+/// Flags of the command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TrustFlags {
+    /// The configuration
+    #[arg(value_name = "FILE", default_value = HERE)]
+    file: PathBuf,
+    /// Trusts the file no longer
+    #[arg(long)]
+    revoke: bool,
+    /// Prints the files that are trusted, one per line, and says which of them have changed since
+    #[arg(long, conflicts_with_all = ["file", "revoke"])]
+    list: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// For a file that can't be read or belongs to somebody else, and if the user's data folder can't be used.
+pub(crate) fn run(flags: &TrustFlags, stderr: &Stderr) -> Result<Exit> {
+    let trust = Trust::of_user().ok_or_else(|| {
+        Failure::usage(match cfg!(windows) {
+            true => "want the variable LOCALAPPDATA, which says where your data is",
+            false => "want the variable HOME or XDG_DATA_HOME, which says where your data is",
+        })
+    })?;
+    if flags.list {
+        return list(&trust, stderr);
+    }
+    let path = flags.file.display();
+    let as_failure = |error| Failure::file("trust", &flags.file, &error);
+    if flags.revoke {
+        match trust.revoke(&flags.file).map_err(as_failure)? {
+            true => stderr.note(format_args!("{path} is trusted no longer")),
+            false => stderr.note(format_args!("{path} was not trusted")),
+        }
+        return Ok(Exit::Fine);
+    }
+    let found = named(&flags.file)?;
+    check_owner(&found)?;
+    trust.allow(&found.path, &found.bytes).map_err(as_failure)?;
+    stderr.note(format_args!("{path} is trusted until it changes"));
+    Ok(Exit::Fine)
+}
+
+fn list(trust: &Trust, stderr: &Stderr) -> Result<Exit> {
+    let folder_failure = |error| Failure::file("read", Path::new("the trusted files"), &error);
+    let paths = trust.list().map_err(folder_failure)?;
+    for path in &paths {
+        let verdict = named(path).map(|found| trust.verdict(path, &found.bytes));
+        match verdict {
+            Ok(Ok(Verdict::Trusted)) => {}
+            Ok(_) => stderr.warning(format_args!("{} has changed since", path.display())),
+            Err(failure) => stderr.warning(failure),
+        }
+    }
+    write_to(None, |_, out| {
+        for path in &paths {
+            writeln!(out, "{}", path.display())?;
+        }
+        Ok(())
+    })?;
+    Ok(Exit::Fine)
+}
