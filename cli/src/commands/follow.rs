@@ -1,7 +1,7 @@
 //! `tallyfold follow`: counts of windows as they close.
 
 use std::cell::RefCell;
-use std::io::{self, Stdout};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -21,6 +21,7 @@ use crate::host::ranges::{FollowEvent, Following};
 use crate::host::session::Session;
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::output::revision::{Origin, Printed, Printer, RevisionFormat};
+use crate::output::safe::Terminal;
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -83,7 +84,7 @@ struct Printing<'a> {
     labels: Labels,
     following: Following,
     file: Option<StateFile>,
-    printer: Rc<RefCell<Printer<Stdout>>>,
+    printer: Rc<RefCell<Printer<Box<dyn Write>>>>,
     /// Whether a window was read.
     has_read: bool,
 }
@@ -93,7 +94,11 @@ struct Printing<'a> {
 /// # Errors
 /// For flags, settings and states that can't be used; no request is sent then.
 pub(crate) async fn run(app: &App, flags: &FollowCommand) -> Result<Exit> {
-    let printer = Rc::new(RefCell::new(Printer::new(io::stdout(), flags.format)));
+    let out: Box<dyn Write> = match io::stdout().is_terminal() {
+        true => Box::new(Terminal::new(io::stdout(), false)),
+        false => Box::new(io::stdout()),
+    };
+    let printer = Rc::new(RefCell::new(Printer::new(out, flags.format)));
     let mut all = Vec::new();
     for (cluster, session) in app.sessions()? {
         all.push(begin(app, flags, cluster, session, &printer).await?);
@@ -111,7 +116,7 @@ async fn begin<'a>(
     flags: &FollowCommand,
     cluster: Cluster,
     session: Rc<Session>,
-    printer: &Rc<RefCell<Printer<Stdout>>>,
+    printer: &Rc<RefCell<Printer<Box<dyn Write>>>>,
 ) -> Result<Printing<'a>> {
     let labels = labels_of(&app.settings, &cluster, &flags.labels)?;
     let path = flags.state.as_deref();

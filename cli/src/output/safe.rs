@@ -1,5 +1,7 @@
 //! Escapes and fits values so that they can't harm a terminal or the layout of a table.
 
+use std::io::{self, Write};
+
 use tallyfold::text::{escape, is_unseen};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -41,6 +43,115 @@ pub(crate) fn harmless(text: &str) -> String {
         }
     }
     shown
+}
+
+/// A terminal that gets text of any format. Control characters, and invisible characters that change the layout of text,
+/// are escaped, so that no value of an event can control the terminal.
+pub(crate) struct Terminal<W: Write> {
+    inner: W,
+    /// Whether sequences that select a colour are passed on.
+    color: bool,
+    /// The beginning of a character or a sequence whose rest has not been written yet.
+    held: Vec<u8>,
+}
+
+impl<W: Write> Terminal<W> {
+    /// A terminal, with or without colours.
+    pub(crate) fn new(inner: W, color: bool) -> Self {
+        Self {
+            inner,
+            color,
+            held: Vec::new(),
+        }
+    }
+
+    /// Writes the characters that are complete. Returns how many bytes they are.
+    fn pass_on(&mut self) -> io::Result<usize> {
+        let text = match std::str::from_utf8(&self.held) {
+            Ok(text) => text,
+            Err(error) => match error.error_len() {
+                // What is no text of a character is written as if it were.
+                Some(length) if error.valid_up_to() == 0 => {
+                    self.inner.write_all("\u{fffd}".as_bytes())?;
+                    return Ok(length);
+                }
+                _ => std::str::from_utf8(&self.held[..error.valid_up_to()]).unwrap_or_default(),
+            },
+        };
+        let mut seen = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(character) = rest.chars().next() {
+            let colored = match character {
+                '\x1b' if self.color => colors(rest),
+                '\r' if rest.len() == 1 => Sequence::Begun,
+                _ => Sequence::None,
+            };
+            let length = match colored {
+                Sequence::Whole(length) => {
+                    seen.push_str(&rest[..length]);
+                    length
+                }
+                Sequence::Begun => break,
+                Sequence::None => {
+                    match character {
+                        '\n' | '\t' => seen.push(character),
+                        '\r' if rest.starts_with("\r\n") => seen.push(character),
+                        character if is_unseen(character) => escape(character, &mut seen),
+                        character => seen.push(character),
+                    }
+                    character.len_utf8()
+                }
+            };
+            rest = &rest[length..];
+        }
+        self.inner.write_all(seen.as_bytes())?;
+        Ok(text.len() - rest.len())
+    }
+}
+
+/// What a text that begins with an escape character begins with.
+enum Sequence {
+    /// A sequence that selects a colour or an effect, with its length.
+    Whole(usize),
+    /// The beginning of one.
+    Begun,
+    None,
+}
+
+fn colors(text: &str) -> Sequence {
+    let bytes = text.as_bytes();
+    match bytes.get(1) {
+        None => return Sequence::Begun,
+        Some(b'[') => {}
+        Some(_) => return Sequence::None,
+    }
+    let is_parameter = |byte: &u8| byte.is_ascii_digit() || *byte == b';';
+    let parameters = bytes[2..]
+        .iter()
+        .take_while(|byte| is_parameter(byte))
+        .count();
+    match bytes.get(2 + parameters) {
+        None => Sequence::Begun,
+        Some(b'm') => Sequence::Whole(parameters + 3),
+        Some(_) => Sequence::None,
+    }
+}
+
+impl<W: Write> Write for Terminal<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.held.extend_from_slice(bytes);
+        loop {
+            let written = self.pass_on()?;
+            self.held.drain(..written);
+            if written == 0 || self.held.is_empty() {
+                return Ok(bytes.len());
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
 }
 
 /// The width of a text in columns of a terminal.
@@ -120,6 +231,32 @@ pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_gets_no_control_characters_in_any_format() {
+        let seen = |text: &str, color| {
+            let bytes = |piece: usize| {
+                let mut terminal = Terminal::new(Vec::new(), color);
+                for piece in text.as_bytes().chunks(piece) {
+                    terminal.write_all(piece).unwrap();
+                }
+                String::from_utf8(terminal.inner).unwrap()
+            };
+            assert_eq!(bytes(1), bytes(1_000), "{text:?}");
+            bytes(3)
+        };
+        let hostile = "a\u{1b}]0;x\u{7}\u{9b}31m\u{202e}\u{1b}[2J\u{1b}[31mé日\t1\r2\r\n";
+        let harmless = "a\\x1b]0;x\\x07\\x9b31m\\u{202e}\\x1b[2J";
+        assert_eq!(
+            seen(hostile, false),
+            format!("{harmless}\\x1b[31mé日\t1\\r2\r\n")
+        );
+        assert_eq!(
+            seen(hostile, true),
+            format!("{harmless}\u{1b}[31mé日\t1\\r2\r\n")
+        );
+    }
+
     use proptest::prelude::*;
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
+use super::safe::Terminal;
 use crate::failure::{Failure, Result};
 use crate::host::files::{Replacement, replace};
 use crate::stderr::is_colored;
@@ -59,9 +60,13 @@ pub(crate) fn write_to(
     match path.filter(is_file_or_device) {
         Some(path) => write_file(path, write),
         None => {
+            let screen = Screen::of_stdout();
             let mut stdout = BufWriter::new(io::stdout().lock());
-            let written =
-                write(Screen::of_stdout(), &mut stdout).and_then(|()| Ok(stdout.flush()?));
+            let written = match screen.width {
+                Some(_) => write(screen, &mut Terminal::new(&mut stdout, screen.color)),
+                None => write(screen, &mut stdout),
+            };
+            let written = written.and_then(|()| Ok(stdout.flush()?));
             match written {
                 Err(WriteError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
                     // Drops the buffer, which the writer would otherwise write again when it is dropped.

@@ -5,6 +5,7 @@ use std::io::Write;
 use tallyfold::CountName;
 
 use super::report::{self, Report};
+use super::safe::Terminal;
 use super::show::{OutputFormat, Picked, Ranking, ShowFlags};
 use super::sink::{Screen, WriteError, write_to};
 use super::{comparison, documented, export, parquet, table};
@@ -40,6 +41,10 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
                 Err(Failure::usage("Parquet is no text for a terminal: want --output FILE").into())
             }
             (OutputFormat::Parquet, Some(export)) => parquet::write_parquet(&export, out),
+            // These formats have no colours, so a sequence that selects one is from a value.
+            (_, Some(export)) if screen.width.is_some() => {
+                export::write(export, &mut Terminal::new(out, false))
+            }
             (_, Some(export)) => export::write(export, out),
             (format, None) => write_rows(report, flags, format, screen, out),
         }
