@@ -408,3 +408,65 @@ fn an_exporter_that_is_done_is_healthy() {
     let exporter = Exporter::of(&service, &state, &["--stale-after", "0s"]);
     exporter.until("/healthz", |answer| answer.status == 200);
 }
+
+/// Sends a request with these headers, and returns the head and the bytes of the response.
+fn raw(exporter: &Exporter, headers: &str) -> (String, Vec<u8>) {
+    let host = exporter.url.strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(
+        stream,
+        "GET /metrics HTTP/1.1\r\n{headers}connection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).unwrap();
+    let end = bytes
+        .windows(4)
+        .position(|four| four == b"\r\n\r\n")
+        .unwrap();
+    let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+    (head.to_ascii_lowercase(), bytes[end + 4..].to_vec())
+}
+
+#[test]
+fn scrapes_are_compressed_for_who_takes_that() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let exporter = Exporter::of(&service, &folder.path().join("totals.json"), &[]);
+    let plain = exporter.complete();
+    for accepted in ["gzip", "br;q=1.0, gzip;q=0.5"] {
+        let (head, body) = raw(
+            &exporter,
+            &format!("host: a\r\naccept-encoding: {accepted}\r\n"),
+        );
+        assert!(head.contains("content-encoding: gzip"), "{head}");
+        assert!(body.len() < plain.body.len() / 2, "{}", body.len());
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(&body[..])
+            .read_to_string(&mut text)
+            .unwrap();
+        assert_eq!(totals(&text), truth());
+    }
+    let (head, _) = raw(&exporter, "host: a\r\naccept-encoding: gzip;q=0\r\n");
+    assert!(!head.contains("content-encoding"), "{head}");
+}
+
+#[test]
+fn only_requests_for_the_hosts_that_are_allowed_are_answered() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let hosts = ["--allow-host", "metrics.example"];
+    let exporter = Exporter::of(&service, &folder.path().join("totals.json"), &hosts);
+    for (headers, status) in [
+        ("host: metrics.example\r\n", "200"),
+        ("host: Metrics.Example:9464\r\n", "200"),
+        ("host: rebound.example\r\n", "421"),
+        ("host: metrics.example.evil.example\r\n", "421"),
+    ] {
+        let (head, _) = raw(&exporter, headers);
+        assert!(
+            head.starts_with(&format!("http/1.1 {status}")),
+            "{headers}: {head}"
+        );
+    }
+}

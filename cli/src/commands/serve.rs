@@ -3,16 +3,25 @@
 mod exporter;
 
 use std::cell::{Cell, RefCell};
+use std::io::Write;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 
+use bytes::Bytes;
 use clap::Args;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use futures_util::future::join_all;
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER,
+    VARY,
+};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use tallyfold::text::milliseconds;
 use tallyfold_export::{ExportOptions, Ledger, Scrape, ScrapeFormat};
+use tokio::sync::Semaphore;
 
 use self::exporter::{BUILD, Exporter, Meters, SCRAPE_ERRORS};
 use crate::app::App;
@@ -24,7 +33,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
 use crate::host::files::StateFile;
 use crate::host::ranges::Following;
-use crate::host::server::{Answer, Server, whole};
+use crate::host::server::{Answer, Server, whole, with_permit};
 use crate::host::session::Session;
 use crate::host::shutdown::{Shutdown, until_shut_down};
 
@@ -58,6 +67,11 @@ pub(crate) struct ServeCommand {
     /// Not healthy after so long without a window that has settled [default: --settle and two windows more]
     #[arg(long, value_name = "TIME", help_heading = "Serving")]
     stale_after: Option<String>,
+    /// Answers only requests for this host, such as metrics.example; may be repeated [default: any host]
+    ///
+    /// A web page that somebody opens could otherwise read the totals through a name of its own that leads here.
+    #[arg(long = "allow-host", value_name = "NAME", help_heading = "Serving")]
+    hosts: Vec<String>,
     /// A label that each total gets, such as env=production; may be repeated
     #[arg(long = "label", value_name = "NAME=VALUE", help_heading = "Serving")]
     labels: Vec<String>,
@@ -84,6 +98,28 @@ struct Site {
     stale_ms: u64,
     /// Scrapes that could not be answered.
     scrape_errors: Cell<u64>,
+    /// The hosts that requests may be for; empty for any.
+    hosts: Vec<String>,
+    /// The documents that scrapes share.
+    rendered: RefCell<Vec<Rendered>>,
+    /// A permit for each scrape whose response may be under way.
+    scrapes: Arc<Semaphore>,
+}
+
+/// How many scrapes may be under way.
+const MOST_SCRAPES: usize = 32;
+
+/// How long scrapes share a document, while the totals in it stay the same.
+const SHARED_MS: u64 = 1_000;
+
+/// A document of all metrics.
+struct Rendered {
+    format: ScrapeFormat,
+    is_packed: bool,
+    at_ms: u64,
+    /// The number of changes of all totals.
+    changes: u64,
+    bytes: Bytes,
 }
 
 /// Serves until a signal.
@@ -103,6 +139,9 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
         exporters,
         stale_ms,
         scrape_errors: Cell::new(0),
+        hosts: flags.hosts.clone(),
+        rendered: RefCell::default(),
+        scrapes: Arc::new(Semaphore::new(MOST_SCRAPES)),
     });
     let server = Server::listen(&host, port).await?;
     app.stderr
@@ -177,6 +216,7 @@ async fn begin(
         stem,
         file,
         ledger: RefCell::new(ledger),
+        changes: Cell::new(0),
         clock,
         meters,
     };
@@ -218,6 +258,9 @@ fn stale_ms(flags: &ServeCommand) -> Result<u64> {
 }
 
 fn answer(site: &Site, request: &Request<Incoming>) -> Answer {
+    if !site.hosts.is_empty() && !is_for(&site.hosts, request.headers()) {
+        return plain(StatusCode::MISDIRECTED_REQUEST, "This is another host.\n");
+    }
     let path = request.uri().path();
     if !["/", "/metrics", "/healthz"].contains(&path) {
         return plain(StatusCode::NOT_FOUND, "There is /metrics and /healthz.\n");
@@ -239,15 +282,98 @@ fn answer(site: &Site, request: &Request<Incoming>) -> Answer {
     }
 }
 
+/// Whether a request is for one of these hosts, at any port.
+fn is_for(hosts: &[String], headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|value| value.to_str().ok());
+    let host = host.unwrap_or_default();
+    let bare = match host.rsplit_once(':') {
+        Some((bare, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => bare,
+        _ => host,
+    };
+    hosts
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(bare) || known.eq_ignore_ascii_case(host))
+}
+
 fn metrics(site: &Site, request: &Request<Incoming>) -> Answer {
     let accept = request.headers().get_all(ACCEPT).iter();
     let format = wanted(accept.filter_map(|value| value.to_str().ok()));
+    let is_packed = takes_gzip(request.headers());
+    let Ok(permit) = Arc::clone(&site.scrapes).try_acquire_owned() else {
+        let mut busy = plain(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Too many scrapes at once.\n",
+        );
+        busy.headers_mut()
+            .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        return busy;
+    };
+    let bytes = match rendered(site, format, is_packed) {
+        Ok(bytes) => bytes,
+        Err(text) => return plain(StatusCode::INTERNAL_SERVER_ERROR, text),
+    };
+    let mut response = Response::new(whole(with_permit(bytes, permit)));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
+    headers.insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
+    if is_packed {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
+}
+
+/// Whether a client accepts gzip.
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let codings = headers.get_all(ACCEPT_ENCODING).iter();
+    let codings = codings.filter_map(|value| value.to_str().ok());
+    codings.flat_map(|value| value.split(',')).any(|coding| {
+        let (name, quality) = coding.split_once(';').unwrap_or((coding, ""));
+        let quality = quality.trim().strip_prefix("q=").unwrap_or("1");
+        name.trim().eq_ignore_ascii_case("gzip") && quality.parse().is_ok_and(|q: f64| q > 0.0)
+    })
+}
+
+/// The document of all metrics, which scrapes at the same time share.
+///
+/// # Errors
+/// What a scrape gets in place of it.
+fn rendered(site: &Site, format: ScrapeFormat, is_packed: bool) -> Result<Bytes, String> {
+    let clock = site.exporters.first().map(|exporter| exporter.clock);
+    let at_ms = clock.map_or(0, |clock| clock.now().monotonic_ms);
+    let changes: u64 = site.exporters.iter().map(|one| one.changes.get()).sum();
+    let mut all = site.rendered.borrow_mut();
+    all.retain(|one| one.changes == changes && at_ms.saturating_sub(one.at_ms) < SHARED_MS);
+    let is_it = |one: &&Rendered| (one.format, one.is_packed) == (format, is_packed);
+    if let Some(found) = all.iter().find(is_it) {
+        return Ok(found.bytes.clone());
+    }
+    let text = text(site, format)?;
+    let bytes = match is_packed {
+        true => packed(text.as_bytes()).map_err(|error| format!("{error}\n"))?,
+        false => text.into(),
+    };
+    all.push(Rendered {
+        format,
+        is_packed,
+        at_ms,
+        changes,
+        bytes: bytes.clone(),
+    });
+    Ok(bytes)
+}
+
+fn packed(text: &[u8]) -> std::io::Result<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text)?;
+    encoder.finish().map(Bytes::from)
+}
+
+fn text(site: &Site, format: ScrapeFormat) -> Result<String, String> {
     let mut scrape = Scrape::default();
     for exporter in &site.exporters {
         if let Err(error) = exporter.add_totals(&mut scrape) {
             site.scrape_errors.set(site.scrape_errors.get() + 1);
-            let text = format!("{}: {}\n", exporter.name, error.message());
-            return plain(StatusCode::INTERNAL_SERVER_ERROR, text);
+            return Err(format!("{}: {}\n", exporter.name, error.message()));
         }
     }
     for exporter in &site.exporters {
@@ -258,7 +384,7 @@ fn metrics(site: &Site, request: &Request<Incoming>) -> Answer {
     let version = ("version", env!("CARGO_PKG_VERSION"));
     BUILD.of(&mut scrape).sample([version], 1);
     scrape.leave_out_empty();
-    typed(StatusCode::OK, format.media_type(), scrape.text(format))
+    Ok(scrape.text(format))
 }
 
 /// The format for these values of `Accept`: OpenMetrics if it is listed with at least the quality of plain text.

@@ -2,8 +2,11 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,9 +18,11 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::spawn_local;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Sleep, sleep, timeout};
 
 use crate::failure::{Failure, Result};
 
@@ -39,6 +44,9 @@ impl std::error::Error for BrokenOff {}
 /// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
 
+/// How long a client may keep a response waiting that it does not read.
+const READING: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 30_000 });
+
 /// How long responses that are under way may take when the server stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -47,6 +55,22 @@ pub(crate) fn whole(bytes: impl Into<Bytes>) -> UnsyncBoxBody<Bytes, BrokenOff> 
     Full::new(bytes.into())
         .map_err(|never: Infallible| match never {})
         .boxed_unsync()
+}
+
+/// Bytes that hold a permit until the last of them is sent.
+pub(crate) fn with_permit(bytes: Bytes, permit: OwnedSemaphorePermit) -> Bytes {
+    struct Held(
+        Bytes,
+        #[allow(dead_code, reason = "it is held, not read")] OwnedSemaphorePermit,
+    );
+
+    impl AsRef<[u8]> for Held {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+
+    Bytes::from_owner(Held(bytes, permit))
 }
 
 /// A socket that listens.
@@ -126,6 +150,125 @@ async fn connection<F: Future<Output = Answer> + 'static>(
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
     // A client that disconnects is not an error of the server.
     let _ = watcher
-        .watch(builder.serve_connection(TokioIo::new(stream), service))
+        .watch(builder.serve_connection(TokioIo::new(Reader::new(stream)), service))
         .await;
+}
+
+/// A client that has to read its responses.
+struct Reader {
+    stream: TcpStream,
+    /// Ends the connection, while bytes wait for the client.
+    waiting: Option<Pin<Box<Sleep>>>,
+}
+
+impl Reader {
+    fn new(stream: TcpStream) -> Self {
+        Self {
+            stream,
+            waiting: None,
+        }
+    }
+
+    /// The result of a write, or an error if the client has kept the response waiting for too long.
+    fn limited(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if written.is_ready() {
+            return written;
+        }
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(READING)));
+        ready!(waiting.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Reader {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Reader {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.limited(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.limited(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // Everything was written, so a client that reads slowly but in time is not cut off.
+        self.waiting = None;
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::io::AsyncWriteExt;
+    use tokio::sync::Semaphore;
+    use tokio::task::LocalSet;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_does_not_read_is_cut_off_and_gives_its_permit_back() {
+        let work = async {
+            let server = Server::listen("127.0.0.1", 0).await.unwrap();
+            let address = server.address;
+            let permits = Arc::new(Semaphore::new(1));
+            let handed = Arc::clone(&permits);
+            let handler = move |_| {
+                let permit = Arc::clone(&handed).try_acquire_owned().unwrap();
+                let large = Bytes::from(vec![b'a'; 64 << 20]);
+                std::future::ready(Response::new(whole(with_permit(large, permit))))
+            };
+            let _serving = spawn_local(server.serve(handler, std::future::pending()));
+            let mut client = TcpStream::connect(address).await.unwrap();
+            client
+                .write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+                .await
+                .unwrap();
+            let mut waited = Duration::ZERO;
+            let step = Duration::from_millis(10);
+            while permits.available_permits() == 1 && waited < Duration::from_secs(10) {
+                sleep(step).await;
+                waited += step;
+            }
+            assert_eq!(permits.available_permits(), 0, "the response is under way");
+            let given_back = timeout(Duration::from_secs(20), permits.acquire()).await;
+            assert!(
+                given_back.is_ok(),
+                "a client that reads nothing holds the response"
+            );
+        };
+        LocalSet::new().run_until(work).await;
+    }
 }

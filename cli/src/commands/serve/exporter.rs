@@ -1,6 +1,6 @@
 //! One cluster of `tallyfold serve`: its totals, the metrics of the exporter itself, and its health.
 
-use std::cell::{Ref, RefCell};
+use std::cell::{Cell, Ref, RefCell};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::rc::Rc;
@@ -34,6 +34,8 @@ pub(super) struct Exporter {
     pub(super) file: StateFile,
     /// The totals that scrapes see. They are on the disk already.
     pub(super) ledger: RefCell<Ledger>,
+    /// How often the totals have changed.
+    pub(super) changes: Cell<u64>,
     /// The time.
     pub(super) clock: Clock,
     /// The metrics of the exporter itself.
@@ -138,6 +140,7 @@ impl Exporter {
         // Stored first: a scrape must not see totals that a restart would take back.
         if self.store(app, ledger.to_json(), shutdown).await {
             self.ledger.replace(ledger);
+            self.changes.set(self.changes.get() + 1);
             let mut meters = self.meters.borrow_mut();
             meters.revisions[usize::from(revision.settled)] += 1;
             if revision.settled {
