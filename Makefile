@@ -215,7 +215,7 @@ $(node_modules): $(JS)/package.json $(JS)/package-lock.json
 .cache/wasm-route: scripts/setup-wasm.sh
 	scripts/setup-wasm.sh
 
-$(wasm): $(core_files) $(wasm_files) scripts/build-wasm.sh $(JS)/deflate.mjs | .cache/wasm-route $(node_modules)
+$(wasm): $(core_files) $(wasm_files) scripts/build-wasm.sh $(JS)/deflate.mjs $(JS)/order.mjs | .cache/wasm-route $(node_modules)
 	scripts/build-wasm.sh
 
 $(npm): $(wasm) $(js_files) $(node_modules)

@@ -35,15 +35,18 @@ compile() {
 }
 
 out=bindings-wasm/js/wasm
+optimizer=bindings-wasm/js/node_modules/.bin/wasm-opt
 compiled=target-wasm/$target/wasm
 modules=(library:tallyfold_wasm sandbox:tallyfold_sandbox pages:tallyfold_pages export:tallyfold_export notify:tallyfold_notify
   health:tallyfold_health)
 
-# finish FEATURE NAME: the glue of a compiled module, and the module optimized and deflated.
+# finish FEATURE NAME: the glue of a compiled module, and the module optimized, sorted and deflated.
 finish() {
   local module=$out/$2_bg.wasm
   target/debug/xtask "$compiled/modules/$2.wasm" $out
-  bindings-wasm/js/node_modules/.bin/wasm-opt -O3 -ocimfs 100 -fimfs 10 --low-memory-unused --converge --strip-debug --strip-producers --dealign "$module" -o "$module"
+  $optimizer -O3 -ocimfs 100 -fimfs 10 --low-memory-unused --converge --strip-debug --strip-producers --dealign "$module" -o "$module"
+  node bindings-wasm/js/order.mjs "$module"
+  $optimizer --reorder-functions-by-name --strip-debug "$module" -o "$module"
   node bindings-wasm/js/deflate.mjs "$module"
   echo "wasm, $1: $(wc -c <"$module") bytes, $(gzip -9c "$module" | wc -c) gzipped"
 }
