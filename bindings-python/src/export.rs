@@ -209,8 +209,6 @@ pub(crate) fn check_format(named: Option<Named<'_>>, others: &[&str]) -> Result<
     if Format::from_name(&format).is_some() {
         return Ok(());
     }
-    let names = Format::ALL.iter().map(|format| format.as_str());
-    let names: Vec<&str> = names.chain(others.iter().copied()).collect();
-    let error = want_one_of(names.into_iter());
+    let error = want_one_of(&[Format::NAMES, others].concat());
     Err(error.with_argument(Name::of_caller("format")).into())
 }

@@ -234,15 +234,20 @@ impl Display for Sentence<'_> {
             ..
         } = &*self.error.0;
         message.write(f, self.spelling)?;
-        let mut places = Vec::new();
-        places.extend(status.map(|status| match excerpt {
+        let status = status.map(|status| match excerpt {
             Some(excerpt) => format!("status {status}: {excerpt}"),
             None => format!("status {status}"),
-        }));
-        places.extend(path.as_ref().map(|path| format!("at {path}")));
-        places.extend(offset.map(|offset| format!("byte {offset}")));
-        if !places.is_empty() {
-            write!(f, " ({})", places.join(", "))?;
+        });
+        let path = path.as_ref().map(|path| format!("at {path}"));
+        let offset = offset.map(|offset| format!("byte {offset}"));
+        let places = [status, path, offset].into_iter().flatten();
+        let mut before = " (";
+        for place in places {
+            write!(f, "{before}{place}")?;
+            before = ", ";
+        }
+        if before == ", " {
+            f.write_str(")")?;
         }
         Ok(())
     }

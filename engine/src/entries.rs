@@ -196,19 +196,20 @@ impl EntryReader {
 fn expected(fields: &Fields) -> Template {
     let mut entry = Vec::with_capacity(MOST_EXPECTED);
     let mut places = Places::default();
-    let mut value = |before: &str, name: &str, slot| {
+    let counts = Counts::NAMES.into_iter().zip([0, 1, 2].map(Slot::Count));
+    let dimensions = fields.dimensions.iter();
+    let dimensions =
+        dimensions.map(|(name, column)| (*name, column.map_or(Slot::Dropped, Slot::Column)));
+    for (number, (name, slot)) in counts.chain(dimensions).enumerate() {
+        let before = match number {
+            0 => "{\"",
+            3 => "\",\"dimensions\":{\"",
+            _ => "\",\"",
+        };
         for text in [before, name, "\":\""] {
             entry.extend_from_slice(text.as_bytes());
         }
         places.push(slot, entry.len(), entry.len());
-    };
-    value("{\"", "success", Slot::Count(0));
-    value("\",\"", "errors", Slot::Count(1));
-    value("\",\"", "filtered", Slot::Count(2));
-    let mut before = "\",\"dimensions\":{\"";
-    for (name, column) in &fields.dimensions {
-        value(before, name, column.map_or(Slot::Dropped, Slot::Column));
-        before = "\",\"";
     }
     entry.extend_from_slice(b"\"}}");
     Template::of(&entry, entry.len(), places.all())

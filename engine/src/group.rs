@@ -34,21 +34,21 @@ impl Rows {
                     .map(|(id, new)| new[*id as usize]),
             )
         };
-        let keys = sums.iter().map(key);
-        let (rows, _) = Self::from_unsorted(dictionaries, keys, |row| sums[row].counts, totals);
+        let keys = sums.iter().map(key).collect();
+        let (rows, _) = Self::from_keys(dictionaries, keys, &|row| sums[row].counts, totals);
         rows
     }
 
     /// Rows from ids and counts in any order; counts with equal ids are added up. The totals must
     /// not overflow, and each dictionary must be sorted and without unused values. It also tells a
-    /// row whose ids are those of an earlier one.
-    fn from_unsorted(
+    /// row whose ids are those of an earlier one. It is compiled once.
+    fn from_keys(
         dictionaries: Vec<Arc<Dictionary>>,
-        keys: impl ExactSizeIterator<Item = Key>,
-        counts: impl Fn(usize) -> Counts,
+        keys: Vec<Key>,
+        counts: &dyn Fn(usize) -> Counts,
         totals: Counts,
     ) -> (Self, Option<usize>) {
-        let mut sorted = Packing::of(&dictionaries).sort(keys);
+        let mut sorted = Packing::of(&dictionaries).sort(keys.into_iter());
         let mut columns = CountColumns::with_capacity(sorted.len());
         let mut repeated = None;
         sorted.visit(counts, |row, counts, is_new| {
@@ -64,16 +64,6 @@ impl Rows {
             columns.shrink();
         }
         (columns.into_rows(dictionaries, &sorted, totals), repeated)
-    }
-
-    /// The same for whatever is not read from a response. It is compiled once.
-    fn from_keys(
-        dictionaries: Vec<Arc<Dictionary>>,
-        keys: Vec<Key>,
-        counts: &dyn Fn(usize) -> Counts,
-        totals: Counts,
-    ) -> (Self, Option<usize>) {
-        Self::from_unsorted(dictionaries, keys.into_iter(), counts, totals)
     }
 
     /// Rows from values in any order: each column's values, and the counts.

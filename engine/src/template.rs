@@ -133,11 +133,12 @@ impl Template {
             .map(|(slot, start, end)| (Some(*slot), *start, *end));
         for (value, start, end) in values.chain([tail]) {
             // A literal is never empty: it has the quote before its value, or the brace at the end.
-            while start - from > LITERAL {
-                steps.push(Step::new(&bytes[from..], LITERAL, None));
-                from += LITERAL;
+            while from < start {
+                let length = (start - from).min(LITERAL);
+                let value = value.filter(|_| from + length == start);
+                steps.push(Step::new(&bytes[from..], length, value));
+                from += length;
             }
-            steps.push(Step::new(&bytes[from..], start - from, value));
             from = end;
         }
         Self(steps)

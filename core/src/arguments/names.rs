@@ -26,16 +26,20 @@ macro_rules! names {
             /// Every one of them, in order.
             pub const ALL: &'static [Self] = &[$(Self::$Variant),+];
 
+            /// The name of each of them.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
             /// The name in every language.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$Variant => $name),+ }
+                Self::NAMES[self as usize]
             }
 
             /// The variant with exactly that name.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|one| one.as_str() == name)
+                let place = Self::NAMES.iter().position(|one| *one == name);
+                place.map(|place| Self::ALL[place])
             }
         }
 
@@ -65,8 +69,7 @@ macro_rules! names {
 
             fn from_value(value: $crate::arguments::Value) -> $crate::Result<Self> {
                 let name = String::from_value(value)?;
-                let names = Self::ALL.iter().map(|one| one.as_str());
-                Self::from_name(&name).ok_or_else(|| $crate::arguments::want_one_of(names))
+                Self::from_name(&name).ok_or_else(|| $crate::arguments::want_one_of(Self::NAMES))
             }
         }
     };
@@ -74,10 +77,10 @@ macro_rules! names {
 
 /// The error for any other text.
 #[doc(hidden)]
-pub fn want_one_of<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Error {
+pub fn want_one_of(names: &[&str]) -> Error {
     let mut message = String::from("want ");
     let last = names.len() - 1;
-    for (index, name) in names.enumerate() {
+    for (index, name) in names.iter().enumerate() {
         message.push_str(match index {
             0 => "",
             _ if index == last => " or ",

@@ -144,7 +144,7 @@ macro_rules! options {
     (@kind $type:ty,) => { <$type as $crate::arguments::Parameter>::KIND };
     (@kind $type:ty, $kind:ident) => { $crate::arguments::Kind::$kind };
     (@set $values:ident, $place:expr, [Host]) => { $values.skip() };
-    (@set $values:ident, $place:expr, [$($kind:ident)?]) => { $values.set(&mut $place)? };
+    (@set $values:ident, $place:expr, [$($kind:ident)?]) => { $values.set(&mut $place) };
     // Sorts the fields into those that are required, which come first, and those that have a default.
     (
         @sorted $Options:ident [$($required:tt)*] []
@@ -173,6 +173,7 @@ macro_rules! options {
             fn of_values(mut values: $crate::arguments::Values) -> $crate::Result<Self> {
                 let mut options = Self::with_defaults($(values.required::<$type>()?),*);
                 $( $crate::options!(@set values, options.$usual, [$($kind)?]); )*
+                values.check()?;
                 Ok(options)
             }
         }

@@ -48,6 +48,8 @@ pub enum Value {
 pub struct Values {
     arguments: slice::Iter<'static, Argument>,
     values: vec::IntoIter<Option<Value>>,
+    /// The first error of [`Values::set`].
+    error: Option<Error>,
 }
 
 impl Values {
@@ -55,6 +57,7 @@ impl Values {
         Self {
             arguments: arguments.iter(),
             values: values.into_iter(),
+            error: None,
         }
     }
 
@@ -68,15 +71,22 @@ impl Values {
         self.next();
     }
 
-    /// Puts the next argument in place of its default, if it was given.
+    /// Puts the next argument in place of its default, if it was given. [`Values::check`] returns the first error.
+    pub fn set<T: Parameter>(&mut self, place: &mut T) {
+        if let (name, Some(value)) = self.next() {
+            match made(name, value) {
+                Ok(made) => *place = made,
+                Err(error) => _ = self.error.get_or_insert(error),
+            }
+        }
+    }
+
+    /// Ends the reading.
     ///
     /// # Errors
-    /// With the name of the argument.
-    pub fn set<T: Parameter>(&mut self, place: &mut T) -> Result<()> {
-        if let (name, Some(value)) = self.next() {
-            *place = made(name, value)?;
-        }
-        Ok(())
+    /// The first error of [`Values::set`], with the name of the argument.
+    pub fn check(self) -> Result<()> {
+        self.error.map_or(Ok(()), Err)
     }
 
     /// The next argument, which must have been given.

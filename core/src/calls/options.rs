@@ -231,8 +231,10 @@ impl Config {
             audience: (ORCHESTRATION.audience, &options.orchestration_audience),
             token_request: orchestration_token::request,
         };
-        let control = control.check(&options, default_lifetime);
-        let orchestration = orchestration.check(&options, default_lifetime);
+        let control = control.check(&options, default_lifetime).map(ApiConfig::of);
+        let orchestration = orchestration
+            .check(&options, default_lifetime)
+            .map(ApiConfig::of);
         // If the address of an API was given, it will be used, so a missing argument is reported at
         // once.
         if cluster_endpoint.is_some() {
@@ -336,12 +338,23 @@ struct ApiParts<'a> {
     token_request: fn(&BaseAddress, &str, &Secret, &str) -> Request,
 }
 
+impl<A> ApiConfig<A> {
+    fn of((base, tokens): (BaseAddress, TokenConfig)) -> Arc<Self> {
+        Arc::new(Self {
+            base,
+            tokens: Arc::new(tokens),
+            audience: PhantomData,
+        })
+    }
+}
+
 impl ApiParts<'_> {
-    fn check<A>(
+    /// The address and the source of tokens.
+    fn check(
         &self,
         options: &MachineOptions,
         default_lifetime: Lifetime,
-    ) -> Result<Arc<ApiConfig<A>>> {
+    ) -> Result<(BaseAddress, TokenConfig)> {
         let base = given(self.base.0, self.base.1)?.clone();
         let source = if options.tokenless {
             TokenSource::None
@@ -355,14 +368,11 @@ impl ApiParts<'_> {
                 given(self.audience.0, self.audience.1)?,
             ))
         };
-        Ok(Arc::new(ApiConfig {
-            base,
-            tokens: Arc::new(TokenConfig {
-                source,
-                default_lifetime,
-            }),
-            audience: PhantomData,
-        }))
+        let tokens = TokenConfig {
+            source,
+            default_lifetime,
+        };
+        Ok((base, tokens))
     }
 }
 

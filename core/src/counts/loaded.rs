@@ -3,8 +3,6 @@
 //! Every document is read as a [`Tree`] first: deriving a reader for each part of a saved table
 //! would make the WebAssembly larger.
 
-use std::borrow::Cow;
-
 use tallyfold_engine::{Counts, Refused, Rows};
 
 use super::dimension::{Dimension, Dimensions};
@@ -44,7 +42,7 @@ pub(crate) fn read(json: &[u8]) -> Result<Loaded> {
         "totals",
         "windows",
     ];
-    let fields = saved.into_fields(names);
+    let fields = saved.fields(names);
     let [format, digest, metric, dimensions, filter, totals, windows] =
         fields.ok_or_else(|| {
             let names = names.join(", ");
@@ -70,26 +68,26 @@ pub(crate) fn read(json: &[u8]) -> Result<Loaded> {
 }
 
 /// Reads the digest. The format says whether there is one.
-fn load_digest(format: Tree<'_>, digest: Tree<'_>) -> Result<Option<String>> {
-    match (format.into_text().as_deref(), digest.given()) {
-        (Some(FORMAT), Some(digest)) => Ok(Some(text(digest, "$.digest")?.into_owned())),
+fn load_digest(format: &Tree<'_>, digest: &Tree<'_>) -> Result<Option<String>> {
+    match (format.text(), digest.given()) {
+        (Some(FORMAT), Some(digest)) => Ok(Some(text(digest, "$.digest")?.to_owned())),
         (Some(FORMAT), None) => Err(want("$.digest", "the table's checksum")),
         (Some(FORMAT_WITHOUT_DIGEST), None) => Ok(None),
         _ => Err(want("$.format", FORMAT)),
     }
 }
 
-fn load_metric(saved: Tree<'_>) -> Result<Option<Metric>> {
-    let known = |saved: Tree<'_>| {
-        let metric = Metric::from_name(&text(saved, "$.metric")?);
+fn load_metric(saved: &Tree<'_>) -> Result<Option<Metric>> {
+    let known = |saved: &Tree<'_>| {
+        let metric = Metric::from_name(text(saved, "$.metric")?);
         metric.ok_or_else(|| want("$.metric", "event_delivery or event_ingestion"))
     };
     saved.given().map(known).transpose()
 }
 
-fn load_dimensions(saved: Tree<'_>, metric: Option<Metric>) -> Result<Dimensions> {
+fn load_dimensions(saved: &Tree<'_>, metric: Option<Metric>) -> Result<Dimensions> {
     let path = "$.dimensions";
-    let names = saved.into_texts().ok_or_else(|| want(path, "strings"))?;
+    let names = saved.texts().ok_or_else(|| want(path, "strings"))?;
     let dimensions = Dimensions::parse("dimensions", &names).and_then(|dimensions| {
         let available = metric.map_or(Ok(()), |metric| dimensions.check_available(metric));
         available.map(|()| dimensions)
@@ -98,12 +96,10 @@ fn load_dimensions(saved: Tree<'_>, metric: Option<Metric>) -> Result<Dimensions
 }
 
 /// Reads a filter: dimensions in their order, each with sorted values, no value twice.
-fn load_filter(saved: Tree<'_>) -> Result<Selection> {
+fn load_filter(saved: &Tree<'_>) -> Result<Selection> {
     let mut selection = Selection::default();
-    let filters = saved
-        .into_list()
-        .ok_or_else(|| want("$.filter", "a list"))?;
-    for (index, filter) in filters.into_iter().enumerate() {
+    let filters = saved.list().ok_or_else(|| want("$.filter", "a list"))?;
+    for (index, filter) in filters.iter().enumerate() {
         let (dimension, values) =
             load_values(filter).map_err(|error| inside(&format!("$.filter[{index}]"), error))?;
         let before = selection.0.last().map(|(dimension, _)| *dimension);
@@ -117,25 +113,23 @@ fn load_filter(saved: Tree<'_>) -> Result<Selection> {
 }
 
 /// A dimension and the values that it was filtered by. Paths begin with the filter.
-fn load_values(saved: Tree<'_>) -> Result<(Dimension, Vec<String>)> {
+fn load_values(saved: &Tree<'_>) -> Result<(Dimension, Vec<String>)> {
     let [dimension, values] = object(saved, ["dimension", "values"], "")?;
-    let name = dimension.into_text().unwrap_or_default();
-    let dimension = Dimension::from_name(&name).ok_or_else(|| want(".dimension", "a dimension"))?;
-    let values = values
-        .into_texts()
-        .ok_or_else(|| want(".values", "strings"))?;
-    Ok((dimension, values.into_iter().map(Cow::into_owned).collect()))
+    let name = dimension.text().unwrap_or_default();
+    let dimension = Dimension::from_name(name).ok_or_else(|| want(".dimension", "a dimension"))?;
+    let values = values.texts().ok_or_else(|| want(".values", "strings"))?;
+    Ok((dimension, values.into_iter().map(str::to_owned).collect()))
 }
 
-fn load_parts(saved: Tree<'_>, width: usize) -> Result<Vec<Part>> {
-    let windows = saved.into_list();
+fn load_parts(saved: &Tree<'_>, width: usize) -> Result<Vec<Part>> {
+    let windows = saved.list();
     let windows = windows.ok_or_else(|| want("$.windows", "a list"))?;
     if windows.is_empty() {
         let message = "a table covers at least one window";
         return Err(invalid_at("$.windows", message));
     }
     let mut parts: Vec<Part> = Vec::with_capacity(windows.len());
-    for (index, window) in windows.into_iter().enumerate() {
+    for (index, window) in windows.iter().enumerate() {
         let before = parts.last().map(|part| part.window);
         let part = load_part(window, width, before);
         parts.push(part.map_err(|error| inside(&format!("$.windows[{index}]"), error))?);
@@ -144,11 +138,11 @@ fn load_parts(saved: Tree<'_>, width: usize) -> Result<Vec<Part>> {
 }
 
 /// A window of the table, which must not start before the window before it has ended. Paths begin with the window.
-fn load_part(saved: Tree<'_>, width: usize, before: Option<Window>) -> Result<Part> {
+fn load_part(saved: &Tree<'_>, width: usize, before: Option<Window>) -> Result<Part> {
     let names = ["start", "end", "provisional", "reported", "notes", "rows"];
     let [start, end, provisional, reported, notes, rows] = object(saved, names, "")?;
     let (start, end) = (text(start, ".start")?, text(end, ".end")?);
-    let window = Window::parse(&start, &end).map_err(|error| invalid_at("", error.message()))?;
+    let window = Window::parse(start, end).map_err(|error| invalid_at("", error.message()))?;
     let reported = reported.given();
     let part = Part {
         window,
@@ -166,18 +160,18 @@ fn load_part(saved: Tree<'_>, width: usize, before: Option<Window>) -> Result<Pa
     Ok(part)
 }
 
-fn load_flag(saved: Tree<'_>) -> Result<bool> {
+fn load_flag(saved: &Tree<'_>) -> Result<bool> {
     match saved {
         Tree::Null => Ok(false),
-        Tree::Flag(flag) => Ok(flag),
+        Tree::Flag(flag) => Ok(*flag),
         _ => Err(want(".provisional", "true or false")),
     }
 }
 
-fn load_notes(saved: Tree<'_>) -> Result<Notes> {
+fn load_notes(saved: &Tree<'_>) -> Result<Notes> {
     let path = ".notes";
     let names = ["repeated_combinations", "null_dimensions"];
-    let numbers = object(saved, names, path)?.map(Tree::into_whole);
+    let numbers = object(saved, names, path)?.map(Tree::whole);
     match numbers {
         [Some(repeated_combinations), Some(null_dimensions)] => Ok(Notes {
             repeated_combinations,
@@ -187,17 +181,17 @@ fn load_notes(saved: Tree<'_>) -> Result<Notes> {
     }
 }
 
-fn load_rows(saved: Tree<'_>, width: usize) -> Result<Rows> {
-    let saved = saved.into_list().ok_or_else(|| want(".rows", "a list"))?;
+fn load_rows(saved: &Tree<'_>, width: usize) -> Result<Rows> {
+    let saved = saved.list().ok_or_else(|| want(".rows", "a list"))?;
     let mut rows = Vec::with_capacity(saved.len());
     let mut counts = Vec::with_capacity(saved.len());
-    for (index, row) in saved.into_iter().enumerate() {
+    for (index, row) in saved.iter().enumerate() {
         let path = || format!(".rows[{index}]");
         let names = ["values", "success", "errors", "filtered"];
-        let Some([values, success, errors, filtered]) = row.into_fields(names) else {
+        let Some([values, success, errors, filtered]) = row.fields(names) else {
             return Err(want_fields(&path(), &names));
         };
-        let values = values.into_texts().filter(|values| values.len() == width);
+        let values = values.texts().filter(|values| values.len() == width);
         let Some(values) = values else {
             let message = format!("want {width} values, one per dimension");
             return Err(invalid_at(&path(), message));
@@ -205,7 +199,7 @@ fn load_rows(saved: Tree<'_>, width: usize) -> Result<Rows> {
         rows.push(values);
         counts.push(load_each([success, errors, filtered], &path)?);
     }
-    let column = |column: usize| rows.iter().map(|values| &*values[column]).collect();
+    let column = |column: usize| rows.iter().map(|values| values[column]).collect();
     let columns: Vec<Vec<&str>> = (0..width).map(column).collect();
     Rows::from_values(&columns, &counts).map_err(|(index, refused)| {
         let message = match refused {
@@ -216,16 +210,16 @@ fn load_rows(saved: Tree<'_>, width: usize) -> Result<Rows> {
     })
 }
 
-fn load_counts(saved: Tree<'_>, path: &str) -> Result<Counts> {
+fn load_counts(saved: &Tree<'_>, path: &str) -> Result<Counts> {
     let digits = object(saved, Counts::NAMES, path)?;
     load_each(digits, &|| path.to_owned())
 }
 
-fn load_each(digits: [Tree<'_>; 3], path: &dyn Fn() -> String) -> Result<Counts> {
+fn load_each(digits: [&Tree<'_>; 3], path: &dyn Fn() -> String) -> Result<Counts> {
     let mut counts = [0; 3];
     for ((count, digits), name) in counts.iter_mut().zip(digits).zip(Counts::NAMES) {
-        let digits = digits.into_text().unwrap_or_default();
-        *count = parse_count(&digits)
+        let digits = digits.text().unwrap_or_default();
+        *count = parse_count(digits)
             .map_err(|error| invalid_at(&format!("{}.{name}", path()), error.message()))?;
     }
     let [success, errors, filtered] = counts;
@@ -236,17 +230,17 @@ fn load_each(digits: [Tree<'_>; 3], path: &dyn Fn() -> String) -> Result<Counts>
     })
 }
 
-fn object<'a, const N: usize>(
-    saved: Tree<'a>,
+fn object<'t, 'a, const N: usize>(
+    saved: &'t Tree<'a>,
     names: [&str; N],
     path: &str,
-) -> Result<[Tree<'a>; N]> {
-    let fields = saved.into_fields(names);
+) -> Result<[&'t Tree<'a>; N]> {
+    let fields = saved.fields(names);
     fields.ok_or_else(|| want_fields(path, &names))
 }
 
-fn text<'a>(saved: Tree<'a>, path: &str) -> Result<Cow<'a, str>> {
-    saved.into_text().ok_or_else(|| want(path, "a string"))
+fn text<'t>(saved: &'t Tree<'_>, path: &str) -> Result<&'t str> {
+    saved.text().ok_or_else(|| want(path, "a string"))
 }
 
 fn invalid(message: impl Into<String>) -> Error {

@@ -309,15 +309,20 @@ impl Frame for Series {
     }
 
     fn to_json(&self) -> String {
-        let mut rows = self.rows().peekable();
-        let windows = (0..).zip(&self.windows).map(|(id, of)| WindowReport {
-            start: of.window.start(),
-            end: of.window.end(),
-            complete: of.complete,
-            provisional: of.provisional.then_some(true),
-            rows: std::iter::from_fn(|| rows.next_if(|row| self.window_ids[row.index()] == id))
-                .map(|row| SavedRow::new(row.values(), row.counts()))
-                .collect(),
+        let mut start = 0;
+        let windows = (0..).zip(&self.windows).map(|(id, of)| {
+            let end = start + self.window_ids[start..].partition_point(|own| *own <= id);
+            let rows = (start..end).filter_map(|row| self.row(row));
+            start = end;
+            WindowReport {
+                start: of.window.start(),
+                end: of.window.end(),
+                complete: of.complete,
+                provisional: of.provisional.then_some(true),
+                rows: rows
+                    .map(|row| SavedRow::new(row.values(), row.counts()))
+                    .collect(),
+            }
         });
         json_of(&SeriesReport {
             format: "tallyfold-series/1",

@@ -55,39 +55,32 @@ impl<'a> Tree<'a> {
 
     /// The fields of an object, in the order of the names; `None` if this is not an object, or if
     /// it has any other field.
-    pub(crate) fn into_fields<const N: usize>(self, names: [&str; N]) -> Option<[Self; N]> {
-        let mut fields = [const { Tree::Null }; N];
-        self.take_fields(&names, &mut fields).then_some(fields)
+    pub(crate) fn fields<const N: usize>(&self, names: [&str; N]) -> Option<[&Self; N]> {
+        let mut fields = [&Tree::Null; N];
+        self.find_fields(&names, &mut fields).then_some(fields)
     }
 
-    fn take_fields(self, names: &[&str], fields: &mut [Self]) -> bool {
-        let Self::Object(entries) = self else {
-            return false;
-        };
-        entries.into_iter().all(|(key, value)| {
-            let place = names.iter().position(|name| *name == key);
-            place.map(|place| fields[place] = value).is_some()
-        })
-    }
-
-    /// The same with the unparsed texts of the fields: whether there is no other field.
-    pub(crate) fn written_fields(&self, names: &[&str], fields: &mut [&'a str]) -> bool {
+    fn find_fields<'t>(&'t self, names: &[&str], fields: &mut [&'t Self]) -> bool {
         let Self::Object(entries) = self else {
             return false;
         };
         entries.iter().all(|(key, value)| {
             let place = names.iter().position(|name| name == key);
-            match (place, value) {
-                (Some(place), Self::Written(text)) => {
-                    fields[place] = text;
-                    true
-                }
-                _ => false,
-            }
+            place.map(|place| fields[place] = value).is_some()
         })
     }
 
-    pub(crate) fn into_text(self) -> Option<Cow<'a, str>> {
+    /// Whether this is an object that has no other fields than these.
+    pub(crate) fn has_only(&self, names: &[&str]) -> bool {
+        match self {
+            Self::Object(fields) => fields
+                .iter()
+                .all(|(key, _)| names.iter().any(|name| name == key)),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
             _ => None,
@@ -106,14 +99,14 @@ impl<'a> Tree<'a> {
         }
     }
 
-    pub(crate) fn into_whole(self) -> Option<u64> {
+    pub(crate) fn whole(&self) -> Option<u64> {
         match self {
-            Self::Whole(number) => Some(number),
+            Self::Whole(number) => Some(*number),
             _ => None,
         }
     }
 
-    pub(crate) fn into_list(self) -> Option<Vec<Self>> {
+    pub(crate) fn list(&self) -> Option<&[Self]> {
         match self {
             Self::List(list) => Some(list),
             _ => None,
@@ -121,12 +114,12 @@ impl<'a> Tree<'a> {
     }
 
     /// A list of texts.
-    pub(crate) fn into_texts(self) -> Option<Vec<Cow<'a, str>>> {
-        self.into_list()?.into_iter().map(Self::into_text).collect()
+    pub(crate) fn texts(&self) -> Option<Vec<&str>> {
+        self.list()?.iter().map(Self::text).collect()
     }
 
     /// The value, unless it is `null` or missing.
-    pub(crate) fn given(self) -> Option<Self> {
+    pub(crate) fn given(&self) -> Option<&Self> {
         (!matches!(self, Self::Null)).then_some(self)
     }
 }
@@ -297,11 +290,11 @@ mod tests {
 
     #[test]
     fn fields_are_those_that_are_named_and_each_is_there_once() {
-        let fields = |json| read(json).unwrap().into_fields(["a", "b"]);
-        let expected = [Tree::Null, Tree::Whole(1)];
-        assert_eq!(fields(r#"{"b": 1}"#), Some(expected));
-        assert_eq!(fields(r#"{"b": 1, "c": null}"#), None);
-        assert_eq!(fields("[]"), None);
+        let tree = |json| read(json).unwrap();
+        let expected = [&Tree::Null, &Tree::Whole(1)];
+        assert_eq!(tree(r#"{"b": 1}"#).fields(["a", "b"]), Some(expected));
+        assert_eq!(tree(r#"{"b": 1, "c": null}"#).fields(["a", "b"]), None);
+        assert_eq!(tree("[]").fields(["a", "b"]), None);
     }
 
     #[test]

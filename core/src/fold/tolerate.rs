@@ -35,10 +35,7 @@ impl Tolerate {
             match Tolerance::from_name(name.as_ref()) {
                 Some(Tolerance::RepeatedCombination) => tolerate.repeated_combination = true,
                 Some(Tolerance::NullDimension) => tolerate.null_dimension = true,
-                None => {
-                    let names = Tolerance::ALL.iter().map(|one| one.as_str());
-                    return Err(want_one_of(names).with_argument("tolerate"));
-                }
+                None => return Err(want_one_of(Tolerance::NAMES).with_argument("tolerate")),
             }
         }
         Ok(tolerate)

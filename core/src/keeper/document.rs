@@ -3,8 +3,6 @@
 //! A document begins with `{"format":"KIND/VERSION","digest":"CHECKSUM",`. The checksum covers all other bytes. It protects
 //! against accidents, not against someone who changes a document on purpose.
 
-use std::borrow::Cow;
-
 use crate::checksum::checksum;
 use crate::code::Code;
 use crate::counts::table::CountTable;
@@ -111,39 +109,43 @@ fn end_of_digest(json: &[u8]) -> Option<usize> {
 }
 
 /// A document of the core. Each error about it has a path.
-pub(crate) struct Stored<'a, const N: usize> {
+pub(crate) struct Stored<'a> {
     json: &'a [u8],
-    /// The values of the fields, as raw JSON.
-    pub(crate) fields: [&'a str; N],
+    fields: Tree<'a>,
 }
 
-impl<'a, const N: usize> Stored<'a, N> {
-    /// Reads a document of a format, with fields of these names.
-    pub(crate) fn read(json: &'a [u8], format: &str, names: [&str; N]) -> Result<Self> {
-        let document = fields(json)?;
+impl<'a> Stored<'a> {
+    /// Reads a document of a format, with no other fields than these.
+    pub(crate) fn read(json: &'a [u8], format: &str, names: &[&str]) -> Result<Self> {
+        let fields = fields(json)?;
         // The format is checked first, because another format may have other fields.
-        if let Some(found) = document.written("format") {
+        if let Some(found) = fields.written("format") {
             check(json, "$.format", found, &json_of(&format))?;
         }
-        let fields = fields_of(&document, names, "$")?;
+        check_names(&fields, names, "$")?;
         Ok(Self { json, fields })
+    }
+
+    /// The value of a field, as raw JSON; empty if the field is missing.
+    pub(crate) fn field(&self, name: &str) -> &'a str {
+        self.fields.written(name).unwrap_or_default()
     }
 
     /// Refuses a query that differs from `expected` (JSON), except in the fields named in `may_differ`. Returns its
     /// fields.
-    pub(crate) fn check_query<const M: usize>(
+    pub(crate) fn check_query(
         &self,
-        query: &'a str,
         expected: &str,
-        names: [&str; M],
+        names: &[&str],
         may_differ: &[&str],
-    ) -> Result<[&'a str; M]> {
-        let found = fields_of(&fields(query.as_bytes())?, names, "$.query")?;
-        let expected = fields_of(&fields(expected.as_bytes())?, names, "$.query")?;
-        for ((name, found), expected) in names.iter().zip(found).zip(expected) {
-            if !may_differ.contains(name) {
-                self.check(&format!("$.query.{name}"), found, expected)?;
-            }
+    ) -> Result<Tree<'a>> {
+        let found = fields(self.field("query").as_bytes())?;
+        check_names(&found, names, "$.query")?;
+        let expected = fields(expected.as_bytes())?;
+        for name in names.iter().filter(|name| !may_differ.contains(name)) {
+            let [found, expected] =
+                [&found, &expected].map(|of| of.written(name).unwrap_or_default());
+            self.check(&format!("$.query.{name}"), found, expected)?;
         }
         Ok(found)
     }
@@ -159,30 +161,32 @@ impl<'a, const N: usize> Stored<'a, N> {
         if is_sealed(self.json) {
             return Ok(());
         }
-        Err(self.wrong("$.digest", DAMAGED, self.fields[1]))
+        Err(self.wrong("$.digest", DAMAGED, self.field("digest")))
     }
 
-    /// A list of texts.
-    pub(crate) fn texts(
-        &self,
-        path: &str,
-        written: &'a str,
-        what: &str,
-    ) -> Result<Vec<Cow<'a, str>>> {
+    /// The list of texts in a field.
+    pub(crate) fn texts(&self, name: &str, what: &str) -> Result<Vec<String>> {
+        let written = self.field(name);
         let found = Tree::read(written.as_bytes()).ok();
-        let found = found.and_then(Tree::into_texts);
-        found.ok_or_else(|| self.wrong(path, format!("want a list of {what}"), written))
+        let found = found.as_ref().and_then(Tree::texts);
+        let found = found.map(|texts| texts.into_iter().map(str::to_owned).collect());
+        found.ok_or_else(|| {
+            let message = format!("want a list of {what}");
+            self.wrong(&format!("$.{name}"), message, written)
+        })
     }
 
-    /// A list of whole numbers, which the document stores as strings.
-    pub(crate) fn numbers(&self, path: &str, written: &'a str) -> Result<Vec<i64>> {
-        let texts = self.texts(path, written, "numbers as strings")?;
+    /// The list of whole numbers in a field, which the document stores as strings.
+    pub(crate) fn numbers(&self, name: &str) -> Result<Vec<i64>> {
+        let texts = self.texts(name, "numbers as strings")?;
         let numbers: Result<Vec<i64>, _> = texts.iter().map(|text| text.parse()).collect();
-        numbers.map_err(|_| self.wrong(path, "want whole numbers", written))
+        numbers
+            .map_err(|_| self.wrong(&format!("$.{name}"), "want whole numbers", self.field(name)))
     }
 
-    /// A table; `None` for `null`.
-    pub(crate) fn table(&self, found: &str) -> Result<Option<CountTable>> {
+    /// The table in the field `table`; `None` for `null`.
+    pub(crate) fn table(&self) -> Result<Option<CountTable>> {
+        let found = self.field("table");
         if found == "null" {
             return Ok(None);
         }
@@ -233,23 +237,14 @@ fn offset_in(json: &[u8], value: &str) -> u64 {
     (value.as_ptr().addr() - json.as_ptr().addr()) as u64
 }
 
-fn want_fields(path: &str, names: &[&str]) -> Error {
+/// Refuses an object that has any other field.
+fn check_names(object: &Tree<'_>, names: &[&str], path: &str) -> Result<()> {
+    if object.has_only(names) {
+        return Ok(());
+    }
     let names = names.join(", ");
     let message = format!("this is no checkpoint: want an object of {names}");
-    invalid(path, message)
-}
-
-/// The fields with these names; the object must not have any others.
-fn fields_of<'a, const N: usize>(
-    object: &Tree<'a>,
-    names: [&str; N],
-    path: &str,
-) -> Result<[&'a str; N]> {
-    let mut fields = [""; N];
-    if object.written_fields(&names, &mut fields) {
-        return Ok(fields);
-    }
-    Err(want_fields(path, &names))
+    Err(invalid(path, message))
 }
 
 #[cfg(test)]

@@ -162,11 +162,14 @@ fn query_of(body: &[u8]) -> Result<QueryOptions> {
     if body.len() > MOST_BYTES {
         return Err(refused("the body is longer than 16 KiB"));
     }
-    let fields = Tree::read(body).ok();
-    let fields = fields.and_then(|tree| tree.into_fields(["start", "end", "dimensions"]));
+    let tree = Tree::read(body).unwrap_or_default();
+    let fields = tree.fields(["start", "end", "dimensions"]);
     let query = fields.and_then(|[start, end, dimensions]| {
-        let (start, end) = (start.into_text()?, end.into_text()?);
-        Some(QueryOptions::new(&start, &end, &dimensions.into_texts()?))
+        Some(QueryOptions::new(
+            start.text()?,
+            end.text()?,
+            &dimensions.texts()?,
+        ))
     });
     query
         .ok_or_else(|| refused("want a body of start, end and dimensions, as the service takes it"))

@@ -123,23 +123,13 @@ impl Follow {
     pub(super) fn take_up(&mut self, state: &str) -> Result<()> {
         let is_1 = state.starts_with(START_1);
         let format = if is_1 { FORMAT_1 } else { KIND.format };
-        let stored = Stored::read(state.as_bytes(), format, STATE)?;
-        let [
-            _,
-            _,
-            query,
-            next,
-            unread,
-            same_ms,
-            read_ms,
-            revisions,
-            table,
-        ] = stored.fields;
-        stored.check_query(query, &json_of(&self.saved_query()), QUERY, &[])?;
+        let stored = Stored::read(state.as_bytes(), format, &STATE)?;
+        stored.check_query(&json_of(&self.saved_query()), &QUERY, &[])?;
+        let next = stored.field("next");
         let next_start = Timestamp::parse(next.trim_matches('"'));
         let next_start =
             next_start.map_err(|error| stored.wrong("$.next", error.message(), next))?;
-        let edges = stored.texts("$.unread", unread, "timestamps")?;
+        let edges = stored.texts("unread", "timestamps")?;
         for edges in edges.chunks(2) {
             let window = match edges {
                 [start, end] => Window::parse(start, end).ok(),
@@ -149,21 +139,21 @@ impl Follow {
                 stored.wrong(
                     "$.unread",
                     "want the start and the end of each window",
-                    unread,
+                    stored.field("unread"),
                 )
             })?;
             self.open.push(Open::new(window));
         }
-        let same_ms = stored.numbers("$.same_ms", same_ms)?;
-        let read_ms = stored.numbers("$.read_ms", read_ms)?;
-        let table = stored.table(table)?;
+        let same_ms = stored.numbers("same_ms")?;
+        let read_ms = stored.numbers("read_ms")?;
+        let table = stored.table()?;
         let parts = table.as_ref().map_or(&[][..], |table| &table.parts);
         let is_alike = |table: &CountTable| table.subject == self.query.subject();
         let revisions = if is_1 {
             // At least one was given, and none with a number.
             vec![1; parts.len()]
         } else {
-            stored.numbers("$.revisions", revisions)?
+            stored.numbers("revisions")?
         };
         let has_all = [same_ms.len(), read_ms.len(), revisions.len()] == [parts.len(); 3];
         if !has_all || !table.as_ref().is_none_or(is_alike) {

@@ -7,7 +7,6 @@
 //!
 //! A checkpoint serves every range of its query: of what is stored, the windows in the range are used.
 
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 
@@ -283,13 +282,18 @@ impl Journal {
         }
     }
 
+    /// The name of the stored segment that is loaded next.
+    pub(super) fn wanted(&self) -> String {
+        segment_name(self.next)
+    }
+
     /// Loads a stored segment.
     pub(super) fn load(&mut self, ledger: &mut Ledger, name: &str, json: &[u8]) -> Result<()> {
         if ledger.has_started() {
             let message = "load segments before the first step of the collect";
             return Err(Error::new(Code::OutOfOrder, message));
         }
-        let expected = segment_name(self.next);
+        let expected = self.wanted();
         if !name.ends_with(&expected) {
             let message = format!("want {expected}: load each segment once, in order");
             return Err(Error::argument("name", Code::InvalidArgument, message));
@@ -304,16 +308,19 @@ impl Journal {
 
     /// The windows of a segment.
     fn parts_of(&self, json: &[u8], ledger: &Ledger) -> Result<Vec<Part>> {
-        let segment = Stored::read(json, KIND.format, SEGMENT)?;
-        let [_, _, query, number, starts, table] = segment.fields;
-        let query = segment.check_query(query, &json_of(&self.query), QUERY, &RANGE)?;
-        segment.check("$.segment", number, &self.next.to_string())?;
-        let [_, _, start, end, ..] = query.map(|written| written.trim_matches('"'));
-        let range = Window::parse(start, end)
-            .map_err(|error| segment.wrong("$.query.start", error.message(), query[2]))?;
-        let mut starts = segment.texts("$.parts", starts, "timestamps")?;
+        let segment = Stored::read(json, KIND.format, &SEGMENT)?;
+        let query = segment.check_query(&json_of(&self.query), &QUERY, &RANGE)?;
+        segment.check(
+            "$.segment",
+            segment.field("segment"),
+            &self.next.to_string(),
+        )?;
+        let [start, end] = RANGE.map(|name| query.written(name).unwrap_or_default());
+        let range = Window::parse(start.trim_matches('"'), end.trim_matches('"'))
+            .map_err(|error| segment.wrong("$.query.start", error.message(), start))?;
+        let mut starts = segment.texts("parts", "timestamps")?;
         let plan = ledger.plan().of_range(range);
-        let table = segment.table(table)?;
+        let table = segment.table()?;
         let table = table.as_ref();
         if table.is_some_and(|table| table.subject != *ledger.subject()) {
             return Err(invalid(
@@ -378,7 +385,7 @@ fn in_segment(mut error: Error, name: &str) -> Error {
 }
 
 /// Whether a start was among those left; it is taken out.
-fn taken(starts: &mut Vec<Cow<'_, str>>, start: &str) -> bool {
+fn taken(starts: &mut Vec<String>, start: &str) -> bool {
     let place = starts.iter().position(|other| other == start);
     place.map(|place| starts.swap_remove(place)).is_some()
 }
