@@ -16,6 +16,7 @@ mod frame;
 mod from_plain;
 mod health;
 mod host;
+mod lease;
 mod ledger;
 mod machine;
 mod notify;
@@ -54,6 +55,8 @@ mod _tallyfold {
     use crate::frame::Frame;
     #[pymodule_export]
     use crate::health::{RuleSet, explain};
+    #[pymodule_export]
+    use crate::lease::Lease;
     #[pymodule_export]
     use crate::ledger::Totals;
     #[pymodule_export]

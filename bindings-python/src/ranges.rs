@@ -138,10 +138,14 @@ impl Collect {
         Some((segment.name, PyBytes::new(py, segment.json.as_bytes())))
     }
 
-    /// Loads a stored segment. Load all segments before the first step, in order, from
-    /// `segment_name(0)` on until there is none. Their windows are not read again, except
-    /// provisional ones. `name` may be a path that ends in the segment's name; errors then name
-    /// that path.
+    /// The name of the stored segment that `load` wants next.
+    fn wanted(&self, py: Python<'_>) -> String {
+        locked(py, &self.core, BRIEF, |collect| collect.wanted())
+    }
+
+    /// Loads the stored segment that is `wanted` next. Load segments before the first step, until
+    /// the wanted one is not there. Their windows are not read again, except provisional ones.
+    /// `name` may be a path that ends in the segment's name; errors then name that path.
     ///
     /// Raises:
     ///     ConfigError: `invalid_checkpoint` for a segment that is incomplete, was changed, or

@@ -1,6 +1,7 @@
 """Who may use a checkpoint's directory, and what else may lie in it."""
 
 import asyncio
+import errno
 import os
 import re
 import signal
@@ -207,6 +208,40 @@ def test_a_job_that_has_lost_its_lock_stores_nothing(tmp_path: Path, run: Any) -
     with pytest.raises(BlockingIOError, match=HELD):
         run(tmp_path, on_progress=remove, concurrency=1)
     assert (tmp_path / "segment-00000.json").read_bytes() == stored[-1]
+
+
+@BOTH
+def test_a_lock_that_was_replaced_is_lost(tmp_path: Path, run: Any) -> None:
+    other = tmp_path / "other"
+    other.touch()
+
+    def replace(_: object) -> None:
+        (lock,) = tmp_path.glob("lock-*")
+        if other.exists():
+            other.replace(lock)
+
+    with pytest.raises(BlockingIOError, match=HELD):
+        run(tmp_path, on_progress=replace, concurrency=1)
+
+
+@BOTH
+def test_a_process_that_cannot_be_inspected_holds_it_until_it_is_silent(
+    tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, host, *_ = own_lock(tmp_path).split("-")
+
+    def kill(_: int, signal: int) -> None:
+        assert signal == 0
+        raise OSError(errno.EINVAL, "unknown")
+
+    monkeypatch.setattr(os, "kill", kill)
+    lock = tmp_path / f"lock-{host}-4194304-1-a"
+    lock.touch()
+    with pytest.raises(BlockingIOError, match=HELD):
+        run(tmp_path)
+    os.utime(lock, (time.time() - 65, time.time() - 65))
+    run(tmp_path)
+    assert not lock.exists()
 
 
 def test_of_many_that_begin_at_once_one_writes(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ mod frame;
 #[cfg(feature = "health")]
 pub mod health;
 mod host;
+#[cfg(feature = "library")]
+pub mod lease;
 #[cfg(feature = "export")]
 pub mod ledger;
 #[cfg(feature = "library")]

@@ -181,6 +181,11 @@ impl Collect {
         Some(vec![segment.name, segment.json])
     }
 
+    /// The name of the stored segment that is loaded next.
+    pub fn wanted(&self) -> String {
+        self.0.wanted()
+    }
+
     /// Takes up a stored segment.
     pub fn load(&mut self, name: &JsValue, json: &[u8]) -> Result<(), Thrown> {
         let name: String = required("name", name)?;

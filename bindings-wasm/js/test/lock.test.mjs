@@ -141,6 +141,34 @@ describe("a directory", posix, () => {
     assert.ok(stored <= 1);
   });
 
+  test("has a lock that is lost when its file is replaced", async () => {
+    const directory = await fresh();
+    const other = join(directory, "other");
+    await writeFile(other, "");
+    const replace = async () => {
+      const names = await readdir(directory);
+      const lock = names.find((name) => name.startsWith("lock-"));
+      if (existsSync(other)) await rename(other, join(directory, lock));
+    };
+    const under = collect(directory, { concurrency: 1, onProgress: replace });
+    assert.equal((await rejectionOf(under)).code, "invalid_checkpoint");
+  });
+
+  test("has a lock of a process that can't be inspected until that is silent", async (t) => {
+    const [, host] = (await ownLock()).split("-");
+    t.mock.method(process, "kill", () => {
+      throw Object.assign(new Error("unknown"), { code: "EINVAL" });
+    });
+    const directory = await fresh();
+    const lock = join(directory, `lock-${host}-4194304-1-a`);
+    await writeFile(lock, "");
+    await refused(directory);
+    const now = Date.now() / 1000;
+    await utimes(lock, now - 65, now - 65);
+    await collect(directory);
+    assert.ok(!existsSync(lock));
+  });
+
   test("is free after an end of any kind", async () => {
     const directory = await fresh();
     const stop = new AbortController();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tallyfold::keeper::not_a_file;
-use tallyfold::{Collect, Segment, segment_name};
+use tallyfold::{Collect, Segment};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::files::{Replacement, replace};
@@ -49,12 +49,13 @@ impl Keeper {
         let Some(directory) = &self.directory else {
             return Ok(());
         };
-        for name in (0..).map(segment_name) {
-            let path = directory.path.join(&name);
-            let Some(json) = read(&path)? else { break };
+        loop {
+            let path = directory.path.join(collect.wanted());
+            let Some(json) = read(&path)? else {
+                return Ok(());
+            };
             collect.load(&path.to_string_lossy(), &json)?;
         }
-        Ok(())
     }
 
     /// Begins to store the new segment, if there is one and nothing is being stored already.

@@ -18,6 +18,8 @@ use super::session::random;
 #[derive(Debug)]
 pub(super) struct Lease {
     path: PathBuf,
+    /// Tells its file from any other that gets its name.
+    identity: Option<(u64, u64)>,
     life: JoinHandle<()>,
 }
 
@@ -41,15 +43,20 @@ impl Lease {
             return Err(error);
         }
         let life = tokio::spawn(show_life(path.clone()));
-        Ok(Self { path, life })
+        Ok(Self {
+            identity: identity(&path),
+            path,
+            life,
+        })
     }
 
-    /// Checks that the lease's file still exists.
+    /// Checks that the lease's file is still there.
     ///
     /// # Errors
-    /// `WouldBlock` if it was removed.
+    /// `WouldBlock` if it was removed or replaced.
     pub(super) fn check(&self) -> io::Result<()> {
-        match self.path.exists() {
+        let found = identity(&self.path);
+        match found.is_some() && found == self.identity {
             true => Ok(()),
             false => Err(in_use(keeper::Lease::LOST)),
         }
@@ -109,6 +116,21 @@ fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
+    }
+}
+
+/// The device and number of a file, where the system has them; `None` if it is gone.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    let found = fs::symlink_metadata(path).ok()?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        Some((found.dev(), found.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        _ = found;
+        Some((0, 0))
     }
 }
 
@@ -220,6 +242,17 @@ mod tests {
         assert!(!foreign.exists());
         lease.check().unwrap();
         fs::remove_file(&lease.path).unwrap();
+        assert_eq!(lease.check().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_lease_whose_file_was_replaced_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let lease = Lease::take(folder.path()).await.unwrap();
+        let other = folder.path().join("other");
+        fs::write(&other, "").unwrap();
+        fs::rename(&other, &lease.path).unwrap();
         assert_eq!(lease.check().unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 

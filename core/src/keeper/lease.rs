@@ -336,7 +336,8 @@ impl<'a> LeaseName<'a> {
 /// When a process started, from its `stat`; `None` for a zombie or a dead process.
 fn started(stat: &str) -> Option<&str> {
     // The name of the program comes before the last bracket, and may contain anything.
-    let mut fields = stat.get(stat.rfind(')')? + 1..)?.trim_start().split(' ');
+    let end = stat.bytes().rposition(|byte| byte == b')')?;
+    let mut fields = stat[end + 1..].split_ascii_whitespace();
     match fields.next()? {
         "Z" | "X" => None,
         _ => fields.nth(18),

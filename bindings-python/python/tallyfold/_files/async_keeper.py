@@ -1,12 +1,11 @@
 """Loads and stores the checkpoint of a collect."""
 
-import itertools
 from types import TracebackType
 from typing import Self
 
 from tallyfold._files.async_checkpoint import AsyncCheckpoint
 from tallyfold._files.stores import AsyncStore, Path
-from tallyfold._tallyfold import Collect, segment_name
+from tallyfold._tallyfold import Collect
 
 __all__ = ["AsyncKeeper"]
 
@@ -22,12 +21,8 @@ class AsyncKeeper:
 
     async def load(self) -> None:
         """Loads all stored segments."""
-        for number in itertools.count():
-            name = segment_name(number)
-            segment = await self._store.load(name)
-            if segment is None:
-                return
-            self._machine.load(self._store.place(name), segment)
+        while (segment := await self._store.load(self._machine.wanted())) is not None:
+            self._machine.load(self._store.place(self._machine.wanted()), segment)
 
     async def save(self) -> None:
         """Stores what has been read since the last time, and what could not be stored before."""

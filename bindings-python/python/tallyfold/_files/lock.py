@@ -1,15 +1,10 @@
-"""The lease of a checkpoint's directory, by the rules of `core/src/keeper/lease.rs`.
-
-Node has the same rules in `files/lock.ts`.
-"""
+"""The lease of a directory: carries out the steps of `core/src/keeper/lease.rs` on this system."""
 
 import contextlib
 import errno
 import hashlib
 import os
 import pathlib
-import random
-import re
 import secrets
 import socket
 import sys
@@ -17,26 +12,19 @@ import threading
 import time
 
 from tallyfold._files.file import create
+from tallyfold._tallyfold import Lease
 
 __all__ = ["Lock"]
 
-TRIES = 4
-"""How often a job tries again, because two that begin at once may both give up."""
-
-SIGN_OF_LIFE = 15.0
-"""Seconds between the moments when a job touches its file, for those who can't see its process."""
-
-LONGEST_SILENCE = 60.0
-"""Seconds without such a sign after which a job of another machine is taken for ended."""
-
-_NAME = re.compile(r"lock-(?P<host>[0-9a-f]{16})-(?P<pid>[0-9]+)-(?P<start>[0-9]+)-[0-9a-f]+")
+SIGN_OF_LIFE = Lease.SIGN_OF_LIFE
+"""Seconds between two writes of the lock's file."""
 
 
 class Lock:
     """A directory that no other job uses while this is held."""
 
     def __init__(self, directory: pathlib.Path) -> None:
-        """Takes the lock.
+        """Takes the lock, and removes the files that killed jobs have left.
 
         Raises:
             BlockingIOError: if another job has it.
@@ -44,15 +32,22 @@ class Lock:
         self._directory = directory
         self._process = os.getpid()
         self._over = threading.Event()
-        self._path = self._taken()
+        lease = Lease(_host(), self._process, _stat_of("self"), secrets.randbits(64))
+        try:
+            _take(lease, directory)
+        except BaseException:
+            (directory / lease.name).unlink(missing_ok=True)
+            raise
+        self._path = directory / lease.name
+        self._identity = _identity(self._path)
         threading.Thread(
             target=self._show_life, name="tallyfold checkpoint lock", daemon=True
         ).start()
 
     def check(self) -> None:
-        """Raises if somebody has removed the lock's file."""
-        if not self._path.exists():
-            raise _in_use(self._directory, "")
+        """Raises if the lock's file was removed or replaced."""
+        if self._identity is None or _identity(self._path) != self._identity:
+            raise _in_use(self._directory, Lease.LOST)
 
     def release(self) -> None:
         """Lets others in. In a forked process it does nothing: the lock is the parent's."""
@@ -60,58 +55,61 @@ class Lock:
             self._over.set()
             self._path.unlink(missing_ok=True)
 
-    def _taken(self) -> pathlib.Path:
-        for tried in range(1, TRIES + 1):
-            name = f"lock-{_host()}-{os.getpid()}-{_start_of('self') or 0}-{secrets.token_hex(8)}"
-            own = self._directory / name
-            try:
-                create(own, _TEXT)
-                holders = self._holders(own)
-                if not holders:
-                    return own
-            except BaseException:
-                own.unlink(missing_ok=True)
-                raise
-            own.unlink(missing_ok=True)
-            if tried < TRIES:
-                time.sleep(random.uniform(0.005, 0.02))  # noqa: S311 - no secret
-        raise _in_use(self._directory, f", as {holders[0]} in it says")
-
-    def _holders(self, own: pathlib.Path) -> list[str]:
-        """The files of others that may still run. Those of the others are removed."""
-        now = own.stat().st_mtime
-        found = []
-        for path in self._directory.iterdir():
-            if path == own or (parts := _NAME.fullmatch(path.name)) is None:
-                continue
-            with contextlib.suppress(FileNotFoundError):
-                if parts["host"] != _host():
-                    is_over = now - path.lstat().st_mtime > LONGEST_SILENCE
-                else:
-                    is_over = _has_ended(int(parts["pid"]), parts["start"])
-                if is_over:
-                    path.unlink()
-                else:
-                    found.append(path.name)
-        return found
-
     def _show_life(self) -> None:
         while not self._over.wait(SIGN_OF_LIFE):
             # By writing, because only that takes the time from the file's own machine.
             with contextlib.suppress(OSError), self._path.open("r+b") as file:
-                file.write(_TEXT)
+                file.write(Lease.TEXT.encode())
 
 
-def _in_use(directory: pathlib.Path, hint: str) -> BlockingIOError:
-    message = f"another collect is using this checkpoint{hint}"
+def _take(lease: Lease, directory: pathlib.Path) -> None:
+    while True:
+        step, argument = lease.step()
+        path = directory / argument
+        if step == "create":
+            create(path, Lease.TEXT.encode())
+            lease.done()
+        elif step == "list":
+            names = [os.fsencode(file.name) for file in directory.iterdir()]
+            lease.listed([name.decode("utf-8", "replace") for name in names])
+        elif step == "modified":
+            lease.modified(_modified_ms(path))
+        elif step == "process":
+            lease.process(_exists(int(argument)), _stat_of(argument))
+        elif step == "remove":
+            path.unlink(missing_ok=True)
+            lease.done()
+        elif step == "wait":
+            time.sleep(int(argument) / 1000)
+            lease.done()
+        elif step == "refused":
+            raise _in_use(directory, argument)
+        else:
+            return
+
+
+def _in_use(directory: pathlib.Path, message: str) -> BlockingIOError:
     return BlockingIOError(errno.EAGAIN, message, str(directory))
 
 
-_TEXT = b"A job is using this checkpoint.\n"
+def _modified_ms(path: pathlib.Path) -> int | None:
+    try:
+        return path.lstat().st_mtime_ns // 1_000_000
+    except FileNotFoundError:
+        return None
+
+
+def _identity(path: pathlib.Path) -> tuple[int, int] | None:
+    """Tells the file from any other that gets its name."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _host() -> str:
-    """Those who share it see each other's processes."""
+    """Names the processes that can see each other, as `Holder::host` of the core says."""
     known = [socket.gethostname()]
     with contextlib.suppress(OSError):
         known.append(pathlib.Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip())
@@ -119,27 +117,15 @@ def _host() -> str:
     return hashlib.sha256("\n".join(known).encode()).hexdigest()[:16]
 
 
-def _start_of(process: int | str) -> str | None:
-    """When a process has begun, where the system says so; `""` for one that is dead already."""
+def _stat_of(process: str) -> str | None:
     try:
-        status = pathlib.Path(f"/proc/{process}/stat").read_text("utf-8", "replace")
+        return pathlib.Path(f"/proc/{process}/stat").read_text("utf-8", "replace")
     except OSError:
         return None
-    # The name before it is in brackets, and may hold anything.
-    fields = status.rpartition(")")[2].split()
-    return "" if fields[0] in "ZX" else fields[19]
 
 
-def _has_ended(process: int, start: str) -> bool:
-    """Whether there is no such process any more."""
-    if not _exists(process):
-        return True
-    now = _start_of(process)
-    # Its number may have been given to another one.
-    return now is not None and now != start
-
-
-def _exists(process: int) -> bool:
+def _exists(process: int) -> bool | None:
+    """Whether there is a process with that number; `None` if the system does not say."""
     if sys.platform == "win32":
         import ctypes
 
@@ -157,4 +143,6 @@ def _exists(process: int) -> bool:
         return True
     except (ProcessLookupError, OverflowError):
         return False
+    except OSError:
+        return None
     return True

@@ -113,13 +113,6 @@ class Directory:
     def __enter__(self) -> Self:
         """Keeps other processes out until this one ends, however it ends."""
         self._lock = Lock(self._path)
-        try:
-            # No job is writing them while the lock is held.
-            for left_over in self._path.glob("segment-*.tmp"):
-                left_over.unlink(missing_ok=True)
-        except BaseException:
-            self._lock.release()
-            raise
         return self
 
     def __exit__(

@@ -55,12 +55,6 @@ export class Directory implements Checkpoint {
   async [USE](): Promise<() => Promise<void>> {
     await this.#files.fs.mkdir(this.#path, { recursive: true });
     const lock = await Lock.take(this.#path, this.#files);
-    try {
-      await this.#tidy();
-    } catch (error) {
-      await lock.release();
-      throw error;
-    }
     this.#written.clear();
     this.#lock = lock;
     return async () => {
@@ -99,14 +93,6 @@ export class Directory implements Checkpoint {
     await replace(place, [json], this.#files, 0o600, async (beside) => {
       this.#written.set(name, (await this.#fingerprint(beside)) as string);
     });
-  }
-
-  /** Removes what killed jobs have left. Nobody is writing any of it now. */
-  async #tidy(): Promise<void> {
-    const { fs, path } = this.#files;
-    for (const name of await fs.readdir(this.#path)) {
-      if (/^segment-.*\.tmp$/.test(name)) await fs.rm(path.join(this.#path, name), { force: true });
-    }
   }
 
   /** Renaming keeps it. */

@@ -1,64 +1,53 @@
 /// <reference types="node" preserve="true" />
-// The lease of a checkpoint's directory, by the rules of `core/src/keeper/lease.rs`, which Python and the command use.
-// They stand here once more, because the core's machine would take 3 kB of the WebAssembly that pages load.
+// The lease of a directory: carries out the steps of `core/src/keeper/lease.rs` on this system.
 
+import type { CoreLease } from "../../wasm/tallyfold_wasm.js";
+import { core } from "../loading/library.js";
 import { invalidCheckpoint, type TallyfoldError } from "../values/error.js";
 import { create, type Files, unlessMissing } from "./file.js";
-
-/** How often a job tries again, because two that begin at once may both give up. */
-const TRIES = 4;
-
-/** How often a job touches its file, for those who can't see its process. */
-const SIGN_OF_LIFE_MS = 15_000;
-
-/** After so long without such a sign, a job of another machine is taken for ended. */
-const LONGEST_SILENCE_MS = 60_000n;
-
-const NAME = /^lock-([0-9a-f]{16})-([0-9]+)-([0-9]+)-[0-9a-f]+$/;
-
-const TEXT = "A job is using this checkpoint.\n";
 
 /** A directory that no other job uses while this is held. */
 export class Lock {
   readonly #path: string;
   readonly #files: Files;
+  /** What tells its file from any other that gets its name. */
+  readonly #identity: string | undefined;
   readonly #life: ReturnType<typeof setInterval>;
 
-  private constructor(path: string, files: Files) {
+  private constructor(path: string, files: Files, identity: string | undefined) {
     this.#path = path;
     this.#files = files;
-    this.#life = setInterval(() => this.#showLife(), SIGN_OF_LIFE_MS);
+    this.#identity = identity;
+    this.#life = setInterval(() => this.#showLife(), core().CoreLease.signOfLifeMs());
     this.#life.unref();
   }
 
-  /** @throws {@link TallyfoldError} with code `invalid_checkpoint` if another job has it. */
+  /**
+   * Takes the lock, and removes the files that killed jobs have left.
+   *
+   * @throws {@link TallyfoldError} with code `invalid_checkpoint` if another job has it.
+   */
   static async take(directory: string, files: Files): Promise<Lock> {
-    const { crypto, fs, path } = files;
-    const host = await hostName(files);
-    const start = (await startOf("self", files)) || "0";
-    for (let tried = 1; ; tried++) {
-      const random = crypto.randomBytes(8).toString("hex");
-      const own = path.join(directory, `lock-${host}-${process.pid}-${start}-${random}`);
-      let holder: string | undefined;
-      try {
-        await create(own, [TEXT], fs, 0o600);
-        holder = await holderBeside(own, host, files);
-      } catch (error) {
-        await fs.rm(own, { force: true });
-        throw error;
-      }
-      if (holder === undefined) return new Lock(own, files);
-      await fs.rm(own, { force: true });
-      if (tried === TRIES) throw inUse(directory, `, as ${holder} in it says`);
-      await new Promise((resolve) => setTimeout(resolve, 5 + crypto.randomInt(15)));
+    const { fs, path } = files;
+    const [host, stat] = [await hostName(files), await statOf("self", files)];
+    const lease = new (core().CoreLease)(host, process.pid, stat);
+    try {
+      await take(lease, directory, files);
+      const own = path.join(directory, lease.name());
+      return new Lock(own, files, await identity(own, files));
+    } catch (error) {
+      await fs.rm(path.join(directory, lease.name()), { force: true });
+      throw error;
+    } finally {
+      lease.free();
     }
   }
 
-  /** @throws {@link TallyfoldError} with code `invalid_checkpoint` if somebody has removed the lock's file. */
+  /** @throws {@link TallyfoldError} with code `invalid_checkpoint` if the lock's file was removed or replaced. */
   async check(): Promise<void> {
-    const { fs, path } = this.#files;
-    if ((await unlessMissing(fs.lstat(this.#path))) !== undefined) return;
-    throw inUse(path.dirname(this.#path), "");
+    const found = await identity(this.#path, this.#files);
+    if (found !== undefined && found === this.#identity) return;
+    throw inUse(this.#files.path.dirname(this.#path), core().CoreLease.lost());
   }
 
   /** Lets others in. */
@@ -70,34 +59,47 @@ export class Lock {
   /** By writing, because only that takes the time from the file's own machine. */
   async #showLife(): Promise<void> {
     const file = await this.#files.fs.open(this.#path, "r+").catch(() => undefined);
-    await file?.write(TEXT, 0).catch(() => {});
+    await file?.write(core().CoreLease.text(), 0).catch(() => {});
     await file?.close().catch(() => {});
   }
 }
 
-/** The file of another job that may still run. Those of others are removed. */
-async function holderBeside(own: string, host: string, files: Files): Promise<string | undefined> {
+async function take(lease: CoreLease, directory: string, files: Files): Promise<void> {
   const { fs, path } = files;
-  const directory = path.dirname(own);
-  const now = (await fs.stat(own, { bigint: true })).mtimeMs;
-  let holder: string | undefined;
-  for (const name of await fs.readdir(directory)) {
-    const [, itsHost, pid, start] = NAME.exec(name) ?? [];
-    if (name === path.basename(own) || start === undefined) continue;
-    const place = path.join(directory, name);
-    const found = await unlessMissing(fs.lstat(place, { bigint: true }));
-    if (found === undefined) continue;
-    const isOver =
-      itsHost === host
-        ? await hasEnded(Number(pid), start, files)
-        : now - found.mtimeMs > LONGEST_SILENCE_MS;
-    if (isOver) await fs.rm(place, { force: true });
-    else holder = name;
+  for (;;) {
+    const [step, argument = ""] = lease.step();
+    const place = path.join(directory, argument);
+    switch (step) {
+      case "create":
+        await create(place, [core().CoreLease.text()], fs, 0o600);
+        lease.done();
+        break;
+      case "list":
+        lease.listed(await fs.readdir(directory));
+        break;
+      case "modified":
+        lease.modified((await unlessMissing(fs.lstat(place)))?.mtimeMs);
+        break;
+      case "process":
+        lease.process(exists(Number(argument)), await statOf(argument, files));
+        break;
+      case "remove":
+        await fs.rm(place, { force: true });
+        lease.done();
+        break;
+      case "wait":
+        await new Promise((resolve) => setTimeout(resolve, Number(argument)));
+        lease.done();
+        break;
+      case "refused":
+        throw inUse(directory, argument);
+      default:
+        return;
+    }
   }
-  return holder;
 }
 
-/** Those who share it see each other's processes. */
+/** Names the processes that can see each other, as `Holder::host` of the core says. */
 async function hostName({ crypto, fs, os }: Files): Promise<string> {
   const known = [os.hostname()];
   try {
@@ -109,30 +111,25 @@ async function hostName({ crypto, fs, os }: Files): Promise<string> {
   return crypto.createHash("sha256").update(known.join("\n")).digest("hex").slice(0, 16);
 }
 
-/** When a process has begun, where the system says so; `""` for one that is dead already. */
-async function startOf(process: string, { fs }: Files): Promise<string | undefined> {
-  const status = await fs.readFile(`/proc/${process}/stat`, "latin1").catch(() => undefined);
-  if (status === undefined) return undefined;
-  // The name before it is in brackets, and may hold anything.
-  const fields = status
-    .slice(status.lastIndexOf(")") + 1)
-    .trim()
-    .split(/\s+/);
-  return fields[0] === "Z" || fields[0] === "X" ? "" : fields[19];
+async function statOf(process: string, { fs }: Files): Promise<string | undefined> {
+  return await fs.readFile(`/proc/${process}/stat`, "latin1").catch(() => undefined);
 }
 
-/** Whether there is no such process any more. */
-async function hasEnded(pid: number, start: string, files: Files): Promise<boolean> {
+/** Whether there is a process with that number; `undefined` if the system does not say. */
+function exists(pid: number): boolean | undefined {
   try {
     process.kill(pid, 0);
+    return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EPERM") return true;
+    return { EPERM: true, ESRCH: false }[(error as NodeJS.ErrnoException).code as string];
   }
-  const now = await startOf(String(pid), files);
-  // Its number may have been given to another one.
-  return now !== undefined && now !== start;
 }
 
-function inUse(directory: string, hint: string): TallyfoldError {
-  return invalidCheckpoint(`another collect is using this checkpoint${hint}: ${directory}`);
+async function identity(path: string, { fs }: Files): Promise<string | undefined> {
+  const found = await unlessMissing(fs.lstat(path, { bigint: true }));
+  return found && `${found.dev} ${found.ino}`;
+}
+
+function inUse(directory: string, message: string): TallyfoldError {
+  return invalidCheckpoint(`${message}: ${directory}`);
 }

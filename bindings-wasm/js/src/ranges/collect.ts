@@ -183,10 +183,14 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
     return name === undefined || json === undefined ? undefined : { name, json };
   }
 
+  /** The name of the stored segment that {@link load} wants next. */
+  wanted(): string {
+    return this.#core.object.wanted();
+  }
+
   /**
-   * Loads a stored segment. Load all segments before the first step, in order, from
-   * `segmentName(0)` on until there is none. Their windows are not read again, except provisional
-   * ones.
+   * Loads the stored segment that is {@link wanted} next. Load segments before the first step, until
+   * the wanted one is not there. Their windows are not read again, except provisional ones.
    *
    * @param name The segment's name, or a place, such as a path, that ends in it, which errors then tell.
    * @throws {@link TallyfoldError} with code `invalid_checkpoint`, and the JSON path or byte

@@ -9,7 +9,7 @@ import { because, invalidArgument, rootOf, TallyfoldError } from "../values/erro
 import type { Url } from "../values/host.js";
 import { optionalFlag, optionalFunction, optionalSignal, own } from "../values/input.js";
 import type { Abortable, Attempt, Dimension, Progress, Window } from "../values/types.js";
-import { type Collect, segmentName } from "./collect.js";
+import type { Collect } from "./collect.js";
 import { type ProgressLine, progressLine } from "./progress.js";
 
 /** Options for running a collect. */
@@ -92,8 +92,8 @@ export class CollectRun<D extends Dimension | undefined> {
 
   /** Loads what an earlier job has stored. */
   async #resume(): Promise<void> {
-    for (let number = 0; this.#checkpoint; number++) {
-      const name = segmentName(number);
+    while (this.#checkpoint) {
+      const name = this.#collect.wanted();
       const stored = await this.#checkpoint.load(name);
       this.#stop.signal.throwIfAborted();
       if (stored === undefined || stored === null) break;

@@ -384,16 +384,21 @@ impl Collect {
         self.journal.next_segment(&self.ledger)
     }
 
-    /// Loads a stored segment. Load all segments before the first [`Collect::next`], in order,
-    /// beginning with [`segment_name`]`(0)`, until there is none. Their windows are not read again,
-    /// except provisional ones. If `have` covers the same time, the segment's counts replace those
-    /// of `have`.
+    /// The name of the stored segment that [`Collect::load`] wants next.
+    #[must_use]
+    pub fn wanted(&self) -> String {
+        self.journal.wanted()
+    }
+
+    /// Loads the stored segment that is [`wanted`](Self::wanted) next. Load segments before the first [`Collect::next`],
+    /// until the wanted one is not there. Their windows are not read again, except provisional ones. If `have` covers
+    /// the same time, the segment's counts replace those of `have`.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
     /// # fn main() -> Result<()> {
     /// # use std::collections::BTreeMap;
-    /// # use tallyfold::{CollectOptions, CollectStep, Metric, segment_name};
+    /// # use tallyfold::{CollectOptions, CollectStep, Metric};
     /// # let mut host = Host::new()?;
     /// # let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T06:00:00Z");
     /// # let options = CollectOptions::new(Metric::EventDelivery, start, end, &["integration"]);
@@ -408,9 +413,8 @@ impl Collect {
     /// # }
     /// // Later, in another process:
     /// let mut collect = host.machine.collect(options)?;
-    /// for name in (0..).map(segment_name) {
-    ///     let Some(json) = stored.get(&name) else { break };
-    ///     collect.load(&name, json.as_bytes())?;
+    /// while let Some(json) = stored.get(&collect.wanted()) {
+    ///     collect.load(&collect.wanted(), json.as_bytes())?;
     /// }
     /// assert_eq!(collect.progress().done, 24);
     /// # Ok(())

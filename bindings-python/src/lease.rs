@@ -1,0 +1,72 @@
+//! [`tallyfold::keeper::Lease`].
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use tallyfold::keeper::{self, Holder, Process};
+
+/// The lease of a directory, step by step; `tallyfold._files.lock` carries the steps out.
+#[pyclass(frozen, module = "tallyfold._tallyfold")]
+#[derive(Debug)]
+pub(crate) struct Lease(Mutex<keeper::Lease>);
+
+#[pymethods]
+impl Lease {
+    /// The content of the file.
+    #[classattr]
+    const TEXT: &'static str = keeper::Lease::TEXT;
+    /// The message if the file of a held lease is gone.
+    #[classattr]
+    const LOST: &'static str = keeper::Lease::LOST;
+    /// Seconds between two writes of the file.
+    #[classattr]
+    const SIGN_OF_LIFE: f64 = keeper::Lease::SIGN_OF_LIFE_MS as f64 / 1000.0;
+
+    #[new]
+    fn new(host: &str, pid: u32, stat: Option<&str>, seed: u64) -> Self {
+        let holder = Holder {
+            host,
+            pid,
+            stat,
+            seed,
+        };
+        Self(Mutex::new(keeper::Lease::new(holder)))
+    }
+
+    /// The name of the file.
+    #[getter]
+    fn name(&self) -> String {
+        self.with(|lease| lease.name().to_owned())
+    }
+
+    /// What to do next, as a word and its argument.
+    fn step(&self) -> (&'static str, String) {
+        self.with(|lease| lease.step().parts())
+    }
+
+    /// A file was created or removed, or a wait has ended.
+    fn done(&self) {
+        self.with(keeper::Lease::done);
+    }
+
+    /// Takes the names of all files in the directory.
+    fn listed(&self, names: Vec<String>) {
+        self.with(|lease| lease.listed(names.iter().map(String::as_str)));
+    }
+
+    /// Takes the modification time of the file, if it is there.
+    fn modified(&self, unix_ms: Option<i64>) {
+        self.with(|lease| lease.modified(unix_ms));
+    }
+
+    /// Takes what is known about the process.
+    fn process(&self, exists: Option<bool>, stat: Option<&str>) {
+        self.with(|lease| lease.process(Process { exists, stat }));
+    }
+}
+
+impl Lease {
+    fn with<T>(&self, act: impl FnOnce(&mut keeper::Lease) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
