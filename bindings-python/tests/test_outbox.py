@@ -114,13 +114,15 @@ def test_what_was_under_way_when_a_process_ended_is_in_doubt(
         outbox.put(next(revisions), revisions.state())
     with pytest.raises(Killed):
         send(outbox, URL, transport=transport)
-    # A new process: nothing but the file is left.
+    # A new process: nothing but the file is left, and what was being written when it was killed.
+    (tmp_path / "outbox.json.new").write_text("torn")
     again = tallyfold.Outbox(path, "otlp-json")
     report = send(again, URL, transport=transport)
     assert report is not None
     assert (report.unsure, report.messages, len(bodies)) == (3, 0, 1)
     assert not again.is_pending
     assert send(again, URL, transport=transport) is None
+    assert [file.name for file in tmp_path.iterdir()] == ["outbox.json"]
     if os.name == "posix":
         assert path.stat().st_mode & 0o777 == 0o600
 

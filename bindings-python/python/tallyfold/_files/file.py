@@ -21,9 +21,10 @@ def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterato
     """Opens a new file, which replaces the one at the path if nothing fails meanwhile.
 
     Readers see the old file or the whole new one. A new file has the permissions of the old one.
-    Without an old one, only its owner has access to it if it is `private`. If the path is a link,
-    the file that it leads to is replaced. This writes to anything but a file, such as a pipe or
-    `/dev/stdout`, because that can't be replaced.
+    If it is `private`, which is for states that one process uses, only its owner has access to a
+    file without an old one, and there is never more than one temporary file, `NAME.new`. If the
+    path is a link, the file that it leads to is replaced. This writes to anything but a file, such
+    as a pipe or `/dev/stdout`, because that can't be replaced.
     """
     to = pathlib.Path(os.path.realpath(path))
     try:
@@ -34,7 +35,12 @@ def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterato
         with pathlib.Path(path).open("wb") as file:
             yield file
         return
-    new = to.with_name(f".tallyfold-{secrets.token_hex(8)}.tmp")
+    if private:
+        # Only this process replaces the file, so a leftover is from one that was killed.
+        new = to.with_name(f"{to.name}.new")
+        new.unlink(missing_ok=True)
+    else:
+        new = to.with_name(f".tallyfold-{secrets.token_hex(8)}.tmp")
     opener = _for_owner if private else None
     with _taking_place(new, to), open(new, "xb", opener=opener) as file:
         if old is not None and stat.S_ISREG(old.st_mode):
