@@ -410,3 +410,41 @@ fn a_state_is_for_its_owner() {
         0o600
     );
 }
+
+#[test]
+fn a_revision_that_is_refused_for_good_can_be_dropped() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("outbox.json");
+    let path = state.to_str().unwrap();
+    // As Prometheus before 2.49 answers: once, not for fifteen minutes.
+    let old = Sink::start(vec![], Reply::Answer(500, "", "too old sample\n"));
+    let more = ["--follow", "--state", path];
+    let output = push(&service, "remote-write", &old.url, &more);
+    ends(&output, 4);
+    let said = stderr(&output);
+    assert!(said.contains("too old sample"), "{said}");
+    assert!(said.contains("try: tallyfold push drop --state"), "{said}");
+    assert_eq!(old.all().len(), 1);
+
+    let drop = || {
+        service
+            .tallyfold(&["push", "drop", "--state", path])
+            .output()
+            .unwrap()
+    };
+    let dropped = drop();
+    ends(&dropped, 0);
+    let said = stderr(&dropped);
+    let lost = "revision 0 of [2025-03-01T00:00:00Z, 2025-03-01T00:15:00Z) is dropped, which was for remote-write; 0 of its";
+    assert!(
+        said.starts_with(lost) && said.contains("success by +"),
+        "{said}"
+    );
+    assert_eq!(stderr(&drop()), "nothing is pending\n");
+
+    // What comes after it is sent.
+    let up = Sink::start(vec![], TAKEN);
+    ends(&push(&service, "remote-write", &up.url, &more), 0);
+    assert_eq!(up.all().len(), support::WINDOWS - 1);
+}
