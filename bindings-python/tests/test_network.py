@@ -1,6 +1,9 @@
 """What an error says of the way to the service, what it is caused by, and what a refusal quotes."""
 
 import asyncio
+import base64
+import html
+import json
 import socket
 import ssl
 import struct
@@ -11,6 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, quote_plus
 
 import httpx2
 import pytest
@@ -315,3 +319,35 @@ def test_a_token_endpoint_is_never_quoted(*, in_tasks: bool) -> None:
         )
     assert (error.code, error.excerpt) == ("token_refused", None)
     assert "go away" not in str(error)
+
+
+KEY = 'gateway "key"/1<2>'
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        KEY,
+        json.dumps(KEY),
+        json.dumps(KEY).replace("/", "\\/").replace("<", "\\u003c"),
+        quote(KEY, safe=""),
+        quote_plus(KEY),
+        html.escape(KEY),
+        base64.b64encode(f"id:{KEY}".encode()).decode(),
+        base64.urlsafe_b64encode(TOKEN.encode()).decode(),
+    ],
+)
+def test_a_secret_is_masked_however_the_service_writes_it(written: str) -> None:
+    client = tallyfold.Client(
+        cluster_endpoint="https://cluster.example",
+        access_token=lambda _: (TOKEN, 3600),
+        headers={"x-gateway-key": KEY},
+        transport=httpx2.MockTransport(lambda _: httpx2.Response(400, text=f"no: {written}")),
+    )
+    with client, pytest.raises(tallyfold.ServiceError) as caught:
+        client.event_delivery(START, END, ["reason"])
+    excerpt = caught.value.excerpt or ""
+    assert excerpt.startswith("no: ")
+    assert "***" in excerpt
+    # A few characters of base64 also hold bits of what stands before and after the secret.
+    assert len(excerpt) <= len("no: ***") + 8
