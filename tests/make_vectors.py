@@ -102,13 +102,14 @@ def with_digest(content):
     return {**plain, "format": "tallyfold-table/2", "digest": checksum(text)}
 
 
-def provisional(saved, *starts):
-    """The same table with windows that may still change: those with these starts, or all."""
+def provisional(saved, *starts, unfinished=False):
+    """The same table with windows that may still change, or had not even ended: those with these starts, or all."""
+    marks = {"provisional": True} | ({"unfinished": True} if unfinished else {})
 
     def marked(of):
         if starts and of["start"] not in starts:
             return of
-        return {"start": of["start"], "end": of["end"], "provisional": True} | of
+        return {"start": of["start"], "end": of["end"], **marks} | of
 
     content = {name: value for name, value in saved.items() if name not in ("format", "digest")}
     return with_digest({**content, "windows": [marked(of) for of in saved["windows"]]})
@@ -635,9 +636,10 @@ def exchange(name, options, *calls):
         if "code" in expected:
             outcome = {"error": {**expected, "excerpt": expected["excerpt"] or quoted(steps)}}
         elif "format" in expected:
-            # Most clocks say that the window has just begun. It is settled an hour after its end.
-            minutes = [step.get("wall", step.get("at", 0)) for step in steps]
-            outcome = {"table": expected if minutes and max(minutes) >= 75 else provisional(expected)}
+            # Most clocks say that the window has just begun. It ends after 15 minutes, and is settled an hour later.
+            minute = max([step.get("wall", step.get("at", 0)) for step in steps], default=0)
+            early = provisional(expected, unfinished=minute < 15)
+            outcome = {"table": expected if minute >= 75 else early}
         else:
             outcome = expected
         case["calls"].append({"call": call, "steps": steps, **outcome})

@@ -64,6 +64,8 @@ fn batch_of(own: &Arc<dyn Content>) -> Result<RecordBatch> {
                 columns.instants(&format!("{name}_end"), windows, ids, Window::end);
                 let complete = ids.iter().map(|id| Some(windows[*id as usize].complete));
                 columns.push("complete", complete.collect::<BooleanArray>(), false);
+                let settled = ids.iter().map(|id| Some(windows[*id as usize].settled()));
+                columns.push("settled", settled.collect::<BooleanArray>(), false);
             }
             Values::Presences(presences) => columns.presences(&name, presences)?,
             // A group that is not there counts 0, and its presence says so. A null would make

@@ -275,12 +275,16 @@ impl Follow {
 #[pymethods]
 impl Follow {
     /// What to do next: a `Drive`; a `Wait`, which is not longer than a window; or `Done`.
+    ///
+    /// Raises:
+    ///     ConfigError: at first, if the state that it goes on from is of the future by `now`.
     fn next<'py>(&self, py: Python<'py>, now: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let now = Clocks::of("now", now)?;
         Ok(
             match locked(py, &self.0, BRIEF, |follow| follow.next(now.0)) {
                 FollowStep::Drive(drive) => driven(py, drive),
                 FollowStep::Wait { ms } => object(py, "Wait", (ms,)),
+                FollowStep::Failed(error) => return Err(error.into()),
                 FollowStep::Done => object(py, "Done", ()),
             }?,
         )

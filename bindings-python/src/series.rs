@@ -22,7 +22,8 @@ use crate::rows::{Content, Rows};
 ///
 /// polars, pandas, duckdb and pyarrow read a series through `__arrow_c_stream__`: `window_start`
 /// and `window_end` as timestamps in UTC, rounded down to the microsecond as `Window.start` is, `complete`
-/// as a boolean, then the columns of a table.
+/// and `settled` as booleans, then the columns of a table. `settled` says that the counts of the window are all that
+/// there are and no longer change.
 ///
 /// >>> series = table.group_by("integration").by_window("15m")
 /// >>> for row in series:
@@ -31,7 +32,7 @@ use crate::rows::{Content, Rows};
 /// 2026-01-01T00:00:00Z warehouse 0.875
 /// >>> import polars
 /// >>> polars.DataFrame(series).columns
-/// ['window_start', 'window_end', 'complete', 'integration', 'success', 'errors', 'filtered']
+/// ['window_start', 'window_end', 'complete', 'settled', 'integration', 'success', 'errors', 'filtered']
 #[pyclass(frozen, eq, extends = Frame, module = "tallyfold")]
 pub(crate) struct Series(Arc<SeriesRows>);
 

@@ -162,8 +162,8 @@ def test_schemas_are_those_of_the_streams(table: tallyfold.CountTable) -> None:
 def test_a_series_has_its_windows(table: tallyfold.CountTable) -> None:
     series = table.by_window("1h")
     start, end = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, 1, tzinfo=UTC)
-    windows = {"window_start": [start] * 4, "window_end": [end] * 4, "complete": [False] * 4}
-    expected = {**windows, **COLUMNS}
+    windows = {"window_start": [start] * 4, "window_end": [end] * 4}
+    expected = {**windows, "complete": [False] * 4, "settled": [False] * 4, **COLUMNS}
     read = pa.table(series)
     read.validate(full=True)
     assert read.schema.field("window_start").type == pa.timestamp("us", "UTC")
@@ -180,6 +180,7 @@ def test_a_series_has_its_windows(table: tallyfold.CountTable) -> None:
     assert rows.fetchall() == [(1767229200 * 10**9, 7)]
     assert table.by_window("15m").complete
     assert pl.DataFrame(table.by_window("15m"))["complete"].to_list() == [True] * 4
+    assert pl.DataFrame(table.by_window("15m"))["settled"].to_list() == [True] * 4
 
 
 def test_windows_join_with_the_times_of_others(table: tallyfold.CountTable) -> None:
@@ -298,10 +299,10 @@ def test_no_rows_and_no_dimensions(client: tallyfold.Client) -> None:
     assert pa.table(empty).num_rows == 0
     total = client.event_delivery(START, END, ["reason"]).group_by()
     assert pl.DataFrame(total).rows() == [(12, 6, 3)]
-    for source, width in ((empty.by_window(), 7), (tallyfold.compare(empty, empty), 14)):
+    for source, width in ((empty.by_window(), 8), (tallyfold.compare(empty, empty), 14)):
         assert pl.DataFrame(source).shape == (0, width)
         assert pa.table(source).num_rows == 0
-    assert pl.DataFrame(total.by_window()).shape == (1, 6)
+    assert pl.DataFrame(total.by_window()).shape == (1, 7)
 
 
 def test_a_stream_outlives_its_table(client: tallyfold.Client) -> None:

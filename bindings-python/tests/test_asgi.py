@@ -305,6 +305,29 @@ def test_a_provisional_answer_is_kept_for_seconds(
     run(test)
 
 
+@pytest.mark.filterwarnings("ignore::tallyfold.ClockWarning")
+def test_an_answer_is_kept_for_good_only_if_it_is_settled_by_the_services_clock(
+    sandbox: tallyfold.Sandbox, clock: Callable[[int], None]
+) -> None:
+    now = time.time()
+    start, end = (
+        time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - ago)) for ago in (8_100, 7_200)
+    )
+    # By this computer's clock, the window ended two hours ago; by the service's, it goes on.
+    sandbox.inject("date", milliseconds=7_500_000, every=1)
+
+    async def test() -> None:
+        store = Store()
+        app = PageServer(client_of(sandbox), allow, provisional=100, store=store)
+        for seconds, calls in ((0, 1), (50, 1), (101, 2)):
+            clock(seconds)
+            await post(app, PATH, {**QUERY, "start": start, "end": end})
+            assert sandbox.stats["event_delivery"] == calls
+        assert not store.kept
+
+    run(test)
+
+
 class Store:
     """A store, each of whose functions may be broken."""
 

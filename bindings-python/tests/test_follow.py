@@ -2,15 +2,17 @@
 
 import asyncio
 import itertools
+import random
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 from clock import Clock
-from service import Service, answer, other_tasks
+from service import Service, answer, busy_day, other_tasks
 from support import record
 
 import tallyfold
@@ -93,6 +95,86 @@ def test_a_running_sum_is_the_newest_truth(clock: Clock) -> None:
     check_end(sums, service, total)
 
 
+def quiet_day(sandbox: tallyfold.Sandbox, clock: Clock) -> int:
+    """Lets 1,976 events of a day come up to 59 minutes late."""
+    draw = random.Random(1976)
+    for _ in range(1976):
+        ms = draw.randrange(86_400_000)
+        at = f"2026-01-01T{ms // 3_600_000:02}:{ms // 60_000 % 60:02}:{ms // 1000 % 60:02}Z"
+
+        def happen(at: str = at) -> None:
+            record(sandbox, "success", "email", count=1, at=at)
+
+        clock.events.append((ms + draw.randrange(59 * 60_000), happen))
+    clock.events.sort(key=lambda event: event[0])
+    return 1976
+
+
+def test_a_quiet_day_with_late_events_gives_the_truth(clock: Clock) -> None:
+    service, day = Service(tallyfold.Sandbox()), {**OPTIONS, "end": "2026-01-02T00:00:00Z"}
+    total = quiet_day(service.sandbox, clock)
+    with service.client() as client:
+        revisions = list(client.follow("event_delivery", START, DIMENSIONS, **day))
+    assert sum(revision.changes.total_delta.success for revision in revisions) == total
+    assert sum(revision.settled for revision in revisions) == 96
+
+
+def test_a_window_settles_early_only_if_asked_to(clock: Clock) -> None:
+    service, day = Service(tallyfold.Sandbox()), {**OPTIONS, "end": "2026-01-02T00:00:00Z"}
+    total = quiet_day(service.sandbox, clock)
+    with service.client() as client:
+        revisions = list(
+            client.follow("event_delivery", START, DIMENSIONS, **day, settle_when_unchanged=True)
+        )
+    assert sum(revision.changes.total_delta.success for revision in revisions) < total
+    assert len(revisions) < 5 * 96
+
+
+def test_a_clock_that_is_ahead_settles_nothing(clock: Clock) -> None:
+    service = Service(tallyfold.Sandbox())
+    # The service's clock is three hours behind this computer's.
+    service.sandbox.inject("date", milliseconds=3 * 3_600_000, every=1)
+    seen: list[tallyfold.Attempt] = []
+    clock.ms = 5 * 3_600_000
+    with service.client(on_attempt=seen.append) as client:
+        revisions = client.follow("event_delivery", START, DIMENSIONS, window="1h")
+        with pytest.warns(tallyfold.ClockWarning, match="180 min ahead of the service's"):
+            first = next(revisions)
+        second = next(revisions)
+        assert first.settled
+        assert not second.settled
+        # By the service's clock, the next one ends in an hour. Clocks may differ by a minute.
+        third = next(revisions)
+        assert third.window.start_text == "2026-01-01T02:00:00Z"
+        assert clock.ms >= (5 * 60 + 59) * 60_000
+        state = revisions.state()
+    clocks = [attempt.clock for attempt in seen]
+    assert all(clock is not None and clock.is_alarming for clock in clocks)
+    assert clocks[0] is not None
+    assert clocks[0].ahead == 3 * 3600
+    clock.ms = 0
+    with service.client() as client, pytest.raises(tallyfold.ConfigError) as caught:
+        next(client.follow("event_delivery", START, DIMENSIONS, window="1h", state=state))
+    assert caught.value.argument == "state"
+    assert "from the future" in str(caught.value)
+
+
+def test_a_clock_that_is_ahead_freezes_no_checkpoint(clock: Clock, tmp_path: Path) -> None:
+    service = Service(busy_day())
+    service.sandbox.inject("date", milliseconds=3_600_000, every=1)
+    clock.ms = 6 * 3_600_000
+    query: Any = ("event_delivery", START, "2026-01-01T05:00:00Z", DIMENSIONS)
+    with service.client() as client:
+        with pytest.warns(tallyfold.ClockWarning):
+            table = client.collect(*query, checkpoint=tmp_path / "hours")
+        assert len(table.provisional) == 4
+        asked = len(service.asked)
+        record(service.sandbox, "success", "late", count=1, at="2026-01-01T04:59:00Z")
+        again = client.collect(*query, checkpoint=tmp_path / "hours")
+    assert len(service.asked) == asked + 4
+    assert again.totals.success == table.totals.success + 1
+
+
 def test_tasks_follow_too(clock: Clock) -> None:
     service, sums = Service(tallyfold.Sandbox()), Sums()
     total = late_events(service.sandbox, clock)
@@ -109,7 +191,7 @@ def test_tasks_follow_too(clock: Clock) -> None:
     check_end(sums, service, total)
 
 
-STATEFUL: dict[str, Any] = {**OPTIONS, "reread": 2700, "until_settled": True}
+STATEFUL: dict[str, Any] = {**OPTIONS, "reread": 2700}
 
 
 @pytest.mark.parametrize("given", [1, 7])

@@ -11,9 +11,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import polars
 import pytest
+from support import record
+
+import tallyfold
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -164,3 +169,46 @@ def test_a_program_runs(
     assert "Traceback" not in ran.stderr
     is_export = Path(page).parent.name == "exports"
     assert receiver.heard() == (HEARD.get(Path(page).stem, set()) if is_export else set())
+
+
+def test_the_nightly_backfill_reads_days_again_that_were_not_settled(tmp_path: Path) -> None:
+    # A day that has ended with the last full hour, so that its last hour may still change.
+    today = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    program = PROGRAMS["docs/guides/backfill.md"]
+    fixed = "today = datetime(2026, 1, 31, tzinfo=UTC)"
+    assert fixed in program
+    file = tmp_path / "program.py"
+    text = f"today = datetime.fromisoformat({today.isoformat()!r})"
+    file.write_text(program.replace(fixed, text))
+    sandbox = tallyfold.Sandbox()
+
+    def count(*, hours_ago: float) -> None:
+        record(
+            sandbox,
+            "success",
+            "email",
+            at=f"{today - timedelta(hours=hours_ago):%Y-%m-%dT%H:%M:%SZ}",
+        )
+
+    def run() -> list[int]:
+        environment: dict[str, str] = {
+            **os.environ,
+            "TALLYFOLD_CLUSTER_ENDPOINT": server.url,
+            **{f"TALLYFOLD_{name.upper()}": str(of) for name, of in sandbox.credentials.items()},
+        }
+        command = [sys.executable, str(file)]
+        subprocess.run(command, env=environment, cwd=tmp_path, timeout=120, check=True)
+        days = sorted((tmp_path / "counts").glob("*.parquet"))
+        return [int(polars.read_parquet(day)["success"].sum()) for day in days]
+
+    for hours_ago in (70, 40, 20, 0.5):
+        count(hours_ago=hours_ago)
+    with tallyfold.serve(sandbox) as server:
+        assert run() == [1, 1, 2]
+        # It comes half an hour late; one that is a day late is not looked for.
+        count(hours_ago=0.4)
+        count(hours_ago=30)
+        assert run() == [1, 1, 3]
+        asked = sandbox.stats["event_delivery"]
+        assert run() == [1, 1, 3]
+        assert sandbox.stats["event_delivery"] == asked + 1

@@ -47,13 +47,16 @@ impl From<CollectStep> for Step {
     }
 }
 
-impl From<FollowStep> for Step {
-    fn from(step: FollowStep) -> Self {
-        match step {
+impl TryFrom<FollowStep> for Step {
+    type Error = tallyfold::Error;
+
+    fn try_from(step: FollowStep) -> tallyfold::Result<Self> {
+        Ok(match step {
             FollowStep::Drive(drive) => drive.into(),
             FollowStep::Wait { ms } => Self::Wait { ms },
+            FollowStep::Failed(error) => return Err(error),
             FollowStep::Done => Self::Done,
-        }
+        })
     }
 }
 
@@ -257,7 +260,7 @@ struct Revision {
 impl Follow {
     /// What to do next.
     pub fn next(&mut self, now: &JsValue) -> Result<JsValue, Thrown> {
-        Ok(plain(&Step::from(self.0.next(host::now(now)?))))
+        Ok(plain(&Step::try_from(self.0.next(host::now(now)?))?))
     }
 
     /// Takes what a call that has ended gave: a revision, if it had ended.

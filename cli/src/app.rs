@@ -5,14 +5,14 @@ use std::future::Future;
 use std::rc::Rc;
 
 use futures_util::future::join_all;
-use tallyfold::Window;
+use tallyfold::{Revision, Window};
 
 use crate::config::settings::{Cluster, Settings};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::network::Http;
 use crate::host::session::Session;
 use crate::host::shutdown::Stop;
-use crate::output::report::{Missing, Report};
+use crate::output::report::{Missing, Report, contradiction};
 use crate::stderr::Stderr;
 
 /// What all commands that query a service share.
@@ -64,6 +64,17 @@ impl App {
             cluster,
             format_args!("the window until {end} is read again later: {text}"),
         );
+    }
+
+    /// Writes a warning about a settled window whose reported totals are not the sums of its counts. Returns whether it is
+    /// such a window.
+    pub(crate) fn warn_contradiction(&self, cluster: &str, revision: &Revision) -> bool {
+        let text = contradiction(&revision.table).filter(|_| revision.settled);
+        if let Some(text) = &text {
+            let window = revision.window;
+            self.warn(cluster, format_args!("{window:?}: {text}"));
+        }
+        text.is_some()
     }
 
     /// Writes why something failed for a cluster, and what to try.

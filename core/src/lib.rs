@@ -149,7 +149,8 @@ pub use error::{Error, Result};
 pub use secret::Secret;
 pub use spelling::{Name, Spelling, Words};
 pub use time::{
-    now::Now, patience::Patience, step::TimeStep, timestamp::Timestamp, window::Window,
+    now::Now, patience::Patience, settling::ClockDifference, step::TimeStep, timestamp::Timestamp,
+    window::Window,
 };
 
 // What hosts store, and what they answer to pages.

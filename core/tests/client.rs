@@ -12,7 +12,7 @@ use tallyfold::{
     AuditLogsOptions, Call, Code, CountTable, Frame, HostFailure, Machine, MachineOptions, Now,
     QueryOptions, Reconciliation, Result, Secret, Step,
 };
-use tallyfold_sandbox::{Sandbox, SandboxOptions};
+use tallyfold_sandbox::{Fault, FaultEffect, Sandbox, SandboxOptions};
 
 const HOUR: [&str; 2] = ["2026-01-14T09:00:00Z", "2026-01-14T10:00:00Z"];
 
@@ -707,4 +707,87 @@ fn no_secret_is_printed_by_anything() {
         "the sandbox",
         format!("{options:?} {:?}", Sandbox::new(options.clone())),
     );
+}
+
+/// How the clocks differ comes with each request, and no table is settled by a clock that is ahead.
+#[test]
+fn a_wrong_clock_is_noted_and_settles_nothing() {
+    let ask = |behind_ms: u32, now: Now| {
+        let mut sandbox = sandbox();
+        let effect = FaultEffect::Date {
+            milliseconds: behind_ms,
+        };
+        let fault = Fault {
+            effect,
+            endpoint: None,
+            every: Some(1),
+        };
+        sandbox.inject(fault).expect("a good fault");
+        let query = QueryOptions::new(
+            "2026-01-01T00:00:00Z",
+            "2026-01-01T01:00:00Z",
+            &["integration"],
+        );
+        let mut call = client().event_delivery(&query).expect("good arguments");
+        let mut clocks = Vec::new();
+        loop {
+            match call.step(now).expect("a step") {
+                Step::Send(request) => {
+                    exchange(&mut call, &request, &mut sandbox, now).expect("a good answer");
+                    clocks.extend(call.attempt().map(|attempt| attempt.clock));
+                }
+                Step::Done => break,
+                other => panic!("not {other:?}"),
+            }
+        }
+        let table = call.output().expect("a table");
+        (table.provisional().is_empty(), clocks)
+    };
+    let (settled, clocks) = ask(60_000, at(2 * 3_600));
+    assert!(settled && clocks == [None, None]);
+    for (behind_ms, is_alarming) in [(61_000, false), (300_000, false), (301_000, true)] {
+        let (settled, clocks) = ask(behind_ms, at(2 * 3_600));
+        assert!(!settled);
+        assert_eq!(clocks.len(), 2);
+        for clock in clocks {
+            let clock = clock.expect("a difference");
+            assert_eq!(
+                (clock.ahead_ms, clock.is_alarming),
+                (behind_ms.into(), is_alarming)
+            );
+            assert!(clock.message.contains("ahead of the service's"));
+        }
+    }
+    let (settled, _) = ask(3_600_000, at(3 * 3_600));
+    assert!(settled);
+}
+
+#[test]
+fn a_clock_that_is_behind_is_noted() {
+    for (ahead_s, expected) in [(60, false), (1_000_000, true)] {
+        let mut call = client().token(tallyfold::Api::Control).expect("a call");
+        let Step::Send(request) = call.step(at(0)).expect("a step") else {
+            panic!("a token request");
+        };
+        let minutes = ahead_s / 60;
+        let (day, hour, minute, second) = (
+            1 + minutes / 1_440,
+            minutes / 60 % 24,
+            minutes % 60,
+            ahead_s % 60,
+        );
+        let date = format!("Thu, {day:02} Jan 2026 {hour:02}:{minute:02}:{second:02} GMT");
+        drop(request);
+        let headers = [("content-type", "application/json"), ("date", &*date)];
+        assert!(call.head(200, &headers).expect("a good head"));
+        call.chunk(br#"{"access_token": "t", "expires_in": 86400}"#)
+            .expect("a good body");
+        call.end().expect("a whole body");
+        let clock = call.attempt().expect("an attempt").clock;
+        assert_eq!(clock.is_some(), expected);
+        if let Some(clock) = clock {
+            assert_eq!((clock.ahead_ms, clock.is_alarming), (-1_000_000_000, true));
+            assert!(clock.message.contains("behind the service's"));
+        }
+    }
 }

@@ -659,6 +659,7 @@ fn every_request_is_told_of_once() {
         status: Some(status),
         code,
         wait_ms,
+        clock: None,
     };
     let first_wait = attempts[0].wait_ms;
     assert!(first_wait.is_some_and(|ms| (250..=500).contains(&ms)));

@@ -29,7 +29,6 @@ fn options(state: Option<String>) -> FollowOptions {
     FollowOptions {
         end: Some(END.to_owned()),
         state,
-        until_settled: true,
         ..FollowOptions::new(Metric::EventDelivery, START, &DIMENSIONS, quarter)
     }
 }
@@ -78,6 +77,7 @@ fn follow(
                 }
                 host.wait(ms.into());
             }
+            FollowStep::Failed(error) => panic!("{error}"),
             FollowStep::Done => return host,
         }
     }

@@ -21,6 +21,8 @@ tallyfold::names! {
         WrongTotal = "wrong_total",
         /// The response has another body.
         Body = "body",
+        /// The response's `Date` is behind, as it is for a client whose clock is ahead.
+        Date = "date",
     }
 }
 
@@ -38,7 +40,7 @@ tallyfold::options! {
         status: Option<u16> = None,
         /// The `Retry-After` header to answer with, for `status`; without it, none.
         retry_after: Option<String> = None,
-        /// How long to wait, for `delay`: at most an hour.
+        /// How long to wait, for `delay`, at most an hour; how far `Date` is behind, for `date`.
         milliseconds: Option<u32> = None,
         /// After how many bytes of the body the connection closes, for `truncate`.
         bytes: Option<u64> = None,
@@ -94,6 +96,11 @@ pub enum FaultEffect {
     Body {
         /// The body.
         body: String,
+    },
+    /// See [`FaultKind::Date`].
+    Date {
+        /// How far it is behind.
+        milliseconds: u32,
     },
     /// See [`FaultKind::RevokeToken`].
     RevokeToken,
@@ -154,6 +161,9 @@ impl FaultOptions {
             },
             FaultKind::Body => FaultEffect::Body {
                 body: self.body.take()?,
+            },
+            FaultKind::Date => FaultEffect::Date {
+                milliseconds: self.milliseconds.take()?,
             },
             FaultKind::RevokeToken => FaultEffect::RevokeToken,
             FaultKind::WrongTotal => FaultEffect::WrongTotal {

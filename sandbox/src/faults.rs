@@ -2,6 +2,9 @@
 
 use std::mem::discriminant;
 
+use chrono::DateTime;
+use tallyfold::Now;
+
 use crate::endpoint::SandboxEndpoint;
 use crate::fault::{Fault, FaultEffect};
 use crate::response::SandboxResponse;
@@ -97,7 +100,7 @@ impl Due {
 
     /// Applies the faults to the finished answer. The position of a cut counts bytes of the body as
     /// it is sent.
-    pub(crate) fn apply(self, mut response: SandboxResponse) -> SandboxResponse {
+    pub(crate) fn apply(self, mut response: SandboxResponse, now: Now) -> SandboxResponse {
         for effect in self.0 {
             match effect {
                 FaultEffect::Delay { milliseconds } => response.delay_ms = milliseconds,
@@ -106,6 +109,13 @@ impl Due {
                 }
                 FaultEffect::ContentType { content_type } => {
                     response = response.with_header("content-type", &content_type);
+                }
+                FaultEffect::Date { milliseconds } => {
+                    let behind_ms = now.unix_ms.saturating_sub(milliseconds.into());
+                    if let Some(instant) = DateTime::from_timestamp_millis(behind_ms) {
+                        let date = instant.format("%a, %d %b %Y %H:%M:%S GMT").to_string();
+                        response = response.with_header("date", &date);
+                    }
                 }
                 FaultEffect::Body { body } => response.body = body.into_bytes(),
                 _ => {}

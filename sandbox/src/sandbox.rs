@@ -108,7 +108,7 @@ impl Sandbox {
             Task::Count(metric) => analytics::answer(metric, body, &mut self.events, due.excess()),
             Task::ListAuditLogs => audit_logs::answer(query),
         });
-        due.apply(response)
+        due.apply(response, now)
     }
 
     /// The answer to a request whose headers are not valid.

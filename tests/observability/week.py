@@ -170,7 +170,6 @@ def follow(
         end=text(START_MS + windows * QUARTER_MS),
         reread=20 * 60,
         settle=40 * 60,
-        until_settled=True,
         state=state,
     )
     while True:

@@ -36,6 +36,7 @@ from tallyfold._client.async_client import AsyncClient
 from tallyfold._client.async_driver import AsyncAccessToken
 from tallyfold._client.client import Client
 from tallyfold._client.driver import AccessToken
+from tallyfold._client.facade import ClockWarning
 from tallyfold._client.steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
 from tallyfold._errors import (
     AuthError,
@@ -123,6 +124,7 @@ from tallyfold._tallyfold import (
 from tallyfold._time import Now, SeriesWindow, Window
 from tallyfold._values import (
     Attempt,
+    ClockDifference,
     ComparisonRow,
     Counts,
     Deltas,
@@ -154,6 +156,8 @@ __all__ = [
     "Check",
     "Checkpoint",
     "Client",
+    "ClockDifference",
+    "ClockWarning",
     "Collect",
     "Comparison",
     "ComparisonRow",

@@ -288,12 +288,13 @@ class FollowArguments(TypedDict, total=False):
     length of `window`. In seconds.
     """
     settle: float
-    """For how long after a window's end its counts may still change. In seconds. `3,600` unless
-    told otherwise.
+    """For how long after a window's end its counts may still change. A window is read again until
+    then. In seconds. `3,600` unless told otherwise.
     """
-    until_settled: bool
-    """Whether every window is read again until `settle` is over, even if two readings were equal.
-    By default, two equal readings that are at least the window's length apart settle it.
+    settle_when_unchanged: bool
+    """Whether two equal readings, at least the window's length apart, settle a window before
+    `settle` is over. This takes fewer requests, but loses the events that arrive after the second
+    reading.
     """
     state: str | None
     """Where an earlier follow of the same query ended, from [`Follow::state`]: this one goes on
@@ -442,7 +443,7 @@ class FaultArguments(TypedDict, total=False):
     retry_after: str | None
     """The `Retry-After` header to answer with, for `status`; without it, none."""
     milliseconds: int | None
-    """How long to wait, for `delay`: at most an hour."""
+    """How long to wait, for `delay`, at most an hour; how far `Date` is behind, for `date`."""
     bytes: int | None
     """After how many bytes of the body the connection closes, for `truncate`."""
     content_type: str | None

@@ -117,7 +117,7 @@ ErrorCode = Literal[
 """What went wrong: a closed list, the same in every language."""
 
 FaultKind = Literal[
-    "status", "delay", "truncate", "content_type", "revoke_token", "wrong_total", "body"
+    "status", "delay", "truncate", "content_type", "revoke_token", "wrong_total", "body", "date"
 ]
 """What goes wrong."""
 

@@ -10,6 +10,7 @@ from tallyfold._time import SeriesWindow, Window
 
 __all__ = [
     "Attempt",
+    "ClockDifference",
     "ComparisonRow",
     "Counts",
     "Deltas",
@@ -249,6 +250,11 @@ class SeriesRow(Row):
         """Whether the counts of the window may still change."""
         return self.window.provisional
 
+    @property
+    def settled(self) -> bool:
+        """Whether the counts of the window are all that there are and no longer change."""
+        return self.complete and not self.provisional
+
     def to_dict(self) -> dict[str, object]:
         """The row as a flat dict with the names of a data frame's columns.
 
@@ -257,7 +263,8 @@ class SeriesRow(Row):
         (datetime.datetime(2026, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), True, 7)
         """
         window = {"window_start": self.window.start, "window_end": self.window.end}
-        return {**window, "complete": self.complete, **super().to_dict()}
+        flags = {"complete": self.complete, "settled": self.settled}
+        return {**window, **flags, **super().to_dict()}
 
     def __repr__(self) -> str:
         """Shows the window, and the dimensions as a mapping."""
@@ -343,6 +350,24 @@ class ComparisonRow(_Values):
 
 
 @dataclass(frozen=True, slots=True)
+class ClockDifference:
+    """How this computer's clock differs from the service's `Date`.
+
+    No window settles before its time by either of them.
+
+    >>> tallyfold.ClockDifference(ahead=90.0, is_alarming=False, message="…").ahead
+    90.0
+    """
+
+    ahead: float
+    """By how many seconds this computer's clock is ahead; a negative number if it is behind."""
+    is_alarming: bool
+    """Whether they differ by more than five minutes. Then there is a `ClockWarning`, too."""
+    message: str
+    """A sentence about it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """One request of a call that has ended, successful or not. It holds no secret.
 
@@ -376,6 +401,8 @@ class Attempt:
     wait: float | None
     """The call tries again after this many seconds or later; `None` if it does not try again. If it
     is one of a collect or follow that waits for a service that is down, these try again."""
+    clock: ClockDifference | None = None
+    """How this computer's clock differs from the response's `Date`, if by more than a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,6 +487,6 @@ class Limits:
 # Pickles and docs should name the package, from which users import the classes.
 for _class in (
     *(Counts, Rates, Deltas, Shares, Row, SeriesRow, ComparisonRow),
-    *(Attempt, Limits, Reconciliation, Notes),
+    *(Attempt, ClockDifference, Limits, Reconciliation, Notes),
 ):
     _class.__module__ = "tallyfold"

@@ -224,7 +224,8 @@ class PageServer:
                     json.dumps({"accessToken": token, "expiresIn": seconds}).encode()
                 )
             if kind == "audit_logs":
-                return await self._asked(self._client._machine.audit_logs(*asked))  # noqa: SLF001
+                logs = self._client._machine.audit_logs(*asked)  # noqa: SLF001
+                return (await self._asked(logs))[0]
             return await self._shared(kind, cast("_Query", asked), *keeping)
         except TallyfoldError as error:
             return failed_answer(error.code, error.status, str(error), error.retry_after)
@@ -256,7 +257,12 @@ class PageServer:
 
     async def _found(self, key: str, call: Call[Any], *, is_settled: bool) -> Answer:
         stored = await self._stored(key) if is_settled else None
-        answer = await self._asked(call) if stored is None else good_answer(stored)
+        if stored is not None:
+            answer = good_answer(stored)
+        else:
+            answer, table = await self._asked(call)
+            # By the service's clock, too: this computer's may be ahead.
+            is_settled = not table.provisional
         until = float("inf") if is_settled else _seconds() + self._provisional
         self._kept.set(key, answer, until)
         if is_settled and stored is None and self._store is not None:
@@ -266,12 +272,12 @@ class PageServer:
             saving.add_done_callback(self._saving.discard)
         return answer
 
-    async def _asked(self, call: Call[Any]) -> Answer:
-        """Asks the service; the answer is the body that it has sent."""
+    async def _asked(self, call: Call[Any]) -> tuple[Answer, Any]:
+        """Asks the service: gives the body that it has sent as the answer, and what it means."""
         copying = _Copying(call)
         async with self._turns:
-            await self._client._run(cast("Call[Any]", copying))  # noqa: SLF001
-        return good_answer(b"".join(copying.pieces))
+            output = await self._client._run(cast("Call[Any]", copying))  # noqa: SLF001
+        return good_answer(b"".join(copying.pieces)), output
 
     async def _stored(self, key: str) -> bytes | None:
         if self._store is None:

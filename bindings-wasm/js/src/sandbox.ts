@@ -32,6 +32,7 @@ export type SandboxFault = (
       readonly retryAfter?: string | undefined;
     }
   | { readonly kind: "delay"; readonly milliseconds: number }
+  | { readonly kind: "date"; readonly milliseconds: number }
   | { readonly kind: "truncate"; readonly bytes: number }
   | { readonly kind: "content_type"; readonly contentType: string }
   | { readonly kind: "revoke_token" }

@@ -205,10 +205,11 @@ class PageServer {
   }
 
   async #asked(question: MetricsQuestion, signal: AbortSignal): Promise<Answer> {
-    const { key, isSettled, metric } = question;
-    const stored = isSettled ? await this.#stored(key) : undefined;
+    const { key, isSettled: isOld, metric } = question;
+    const stored = isOld ? await this.#stored(key) : undefined;
     const ask = () => this.#bytesOf.metrics(metric, question, signal);
-    const answer = stored ?? good(await this.#turns.take(signal, ask));
+    const [body, isSettled] = stored ? [stored.body, true] : await this.#turns.take(signal, ask);
+    const answer = stored ?? good(body);
     const until = isSettled ? Number.POSITIVE_INFINITY : this.#nowMs() + this.#provisionalMs;
     this.#kept.set(key, answer, until);
     if (isSettled && stored === undefined) this.#keep(key, answer);

@@ -1,6 +1,7 @@
 // Windows as they close, in a time that passes when a test says so.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { describe, mock, test } from "node:test";
 import { Sandbox } from "tallyfold";
 import { thrownBy } from "./responses.mjs";
@@ -92,8 +93,7 @@ describe("a follow", () => {
     const { start, dimensions } = query;
     const whole = await client.eventDelivery({ start, end, dimensions });
     assert.equal(whole.totals.success, BigInt(truth));
-    // What came after a window was settled, nobody asked for any more.
-    assert.ok(sum <= whole.totals.success && sum >= whole.totals.success - BigInt(late));
+    assert.equal(sum, whole.totals.success);
     assert.deepEqual(await revisions.next(), { done: true, value: undefined });
   });
 
@@ -112,16 +112,69 @@ describe("a follow", () => {
     sandbox.record({ ...event, timestamp: query.start, count: 2 });
     const second = (await inTime(revisions.next(), pass)).value;
     assert.deepEqual([second.changes.totalDelta.success, second.settled], [2n, false]);
-    const third = (await inTime(revisions.next(), pass)).value;
-    assert.deepEqual([third.changes.totalDelta.success, third.settled], [0n, true]);
+    // It is read again until its settle time is over, also if nothing changes.
+    for (const settled of [false, false, true]) {
+      const { value } = await inTime(revisions.next(), pass);
+      assert.deepEqual([value.changes.totalDelta.success, value.settled], [0n, settled]);
+    }
     assert.equal((await inTime(revisions.next(), pass)).done, true);
+  });
+
+  test("settles a window early only if it is asked to", async (t) => {
+    t.after(() => mock.timers.reset());
+    const { client, pass } = world();
+    const end = new Date(startMs + 5 * minute);
+    const revisions = client.follow({ ...query, end, settleWhenUnchanged: true });
+    const settled = [];
+    for (let n = 0; n < 2; n++) {
+      settled.push((await inTime(revisions.next(), pass)).value.settled);
+    }
+    assert.deepEqual(settled, [false, true]);
+  });
+
+  test("goes by the service's clock if this computer's is ahead", async (t) => {
+    t.after(() => mock.timers.reset());
+    const attempts = [];
+    const { sandbox, client, now, pass } = world({
+      onAttempt: (attempt) => attempts.push(attempt),
+    });
+    sandbox.inject({ kind: "date", milliseconds: 60 * minute, every: 1 });
+    pass(90 * minute);
+    const warned = once(process, "warning");
+    const revisions = client.follow(query);
+    const seen = [];
+    for (let n = 0; n < 6; n++) {
+      const { value } = await inTime(revisions.next(), pass);
+      seen.push([value.window.start.slice(11, 16), value.settled]);
+    }
+    // By the service's clock it is half past twelve: two windows have been over for twenty minutes.
+    assert.deepEqual(seen, [
+      ["00:00", true],
+      ["00:05", true],
+      ["00:10", false],
+      ["00:15", false],
+      ["00:20", false],
+      ["00:25", false],
+    ]);
+    const [warning] = await warned;
+    assert.equal(warning.name, "ClockWarning");
+    const { clock } = attempts[0];
+    assert.deepEqual([clock.aheadMs, clock.isAlarming], [60 * minute, true]);
+    assert.match(clock.message, /60 min ahead of the service's/);
+    const state = revisions.state();
+    await revisions.return();
+    const behind = { ...now(), unixMs: startMs };
+    const early = clientOf(sandbox, { now: () => behind });
+    const error = await rejectionOf(early.follow({ ...query, state }).next());
+    assert.deepEqual([error.code, error.argument], ["invalid_checkpoint", "state"]);
+    assert.match(error.message, /from the future/);
   });
 
   test("goes on from its state, however often it is stopped", async (t) => {
     t.after(() => mock.timers.reset());
     const { sandbox, client, now, pass } = world();
     const end = new Date(startMs + 2 * 60 * minute);
-    const options = { ...query, end, untilSettled: true };
+    const options = { ...query, end };
     let recorded = 0;
     const record = (ms) => {
       pass(ms);

@@ -218,6 +218,38 @@ test("a failed call is not kept", async () => {
   assert.equal((await page.eventDelivery(query)).totals.success, 7n);
 });
 
+test("an answer is kept for good only if it is settled by the service's clock, too", async () => {
+  const sandbox = service();
+  // By this computer's clock, the window ended long ago; by the service's, it goes on.
+  let monotonicMs = 0;
+  const unixMs = Date.parse(query.end) + 2 * 3_600_000;
+  const now = () => ({ monotonicMs, unixMs: unixMs + monotonicMs });
+  const fetch = async (url, init) => {
+    const response = await sandbox.fetch(url, init);
+    const headers = new Headers(response.headers);
+    headers.set("date", new Date(Date.parse(query.end) - 300_000).toUTCString());
+    return new Response(response.body, { status: response.status, headers });
+  };
+  const stored = [];
+  const store = { get: async () => undefined, set: async (key) => stored.push(key) };
+  const warned = once(process, "warning");
+  const client = clientOf(sandbox, { now, fetch });
+  const handle = pageServer({ client, authorize, provisionalMs: 2000, store });
+  for (const [atMs, calls] of [
+    [0, 1],
+    [1999, 1],
+    [2001, 2],
+  ]) {
+    monotonicMs = atMs;
+    assert.equal((await post(handle, delivery, query)).status, 200);
+    assert.equal(sandbox.stats.event_delivery, calls);
+  }
+  assert.deepEqual(stored, []);
+  const [warning] = await warned;
+  assert.equal(warning.name, "ClockWarning");
+  assert.match(warning.message, /125 min ahead of the service's/);
+});
+
 test("a provisional answer is kept for seconds, a settled one for good", async () => {
   const sandbox = service();
   const now = clocks();

@@ -42,7 +42,12 @@ pub(crate) struct Pacing;
 impl Flags for Pacing {
     type Options = FollowOptions;
 
-    const NAMES: &'static [&'static str] = &["delay_ms", "reread_ms", "settle_ms", "until_settled"];
+    const NAMES: &'static [&'static str] = &[
+        "delay_ms",
+        "reread_ms",
+        "settle_ms",
+        "settle_when_unchanged",
+    ];
     const HEADING: &'static str = "Following";
 }
 

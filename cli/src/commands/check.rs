@@ -5,9 +5,10 @@ use std::rc::Rc;
 
 use clap::Args;
 use indicatif::ProgressBar;
+use tallyfold::keeper::check_past;
 use tallyfold::text::grouped;
-use tallyfold::{CollectOptions, Timestamp, Window};
-use tallyfold_health::{Observed, Rules, State};
+use tallyfold::{CollectOptions, Frame, Metric, Timestamp, Window};
+use tallyfold_health::{Observed, Rules, State, Unjudged};
 
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
@@ -24,7 +25,7 @@ use crate::host::files::{StateFile, file_name};
 use crate::host::session::Session;
 use crate::output::check::{self, CheckFormat, CheckReport, Checked, Verdict, write};
 use crate::output::progress::{Bars, show};
-use crate::output::report::{Part, Report};
+use crate::output::report::{Part, Report, contradiction, spans};
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -243,6 +244,9 @@ impl Job<'_> {
         }
         let file = StateFile::of_cluster(&self.places.state, &self.app.settings, cluster)?;
         let memory = Memory::read(&file, &service(cluster)?)?;
+        if let Some(judged) = memory.rules.judged() {
+            check_past(judged, self.now.unix_ms()).map_err(|error| file.as_failure(error))?;
+        }
         let cluster = cluster.name.clone();
         Ok(Some(Kept {
             cluster,
@@ -307,7 +311,20 @@ impl Job<'_> {
             let place = usize::from(wanted.metric == tallyfold::Metric::EventIngestion);
             pasts[place] = Some(past);
         }
-        let mut part = Part::of(cluster, self.judge(&pasts, state)?);
+        let now = self.now_of(session);
+        let mut part = Part::of(cluster, self.judge(&pasts, state, now)?);
+        if let Verdict::Check(check) = &mut part.found {
+            for past in pasts.iter().flatten() {
+                let found = contradiction(&past.table).map(|reason| Unjudged {
+                    rule: format!(
+                        "reported totals of {}",
+                        past.table.metric().map_or("counts", Metric::as_str)
+                    ),
+                    reason: format!("{}: {reason}", spans(&past.table.coverage())),
+                });
+                check.unjudged.extend(found);
+            }
+        }
         for past in pasts.into_iter().flatten() {
             part.gaps.extend(past.gaps);
             part.failure = part.failure.or(past.failure);
@@ -316,7 +333,16 @@ impl Job<'_> {
         Ok(part)
     }
 
-    fn judge(&self, pasts: &[Option<Past>; 2], state: &State) -> Result<Verdict> {
+    /// The time now. If the clock is ahead, it is the service's: windows of its future have no counts yet.
+    fn now_of(&self, session: &Session) -> Timestamp {
+        match self.flags.at {
+            Some(_) => self.now,
+            None => Timestamp::from_unix_ms(self.now.unix_ms().saturating_sub(session.ahead_ms()))
+                .unwrap_or(self.now),
+        }
+    }
+
+    fn judge(&self, pasts: &[Option<Past>; 2], state: &State, now: Timestamp) -> Result<Verdict> {
         let [delivery, ingestion] = pasts.each_ref().map(|past| past.as_ref());
         let observed = Observed {
             delivery: delivery.map(|past| &past.table),
@@ -324,7 +350,7 @@ impl Job<'_> {
         };
         Ok(match self.replay {
             Some(range) => Verdict::Replay(self.rules.replay(&observed, range)?),
-            None => Verdict::Check(self.rules.check(&observed, state, self.now)?),
+            None => Verdict::Check(self.rules.check(&observed, state, now)?),
         })
     }
 

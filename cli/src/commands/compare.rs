@@ -11,7 +11,7 @@ use crate::arguments::query::{MetricFlag, QueryFlags, RangeFlags, ReadingNow};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
 use crate::host::ranges::read;
-use crate::output::report::{Asked, Counted, Part, Report};
+use crate::output::report::{Asked, Counted, Part, Report, contradiction, spans};
 use crate::output::show::ShowFlags;
 use crate::output::write::write;
 
@@ -110,6 +110,12 @@ pub(crate) async fn run(app: &App, flags: &CompareFlags) -> Result<Exit> {
             // Counts of an incomplete range can't be compared.
             if let Some(failure) = failure.or(other) {
                 return Err(failure);
+            }
+            for table in [&before, &after] {
+                if let Some(text) = contradiction(table) {
+                    let span = spans(&table.coverage());
+                    app.warn(&cluster.name, format_args!("{span}: {text}"));
+                }
             }
             let mut provisional = before.provisional();
             provisional.extend(after.provisional());

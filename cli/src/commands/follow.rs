@@ -158,6 +158,12 @@ impl Printing<'_> {
         while let Some(found) = shutdown.unless_begun(self.following.next()).await {
             match found {
                 FollowEvent::Done => break,
+                FollowEvent::Ahead(error) => {
+                    return Err(match &self.file {
+                        Some(file) => file.as_failure(error),
+                        None => error.into(),
+                    });
+                }
                 FollowEvent::Failed(window, error) => {
                     let failure = Failure::from(error);
                     if !self.has_read {
@@ -167,6 +173,7 @@ impl Printing<'_> {
                 }
                 FollowEvent::Revision(revision) => {
                     self.has_read = true;
+                    self.app.warn_contradiction(&self.cluster.name, &revision);
                     let origin = Origin {
                         cluster: self
                             .app

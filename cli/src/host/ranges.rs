@@ -91,6 +91,8 @@ pub(crate) enum FollowEvent {
     Revision(Box<Revision>),
     /// A window could not be read. It is read again later.
     Failed(Window, Error),
+    /// The state is of the future. Nothing is read until the clock has come to it.
+    Ahead(Error),
     /// All windows are settled.
     Done,
 }
@@ -121,6 +123,7 @@ impl Following {
         loop {
             match self.machine.next(self.session.now()) {
                 FollowStep::Done => return FollowEvent::Done,
+                FollowStep::Failed(error) => return FollowEvent::Ahead(error),
                 FollowStep::Wait { ms } => sleep(Duration::from_millis(ms.into())).await,
                 FollowStep::Drive(mut drive) => {
                     if let Some(found) = self.read(&mut drive).await {

@@ -1,6 +1,6 @@
 //! The client of one cluster: its machine, its network, and the loop that drives calls.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -33,6 +33,9 @@ pub(crate) struct Session {
     /// Notified whenever a call has ended an exchange, because another call may wait for its token.
     moved: Notify,
     on_attempt: RefCell<Option<OnAttempt>>,
+    /// What was last said about the clock.
+    clock_notice: Cell<ClockNotice>,
+    ahead_ms: Cell<i64>,
 }
 
 impl Session {
@@ -60,7 +63,14 @@ impl Session {
             stderr,
             moved: Notify::new(),
             on_attempt: RefCell::new(None),
+            clock_notice: Cell::new(ClockNotice::None),
+            ahead_ms: Cell::new(0),
         })
+    }
+
+    /// By how many milliseconds the clock is ahead of the service's, as far as is known.
+    pub(crate) fn ahead_ms(&self) -> i64 {
+        self.ahead_ms.get()
     }
 
     /// Sets the function that is called with each request that has ended.
@@ -110,16 +120,50 @@ impl Session {
         }
     }
 
+    /// Reports once that the clock differs from the service's, and again if it comes to differ so much that somebody
+    /// must act.
+    fn report_clock(&self, attempt: &Attempt) {
+        if attempt.code.is_none() {
+            let ahead_ms = attempt.clock.as_ref().map_or(0, |clock| clock.ahead_ms);
+            self.ahead_ms.set(ahead_ms.max(0));
+        }
+        let Some(difference) = &attempt.clock else {
+            return;
+        };
+        let notice = match difference.is_alarming {
+            true => ClockNotice::Warning,
+            false => ClockNotice::Note,
+        };
+        if notice <= self.clock_notice.get() {
+            return;
+        }
+        self.clock_notice.set(notice);
+        let (name, text) = (&self.name, &difference.message);
+        match notice {
+            ClockNotice::Warning => self.stderr.warning(format_args!("{name}: {text}")),
+            _ => self.stderr.note(format_args!("{name}: {text}")),
+        }
+    }
+
     /// Reports the request that has ended, if one has.
     pub(crate) fn report<T>(&self, call: &mut Call<T>) {
         let Some(attempt) = call.attempt() else {
             return;
         };
         self.stderr.detail(Told(&self.name, &attempt));
+        self.report_clock(&attempt);
         if let Some(on_attempt) = &mut *self.on_attempt.borrow_mut() {
             on_attempt(&attempt);
         }
     }
+}
+
+/// What there is to say about two clocks, and how urgent that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ClockNotice {
+    None,
+    Note,
+    Warning,
 }
 
 /// A call that is being driven. Dropping this closes the call and wakes the calls that wait for it.

@@ -1,6 +1,7 @@
 //! The results of a command before they are formatted, remarks about them as sentences, and the labels of exported
 //! counts.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tallyfold::text::signed;
@@ -223,13 +224,20 @@ pub(crate) fn provisional(report: &Report) -> Option<String> {
     ))
 }
 
+/// The windows that are only partially covered.
+pub(crate) fn partial(report: &Report) -> Vec<Window> {
+    let series = report.parts.iter().filter_map(|part| match &part.found {
+        Counted::Series(series) => Some(series),
+        _ => None,
+    });
+    let windows = series.flat_map(|series| series.windows());
+    let partial = windows.filter(|of| !of.complete).map(|of| of.window);
+    partial.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
 /// A sentence for windows that are only partially covered.
 pub(crate) fn incomplete(report: &Report) -> Option<String> {
-    let is_partial = |part: &Part| match &part.found {
-        Counted::Series(series) => !series.complete(),
-        _ => false,
-    };
-    let some = report.parts.iter().any(is_partial);
+    let some = !partial(report).is_empty();
     some.then(|| "only a part of this window was counted".to_owned())
 }
 
@@ -258,6 +266,11 @@ pub(crate) fn unbalanced(part: &Part) -> Option<String> {
     let Counted::Table(table) = &part.found else {
         return None;
     };
+    contradiction(table)
+}
+
+/// The same of a table.
+pub(crate) fn contradiction(table: &CountTable) -> Option<String> {
     let Reconciliation::Unbalanced {
         success,
         errors,

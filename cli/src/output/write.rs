@@ -94,6 +94,13 @@ fn tell(report: &Report, leaves_out: bool, stderr: &Stderr) {
     if let Some(text) = report::provisional(report).filter(|_| !leaves_out) {
         stderr.warning(text);
     }
+    let partial = report::partial(report);
+    if !partial.is_empty() {
+        stderr.warning(format_args!(
+            "counted only in part: {}; begin and end the range at edges of --by-window",
+            report::spans(&partial)
+        ));
+    }
     for part in &report.parts {
         if let Some(text) = report::unbalanced(part) {
             stderr.warning(format_args!("{}{text}", report::of(report, &part.cluster)));

@@ -113,6 +113,7 @@ impl Reader {
                         wait = wait.min(Duration::from_millis(ms.into()));
                         break;
                     }
+                    FollowStep::Failed(error) => return Err(error.into()),
                     FollowStep::Done => break,
                 }
             }

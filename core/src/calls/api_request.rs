@@ -44,6 +44,7 @@ impl StateMachine {
         };
         let reply = Reply::of(body.is_some().then_some(200));
         let asked_at = sent.at;
+        let service = self.retries.service_time;
         match (body, input) {
             (None, Input::Head { status, headers }) => {
                 let sent = *sent;
@@ -57,9 +58,12 @@ impl StateMachine {
                 Ok(output) => {
                     self.answered(Destination::Api, reply.status, None, None);
                     self.state = State::Done(match output {
-                        Output::Table(table) => Output::Table(
-                            table.marked(|window| !is_settled(window, SETTLE_MS, [asked_at; 2])),
-                        ),
+                        Output::Table(table) => {
+                            let is_past =
+                                |window, ms| is_settled(window, ms, [asked_at; 2], service);
+                            let table = table.unfinished(|window| !is_past(window, 0));
+                            Output::Table(table.marked(|window| !is_past(window, SETTLE_MS)))
+                        }
                         other => other,
                     });
                     Ok(false)

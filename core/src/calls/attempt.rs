@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::code::Code;
 use crate::endpoint::target::Target;
+use crate::time::settling::ClockDifference;
 use crate::time::window::Window;
 
 /// One request of a call that has ended, successful or not. It holds no secret.
@@ -50,4 +51,7 @@ pub struct Attempt {
     /// If it is one of a collect or follow that waits for a service that is down, these try again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u32>,
+    /// How the caller's wall clock differs from the `Date` of the response, if by more than a minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockDifference>,
 }

@@ -13,6 +13,7 @@ use crate::endpoint::contract::{CallOutput, Output};
 use crate::error::{Error, Result};
 use crate::secret::Secret;
 use crate::time::now::Now;
+use crate::time::settling::ServiceTime;
 
 /// One call, driven by the host.
 ///
@@ -72,6 +73,11 @@ impl<T> Call<T> {
     /// API has answered that one, well or not.
     pub(crate) fn answered_after(&self) -> Option<u64> {
         self.state_machine.answered_after()
+    }
+
+    /// The service's clock, as its last response shows it.
+    pub(crate) fn service_time(&self) -> Option<ServiceTime> {
+        self.state_machine.service_time()
     }
 
     /// Whether its last request went to the API itself, not to a token endpoint.

@@ -12,6 +12,8 @@ use crate::code::Code;
 use crate::endpoint::target::Target;
 use crate::error::{Error, Result};
 use crate::time::now::Now;
+use crate::time::patience::Patience;
+use crate::time::settling::ServiceTime;
 use crate::time::window::Window;
 
 /// The request that a call sends next, and the wait before it.
@@ -74,10 +76,14 @@ pub(super) struct Retries {
     setback: Option<Setback>,
     /// The error after which a patient call is to be sent again.
     again_after: Option<Error>,
+    /// The service's clock, as the last response shows it.
+    pub(super) service_time: Option<ServiceTime>,
+    /// How long a request may take.
+    timeout: Patience,
 }
 
 impl Retries {
-    pub(super) fn new(api: Api, target: Target, window: Option<Window>) -> Self {
+    pub(super) fn new(api: Api, target: Target, window: Option<Window>, timeout: Patience) -> Self {
         Self {
             api,
             target,
@@ -94,6 +100,8 @@ impl Retries {
             sent_when_up: false,
             setback: None,
             again_after: None,
+            service_time: None,
+            timeout,
         }
     }
 
@@ -108,6 +116,7 @@ impl Retries {
         self.sent_after = pace.failures();
         self.is_answered = false;
         self.again_after = None;
+        self.service_time = None;
         let health = pace.health(self.api, to);
         self.sent_when_up = self
             .failed
@@ -279,6 +288,9 @@ impl Retries {
                 .copied()
                 .or(self.setback.map(|setback| setback.wait_ms))
                 .map(|ms| u32::try_from(ms).unwrap_or(u32::MAX)),
+            clock: self
+                .service_time
+                .and_then(|time| time.difference(self.timeout.ms().unwrap_or(u64::MAX))),
         });
     }
 

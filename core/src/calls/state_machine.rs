@@ -22,7 +22,9 @@ use crate::error::{Error, Result};
 use crate::secret::Secret;
 use crate::time::now::Now;
 use crate::time::patience::Patience;
+use crate::time::settling::ServiceTime;
 use crate::wire::excerpt::Excerpt;
+use crate::wire::retry_after::sent_ms;
 
 /// What the host reports.
 pub(super) enum Input<'a> {
@@ -105,7 +107,8 @@ pub(super) struct SentRequest {
 
 impl StateMachine {
     pub(super) fn new(shared: Arc<Shared>, endpoint: Box<dyn AnyEndpoint>) -> Self {
-        let retries = Retries::new(endpoint.api(), endpoint.target(), endpoint.window());
+        let (api, target) = (endpoint.api(), endpoint.target());
+        let retries = Retries::new(api, target, endpoint.window(), shared.config.timeout);
         Self {
             shared,
             endpoint,
@@ -136,6 +139,11 @@ impl StateMachine {
     /// See [`Retries::answered_after`].
     pub(super) fn answered_after(&self) -> Option<u64> {
         self.retries.answered_after()
+    }
+
+    /// The service's clock, as the last response shows it.
+    pub(super) fn service_time(&self) -> Option<ServiceTime> {
+        self.retries.service_time
     }
 
     /// Whether the last request was one to the API itself.
@@ -323,6 +331,9 @@ impl StateMachine {
         if is_late && self.is_cut {
             return self.end_late(&input);
         }
+        if let Input::Head { headers, .. } = &input {
+            self.retries.service_time = self.service_time_of(headers);
+        }
         match &mut self.state {
             State::FetchesToken { .. } => self.take_from_token_endpoint(input),
             State::AwaitsToken { .. } => self.take_from_host(input),
@@ -338,6 +349,16 @@ impl StateMachine {
             },
             _ => self.misplaced(&input),
         }
+    }
+
+    /// The service's clock, as the response to the request that was sent shows it.
+    fn service_time_of(&self, headers: &[(&str, &str)]) -> Option<ServiceTime> {
+        let asked_at = match &self.state {
+            State::FetchesToken { fetch, .. } => fetch.asked_at,
+            State::Sent { sent, .. } => sent.at,
+            _ => return None,
+        };
+        sent_ms(headers, asked_at.unix_ms).map(|sent_ms| ServiceTime { sent_ms, asked_at })
     }
 
     /// Ends the call in the middle of an exchange, because its deadline has come. That says nothing about the service.

@@ -139,15 +139,24 @@ fn load_parts(saved: &Tree<'_>, width: usize) -> Result<Vec<Part>> {
 
 /// A window of the table, which must not start before the window before it has ended. Paths begin with the window.
 fn load_part(saved: &Tree<'_>, width: usize, before: Option<Window>) -> Result<Part> {
-    let names = ["start", "end", "provisional", "reported", "notes", "rows"];
-    let [start, end, provisional, reported, notes, rows] = object(saved, names, "")?;
+    let names = [
+        "start",
+        "end",
+        "provisional",
+        "unfinished",
+        "reported",
+        "notes",
+        "rows",
+    ];
+    let [start, end, provisional, unfinished, reported, notes, rows] = object(saved, names, "")?;
     let (start, end) = (text(start, ".start")?, text(end, ".end")?);
     let window = Window::parse(start, end).map_err(|error| invalid_at("", error.message()))?;
     let reported = reported.given();
     let part = Part {
         window,
         notes: load_notes(notes)?,
-        provisional: load_flag(provisional)?,
+        provisional: load_flag(provisional, ".provisional")?,
+        unfinished: load_flag(unfinished, ".unfinished")?,
         rows: load_rows(rows, width)?.into(),
         reported: reported
             .map(|counts| load_counts(counts, ".reported"))
@@ -160,11 +169,11 @@ fn load_part(saved: &Tree<'_>, width: usize, before: Option<Window>) -> Result<P
     Ok(part)
 }
 
-fn load_flag(saved: &Tree<'_>) -> Result<bool> {
+fn load_flag(saved: &Tree<'_>, path: &str) -> Result<bool> {
     match saved {
         Tree::Null => Ok(false),
         Tree::Flag(flag) => Ok(*flag),
-        _ => Err(want(".provisional", "true or false")),
+        _ => Err(want(path, "true or false")),
     }
 }
 

@@ -18,6 +18,8 @@ pub(crate) struct Part {
     pub(crate) notes: Notes,
     /// Whether it was read so early that its counts may still change.
     pub(crate) provisional: bool,
+    /// Whether it was read before it had ended, so that its counts are those of a part of it at most.
+    pub(crate) unfinished: bool,
     pub(crate) rows: PartRows,
 }
 
@@ -80,6 +82,7 @@ impl Part {
             reported,
             notes: self.notes.and(other.notes),
             provisional: false,
+            unfinished: false,
             rows: rows.into(),
         })
     }
@@ -219,6 +222,7 @@ mod tests {
             reported: None,
             notes: Notes::default(),
             provisional: false,
+            unfinished: false,
             rows: Rows::from_values(&[vec!["all", &name]], &[counts; 2])
                 .unwrap()
                 .into(),

@@ -50,6 +50,9 @@ struct WrittenWindow<'a> {
     /// `true`, or left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     provisional: Option<bool>,
+    /// `true`, or left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unfinished: Option<bool>,
     reported: Option<SavedCounts>,
     notes: SavedNotes,
     rows: SavedRows<'a>,
@@ -169,6 +172,7 @@ impl Serialize for SavedWindow<'_> {
             start: part.window.start(),
             end: part.window.end(),
             provisional: part.provisional.then_some(true),
+            unfinished: part.unfinished.then_some(true),
             reported: part.reported.map(SavedCounts::from),
             notes: SavedNotes {
                 repeated_combinations: part.notes.repeated_combinations,

@@ -143,7 +143,8 @@ impl Series {
     /// Adds the rows of one window: the sum of the rows of its parts.
     fn push_window(&mut self, window: Window, parts: &[Part]) -> Result<()> {
         let window_id = self.windows.len() as u32;
-        let covered = join_adjacent(&mut parts.iter().map(|part| part.window));
+        let ended = parts.iter().filter(|part| !part.unfinished);
+        let covered = join_adjacent(&mut ended.map(|part| part.window));
         self.windows.push(SeriesWindow {
             window,
             complete: covered == [window],

@@ -83,6 +83,7 @@ impl CountTable {
                 .unwrap_or_default()
                 .into(),
             provisional: false,
+            unfinished: false,
         };
         Self::of_response(subject, part)
     }
@@ -96,6 +97,14 @@ impl CountTable {
     pub fn provisional(&self) -> Vec<Window> {
         let provisional = self.parts.iter().filter(|part| part.provisional);
         provisional.map(|part| part.window).collect()
+    }
+
+    /// The same table, of which some windows had not ended when they were read.
+    pub(crate) fn unfinished(mut self, is_unfinished: impl Fn(Window) -> bool) -> Self {
+        for part in &mut self.parts {
+            part.unfinished = is_unfinished(part.window);
+        }
+        self
     }
 
     /// The same table, whose windows may still change or not.
@@ -158,7 +167,8 @@ impl CountTable {
     }
 
     /// The parts of a range that the counts do not cover, sorted. By default, the range is from the
-    /// first window's start to the last window's end.
+    /// first window's start to the last window's end. A window that had not ended when it was read is
+    /// not covered, although the table has the counts that it had by then.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -174,12 +184,11 @@ impl CountTable {
     /// ```
     #[must_use]
     pub fn gaps(&self, range: Option<Window>) -> Vec<Window> {
-        let coverage = self.coverage();
+        let ended = self.parts.iter().filter(|part| !part.unfinished);
+        let covered = join_adjacent(&mut ended.map(|part| part.window));
         range
             .or_else(|| self.span())
-            .map_or_else(Vec::new, |range| {
-                uncovered(range, &mut coverage.into_iter())
-            })
+            .map_or_else(Vec::new, |range| uncovered(range, &mut covered.into_iter()))
     }
 
     /// The time from the first window's start to the last one's end.

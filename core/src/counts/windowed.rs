@@ -216,7 +216,7 @@ impl Series {
     pub fn windowed(self: &Arc<Self>) -> Windowed {
         let rows = Arc::clone(self) as Arc<dyn Keyed>;
         let windows = self.windows().iter();
-        let windows = windows.map(|of| (of.window, of.complete && !of.provisional));
+        let windows = windows.map(|of| (of.window, of.settled()));
         Windowed {
             metric: self.metric(),
             dimensions: *self.dimensions(),

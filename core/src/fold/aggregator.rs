@@ -217,6 +217,7 @@ impl Reading {
             reported: Some(reported),
             notes,
             provisional: false,
+            unfinished: false,
             rows: rows.into(),
         };
         Ok(CountTable::of_response(self.subject, part))

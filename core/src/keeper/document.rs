@@ -8,6 +8,8 @@ use crate::code::Code;
 use crate::counts::table::CountTable;
 use crate::counts::tree::{NoJson, Tree};
 use crate::error::{Error, Result};
+use crate::time::settling::ALARMING_MS;
+use crate::time::timestamp::Timestamp;
 use crate::wire::json::writer::json_of;
 
 /// The bytes before the checksum.
@@ -206,6 +208,23 @@ impl<'a> Stored<'a> {
     pub(crate) fn wrong(&self, path: &str, message: impl Into<String>, value: &str) -> Error {
         invalid(path, message).with_offset(offset_in(self.json, value))
     }
+}
+
+/// Checks that what was stored is not from the future. Two clocks may differ by five minutes.
+///
+/// # Errors
+/// `invalid_checkpoint`, with both times.
+pub fn check_past(stored: Timestamp, unix_ms: i64) -> Result<()> {
+    if stored.unix_ms().saturating_sub(unix_ms) <= ALARMING_MS {
+        return Ok(());
+    }
+    let now = Timestamp::from_unix_ms(unix_ms);
+    let now = now.map_or_else(String::new, |now| now.to_string());
+    let message = format!(
+        "this is from the future: it reaches {stored}, and the clock shows {now}. Set the clock if it is wrong; if it was \
+         ahead before, begin anew, as counts may have been settled too early"
+    );
+    Err(Error::new(Code::InvalidCheckpoint, message))
 }
 
 /// The error for a path in a document.

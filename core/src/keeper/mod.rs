@@ -7,7 +7,7 @@ mod document;
 mod folder;
 mod lease;
 
-pub use document::DocumentKind;
+pub use document::{DocumentKind, check_past};
 pub(crate) use document::{Stored, invalid};
 pub use folder::{not_a_file, segment_name};
 pub use lease::{Holder, Lease, LeaseStep, Process};

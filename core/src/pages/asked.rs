@@ -128,7 +128,7 @@ impl PageQuestion {
                     metric,
                     query,
                     key: [service, endpoint.path, " ", &checked.text()].concat(),
-                    is_settled: is_settled(checked.window(), SETTLE_MS, [now; 2]),
+                    is_settled: is_settled(checked.window(), SETTLE_MS, [now; 2], None),
                 });
             }
         }

@@ -1,4 +1,4 @@
-//! Reads windows as they close, and again until their counts no longer change.
+//! Reads windows as they close, and again until their settle time is over.
 
 use std::fmt;
 
@@ -14,9 +14,10 @@ use crate::counts::table::CountTable;
 use crate::endpoint::metrics::MetricsQuery;
 use crate::endpoint::query::endpoint_of;
 use crate::error::{Error, Result};
+use crate::keeper::check_past;
 use crate::time::now::Now;
 use crate::time::patience::Patience;
-use crate::time::settling::{SETTLE_MS, is_settled};
+use crate::time::settling::{SETTLE_MS, ServiceTime, is_settled};
 use crate::time::step::TimeStep;
 use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
@@ -60,11 +61,11 @@ crate::options! {
         /// How long after a reading, successful or failed, a window is read again. By default, the
         /// length of `window`.
         reread_ms: Option<u64> [Milliseconds] = None,
-        /// For how long after a window's end its counts may still change.
+        /// For how long after a window's end its counts may still change. A window is read again until then.
         settle_ms: u64 [Milliseconds] = SETTLE_MS,
-        /// Whether every window is read again until `settle_ms` is over, even if two readings were
-        /// equal. By default, two equal readings that are at least the window's length apart settle it.
-        until_settled: bool = false,
+        /// Whether two equal readings, at least the window's length apart, settle a window before `settle_ms` is over.
+        /// This takes fewer requests, but loses the events that arrive after the second reading.
+        settle_when_unchanged: bool = false,
         /// Where an earlier follow of the same query ended, from [`Follow::state`]: this one goes on
         /// there, and `start` has no effect.
         state: Option<String> = None,
@@ -114,15 +115,16 @@ pub struct Revision {
 /// Reads windows as they close, and again as long as their counts may change.
 ///
 /// Each reading gives a [`Revision`] with signed changes, so that a running sum of all changes is
-/// always the sum of the newest counts of every window. A window is settled, and forgotten, once
-/// all its readings over at least the window's length were equal (the totals that the service
-/// reports included), or once it was read `settle_ms` or more after its end. The last revision of a
-/// window has `settled` set; in the first case it has no changes. Events that arrive after that are
-/// missed, so choose `window` and `settle_ms` by how late events may arrive.
+/// always the sum of the newest counts of every window. A window is settled, and forgotten, once it
+/// was read `settle_ms` or more after its end; the last revision of a window has `settled` set. The
+/// follow misses events that arrive after that, so choose `settle_ms` by how late events may arrive.
+/// With `settle_when_unchanged`, a window is also settled once all its readings over at least the
+/// window's length were equal, including the totals that the service reports.
 ///
 /// The wall clock tells when a window closes. If it is set back, the follow waits; if it is set
-/// forward, or the computer slept, the follow catches up in the order of windows. If it is wrong
-/// and ahead by more than `settle_ms`, windows are settled too early.
+/// forward, or the computer slept, the follow catches up in the order of windows. If it is ahead of
+/// the `Date` of responses by more than a minute, the follow goes by the service's clock. Only a
+/// service that sends no `Date` leaves it at a wall clock that is wrong.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -146,6 +148,7 @@ pub struct Revision {
 ///             }
 ///         }
 ///         FollowStep::Wait { ms } => host.wait(ms.into()),
+///         FollowStep::Failed(error) => return Err(error),
 ///         FollowStep::Done => break,
 ///     }
 /// }
@@ -163,11 +166,17 @@ pub struct Follow {
     delay_ms: u64,
     reread_ms: u64,
     settle_ms: u64,
-    until_settled: bool,
+    settle_when_unchanged: bool,
     /// The windows that are not settled, in the order of time.
     pub(super) open: Vec<Open>,
     outages: Outages,
     next_task: u32,
+    /// The service's clock, as the last response showed it.
+    service: Option<ServiceTime>,
+    /// The window that was read last before its end by the service's clock.
+    too_early: Option<Window>,
+    /// The latest time that was known when the state was made, until the first step.
+    pub(super) latest: Option<Timestamp>,
 }
 
 /// A window that is not settled.
@@ -279,10 +288,13 @@ impl Machine {
             delay_ms: options.delay_ms,
             reread_ms,
             settle_ms: options.settle_ms,
-            until_settled: options.until_settled,
+            settle_when_unchanged: options.settle_when_unchanged,
             open: Vec::new(),
             outages: Outages::new(options.patience_ms),
             next_task: 0,
+            service: None,
+            too_early: None,
+            latest: None,
         };
         if let Some(state) = &options.state {
             follow
@@ -310,6 +322,12 @@ fn first_window(start: Timestamp, end: Option<Timestamp>, step: TimeStep) -> Res
 impl Follow {
     /// What to do next.
     pub fn next(&mut self, now: Now) -> FollowStep {
+        if let Some(latest) = self.latest {
+            if let Err(error) = check_past(latest, now.unix_ms) {
+                return FollowStep::Failed(error.with_argument("state"));
+            }
+            self.latest = None;
+        }
         if self.outages.has_scout() {
             return self.wait_for(SCOUTED_MS);
         }
@@ -327,7 +345,7 @@ impl Follow {
                 failed = failed.or(Some(position));
             }
         }
-        let ripe = |window: &Window| self.unripe_ms(*window, now) == 0;
+        let ripe = |window: &Window| self.closed_ms(*window, now) == 0;
         let Some(window) = self.opening().filter(ripe) else {
             return match failed {
                 Some(position) => self.read(position, now),
@@ -344,8 +362,23 @@ impl Follow {
         first_window(self.next_start?, self.end, self.step).ok()
     }
 
-    /// Milliseconds until a window has been closed for `delay_ms`.
+    /// Milliseconds until a window is opened. The service's clock is known from the last response, and the monotonic clock
+    /// may have stopped since. So a window is opened by the wall clock, unless its reading has shown that it had not ended.
+    fn closed_ms(&self, window: Window, now: Now) -> u64 {
+        if self.too_early == Some(window) {
+            self.unripe_ms(window, now)
+        } else {
+            self.unripe_by(window, now)
+        }
+    }
+
+    /// Milliseconds until a window has been closed for `delay_ms`, by the wall clock and the service's.
     fn unripe_ms(&self, window: Window, now: Now) -> u64 {
+        let service = self.service.map(|service| service.holds_back(now));
+        self.unripe_by(window, service.unwrap_or(now))
+    }
+
+    fn unripe_by(&self, window: Window, now: Now) -> u64 {
         let ripe_ms = window
             .end()
             .unix_ms()
@@ -384,7 +417,7 @@ impl Follow {
             return FollowStep::Done;
         }
         let rests = self.open.iter().filter_map(|open| self.rest_ms(open, now));
-        let opens = opening.map(|window| self.unripe_ms(window, now));
+        let opens = opening.map(|window| self.closed_ms(window, now));
         self.wait_for(rests.chain(opens).min().unwrap_or(self.reread_ms))
     }
 
@@ -396,8 +429,8 @@ impl Follow {
 
     /// Takes the result of a call and gives a revision of its window. If the call was closed or not
     /// driven to its end, it gives `None`, and the window is read again at once. It also gives
-    /// `None`, and the window is read again later, if the service counts as down: then
-    /// [`Follow::waiting_ms`] tells for how long the follow waits.
+    /// `None`, and the window is read again later, if by the `Date` of the response it had not ended,
+    /// or if the service counts as down: then [`Follow::waiting_ms`] tells for how long the follow waits.
     ///
     /// # Errors
     /// The call's final error. Its window is read again after `reread_ms`; other windows
@@ -405,11 +438,25 @@ impl Follow {
     pub fn settle(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Option<Revision>> {
         let is_it = |open: &Open| open.state.task() == Some(task);
         let position = self.open.iter().position(is_it).ok_or_else(unknown_task)?;
+        let is_last = position + 1 == self.open.len();
         let open = &mut self.open[position];
         self.outages.settle(task, call);
+        let service = call.service_time();
+        self.service = service.or(self.service);
+        let has_ended = |window: Window| {
+            service.is_none_or(|service| service.has_come_to(window.end().unix_ms()))
+        };
         match self.query.outcome(call, open.window) {
-            Outcome::Table(table) => self.revise(position, table, now).map(Some),
-            Outcome::None => {
+            Outcome::Table(table) if has_ended(open.window) => {
+                self.revise(position, table, service, now).map(Some)
+            }
+            Outcome::Table(_) if is_last && open.table.is_none() => {
+                self.too_early = Some(open.window);
+                self.next_start = Some(open.window.start());
+                self.open.pop();
+                Ok(None)
+            }
+            Outcome::Table(_) | Outcome::None => {
                 open.state = State::Due;
                 Ok(None)
             }
@@ -434,7 +481,13 @@ impl Follow {
         self.outages.waiting_ms()
     }
 
-    fn revise(&mut self, position: usize, table: CountTable, now: Now) -> Result<Revision> {
+    fn revise(
+        &mut self,
+        position: usize,
+        table: CountTable,
+        service: Option<ServiceTime>,
+        now: Now,
+    ) -> Result<Revision> {
         let open = &mut self.open[position];
         let window = open.window;
         let asked_at = match open.state {
@@ -446,13 +499,16 @@ impl Follow {
         let table = table.marked(|_| true);
         let nothing = CountTable::empty(self.query.subject(), window);
         let changes = compare(open.table.as_ref().unwrap_or(&nothing), &table)?;
-        open.read_ms = now.unix_ms;
+        open.read_ms = service
+            .map_or(now, |service| service.holds_back(now))
+            .unix_ms;
         let number = open.revisions;
         open.revisions = number.saturating_add(1);
         open.compare(&table, [asked_at.monotonic_ms, now.monotonic_ms]);
         // Late events may come between two readings, so readings close to each other prove nothing.
-        let stays_the_same = !self.until_settled && open.same_for_ms >= window.length_ms();
-        let settled = stays_the_same || is_settled(window, self.settle_ms, [asked_at, now]);
+        let stays_the_same = self.settle_when_unchanged && open.same_for_ms >= window.length_ms();
+        let settled =
+            stays_the_same || is_settled(window, self.settle_ms, [asked_at, now], service);
         if settled {
             self.outages.forget(window);
             self.open.remove(position);

@@ -172,6 +172,10 @@ impl Follow {
         }
         self.open.sort_unstable_by_key(|open| open.window);
         stored.check_digest()?;
+        // A follow that has not begun may begin in the future.
+        let begun = Some(next_start).filter(|next| self.next_start != Some(*next));
+        let read = read_ms.iter().copied().filter_map(Timestamp::from_unix_ms);
+        self.latest = read.chain(begun).max();
         self.next_start = Some(next_start).filter(|next| self.end.is_none_or(|end| *next < end));
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! What machines with many calls ask their host to do.
 
 use crate::calls::call::Call;
+use crate::error::Error;
 use crate::time::window::Window;
 
 /// What a worker of a [`Collect`](crate::Collect) or a [`Probe`](crate::Probe) is to do next.
@@ -28,6 +29,9 @@ pub enum FollowStep {
         /// Milliseconds, from 1 to those of a day.
         ms: u32,
     },
+    /// The state that the follow began with is of the future by the wall clock: either it was made with a clock that
+    /// was ahead, or this one is behind. The error says so.
+    Failed(Error),
     /// All windows up to the end are settled.
     Done,
 }

@@ -1,4 +1,6 @@
-//! Decides when the counts of a window are final.
+//! Decides when the counts of a window are final, by a clock that agrees with the service's.
+
+use serde::{Serialize, Serializer};
 
 use crate::time::now::Now;
 use crate::time::window::Window;
@@ -6,9 +8,91 @@ use crate::time::window::Window;
 /// The default time after its end during which a window's counts may still change: an hour.
 pub(crate) const SETTLE_MS: u64 = 3_600_000;
 
-/// Whether a window was old enough at both times. The wall clock may be set back between them, so
-/// the earlier time decides.
-pub(crate) fn is_settled(window: Window, settle_ms: u64, times: [Now; 2]) -> bool {
+/// Two clocks that differ by no more agree.
+const AGREE_MS: i64 = 60_000;
+
+/// Two clocks differ by so much that something must be done.
+pub(crate) const ALARMING_MS: i64 = 300_000;
+
+/// Whether a window was old enough at both times by the wall clock, and by the service's clock if that is known. The
+/// wall clock may be set back between the two times, or be wrong.
+pub(crate) fn is_settled(
+    window: Window,
+    settle_ms: u64,
+    times: [Now; 2],
+    service: Option<ServiceTime>,
+) -> bool {
     let settled_ms = window.end().unix_ms().saturating_add_unsigned(settle_ms);
     times.into_iter().all(|time| time.unix_ms >= settled_ms)
+        && service.is_none_or(|service| service.has_come_to(settled_ms))
+}
+
+/// The service's clock, as the `Date` of a response shows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServiceTime {
+    /// The `Date`.
+    pub(crate) sent_ms: i64,
+    /// When the response was requested.
+    pub(crate) asked_at: Now,
+}
+
+impl ServiceTime {
+    /// Whether it had come to a moment when it sent the response.
+    pub(crate) fn has_come_to(self, unix_ms: i64) -> bool {
+        self.sent_ms.saturating_add(AGREE_MS) >= unix_ms
+    }
+
+    /// A later time, with its wall clock set back to the service's if it is ahead. The monotonic clock says how long ago
+    /// the response was.
+    pub(crate) fn holds_back(self, now: Now) -> Now {
+        let passed_ms = now.monotonic_ms.saturating_sub(self.asked_at.monotonic_ms);
+        let latest_ms = self.sent_ms.saturating_add(AGREE_MS);
+        Now {
+            unix_ms: now
+                .unix_ms
+                .min(latest_ms.saturating_add_unsigned(passed_ms)),
+            ..now
+        }
+    }
+
+    /// How the wall clock differs from it, if they don't agree. A response may come `longest_ms` after its request.
+    pub(crate) fn difference(self, longest_ms: u64) -> Option<ClockDifference> {
+        let ahead_ms = self.asked_at.unix_ms.saturating_sub(self.sent_ms);
+        let is_late = ahead_ms < 0 && ahead_ms.unsigned_abs() <= longest_ms;
+        if ahead_ms.saturating_abs() <= AGREE_MS || is_late {
+            return None;
+        }
+        let (side, so) = match ahead_ms > 0 {
+            true => ("ahead of", "windows settle by the service's clock"),
+            false => ("behind", "windows are read and settle that much later"),
+        };
+        let minutes = ahead_ms.unsigned_abs() / 60_000;
+        Some(ClockDifference {
+            ahead_ms,
+            is_alarming: ahead_ms.saturating_abs() > ALARMING_MS,
+            message: format!(
+                "this computer's clock is {minutes} min {side} the service's (Date): {so}; set the clock that is wrong"
+            ),
+        })
+    }
+}
+
+/// How the caller's wall clock differs from the service's `Date`. No window settles before its time by either of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct ClockDifference {
+    /// By how much the caller's clock is ahead; a negative number if it is behind.
+    #[serde(serialize_with = "as_float")]
+    #[cfg_attr(feature = "surface", schemars(with = "f64"))]
+    pub ahead_ms: i64,
+    /// Whether they differ by more than five minutes: a warning, and otherwise a note.
+    pub is_alarming: bool,
+    /// A sentence about it.
+    pub message: String,
+}
+
+/// A time in milliseconds is a plain number in every language, not one of 64 bits.
+fn as_float<S: Serializer>(ms: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(*ms as f64)
 }

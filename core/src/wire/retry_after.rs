@@ -1,4 +1,4 @@
-//! Reads `Retry-After`, in every form of RFC 9110 (10.2.3) and in some others.
+//! Reads `Date`, and `Retry-After` in every form of RFC 9110 (10.2.3) and in some others.
 
 use crate::time::timestamp::Timestamp;
 
@@ -17,10 +17,7 @@ const MONTHS: [&str; 12] = [
 /// neither seconds nor a date is ignored.
 #[must_use]
 pub(crate) fn retry_after(headers: &[(&str, &str)], unix_ms: i64) -> Option<u64> {
-    let mut now_ms = unix_ms;
-    each_piece(headers, "date", &mut |piece| {
-        now_ms = date(piece, unix_ms).unwrap_or(now_ms);
-    });
+    let now_ms = sent_ms(headers, unix_ms).unwrap_or(unix_ms);
     let mut longest = None;
     each_piece(headers, "retry-after", &mut |piece| {
         let until_ms = || date(piece, now_ms);
@@ -29,6 +26,17 @@ pub(crate) fn retry_after(headers: &[(&str, &str)], unix_ms: i64) -> Option<u64>
         longest = longest.max(asked);
     });
     longest
+}
+
+/// When a response was sent, by the clock that its `Date` is from: the earliest if there are several, `None` if there is
+/// none that can be read. `unix_ms` is the caller's clock, which completes a year of two digits.
+#[must_use]
+pub(crate) fn sent_ms(headers: &[(&str, &str)], unix_ms: i64) -> Option<i64> {
+    let mut earliest = None;
+    each_piece(headers, "date", &mut |piece| {
+        earliest = earliest.into_iter().chain(date(piece, unix_ms)).min();
+    });
+    earliest
 }
 
 /// The values between commas in all headers with a name. The comma inside a date only cuts off the

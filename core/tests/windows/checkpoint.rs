@@ -7,7 +7,7 @@ use tallyfold::{
     Code, Collect, CollectOptions, CollectStep, CountTable, Drive, Error, Frame, Keep, Machine,
     MachineOptions, Metric, Window, segment_name,
 };
-use tallyfold_sandbox::{Outcome, SandboxOptions};
+use tallyfold_sandbox::{Fault, FaultEffect, Outcome, SandboxOptions};
 
 use crate::collect::fault;
 use crate::support::{ADDRESS, at, options};
@@ -553,4 +553,53 @@ fn nothing_secret_is_stored_or_shown() {
         assert!(!segment.json.contains(secret), "{secret}");
         assert!(!shown.contains(secret), "{secret}");
     }
+}
+
+/// The service's clock is right, and the caller's is three hours ahead.
+fn behind(milliseconds: u32) -> Fault {
+    Fault {
+        effect: FaultEffect::Date { milliseconds },
+        endpoint: None,
+        every: Some(1),
+    }
+}
+
+#[test]
+fn a_checkpoint_of_a_clock_that_is_ahead_settles_only_what_the_service_says() {
+    let mut world = World::with_events(4 * HOUR, 100);
+    world.now = at(6 * HOUR);
+    let fault = behind(3 * 3_600_000);
+    world.sandbox.inject(fault).expect("a good fault");
+    let mut files = Files::new();
+    let mut collect = world.client.collect(collect_options(4 * HOUR, "1h"));
+    let collect = collect.as_mut().expect("good options");
+    world.run(collect, |_| None);
+    save(collect, &mut files);
+    let settled = [window(0, HOUR), window(HOUR, 2 * HOUR)];
+    assert_eq!(stored(&files), settled.into_iter().collect());
+    // Later, by a clock that is right, the others are read again, and so are not frozen.
+    let mut again = resumed(&world, collect_options(4 * HOUR, "1h"), &files);
+    assert_eq!(again.progress().done, 2);
+    world.record_one(4 * HOUR * 1_000 - 1);
+    world.run(&mut again, |_| None);
+    assert_same_counts(&finished(&again), &world.truth(window(0, 4 * HOUR)));
+}
+
+#[test]
+fn a_checkpoint_of_the_future_is_an_error_that_says_so() {
+    let mut world = World::with_events(4 * HOUR, 100);
+    world.now = at(6 * HOUR);
+    let mut files = Files::new();
+    let mut collect = world.client.collect(collect_options(4 * HOUR, "1h"));
+    let collect = collect.as_mut().expect("good options");
+    world.run(collect, |_| None);
+    save(collect, &mut files);
+    world.now = at(3 * HOUR);
+    let mut again = resumed(&world, collect_options(4 * HOUR, "1h"), &files);
+    assert!(matches!(again.next(world.now), CollectStep::Done));
+    let ended = again.finish();
+    // All of it is known, so only the clock shows that it can't be.
+    let error = ended.expect_err("counts of the future").error;
+    assert_eq!(error.code(), Code::InvalidCheckpoint);
+    assert!(error.message().contains("from the future"), "{error}");
 }

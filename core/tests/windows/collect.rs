@@ -698,3 +698,25 @@ pub(crate) fn fault(random: &mut Random) -> Option<Trouble> {
     let fault = faults[random.below(faults.len() as u64) as usize];
     (random.below(20) == 0).then_some(fault)
 }
+
+/// Windows that had not ended when they were read are gaps, although their counts are there.
+#[test]
+fn what_lies_in_the_future_is_a_gap() {
+    let mut world = World::with_events(4 * HOUR, 100);
+    world.now = at(HOUR + 1_800);
+    let mut collect = start(&world, collect_options(4 * HOUR, "1h"));
+    world.run(&mut collect, |_| None);
+    let table = collect.finish().expect("all was read");
+    let saved = CountTable::from_json(table.to_json().as_bytes()).expect("what was saved");
+    assert_eq!(saved, table);
+    for table in [table, saved] {
+        assert_eq!(table.gaps(None), [window(HOUR, 4 * HOUR)]);
+        let series = table.by_window(None).expect("a series");
+        let flags = |of: &tallyfold::SeriesWindow| (of.complete, of.provisional, of.settled());
+        let flags: Vec<_> = series.windows().iter().map(flags).collect();
+        let open = (false, true, false);
+        assert_eq!(flags, [(true, true, false), open, open, open]);
+        let day = table.by_window(Some(step("1d"))).expect("a series");
+        assert!(!day.windows()[0].complete);
+    }
+}

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use tallyfold::{
     Code, CountTable, Counts, Deltas, Drive, Follow, FollowOptions, FollowStep, Frame,
-    MachineOptions, Metric, Patience, Revision, Window,
+    MachineOptions, Metric, Now, Patience, Revision, Step, Window,
 };
 
-use crate::support::{NEW_YEAR_MS, at, options as client_options};
+use crate::support::{ADDRESS, NEW_YEAR_MS, at, options as client_options};
 use crate::world::{
     DIMENSIONS, NEW_YEAR, Random, Trouble, World, assert_same_counts, instant, step, window,
 };
@@ -63,6 +63,7 @@ fn read_due(
                 assert!(ms > 0);
                 return (revisions, Some(ms.into()));
             }
+            FollowStep::Failed(error) => panic!("{error}"),
             FollowStep::Done => return (revisions, None),
         }
     }
@@ -139,11 +140,50 @@ fn sums_of(table: &CountTable) -> Sums {
         .collect()
 }
 
-/// Events come late, but no later than windows are read again.
+/// Events come late, but no later than windows settle.
 #[test]
 fn a_week_with_late_events_adds_up_at_every_step() {
     follow_a_week(15 * 60_000, None, false);
     follow_a_week(50 * 60_000, Some(51 * 60_000), false);
+    follow_a_week(59 * 60_000, Some(7 * 60_000), false);
+}
+
+/// So few events that most windows are read several times with the same counts before a late one arrives.
+#[test]
+fn a_quiet_day_with_late_events_gives_the_truth() {
+    let mut world = World::empty();
+    world.now = at(0);
+    let mut random = Random(1_976);
+    let mut events: Vec<(u64, u64)> = (0..1_976)
+        .map(|_| {
+            let ms = random.below(DAY * 1_000);
+            (ms + random.below(59 * 60_000), ms)
+        })
+        .collect();
+    events.sort_unstable_by(|one, other| other.cmp(one));
+    let end = Some(instant(DAY));
+    let mut followed = follow(
+        &world,
+        FollowOptions {
+            end,
+            ..options("5m")
+        },
+    );
+    let mut sum = RunningSum::default();
+    loop {
+        let now_ms = (world.now.unix_ms - NEW_YEAR_MS) as u64;
+        while events.last().is_some_and(|(seen_ms, _)| *seen_ms <= now_ms) {
+            let (_, ms) = events.pop().expect("it was there");
+            world.record_one(ms);
+        }
+        let (revisions, wait) = read_due(&mut world, &mut followed, |_| None);
+        revisions.iter().for_each(|revision| sum.add(revision));
+        let Some(ms) = wait else { break };
+        pass(&mut world, ms);
+    }
+    let success: i128 = sum.sums.values().map(|[success, ..]| success).sum();
+    assert_eq!(success, 1_976);
+    assert!(sum.settled.values().all(|settled| *settled));
 }
 
 /// Every so often the process ends, and another one goes on from the state after the last revision.
@@ -200,7 +240,6 @@ fn follow_a_week(late_ms: u64, reread_ms: Option<u64>, is_stopped: bool) {
             let newest = sum.newest.get(&revision.window);
             let changed = newest.is_some_and(|newest| *newest != revision.table);
             corrections += u32::from(changed);
-            assert!(is_stopped || newest.is_none() || changed || revision.settled);
             sum.add(revision);
             // It is the truth at the moment of reading.
             assert_same_counts(&revision.table, &world.truth(revision.window));
@@ -265,11 +304,15 @@ fn after_settling_the_sum_is_the_truth() {
 }
 
 #[test]
-fn a_window_settles_when_it_was_read_twice_with_equal_counts() {
+fn a_window_settles_early_when_two_readings_are_equal_if_asked_to() {
     let mut world = World::empty();
     world.record(0, &mut Random(1));
     world.now = at(15 * 60 - 1);
-    let mut follow = follow(&world, options("15m"));
+    let early = FollowOptions {
+        settle_when_unchanged: true,
+        ..options("15m")
+    };
+    let mut follow = follow(&world, early);
     let first = window(0, 900);
     assert_eq!(
         read_due(&mut world, &mut follow, |_| None),
@@ -317,6 +360,7 @@ fn equal_readings_settle_a_window_only_if_they_are_its_length_apart() {
     let quick = FollowOptions {
         reread_ms: Some(1_000),
         end: Some(instant(15 * 60)),
+        settle_when_unchanged: true,
         ..options("15m")
     };
     let mut follow = follow(&world, quick);
@@ -330,14 +374,13 @@ fn equal_readings_settle_a_window_only_if_they_are_its_length_apart() {
     assert_eq!(readings, 901);
 }
 
-/// With `until_settled`, late events are found until the settle time is over.
+/// Late events are found until the settle time is over, however often readings were equal.
 #[test]
-fn a_window_is_read_until_its_settle_time_is_over_if_asked_to() {
+fn a_window_is_read_until_its_settle_time_is_over() {
     let mut world = World::empty();
     world.record(0, &mut Random(1));
     world.now = at(15 * 60);
     let patient = FollowOptions {
-        until_settled: true,
         end: Some(instant(15 * 60)),
         ..options("15m")
     };
@@ -459,6 +502,7 @@ fn a_reading_that_fails_is_made_again_and_nothing_is_lost() {
         &world,
         FollowOptions {
             reread_ms: Some(60_000),
+            settle_when_unchanged: true,
             ..options("15m")
         },
     );
@@ -594,6 +638,7 @@ fn a_state_keeps_for_how_long_counts_were_the_same() {
     world.now = at(900);
     let options = |state| FollowOptions {
         reread_ms: Some(300_000),
+        settle_when_unchanged: true,
         end: Some(instant(900)),
         state,
         ..options("15m")
@@ -620,7 +665,6 @@ fn a_state_is_read_again_however_far_a_clock_leapt() {
     let mut world = World::empty();
     world.now = at(900);
     let options = |state| FollowOptions {
-        until_settled: true,
         end: Some(instant(900)),
         state,
         ..options("15m")
@@ -778,7 +822,6 @@ fn a_state_without_numbers_goes_on_at_1() {
     world.record(4, &mut Random(1));
     let options = |state: &str| FollowOptions {
         end: Some(instant(1_800)),
-        until_settled: true,
         state: Some(state.to_owned()),
         ..options("15m")
     };
@@ -839,4 +882,179 @@ fn a_follow_that_is_stopped_after_every_revision_goes_on() {
     }
     let quarters = (0..4).map(|quarter| window(quarter * 900, quarter * 900 + 900));
     assert_eq!(windows, quarters.collect::<Vec<_>>());
+}
+
+/// Answers a call as a service does whose clock differs from the wall clock, and sends `Date`.
+fn answer_at(world: &mut World, call: &mut tallyfold::Call, service_ms: i64) {
+    loop {
+        let request = match call.step(world.now) {
+            Ok(Step::Send(request)) => request,
+            _ => return,
+        };
+        let target = request.url().strip_prefix(ADDRESS).expect("an address");
+        let headers: Vec<(&str, &str)> = request.headers().collect();
+        let body = request.body().unwrap_or_default();
+        let response = world
+            .sandbox
+            .handle(request.method(), target, &headers, body, world.now);
+        let date = http_date(service_ms);
+        let headers = [
+            ("content-type", "application/json"),
+            ("date", date.as_str()),
+        ];
+        assert!(call.head(response.status, &headers).expect("a good head"));
+        call.chunk(&response.body).expect("a good body");
+        call.end().expect("a whole body");
+    }
+}
+
+fn http_date(unix_ms: i64) -> String {
+    // Every test is in January 2026, which began on a Thursday.
+    let s = (unix_ms - NEW_YEAR_MS) / 1_000;
+    let (day, hour, minute, second) = (s / 86_400 + 1, s / 3_600 % 24, s / 60 % 60, s % 60);
+    format!("Thu, {day:02} Jan 2026 {hour:02}:{minute:02}:{second:02} GMT")
+}
+
+/// A day of a service whose clock is right, and of a caller whose wall clock is ahead by so much from a moment on.
+fn follow_ahead(ahead: impl Fn(u64) -> i64, is_stopped: bool) -> (RunningSum, u32) {
+    let mut world = World::empty();
+    let mut true_ms = 0;
+    let mut random = Random(480);
+    let mut events: Vec<(u64, u64)> = (0..480)
+        .map(|minute| (minute * 60_000 + random.below(50 * 60_000), minute * 60_000))
+        .collect();
+    events.sort_unstable_by(|one, other| other.cmp(one));
+    let options = |state| FollowOptions {
+        end: Some(instant(8 * HOUR)),
+        state,
+        ..options("5m")
+    };
+    let mut followed = follow(&world, options(None));
+    let (mut sum, mut requests) = (RunningSum::default(), 0);
+    loop {
+        while events
+            .last()
+            .is_some_and(|(seen_ms, _)| *seen_ms <= true_ms)
+        {
+            let (_, ms) = events.pop().expect("it was there");
+            world.record_one(ms);
+        }
+        world.now = Now {
+            monotonic_ms: true_ms,
+            unix_ms: NEW_YEAR_MS + true_ms as i64 + ahead(true_ms),
+        };
+        match followed.next(world.now) {
+            FollowStep::Drive(Drive { task, mut call, .. }) => {
+                answer_at(&mut world, &mut call, NEW_YEAR_MS + true_ms as i64);
+                requests += 1;
+                let settled = followed.settle(task, &mut call, world.now);
+                if let Some(revision) = settled.expect("a good response") {
+                    assert!(
+                        revision.window.end().unix_ms() <= NEW_YEAR_MS + true_ms as i64 + 60_000
+                    );
+                    sum.add(&revision);
+                    if is_stopped && requests % 50 == 0 {
+                        followed = follow(&world, options(Some(followed.state())));
+                    }
+                }
+            }
+            FollowStep::Wait { ms } => true_ms += u64::from(ms),
+            FollowStep::Failed(error) => panic!("{error}"),
+            FollowStep::Done => return (sum, requests),
+        }
+    }
+}
+
+#[test]
+fn a_wall_clock_that_is_ahead_settles_nothing_too_early() {
+    const AHEAD: i64 = 3 * 3_600_000;
+    for (name, ahead) in [
+        ("right", (|_| 0) as fn(u64) -> i64),
+        ("always", |_| AHEAD),
+        ("by a day", |_| 24 * 3_600_000),
+        (
+            "from a moment on",
+            |ms| if ms > 7_000_000 { AHEAD } else { 0 },
+        ),
+        ("for a while", |ms| {
+            if (7_000_000..9_000_000).contains(&ms) {
+                AHEAD
+            } else {
+                0
+            }
+        }),
+        ("more and more", |ms| ms as i64 / 2),
+    ] {
+        let (stopped, _) = follow_ahead(ahead, true);
+        let (sum, requests) = follow_ahead(ahead, false);
+        assert_eq!(stopped.sums, sum.sums, "{name}");
+        let success: i128 = sum.sums.values().map(|[success, ..]| success).sum();
+        assert_eq!(success, 480, "{name}");
+        assert_eq!(sum.settled.len(), 96, "{name}");
+        assert!(sum.settled.values().all(|settled| *settled), "{name}");
+        // 13 readings of each window, half as many again by a clock that is half as fast again, and one for each that was
+        // opened early.
+        assert!(requests <= 96 * 21, "{name}: {requests} requests");
+    }
+}
+
+/// While the computer sleeps, the monotonic clock may stand still, and the service's clock goes on.
+#[test]
+fn a_process_that_slept_catches_up_by_the_services_clock() {
+    let mut world = World::with_events(DAY, 200);
+    let mut follow = follow(&world, options("15m"));
+    let mut read = |world: &mut World, seconds: u64| {
+        world.now.unix_ms = NEW_YEAR_MS + seconds as i64 * 1_000;
+        let mut settled = 0;
+        while let FollowStep::Drive(Drive { task, mut call, .. }) = follow.next(world.now) {
+            let service_ms = world.now.unix_ms;
+            answer_at(world, &mut call, service_ms);
+            let revision = follow.settle(task, &mut call, world.now).expect("counts");
+            settled += usize::from(revision.is_some_and(|revision| revision.settled));
+        }
+        settled
+    };
+    assert_eq!(read(&mut world, 900), 0);
+    assert_eq!(read(&mut world, 900 + 6 * HOUR), 21);
+}
+
+/// A state that was made with a clock that was ahead.
+#[test]
+fn a_state_of_the_future_is_an_error_that_says_so() {
+    let mut world = World::with_events(DAY, 200);
+    world.now = at(6 * HOUR);
+    let mut ahead = follow(&world, options("15m"));
+    read_due(&mut world, &mut ahead, |_| None);
+    let state = ahead.state();
+    let again = |state: &str, start: u64| FollowOptions {
+        state: Some(state.to_owned()),
+        start: instant(start),
+        ..options("15m")
+    };
+    let mut same = follow(&world, again(&state, 0));
+    let first = |follow: &mut Follow, seconds| match follow.next(at(seconds)) {
+        FollowStep::Failed(error) => Some(error),
+        _ => None,
+    };
+    let error = first(&mut same, 3 * HOUR).expect("an error");
+    assert_eq!(error.code(), Code::InvalidCheckpoint);
+    assert_eq!(error.argument_name(), Some("state"));
+    let message = error.message().to_owned();
+    assert!(message.contains("from the future"), "{message}");
+    assert!(message.contains("2026-01-01T06:00:00Z") && message.contains("2026-01-01T03:00:00Z"));
+    // Clocks may differ a little, and once the time has come there is nothing to refuse.
+    assert!(first(&mut same, 6 * HOUR - 301).is_some());
+    assert!(first(&mut same, 6 * HOUR - 300).is_none());
+    assert!(first(&mut same, 3 * HOUR).is_none());
+    // A follow that has not begun may begin in the future.
+    let waits = follow(
+        &world,
+        FollowOptions {
+            start: instant(9 * DAY),
+            ..options("15m")
+        },
+    )
+    .state();
+    let mut later = follow(&world, again(&waits, 9 * DAY));
+    assert!(first(&mut later, 0).is_none());
 }

@@ -610,6 +610,7 @@ fn follow_day(
                 }
             }
             FollowStep::Wait { ms } => world.now = after(world.now, ms.into()),
+            FollowStep::Failed(error) => panic!("{error}"),
             FollowStep::Done => return (world, read, errors, requests),
         }
     }
@@ -680,7 +681,7 @@ fn a_bad_window_of_a_follow_is_told_even_with_endless_patience() {
                 }
             }
             FollowStep::Wait { ms } => world.now = after(world.now, ms.into()),
-            FollowStep::Done => panic!("a window is missing"),
+            other => panic!("a window is missing: {other:?}"),
         }
     }
     assert_eq!(follow.provisional(), [bad]);

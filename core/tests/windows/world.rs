@@ -78,6 +78,13 @@ impl World {
         self.sandbox.record(&event).expect("a good event");
     }
 
+    /// One event that was delivered, so many milliseconds after the new year.
+    pub(crate) fn record_one(&mut self, ms: u64) {
+        let values = ["Order Created", "web", "email", ""];
+        let event = event(&instant_ms(ms), Outcome::Success, values, 1);
+        self.sandbox.record(&event).expect("a good event");
+    }
+
     /// What the service says of a window in one response.
     pub(crate) fn truth(&mut self, window: Window) -> CountTable {
         let (start, end) = (window.start().to_string(), window.end().to_string());

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use tallyfold::keeper::check_past;
 use tallyfold::{Result, Timestamp, Window};
 
 use super::batch::judge_together;
@@ -30,8 +31,12 @@ impl Rules {
     /// judges all windows that have settled since the last check.
     ///
     /// # Errors
-    /// `unaligned_window` for a table whose windows are longer than those of a rule, or cross the edge of one.
+    /// `unaligned_window` for a table whose windows are longer than those of a rule, or cross the edge of one;
+    /// `invalid_checkpoint` for a state that has judged windows of the future, because a clock was ahead.
     pub fn check(&self, observed: &Observed<'_>, state: &State, now: Timestamp) -> Result<Check> {
+        for rule in &state.rules {
+            check_past(rule.judged, now.unix_ms()).map_err(|error| error.with_argument("state"))?;
+        }
         let mut check = Check {
             findings: Vec::new(),
             judged: 0,

@@ -254,8 +254,7 @@ class AsyncClient(AsyncDriver):
 
         It returns an asynchronous iterator of `Revision` objects with signed changes, so that a
         running sum of the changes is always the sum of the newest counts of every window. A window
-        is settled once all readings for at least the window's length were equal, or once it was
-        read `settle` seconds or more after its end.
+        is settled once it was read `settle` seconds or more after its end.
 
         Args:
             metric: `"event_delivery"` or `"event_ingestion"`.
@@ -267,7 +266,10 @@ class AsyncClient(AsyncDriver):
             delay: how many seconds after its end a window is first read.
             reread: how many seconds after a reading, successful or failed, a window is read again;
                 `None` for the window's length.
-            settle: for how many seconds after a window's end its counts may still change.
+            settle: for how many seconds after a window's end its counts may still change; the
+                window is read again until then.
+            settle_when_unchanged: whether two equal readings, at least the window's length apart,
+                settle a window earlier; events that arrive after them are lost.
             state: what `state` of an earlier follow of the same query gave: this one goes on there,
                 and `start` has no effect.
             patience: for how many seconds to wait for a service that is down; `None`, the default,

@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -25,6 +26,7 @@ from tallyfold._values import Attempt
 
 __all__ = [
     "Broken",
+    "ClockWarning",
     "Facade",
     "checked_transport",
     "cleared",
@@ -38,6 +40,16 @@ __all__ = [
 T = TypeVar("T")
 TokenT = TypeVar("TokenT")
 TransportT = TypeVar("TransportT")
+
+
+class ClockWarning(UserWarning):
+    """This computer's clock and the service's differ by more than five minutes.
+
+    Each client warns once.
+
+    >>> issubclass(tallyfold.ClockWarning, UserWarning)
+    True
+    """
 
 
 class Facade(Generic[TokenT, TransportT]):
@@ -55,6 +67,7 @@ class Facade(Generic[TokenT, TransportT]):
         "_process",
         "_timeout",
         "_transport",
+        "_warned",
     )
     _access_token: TokenT | None
     _transport: TransportT
@@ -90,6 +103,7 @@ class Facade(Generic[TokenT, TransportT]):
             self._addresses = [text for text in addresses if isinstance(text, str)]
             self._address = str(options.get("cluster_endpoint"))
             self._closed = False
+            self._warned = False
             self._process = os.getpid()
             self._has_own_transport = transport is None
             if transport is None:
@@ -223,9 +237,12 @@ class Facade(Generic[TokenT, TransportT]):
 
     def _report(self, call: Call[T]) -> object:
         """Calls `on_attempt` for the request that has just ended, if one has; gives its result."""
-        if self._on_attempt is None or (attempt := call.attempt()) is None:
+        if (attempt := call.attempt()) is None:
             return None
-        return self._on_attempt(attempt)
+        if attempt.clock is not None and attempt.clock.is_alarming and not self._warned:
+            self._warned = True
+            warnings.warn(attempt.clock.message, ClockWarning, stacklevel=2)
+        return None if self._on_attempt is None else self._on_attempt(attempt)
 
     def _in_other_process(self) -> bool:
         return os.getpid() != self._process

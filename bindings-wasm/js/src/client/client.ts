@@ -30,11 +30,12 @@ const OF_FOLLOW = ["onFailure", "once"];
 export interface BytesOf {
   readonly address: string;
   now(): Now;
+  /** The body, and whether its counts no longer change by the service's clock and by this one. */
   metrics(
     metric: Metric,
     query: MetricsQuery<Dimension>,
     signal: AbortSignal,
-  ): Promise<Uint8Array<ArrayBuffer>>;
+  ): Promise<[body: Uint8Array<ArrayBuffer>, isSettled: boolean]>;
   auditLogs(query: AuditLogsQuery, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
 }
 
@@ -266,17 +267,26 @@ export class Client {
           metric === "event_delivery"
             ? this.#machine.eventDelivery(query)
             : this.#machine.eventIngestion(query as MetricsQuery<IngestionDimension>);
-        return this.#bytes(call, signal);
+        return this.#bytes(call, signal, () => call.output().provisional.length === 0);
       },
-      auditLogs: ({ page, perPage }, signal) =>
-        this.#bytes(this.#machine.auditLogs({ page, perPage }), signal),
+      auditLogs: async ({ page, perPage }, signal) => {
+        const call = this.#machine.auditLogs({ page, perPage });
+        const [body] = await this.#bytes(call, signal, () => false);
+        return body;
+      },
     };
   }
 
-  async #bytes(call: Call<unknown>, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
+  async #bytes(
+    call: Call<unknown>,
+    signal: AbortSignal,
+    isSettled: () => boolean,
+  ): Promise<[Uint8Array<ArrayBuffer>, boolean]> {
     const pieces: Uint8Array[] = [];
+    let settled: boolean;
     try {
       await this.#driver.drive(call, signal, undefined, pieces);
+      settled = isSettled();
     } finally {
       this.#driver.close(call);
     }
@@ -286,7 +296,7 @@ export class Client {
       whole.set(piece, at);
       at += piece.length;
     }
-    return whole;
+    return [whole, settled];
   }
 
   /** Frees tokens and memory now. Calls under way still run to their end. */

@@ -9,6 +9,7 @@ import { checkedToken, optionalFunction } from "../values/input.js";
 import type { Now } from "../values/time.js";
 import { clocks } from "../values/time.js";
 import type { AccessToken, Api, Attempt, Fetch, FetchInit } from "../values/types.js";
+import { warning } from "../values/warning.js";
 import type { Call, MachineRequest } from "./call.js";
 
 /** What the host provides for every call of a client. */
@@ -61,6 +62,8 @@ export class Driver {
   readonly #fetch: Fetch | undefined;
   readonly #limit: Limit;
   readonly #credentials: FetchInit["credentials"];
+  /** Whether a warning was given that the clock is wrong. */
+  #hasWarned = false;
   /** Calls that wait for another one's token. */
   readonly #waiting = new Waiting();
 
@@ -136,6 +139,10 @@ export class Driver {
       );
     } finally {
       const attempt = call.attempt();
+      if (attempt?.clock?.isAlarming && !this.#hasWarned) {
+        this.#hasWarned = true;
+        warning("ClockWarning", attempt.clock.message);
+      }
       if (attempt !== undefined) await awaited(onAttempt(attempt), signal);
     }
   }

@@ -8,6 +8,7 @@ import type { ExportArguments, Note } from "../values/declared.js";
 import { TallyfoldError } from "../values/error.js";
 import type { ByteStream, Url } from "../values/host.js";
 import { fieldsOf, flatHeaders, OPTIONS, optionalFunction } from "../values/input.js";
+import { warning } from "../values/warning.js";
 
 const module = new Module(glue, source, "coreexport_new");
 
@@ -96,15 +97,6 @@ const WARNINGS: { readonly [K in Note["kind"]]: string } = {
 
 function warned({ kind, message }: Note): void {
   warning(WARNINGS[kind], message);
-}
-
-/** @internal Warns by a name: in Node as its own warnings, in other hosts in the console. */
-export function warning(name: string, message: string): void {
-  const { process } = globalThis as {
-    process?: { emitWarning?: (message: string, name: string) => void };
-  };
-  if (process?.emitWarning) process.emitWarning(message, name);
-  else console.warn(`${name}: ${message}`);
 }
 
 /**

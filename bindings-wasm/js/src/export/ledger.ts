@@ -5,7 +5,8 @@ import { revised } from "../tables/transfer.js";
 import type { ExportArguments } from "../values/declared.js";
 import { invalidArgument, outOfOrder } from "../values/error.js";
 import { fieldsOf, flatHeaders, OPTIONS } from "../values/input.js";
-import { exportCore, warning } from "./exporting.js";
+import { warning } from "../values/warning.js";
+import { exportCore } from "./exporting.js";
 
 /** What counters are called: as in {@link ExportOptions}. */
 export type CounterOptions = Pick<ExportArguments, "labels" | "name">;

@@ -52,11 +52,11 @@ export type FollowStep<D extends Dimension | undefined = Dimension | undefined> 
 
 /**
  * Follows windows as they close, without I/O; {@link Client.follow} drives one, and {@link
- * Machine.follow} makes one. Each window is read when it has closed, and again until its counts no
- * longer change.
+ * Machine.follow} makes one. Each window is read when it has closed, and again until its settle time is over.
  *
- * A window is settled, and forgotten, once all readings for at least the window's length were equal, or once it was
- * read `settleMs` or more after its end. The wall clock says when a window closes.
+ * A window is settled, and forgotten, once it was read `settleMs` or more after its end. With `settleWhenUnchanged`, it
+ * is also settled once all readings for at least the window's length were equal, and later events are missed. The wall
+ * clock says when a window closes.
  *
  * @example
  * const follow = machine.follow({ ...query, metric: "event_delivery", window: "15m" });

@@ -397,6 +397,8 @@ export interface Attempt {
    * If it is one of a collect or follow that waits for a service that is down, these try again.
    */
   readonly waitMs?: number;
+  /** How the caller's wall clock differs from the `Date` of the response, if by more than a minute. */
+  readonly clock?: ClockDifference;
 }
 
 /**
@@ -410,6 +412,19 @@ export interface Window {
   readonly start: string;
   /** The first instant after, as ISO 8601 that ends in `Z`. */
   readonly end: string;
+}
+
+/**
+ * How the caller's wall clock differs from the service's `Date`. No window settles before its time
+ * by either of them.
+ */
+export interface ClockDifference {
+  /** By how much the caller's clock is ahead; a negative number if it is behind. In milliseconds. */
+  readonly aheadMs: number;
+  /** Whether they differ by more than five minutes: a warning, and otherwise a note. */
+  readonly isAlarming: boolean;
+  /** A sentence about it. */
+  readonly message: string;
 }
 
 /** The count after minus the count before, for each of the three: from -(2^64 - 1) to 2^64 - 1. */
@@ -920,15 +935,16 @@ export interface FollowArguments {
    */
   readonly rereadMs?: number | undefined;
   /**
-   * For how long after a window's end its counts may still change. In milliseconds. `3,600,000`
-   * unless told otherwise.
+   * For how long after a window's end its counts may still change. A window is read again until
+   * then. In milliseconds. `3,600,000` unless told otherwise.
    */
   readonly settleMs?: number | undefined;
   /**
-   * Whether every window is read again until `settleMs` is over, even if two readings were equal.
-   * By default, two equal readings that are at least the window's length apart settle it.
+   * Whether two equal readings, at least the window's length apart, settle a window before
+   * `settleMs` is over. This takes fewer requests, but loses the events that arrive after the
+   * second reading.
    */
-  readonly untilSettled?: boolean | undefined;
+  readonly settleWhenUnchanged?: boolean | undefined;
   /**
    * Where an earlier follow of the same query ended, from [`Follow::state`]: this one goes on
    * there, and `start` has no effect.

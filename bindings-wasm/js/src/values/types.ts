@@ -10,6 +10,7 @@ import type { Signal } from "./host.js";
 export type {
   Api,
   Attempt,
+  ClockDifference,
   CountName,
   Deltas,
   Dimension,

@@ -122,6 +122,7 @@ impl Sending<'_> {
         while carried == Carried::All {
             match shutdown.unless_begun(self.following.next()).await {
                 None | Some(FollowEvent::Done) => break,
+                Some(FollowEvent::Ahead(error)) => return Err(self.file.as_failure(error)),
                 Some(FollowEvent::Failed(window, error)) => {
                     let failure = Failure::from(error);
                     if !self.has_read {
@@ -131,6 +132,7 @@ impl Sending<'_> {
                 }
                 Some(FollowEvent::Revision(revision)) => {
                     self.has_read = true;
+                    self.app.warn_contradiction(&self.cluster.name, &revision);
                     let state = self.following.state();
                     self.outbox.put(&revision, state, self.destination.format)?;
                     self.file.replace(self.outbox.to_json()).await?;

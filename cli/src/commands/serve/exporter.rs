@@ -53,6 +53,8 @@ pub(super) struct Meters {
     store_failures: u64,
     /// Provisional revisions and settled revisions.
     revisions: [u64; 2],
+    /// Windows whose reported totals are not the sums of their counts.
+    contradictions: u64,
     /// When the last token was received, on the monotonic clock.
     token_ms: Option<u64>,
     /// When the last window settled, or else when the process started.
@@ -63,6 +65,10 @@ pub(super) struct Meters {
     trouble: Option<Code>,
     /// Why the state can't be stored.
     unstored: Option<String>,
+    /// Why nothing is read: the state is of the future.
+    ahead: Option<String>,
+    /// By how much the wall clock is ahead of the service's.
+    ahead_ms: i64,
 }
 
 impl Meters {
@@ -76,6 +82,9 @@ impl Meters {
         if attempt.target == Target::Token && attempt.code.is_none() {
             self.token_ms = Some(now_ms);
         }
+        self.ahead_ms = attempt.clock.as_ref().map_or(0, |clock| clock.ahead_ms);
+        // A request is only sent when the clock has come to the state.
+        self.ahead = None;
         // An expired token is replaced and the request is sent again, so this isn't trouble.
         self.trouble = attempt
             .code
@@ -105,6 +114,24 @@ impl Exporter {
                 FollowEvent::Done => {
                     self.meters.borrow_mut().is_done = true;
                     break;
+                }
+                FollowEvent::Ahead(error) => {
+                    let failure = self.file.as_failure(error);
+                    if self
+                        .meters
+                        .borrow_mut()
+                        .ahead
+                        .replace(failure.text.clone())
+                        .is_none()
+                    {
+                        let text = "the totals stay as they are until the clock has come to them";
+                        app.stderr
+                            .error(format_args!("{}: {failure}; {text}", self.name));
+                    }
+                    if shutdown.unless_begun(sleep(STORE_AGAIN)).await.is_none() {
+                        break;
+                    }
+                    continue;
                 }
                 FollowEvent::Failed(window, error) => {
                     *self
@@ -137,12 +164,14 @@ impl Exporter {
         if let Some(note) = ledger.note().filter(|_| !had_note) {
             app.stderr.warning(format_args!("{}: {}", self.name, note));
         }
+        let contradicts = app.warn_contradiction(&self.name, revision);
         // Stored first: a scrape must not see totals that a restart would take back.
         if self.store(app, ledger.to_json(), shutdown).await {
             self.ledger.replace(ledger);
             self.changes.set(self.changes.get() + 1);
             let mut meters = self.meters.borrow_mut();
             meters.revisions[usize::from(revision.settled)] += 1;
+            meters.contradictions += u64::from(contradicts);
             if revision.settled {
                 meters.settled_ms = self.clock.now().monotonic_ms;
             }
@@ -178,7 +207,7 @@ impl Exporter {
     /// Why the cluster is unhealthy; `None` if it is healthy.
     pub(super) fn complaint(&self, stale_ms: u64) -> Option<String> {
         let meters = self.meters.borrow();
-        if let Some(text) = &meters.unstored {
+        if let Some(text) = meters.ahead.as_ref().or(meters.unstored.as_ref()) {
             return Some(text.clone());
         }
         if let Some(code) = meters.trouble.filter(|code| code.kind() == Kind::Auth) {
@@ -238,6 +267,7 @@ impl Exporter {
         for (settled, count) in ["false", "true"].iter().zip(meters.revisions) {
             self.sample(family, &[("settled", settled)], count);
         }
+        self.sample(CONTRADICTIONS.of(scrape), &[], meters.contradictions);
         self.sample(STORE_FAILURES.of(scrape), &[], meters.store_failures);
         let now = self.clock.now();
         let family = TOKEN_AGE.of(scrape);
@@ -251,6 +281,7 @@ impl Exporter {
             let lag = Seconds(now.unix_ms.saturating_sub(end.unix_ms()));
             self.sample(family, &[], lag);
         }
+        self.sample(CLOCK.of(scrape), &[], Seconds(meters.ahead_ms));
         let is_healthy = self.complaint(stale_ms).is_none();
         self.sample(HEALTHY.of(scrape), &[], u8::from(is_healthy));
     }
@@ -295,6 +326,12 @@ const REVISIONS: Meter = Meter(
     "",
     "Readings of windows that were stored; settled ones are in the totals",
 );
+const CONTRADICTIONS: Meter = Meter(
+    "tallyfold_exporter_contradictory_windows",
+    FamilyKind::Counter,
+    "",
+    "Settled windows in which the totals that the service reports are not the sums of its counts",
+);
 const STORE_FAILURES: Meter = Meter(
     "tallyfold_exporter_store_failures",
     FamilyKind::Counter,
@@ -312,6 +349,12 @@ const LAG: Meter = Meter(
     FamilyKind::Gauge,
     "seconds",
     "Time since the end of the newest window in the totals",
+);
+const CLOCK: Meter = Meter(
+    "tallyfold_exporter_clock_ahead_seconds",
+    FamilyKind::Gauge,
+    "seconds",
+    "By how much this computer's clock is ahead of the service's; 0 if they differ by no more than a minute",
 );
 const HEALTHY: Meter = Meter(
     "tallyfold_exporter_healthy",

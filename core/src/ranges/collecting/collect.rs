@@ -14,6 +14,7 @@ use crate::code::{Code, Kind};
 use crate::counts::table::CountTable;
 use crate::endpoint::query::QueryOptions;
 use crate::error::{Error, Result};
+use crate::keeper::check_past;
 use crate::ranges::outage::{Next, Outages};
 use crate::ranges::plan::{Plan, halves};
 use crate::ranges::probe::Probe;
@@ -22,7 +23,7 @@ use crate::ranges::window_query::{Outcome, WindowQuery, unknown_task};
 use crate::spelling::{Name, words};
 use crate::time::now::Now;
 use crate::time::patience::Patience;
-use crate::time::settling::is_settled;
+use crate::time::settling::{ServiceTime, is_settled};
 use crate::time::step::TimeStep;
 use crate::time::window::{Window, join_adjacent, uncovered};
 
@@ -83,6 +84,8 @@ pub struct Collect {
     has_checked: bool,
     /// The error that ended the collect early.
     cause: Option<Error>,
+    /// Whether that is because of counts that are known of a time that has not come.
+    is_of_future: bool,
     journal: Journal,
     deadline: Option<Delay>,
 }
@@ -150,6 +153,7 @@ impl Machine {
             outages: Outages::new(options.patience_ms),
             has_checked: false,
             cause: None,
+            is_of_future: false,
             deadline: options.deadline_ms.ms().map(Delay::For),
         })
     }
@@ -170,6 +174,15 @@ impl Collect {
 
     /// What to do next. `now` counts as the time at which the window is requested.
     pub fn next(&mut self, now: Now) -> CollectStep {
+        if self.cause.is_none()
+            && !self.ledger.has_started()
+            && let Some(known) = self.ledger.last_end()
+            && let Err(error) = check_past(known, now.unix_ms)
+        {
+            // Nothing settles before it has ended.
+            self.cause = Some(error);
+            self.is_of_future = true;
+        }
         if self.has_ended() || self.outages.has_scout() {
             return self.wait();
         }
@@ -242,8 +255,8 @@ impl Collect {
     /// read again.
     ///
     /// A table is final if, by the wall clock, the window was requested `settle_ms` or more after
-    /// its end, and this method is called `settle_ms` or more after its end. Otherwise it is
-    /// provisional.
+    /// its end, and this method is called `settle_ms` or more after its end, and the `Date` of the
+    /// response does not contradict. Otherwise it is provisional.
     ///
     /// # Errors
     /// `out_of_order` for a task that is not under way. A call's error is given as
@@ -270,7 +283,7 @@ impl Collect {
                 self.take_failure(window, is_check, call, error, halves, now)
             }
             _ if is_check => Settled::Probed,
-            Outcome::Table(table) => self.keep(window, table, [asked_at, now]),
+            Outcome::Table(table) => self.keep(window, table, [asked_at, now], call.service_time()),
             Outcome::None => {
                 self.ledger.put_back(&[window]);
                 Settled::GivenBack
@@ -285,7 +298,7 @@ impl Collect {
             None => {}
             Some(Probed::Read { tables, asked_at }) => {
                 for (window, table) in tables {
-                    self.keep(window, table, [asked_at, now]);
+                    self.keep(window, table, [asked_at, now], call.service_time());
                 }
             }
             Some(Probed::Failed { windows, mut error }) => {
@@ -348,8 +361,14 @@ impl Collect {
         }
     }
 
-    fn keep(&mut self, window: Window, table: CountTable, times: [Now; 2]) -> Settled {
-        let provisional = !is_settled(window, self.settle_ms, times);
+    fn keep(
+        &mut self,
+        window: Window,
+        table: CountTable,
+        times: [Now; 2],
+        service: Option<ServiceTime>,
+    ) -> Settled {
+        let provisional = !is_settled(window, self.settle_ms, times, service);
         for part in table.marked(|_| provisional).parts {
             self.ledger.keep(part);
         }
@@ -465,7 +484,9 @@ impl Collect {
     pub fn finish(&self) -> Result<CountTable, Box<CollectError>> {
         let progress = self.progress();
         let (error, partial) = match self.ledger.table() {
-            Ok(Some(table)) if progress.planned == progress.done => return Ok(table),
+            Ok(Some(table)) if progress.planned == progress.done && !self.is_of_future => {
+                return Ok(table);
+            }
             Ok(partial) => (None, partial),
             Err(error) => (Some(error), None),
         };

@@ -11,6 +11,7 @@ use crate::counts::table::CountTable;
 use crate::error::{Error, Result};
 use crate::ranges::plan::Plan;
 use crate::ranges::window_query::WindowQuery;
+use crate::time::timestamp::Timestamp;
 use crate::time::window::{Window, uncovered};
 
 /// The counts of one window, or of several adjacent windows that were added up.
@@ -333,6 +334,11 @@ impl Ledger {
         let known = self.known.last()?.window();
         let mut own = self.plan.overlapping(known).rev();
         own.find(|own| known.contains(*own)).or(Some(known))
+    }
+
+    /// The end of the last window that is known.
+    pub(super) fn last_end(&self) -> Option<Timestamp> {
+        self.known.last().map(|reading| reading.window().end())
     }
 
     /// The windows that are known, sorted.

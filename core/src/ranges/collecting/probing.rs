@@ -52,7 +52,7 @@ impl Probing {
         if matches!(self, Self::Wanted) {
             *self = Self::Over;
             // Late events that arrive between the readings would look like events counted twice.
-            let is_old = |window| is_settled(window, settle_ms, [now; 2]);
+            let is_old = |window| is_settled(window, settle_ms, [now; 2], None);
             let [one, other] = ledger.take_pair(is_old)?;
             let whole = Window::new(one.start(), other.end()).ok()?;
             let probe = Box::new(Probe::new(query.clone(), [one, other], whole));

@@ -1,0 +1,473 @@
+//! Commands that read a service whose events arrive late, and whose clock is not that of this machine.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use support::{ends, fetch, lines, stderr, stdout, terminate};
+use tallyfold::{
+    FollowOptions, FollowStep, Machine, MachineOptions, Metric, Now, Step, TimeStep, Timestamp,
+};
+use tallyfold_export::Ledger;
+use tallyfold_sandbox::{Fault, FaultEffect, Outcome, Sandbox, SandboxEvent, SandboxOptions};
+
+const SECOND_MS: i64 = 1_000;
+
+fn unix_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    i64::try_from(since.as_millis()).unwrap()
+}
+
+fn text(unix_ms: i64) -> String {
+    Timestamp::from_unix_ms(unix_ms).unwrap().to_string()
+}
+
+/// A service that counts an event only once it has arrived.
+struct Late {
+    url: String,
+    options: SandboxOptions,
+    shared: Arc<Mutex<Shared>>,
+}
+
+struct Shared {
+    sandbox: Sandbox,
+    /// When events arrive, and when they happened.
+    events: Vec<(i64, i64)>,
+    /// By how much the clock of the service is behind.
+    behind_ms: i64,
+}
+
+impl Late {
+    fn start(events: Vec<(i64, i64)>, behind_ms: i64) -> Self {
+        let options = SandboxOptions::default();
+        let mut sandbox = Sandbox::new(options.clone()).unwrap();
+        if behind_ms > 0 {
+            let milliseconds = u32::try_from(behind_ms).unwrap();
+            let effect = FaultEffect::Date { milliseconds };
+            let every = Some(1);
+            sandbox
+                .inject(Fault {
+                    effect,
+                    endpoint: None,
+                    every,
+                })
+                .unwrap();
+        }
+        let shared = Shared {
+            sandbox,
+            events,
+            behind_ms,
+        };
+        let shared = Arc::new(Mutex::new(shared));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let service = Self {
+            url,
+            options,
+            shared: Arc::clone(&shared),
+        };
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || answer(stream, &shared));
+            }
+        });
+        service
+    }
+
+    fn tallyfold(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
+        command.args(arguments).env_remove("TALLYFOLD_CONFIG");
+        command.env("TALLYFOLD_CLUSTER_ENDPOINT", &self.url);
+        command.env("TALLYFOLD_CLIENT_ID", &self.options.client_id);
+        command.env(
+            "TALLYFOLD_CLIENT_SECRET",
+            self.options.client_secret.expose(),
+        );
+        command.env("TALLYFOLD_CONTROL_AUDIENCE", &self.options.control_audience);
+        command.env("NO_PROXY", "127.0.0.1");
+        command
+    }
+}
+
+fn answer(stream: TcpStream, shared: &Mutex<Shared>) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut stream = stream;
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        let mut words = line.split(' ');
+        let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
+        let mut headers = Vec::new();
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).ok()?;
+            let Some((name, value)) = line.trim().split_once(": ") else {
+                break;
+            };
+            headers.push((name.to_ascii_lowercase(), value.to_owned()));
+        }
+        let length = headers.iter().find(|(name, _)| name == "content-length");
+        let mut body = vec![0; length.map_or(0, |(_, length)| length.parse().unwrap())];
+        reader.read_exact(&mut body).ok()?;
+        let mut shared = shared.lock().unwrap();
+        let Shared {
+            sandbox,
+            events,
+            behind_ms,
+        } = &mut *shared;
+        let unix_ms = unix_ms();
+        events.retain(|(arrives_ms, at_ms)| {
+            if *arrives_ms > unix_ms - *behind_ms {
+                return true;
+            }
+            let named = |name: &str| name.to_owned();
+            let event = SandboxEvent::with_defaults(
+                text(*at_ms),
+                Outcome::Success,
+                named("order"),
+                named("web"),
+                named("email"),
+            );
+            sandbox.record(&event).unwrap();
+            false
+        });
+        let headers: Vec<(&str, &str)> = headers
+            .iter()
+            .map(|(name, value)| (&**name, &**value))
+            .collect();
+        let now = Now {
+            monotonic_ms: u64::try_from(unix_ms).unwrap(),
+            unix_ms,
+        };
+        let response = sandbox.handle(&method, &target, &headers, &body, now);
+        drop(shared);
+        let mut head = format!("HTTP/1.1 {} -\r\n", response.status);
+        for (name, value) in &response.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str(&format!("content-length: {}\r\n\r\n", response.body.len()));
+        stream.write_all(head.as_bytes()).ok()?;
+        stream.write_all(&response.body).ok()?;
+    }
+}
+
+/// Events of three seconds, a hundred in each, of which every third arrives three seconds late.
+fn events(start_ms: i64) -> Vec<(i64, i64)> {
+    let each = (0..300).map(|number| start_ms + number * 10);
+    each.enumerate()
+        .map(|(number, at_ms)| (at_ms + if number % 3 == 0 { 3_000 } else { 0 }, at_ms))
+        .collect()
+}
+
+const PACE: [&str; 6] = ["--window", "1s", "--reread", "300ms", "--settle", "5s"];
+
+/// What a follow has counted in the end.
+fn followed(service: &Late, from_ms: i64, more: &[&str]) -> i64 {
+    let (from, until) = (text(from_ms), text(from_ms + 3 * SECOND_MS));
+    let mut all = vec![
+        "follow", "--format", "ndjson", "--from", &from, "--until", &until,
+    ];
+    all.extend(PACE);
+    all.extend(more);
+    let output = service.tallyfold(&all).output().unwrap();
+    ends(&output, 0);
+    stdout(&output)
+        .lines()
+        .map(|line| {
+            let row: serde_json::Value = serde_json::from_str(line).unwrap();
+            match &row["success"] {
+                serde_json::Value::String(digits) => digits.parse::<i64>().unwrap(),
+                number => number.as_i64().unwrap(),
+            }
+        })
+        .sum()
+}
+
+#[test]
+fn a_follow_counts_what_arrives_late() {
+    let from_ms = unix_ms() / SECOND_MS * SECOND_MS;
+    let service = Late::start(events(from_ms), 0);
+    assert_eq!(followed(&service, from_ms, &[]), 300);
+    // The quicker way is for those who ask for it, and loses some.
+    let from_ms = unix_ms() / SECOND_MS * SECOND_MS;
+    let service = Late::start(events(from_ms), 0);
+    assert!(followed(&service, from_ms, &["--settle-when-unchanged"]) < 300);
+}
+
+#[test]
+fn a_scrape_counts_what_arrives_late() {
+    let from_ms = unix_ms() / SECOND_MS * SECOND_MS;
+    let service = Late::start(events(from_ms), 0);
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("totals.json");
+    let (from, until) = (text(from_ms), text(from_ms + 3 * SECOND_MS));
+    let mut all = vec![
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--state",
+        state.to_str().unwrap(),
+    ];
+    all.extend(["--from", &from, "--until", &until]);
+    all.extend(PACE);
+    let mut process = service
+        .tallyfold(&all)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let line = lines(process.stderr.take().unwrap()).recv().unwrap();
+    let url = line.strip_prefix("serving ").unwrap().to_owned();
+    let end = format!("_settled_until_seconds {}.000", from_ms / SECOND_MS + 3);
+    let limit = Instant::now() + Duration::from_secs(30);
+    let body = loop {
+        let body = fetch("GET", &url, "").unwrap().body;
+        if body.contains(&end) {
+            break body;
+        }
+        assert!(Instant::now() < limit, "{body}");
+        thread::sleep(Duration::from_millis(50));
+    };
+    terminate(&process);
+    process.wait().unwrap();
+    let total = "tallyfold_event_delivery_by_integration_success_settled_events_total{integration=\"email\"} 300";
+    assert!(body.contains(total), "{body}");
+}
+
+/// The clock of this machine is ten minutes ahead of the service's.
+#[test]
+fn a_clock_that_is_ahead_is_reported_and_settles_nothing() {
+    let now_ms = unix_ms();
+    let service = Late::start(Vec::new(), 600_000);
+    let (from, to) = (text(now_ms - 3_900_000), text(now_ms - 3_600_000));
+    let range = ["--from", &from, "--to", &to, "--format", "json"];
+    let output = service
+        .tallyfold(&[&["delivery"], &range[..]].concat())
+        .output()
+        .unwrap();
+    ends(&output, 0);
+    let said = stderr(&output);
+    assert!(
+        said.contains("warning") && said.contains("10 min ahead of the service's"),
+        "{said}"
+    );
+    assert!(
+        stdout(&output).contains("provisional"),
+        "{}",
+        stdout(&output)
+    );
+}
+
+/// The state of a follow that was made with a clock that was an hour ahead.
+fn future_state(service: &Late) -> String {
+    let machine = Machine::new(MachineOptions {
+        cluster_endpoint: Some(service.url.clone()),
+        client_id: Some(service.options.client_id.clone()),
+        client_secret: Some(service.options.client_secret.clone()),
+        control_audience: Some(service.options.control_audience.clone()),
+        dangerously_allow_http: true,
+        ..MachineOptions::default()
+    })
+    .unwrap();
+    let unix_ms = unix_ms() + 3_600_000;
+    let now = Now {
+        monotonic_ms: 0,
+        unix_ms,
+    };
+    let quarter = TimeStep::parse("15m").unwrap();
+    let start = text(
+        quarter
+            .floor(Timestamp::from_unix_ms(unix_ms).unwrap())
+            .unix_ms()
+            - 900_000,
+    );
+    let metric = Metric::EventDelivery;
+    let options = FollowOptions::new(metric, &start, &["integration"], quarter);
+    let mut follow = machine.follow(&options).unwrap();
+    let FollowStep::Drive(mut next) = follow.next(now) else {
+        panic!("a window is due");
+    };
+    let mut shared = service.shared.lock().unwrap();
+    while let Ok(Step::Send(request)) = next.call.step(now) {
+        let target = request.url().strip_prefix(&service.url).unwrap();
+        let headers: Vec<(&str, &str)> = request.headers().collect();
+        let body = request.body().unwrap_or_default();
+        let response = shared
+            .sandbox
+            .handle(request.method(), target, &headers, body, now);
+        let json = [("content-type", "application/json")];
+        assert!(next.call.head(response.status, &json).unwrap());
+        next.call.chunk(&response.body).unwrap();
+        next.call.end().unwrap();
+    }
+    assert!(
+        follow
+            .settle(next.task, &mut next.call, now)
+            .unwrap()
+            .is_some()
+    );
+    follow.state()
+}
+
+#[test]
+fn a_state_of_the_future_is_refused_in_words() {
+    let service = Late::start(Vec::new(), 0);
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state.json");
+    fs::write(&state, future_state(&service)).unwrap();
+    let state = state.to_str().unwrap();
+    let output = service
+        .tallyfold(&["follow", "--state", state])
+        .output()
+        .unwrap();
+    ends(&output, 2);
+    let said = stderr(&output);
+    assert!(
+        said.contains("from the future") && said.contains("state.json"),
+        "{said}"
+    );
+}
+
+/// The exporter goes on with its totals as they are, and says that it is unwell.
+#[test]
+fn a_ledger_of_the_future_is_not_healthy() {
+    let service = Late::start(Vec::new(), 0);
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("totals.json");
+    let mut ledger = Ledger::default();
+    ledger.begin(future_state(&service));
+    fs::write(&state, ledger.to_json()).unwrap();
+    let state = state.to_str().unwrap();
+    let all = ["serve", "--listen", "127.0.0.1:0", "--state", state];
+    let mut process = service
+        .tallyfold(&all)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = lines(process.stderr.take().unwrap());
+    let url = said.recv().unwrap();
+    let url = url
+        .strip_prefix("serving ")
+        .unwrap()
+        .replace("/metrics", "/healthz");
+    assert!(said.recv().unwrap().contains("from the future"));
+    let health = fetch("GET", &url, "").unwrap();
+    assert_eq!(health.status, 503);
+    assert!(health.body.contains("from the future"), "{}", health.body);
+    terminate(&process);
+    process.wait().unwrap();
+}
+
+/// Totals of the service that are not the sums of its counts are reported by every command that shows counts.
+#[test]
+fn totals_that_contradict_the_counts_are_reported() {
+    let service = Late::start(Vec::new(), 0);
+    {
+        let mut shared = service.shared.lock().unwrap();
+        let effect = FaultEffect::WrongTotal { amount: 1_007 };
+        let fault = Fault {
+            effect,
+            endpoint: None,
+            every: Some(1),
+        };
+        shared.sandbox.inject(fault).unwrap();
+    }
+    let end_ms = unix_ms() / 900_000 * 900_000 - 7_200_000;
+    let (from, to) = (text(end_ms - 900_000), text(end_ms));
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state.json");
+    let history = folder.path().join("history");
+    let wrong = "the totals that the service reports differ from the sums of its counts";
+    for all in [
+        &["follow", "--from", &from, "--until", &to][..],
+        &["compare", "--from", &from, "--to", &to],
+        &[
+            "check",
+            "--at",
+            &to,
+            "--state",
+            state.to_str().unwrap(),
+            "--history",
+            history.to_str().unwrap(),
+        ],
+    ] {
+        let output = service.tallyfold(all).output().unwrap();
+        let said = stderr(&output);
+        assert!(said.contains(wrong), "{all:?}: {said}");
+    }
+    let totals = folder.path().join("totals.json");
+    let state = totals.to_str().unwrap();
+    let all = [
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--state",
+        state,
+        "--from",
+        &from,
+        "--until",
+        &to,
+    ];
+    let mut process = service
+        .tallyfold(&all)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = lines(process.stderr.take().unwrap());
+    let url = said
+        .recv()
+        .unwrap()
+        .strip_prefix("serving ")
+        .unwrap()
+        .to_owned();
+    assert!(said.recv().unwrap().contains(wrong));
+    let counted = "tallyfold_exporter_contradictory_windows_total 1";
+    let limit = Instant::now() + Duration::from_secs(20);
+    while !fetch("GET", &url, "").unwrap().body.contains(counted) {
+        assert!(Instant::now() < limit);
+        thread::sleep(Duration::from_millis(20));
+    }
+    terminate(&process);
+    process.wait().unwrap();
+}
+
+/// A day that the range cuts looks like a whole one in CSV, so a warning names it.
+#[test]
+fn windows_that_are_covered_in_part_are_named() {
+    let hour_ms = 3_600_000;
+    let hour = unix_ms() / hour_ms * hour_ms - 5 * hour_ms;
+    let service = Late::start(vec![(hour, hour + 1_900_000), (hour, hour + 4_000_000)], 0);
+    let (from, to) = (text(hour + hour_ms / 2), text(hour + 2 * hour_ms));
+    let all = [
+        "delivery",
+        "--from",
+        &from,
+        "--to",
+        &to,
+        "--by-window",
+        "1h",
+        "--format",
+        "csv",
+    ];
+    let output = service.tallyfold(&all).output().unwrap();
+    ends(&output, 0);
+    let said = stderr(&output);
+    assert!(said.contains("counted only in part"), "{said}");
+    let rows = stdout(&output);
+    let settled: Vec<bool> = rows
+        .lines()
+        .skip(1)
+        .map(|row| row.contains(",true,"))
+        .collect();
+    assert_eq!(settled, [false, true], "{rows}");
+}
