@@ -135,11 +135,13 @@ class Language:
     def argument_doc(self, of: dict, own: set[str] = frozenset()) -> str:
         text = self.doc(of["doc"], own)
         default = usual(of)
-        if of["kind"] in ("Milliseconds", "Patience"):
+        if of["unit"] == "milliseconds":
             text += f" In {self.UNIT}."
             default = default and self.time(default)
+        elif of["unit"] == "seconds":
+            text += " In seconds."
         if of["kind"] == "Patience":
-            usually = ", the default," if of["default"] == "Endless" else ""
+            usually = ", the default," if of["endless"] else ""
             text += f" `{self.ENDLESS}`{usually} for no limit."
         return f"{text} `{default}` unless told otherwise." if default else text
 
@@ -707,15 +709,13 @@ def quoted(schema: dict) -> str:
 
 def is_required(of: dict) -> bool:
     """Whether a call without the argument is refused."""
-    return of["default"] is None
+    return of["required"]
 
 
 def usual(of: dict) -> str | None:
     """The default, where it says something that the meaning does not."""
-    if of["kind"] in ("Flag", "Mapping", "Nested", "Secret", "Texts") or of["default"] in ("None", '""', "Endless"):
-        return None
-    number = re.fullmatch(r"(?:Milliseconds\()?(\d+)\)?", of["default"] or "")
-    return f"{int(number[1]):,}" if number else (of["default"] or "").strip('"') or None
+    default = of["default"]
+    return f"{default:,}" if isinstance(default, int) else default or None
 
 
 def statement(head: str, rest: str) -> str:

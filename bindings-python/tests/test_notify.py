@@ -116,6 +116,7 @@ def test_each_kind_has_messages_of_its_own(notify: Notifier, server: Server) -> 
     labels = {"alertname": "errors", "cluster": "eu", "integration": "crm", "team": "data"}
     assert labels.items() <= messages[0][0]["labels"].items()
     assert messages[1]["text"].startswith("*")
+    assert "*: eu: errors: integration crm" in messages[1]["text"]
     assert messages[2]["event_action"] == "trigger"
     assert messages[2]["routing_key"] == SECRET
 

@@ -17,8 +17,10 @@ use crate::stderr::Stderr;
 
 /// What all commands that query a service share.
 pub(crate) struct App {
-    /// All settings.
+    /// All settings; those of an empty configuration if they can't be used.
     pub(crate) settings: Settings,
+    /// Why the settings can't be used. A command checks its own flags first, so this is reported by [`App::loaded`].
+    pub(crate) unusable: Option<Failure>,
     /// Messages to the user.
     pub(crate) stderr: Rc<Stderr>,
     /// Ctrl-C and SIGTERM.
@@ -26,12 +28,23 @@ pub(crate) struct App {
 }
 
 impl App {
+    /// The settings.
+    ///
+    /// # Errors
+    /// If they can't be used; the error names where they were set.
+    pub(crate) fn loaded(&self) -> Result<&Settings> {
+        match &self.unusable {
+            Some(failure) => Err(failure.clone()),
+            None => Ok(&self.settings),
+        }
+    }
+
     /// A session for each cluster of the configuration.
     ///
     /// # Errors
     /// For settings that can't be used; the error names where they were set.
     pub(crate) fn sessions(&self) -> Result<Vec<(Cluster, Rc<Session>)>> {
-        let clusters = self.settings.clusters.iter();
+        let clusters = self.loaded()?.clusters.iter();
         clusters
             .map(|cluster| Ok((cluster.clone(), Rc::new(self.session(cluster)?))))
             .collect()

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::rc::Rc;
 
-use clap::{ArgAction, Args, CommandFactory, Parser, Subcommand};
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use tallyfold::Metric;
 use tokio::task::LocalSet;
 
@@ -29,6 +29,7 @@ use crate::commands::{
     push, sandbox, schema, serve, trust,
 };
 use crate::config::load::{ServiceFlags, load};
+use crate::config::settings::Settings;
 use crate::failure::{Exit, Failure, Result};
 use crate::host::shutdown::Stop;
 use crate::stderr::Stderr;
@@ -47,13 +48,28 @@ const EXAMPLES: &str = "\
 Examples:
   tallyfold delivery --since 24h --by integration --format csv
   tallyfold delivery --by integration,event_name --top 10     where most events are lost
-  tallyfold check                                  a cron job: says what is wrong, and ends with 1
+  tallyfold check                                  a cron job: prints what is wrong, and exits with 1
   tallyfold explain --at 2026-01-31T03:00:00Z      which integration or source explains a change
   tallyfold serve --state totals.json              a scrape endpoint for Prometheus
-  tallyfold doctor                                 says what is wrong, and what to do next
+  tallyfold doctor                                 checks each prerequisite, and says what to do next
   tallyfold init                                   writes a configuration with comments
-  tallyfold sandbox -- tallyfold delivery          the same, on a made-up service
+  tallyfold sandbox -- tallyfold delivery          the same, on a fake of the service
 ";
+
+/// The help begins with what a command does, followed by its examples.
+const HELP: &str = "\
+{about-with-newline}
+{before-help}{usage-heading} {usage}
+
+{all-args}{after-help}";
+
+/// The whole command line, with the texts of its help.
+fn command_line() -> clap::Command {
+    fn in_order(command: clap::Command) -> clap::Command {
+        command.help_template(HELP).mut_subcommands(in_order)
+    }
+    in_order(CommandLine::command())
+}
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -68,10 +84,10 @@ pub(crate) struct CommandLine {
 /// How much is written to stderr.
 #[derive(Args, Clone, Copy, Debug)]
 struct MannerFlags {
-    /// Says nothing on stderr but errors
+    /// Writes only errors to stderr
     #[arg(long, short, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Says on stderr what each request has led to
+    /// Logs each request and its outcome
     #[arg(long, short, global = true, action = ArgAction::SetTrue)]
     verbose: bool,
 }
@@ -90,7 +106,7 @@ enum Command {
     /// What has changed since an earlier time
     #[command(before_help = compare::EXAMPLES)]
     Compare(Asking<CompareFlags>),
-    /// Applies rules to counts, and tells what is wrong
+    /// Applies rules to counts, and reports what is wrong
     #[command(before_help = check::EXAMPLES, after_help = check::ENDING)]
     Check(Asking<CheckFlags>),
     /// Which integration, event, reason or source explains a change
@@ -99,7 +115,7 @@ enum Command {
     /// A page of the audit logs
     #[command(name = "audit-logs", before_help = audit_logs::EXAMPLES, after_help = audit_logs::ENDING)]
     AuditLogs(Asking<AuditLogsFlags>),
-    /// Says what is wrong, and what to do next
+    /// Checks each prerequisite in order, and says what to do next
     #[command(before_help = doctor::EXAMPLES, after_help = doctor::ENDING)]
     Doctor(Asking<DoctorFlags>),
     /// A live view: integrations ranked by the events they have lost
@@ -110,14 +126,14 @@ enum Command {
     Follow(Asking<FollowCommand>),
     /// Sends counts to another system, once or as windows close
     ///
-    /// Ends with 3 if the receiver refuses the credentials, with 4 if it fails, and with 5 if it has rejected counts, or if nobody
-    /// knows whether it took them. After a signal, --follow ends with 0.
+    /// Exits with 3 if the destination refuses the credentials, with 4 if it fails, and with 5 if it has rejected counts, or if it is
+    /// in doubt whether it accepted them. After a signal, --follow exits with 0.
     #[command(before_help = push::EXAMPLES, subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
     Push(Asking<PushCommand>),
     /// Serves running totals to Prometheus, as a scrape endpoint
     #[command(before_help = serve::EXAMPLES)]
     Serve(Asking<ServeCommand>),
-    /// A replica of the service on this machine, to try things on
+    /// An in-process fake of the service, to try things on
     #[command(before_help = sandbox::EXAMPLES)]
     Sandbox(SandboxFlags),
     /// What a shell needs to complete the command line
@@ -152,7 +168,8 @@ struct Asking<F: Args> {
 
 /// Parses the command line, runs the command, and returns the exit code.
 pub(crate) fn run() -> Exit {
-    let line = match CommandLine::try_parse_from(arguments()) {
+    let matches = command_line().try_get_matches_from(arguments());
+    let line = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(line) => line,
         Err(error) => {
             // Help and the version go to stdout, usage errors to stderr. A closed pipe is not a failure.
@@ -215,7 +232,7 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
             .await
         }
         Command::Collect(asking) => {
-            collect::run(&app(&asking.service, stderr)?, &asking.flags).await
+            collect::run(&endless(&asking.service, stderr)?, &asking.flags).await
         }
         Command::Compare(asking) => {
             let app = app(&asking.service, stderr)?;
@@ -245,13 +262,24 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
         Command::Init(flags) => init::run(&flags, stderr),
         Command::Trust(flags) => trust::run(&flags, stderr),
         // After a signal, these stop by themselves at a point from which they can resume.
-        Command::Follow(asking) => follow::run(&app(&asking.service, stderr)?, &asking.flags).await,
+        Command::Follow(asking) => {
+            follow::run(&endless(&asking.service, stderr)?, &asking.flags).await
+        }
         Command::Push(asking) => match &asking.flags.action {
             Some(PushAction::Drop(flags)) => push::drop::run(flags, stderr).await,
-            None => push::run(&app(&asking.service, stderr)?, &asking.flags).await,
+            None => push::run(&endless(&asking.service, stderr)?, &asking.flags).await,
         },
-        Command::Serve(asking) => serve::run(&app(&asking.service, stderr)?, &asking.flags).await,
+        Command::Serve(asking) => {
+            serve::run(&endless(&asking.service, stderr)?, &asking.flags).await
+        }
     }
+}
+
+/// What a command needs that continues until it is asked to stop.
+fn endless(service: &ServiceFlags, stderr: &Rc<Stderr>) -> Result<App> {
+    let app = app(service, stderr)?;
+    app.stop.outlive_the_terminal()?;
+    Ok(app)
 }
 
 /// Runs a command that a signal can end at any moment.
@@ -263,13 +291,112 @@ async fn until_stopped(app: &App, work: impl Future<Output = Result<Exit>>) -> R
 }
 
 fn app(service: &ServiceFlags, stderr: &Rc<Stderr>) -> Result<App> {
-    let settings = load(service)?;
+    let (settings, unusable) = match load(service) {
+        Ok(settings) => (settings, None),
+        Err(failure) => (Settings::default(), Some(failure)),
+    };
     if let Some(file) = &settings.file {
         stderr.detail(format_args!("configuration: {}", file.display()));
     }
     Ok(App {
         settings,
+        unusable,
         stderr: Rc::clone(stderr),
         stop: Stop::listen()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Arg, Command};
+
+    /// Every text of the help about a command's flags, each with the flag or the command that it is about.
+    fn texts(command: &Command) -> Vec<(String, String)> {
+        let of =
+            |what: String, text: Option<&clap::builder::StyledStr>| Some((what, text?.to_string()));
+        let name = command.get_name();
+        let about = [
+            command.get_about(),
+            command.get_long_about(),
+            command.get_after_help(),
+        ];
+        let about = about
+            .into_iter()
+            .filter_map(|text| of(name.to_owned(), text));
+        let flags = command.get_arguments().flat_map(|arg: &Arg| {
+            let what = format!("{name} --{}", arg.get_id());
+            [
+                of(what.clone(), arg.get_help()),
+                of(what, arg.get_long_help()),
+            ]
+        });
+        about.chain(flags.flatten()).collect()
+    }
+
+    fn commands() -> Vec<Command> {
+        let mut whole = command_line();
+        whole.build();
+        whole
+            .get_subcommands()
+            .filter(|command| command.get_name() != "help")
+            .cloned()
+            .collect()
+    }
+
+    #[test]
+    fn help_names_flags_that_the_command_has() {
+        for command in commands() {
+            let known: Vec<&str> = command.get_arguments().filter_map(Arg::get_long).collect();
+            for (what, text) in texts(&command) {
+                let words =
+                    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
+                for flag in words.filter_map(|word| word.strip_prefix("--")) {
+                    assert!(
+                        flag.is_empty() || known.contains(&flag),
+                        "{what}: --{flag} in {text}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn help_is_in_words_of_the_command() {
+        for command in commands() {
+            for (what, text) in texts(&command) {
+                for word in [
+                    "::",
+                    "[`",
+                    "service reference",
+                    "host ",
+                    "Some(",
+                    "None",
+                    "the option",
+                ] {
+                    assert!(!text.contains(word), "{what}: {word:?} in {text}");
+                }
+                let braces = text
+                    .replace("{{sentence}}", "")
+                    .replace("{\"text\": \"{{message}}\"}", "");
+                assert!(
+                    !braces.contains('{') || what.contains("proxy"),
+                    "{what}: {text}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_summary_is_one_sentence() {
+        for command in commands() {
+            for arg in command.get_arguments() {
+                let text = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                let sentence = text.split(" [default").next().unwrap_or_default();
+                let what = format!("{} --{}: {text}", command.get_name(), arg.get_id());
+                assert!(!sentence.is_empty(), "{what}");
+                assert!(!sentence.contains(". "), "{what}");
+            }
+        }
+    }
 }

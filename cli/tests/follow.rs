@@ -7,7 +7,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -30,7 +30,8 @@ fn add_rows(rows: &mut Rows, text: &str) -> usize {
             row["revision"].as_u64().unwrap(),
             text("integration"),
         );
-        let counts = ["success", "errors", "filtered"].map(|name| text(name).parse().unwrap());
+        let counts =
+            ["success", "errors", "filtered"].map(|name| row[name].as_i64().unwrap().into());
         if let Some(before) = rows.insert(key, counts) {
             // What is written again is the same.
             assert_eq!(before, counts);
@@ -320,5 +321,62 @@ fn failures_have_their_codes() {
             "{}",
             stderr(&output)
         );
+    }
+}
+
+#[test]
+fn a_hangup_of_the_terminal_does_not_end_it() {
+    let service = Service::start();
+    let from = ["follow", "--format", "ndjson", "--from", support::FROM];
+    let mut command = service.tallyfold(&from);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let seen = lines(child.stdout.take().unwrap());
+    seen.recv().unwrap();
+    // The lower number is delivered first.
+    let sent = Command::new("kill")
+        .args(["-HUP", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(sent.success());
+    terminate(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_file_that_is_continued_has_whole_records_and_one_header() {
+    let service = Service::start();
+    let header = "start,end,settled,revision,integration,success,errors,filtered\r\n";
+    for (format, before) in [("ndjson", ""), ("csv", header)] {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state.json");
+        let counts = folder.path().join("counts");
+        let mut all = arguments(&["--state", state.to_str().unwrap()]);
+        all[2] = format;
+        let append = || {
+            let mut options = fs::OpenOptions::new();
+            options.create(true).append(true).open(&counts).unwrap()
+        };
+        fs::write(&counts, before).unwrap();
+        let output = service
+            .on_full_disk(&all)
+            .stdout(append())
+            .output()
+            .unwrap();
+        ends(&output, 2);
+        // A part of a record is not left behind.
+        assert_eq!(fs::read_to_string(&counts).unwrap(), before);
+        // Nor does the part that a killed process has left become one with the next record.
+        let torn = "2025-03-01T00";
+        fs::write(&counts, format!("{before}{torn}")).unwrap();
+        let output = service.tallyfold(&all).stdout(append()).output().unwrap();
+        ends(&output, 0);
+        let text = fs::read_to_string(&counts).unwrap();
+        let text = text.strip_prefix(&format!("{before}{torn}\n")).unwrap();
+        assert!(!text.contains("start,end"), "{format}");
+        if format == "ndjson" {
+            let mut rows = Rows::new();
+            add_rows(&mut rows, text);
+            assert_eq!(sums(&rows), truth());
+        }
     }
 }

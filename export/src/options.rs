@@ -10,20 +10,27 @@ tallyfold::options! {
     pub struct ExportOptions {
         /// The format.
         format: Format,
-        /// Labels that each sample gets, such as the cluster (service reference 8). Names consist of ASCII letters,
-        /// digits and underscores; they are not those of a dimension.
+        /// Labels that each sample gets, such as the cluster.
+        ///
+        /// Names consist of ASCII letters, digits and underscores; they are not those of a dimension.
         labels: Labels = Labels::default(),
-        /// What the names of metrics begin with, in place of `tallyfold` and the endpoint. The dimensions follow, as in
-        /// `tallyfold_event_delivery_by_integration`: counts by other dimensions are other metrics, so that no sum
-        /// contains an event twice.
+        /// What the names of metrics begin with, in place of `tallyfold` and the endpoint.
+        ///
+        /// The dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other dimensions are
+        /// other metrics, so that no sum contains an event twice.
         name: Option<String> = None,
-        /// Which windows are written. By default, CSV and NDJSON get all of them, and the other formats those that are
-        /// settled: what another system has taken can't be taken back. A revision is always written.
+        /// Which windows are written.
+        ///
+        /// By default, CSV and NDJSON get all of them, and the other formats those that are settled: what another
+        /// system has taken can't be taken back. A revision is always written.
         windows: Option<Windows> = None,
-        /// Whether counts above 2^53 are refused, if the target stores 64-bit floats. By default, they are written, and
-        /// a note says so.
+        /// Whether counts above 2^53 are refused, if the target stores 64-bit floats.
+        ///
+        /// By default, they are written, and a note says so.
         exact: bool = false,
-        /// At most about how many bytes a piece has, before it is compressed. By default, what the target takes.
+        /// At most about how many bytes a piece has, before it is compressed.
+        ///
+        /// By default, as many as the target accepts.
         max_bytes: Option<usize> = None,
         /// The host's clock, in milliseconds since 1970. StatsD has no times, and so takes only windows that just ended.
         now_ms: Option<i64> [Host] = None,

@@ -116,6 +116,15 @@ impl Amount {
         }
         out.extend_from_slice(itoa::Buffer::new().format(self.size).as_bytes());
     }
+
+    /// The number as JSON: digits up to 2^53 - 1, beyond in quotes, so that no reader rounds it.
+    pub(crate) fn write_json(self, out: &mut Vec<u8>) {
+        const LARGEST: u64 = (1 << 53) - 1;
+        let quote: &[u8] = if self.size > LARGEST { b"\"" } else { b"" };
+        out.extend_from_slice(quote);
+        self.write(out);
+        out.extend_from_slice(quote);
+    }
 }
 
 /// A group, and its samples in the order of time.

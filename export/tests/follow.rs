@@ -106,11 +106,7 @@ fn sums(source: &Source) -> Sums {
         let values = DIMENSIONS.map(|name| row[name].as_str().unwrap().to_owned());
         let group = sums.entry(values.to_vec()).or_default();
         for (sum, name) in group.iter_mut().zip(CountName::ALL) {
-            *sum += row[name.as_str()]
-                .as_str()
-                .unwrap()
-                .parse::<i128>()
-                .unwrap();
+            *sum += i128::from(row[name.as_str()].as_i64().unwrap());
         }
     }
     sums

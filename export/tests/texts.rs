@@ -69,11 +69,11 @@ fn csv_has_labels_times_dimensions_and_counts_as_columns() {
 fn ndjson_has_the_same_members() {
     let expected = concat!(
         r#"{"zone":"eu 1","cluster":"main","start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","#,
-        r#""settled":true,"integration":"ad, =desk","reason":"","success":"3","errors":"0","filtered":"0"}"#,
+        r#""settled":true,"integration":"ad, =desk","reason":"","success":3,"errors":0,"filtered":0}"#,
         "\n",
         r#"{"zone":"eu 1","cluster":"main","start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","#,
         r#""settled":true,"integration":"warehouse","reason":"say \"50%\"|\\","#,
-        r#""success":"7","errors":"1","filtered":"2"}"#,
+        r#""success":7,"errors":1,"filtered":2}"#,
         "\n",
     );
     assert_eq!(
@@ -82,10 +82,10 @@ fn ndjson_has_the_same_members() {
     );
     let expected = concat!(
         r#"{"start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","settled":true,"revision":0,"#,
-        r#""integration":"a","reason":"x","success":"-3","errors":"0","filtered":"2"}"#,
+        r#""integration":"a","reason":"x","success":-3,"errors":0,"filtered":2}"#,
         "\n",
         r#"{"start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","settled":true,"revision":0,"#,
-        r#""integration":"b","reason":"","success":"-2","errors":"0","filtered":"0"}"#,
+        r#""integration":"b","reason":"","success":-2,"errors":0,"filtered":0}"#,
         "\n",
     );
     assert_eq!(text(&fallen(true), &options(Format::Ndjson, &[])), expected);

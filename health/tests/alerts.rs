@@ -50,6 +50,8 @@ fn finding(id: &str, status: Status) -> Finding {
         silenced: false,
         provisional: false,
         labels: BTreeMap::from([("team".to_owned(), "data".to_owned())]),
+        note: Some("page the data team".to_owned()),
+        runbook: Some("https://wiki.example/failing".to_owned()),
         sentence: format!("{id} is <wrong> & bad"),
         query: Query {
             metric: Metric::EventDelivery,
@@ -154,11 +156,15 @@ fn run_with(
     }
 }
 
+/// What people are told of a finding: where, which rule, what is wrong, and what to do.
+const TEXT: &str =
+    "eu: rule a: a is <wrong> & bad — page the data team — https://wiki.example/failing";
+
 #[test]
 fn a_change_is_sent_once_and_its_end_once() {
     let begun = run(&[firing("a")], webhook(), &Notified::default(), []);
     assert_eq!(begun.sent.len(), 1);
-    assert_eq!(begun.sent[0].1, json!({"text": "a is <wrong> & bad"}));
+    assert_eq!(begun.sent[0].1, json!({"text": TEXT}));
     let goes_on = run(&[firing("a")], webhook(), &begun.notified, []);
     assert!(goes_on.sent.is_empty());
     let over = [finding("a", Status::Resolved)];
@@ -291,8 +297,14 @@ fn slack_and_pagerduty_get_what_they_document() {
         &Notified::default(),
         [],
     );
-    let text = "*critical*: a is &lt;wrong&gt; &amp; bad";
-    assert_eq!(slack.sent[0].1, json!({ "text": text }));
+    let text = TEXT
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;");
+    assert_eq!(
+        slack.sent[0].1,
+        json!({ "text": format!("*critical*: {text}") })
+    );
 
     let pagerduty = || {
         receiver(ReceiverKind::PagerDuty, |options| {
@@ -309,6 +321,10 @@ fn slack_and_pagerduty_get_what_they_document() {
     assert_eq!(event["payload"]["severity"], "critical");
     assert_eq!(event["payload"]["source"], "eu");
     let labels = &event["payload"]["custom_details"]["labels"];
+    assert_eq!(event["payload"]["summary"], "rule a: a is <wrong> & bad");
+    let details = &event["payload"]["custom_details"];
+    assert_eq!(details["note"], "page the data team");
+    assert_eq!(details["runbook"], "https://wiki.example/failing");
     assert_eq!(labels["alertname"], "rule a");
     assert_eq!(labels["team"], "data");
     assert_eq!(labels["region"], "west");
@@ -345,6 +361,9 @@ fn an_alertmanager_gets_what_fires_each_time_and_what_is_over() {
     ];
     let after = run(&now, alertmanager(), &before.notified, []);
     let sent = after.sent[0].1.as_array().unwrap();
+    let annotations = &sent[0]["annotations"];
+    assert_eq!(annotations["description"], "page the data team");
+    assert_eq!(annotations["runbook_url"], "https://wiki.example/failing");
     let ends: Vec<[&str; 3]> = sent
         .iter()
         .map(|one| {

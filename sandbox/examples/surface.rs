@@ -4,7 +4,7 @@
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-use tallyfold::arguments::{Argument, Kind, Options};
+use tallyfold::arguments::{Argument, Kind, Options, Value as Shown};
 use tallyfold::{
     AggregatorOptions, AuditLogsOptions, Code, CollectOptions, FollowOptions, Limits,
     MachineOptions, PagesOptions, PlanOptions, ProbeOptions, QueryOptions,
@@ -53,14 +53,27 @@ fn argument(argument: &Argument) -> Option<Value> {
         Kind::Nested(_) => "Nested".to_owned(),
         kind => format!("{kind:?}"),
     };
+    let default = surface.default.and_then(|default| default());
     Some(json!({
         "name": argument.name,
         "variable": argument.variable(),
         "kind": kind,
         "rust": surface.rust,
-        "doc": surface.doc,
-        "default": surface.default.map(|default| default()),
+        "doc": surface.lines.join("\n"),
+        "unit": argument.unit().map(|unit| format!("{unit:?}").to_lowercase()),
+        "required": surface.default.is_none(),
+        "default": default.as_ref().and_then(shown),
+        "endless": matches!(default, Some(Shown::Endless)),
     }))
+}
+
+/// A default, if a number or a text can show it.
+fn shown(value: &Shown) -> Option<Value> {
+    match value {
+        Shown::Whole(number) => i64::try_from(*number).ok().map(Value::from),
+        Shown::Text(text) => Some(text.as_str().into()),
+        _ => None,
+    }
 }
 
 /// The JSON schemas of all values that cross into other languages.

@@ -8,22 +8,27 @@ tallyfold::options! {
     /// The options of a sandbox. The default has the demo credentials and no seeded traffic.
     #[derive(Clone, Debug)]
     pub struct SandboxOptions: Default {
-        /// The seed of realistic generated traffic: the same seed gives the same counts. By
-        /// default, no traffic is generated.
+        /// The seed of realistic generated traffic: the same seed gives the same counts.
+        ///
+        /// By default, no traffic is generated.
         seed: Option<u64> = None,
         /// The client id that both token endpoints accept.
         client_id: String = "sandbox-client".to_owned(),
-        /// The client secret. The default is public and is valid only for a sandbox.
+        /// The client secret.
+        ///
+        /// The default is public and is valid only for a sandbox.
         client_secret: Secret = Secret::from("sandbox-secret".to_owned()),
         /// The audience identifier of the Control API.
         control_audience: String = "sandbox-control".to_owned(),
-        /// The audience identifier of the Orchestration API. It must differ from the other one,
-        /// because a token has one audience.
+        /// The audience identifier of the Orchestration API.
+        ///
+        /// It must differ from the other one, because a token has one audience.
         orchestration_audience: String = "sandbox-orchestration".to_owned(),
-        /// How long a token is valid, in seconds: 24 hours (service reference 8).
+        /// How long a token is valid.
         token_lifetime_s: u64 = 86_400,
-        /// Whether an event at the `end` of a window also counts in it. Then the assumption
-        /// `half_open_window` is false, and adjacent windows count some events twice.
+        /// Whether an event at the `end` of a window also counts in it.
+        ///
+        /// Then the assumption `half_open_window` is false, and adjacent windows count some events twice.
         closed_windows: bool = false,
     }
 }

@@ -112,55 +112,63 @@ class ClientArguments(TypedDict, total=False):
     """Arguments of `Client`, by name."""
 
     cluster_endpoint: str | None
-    """The base address of the customer's own deployment, for the Control API and the Event Metrics
-    API: `{cluster_endpoint}` of the service reference. https, or http on this machine.
+    """The address of your deployment, for the Control API and the Event Metrics API.
+
+    https, or http on this machine.
     """
     client_id: str | None
-    """The Client ID that the operator of the service has issued, for both APIs (service reference
-    5).
-    """
+    """The Client ID that the operator of the service has issued, for both APIs."""
     client_secret: str | None
-    """The Client Secret that was issued with the id. It can't be read back."""
+    """The Client Secret that was issued with the Client ID.
+
+    It can't be read back.
+    """
     control_audience: str | None
-    """The audience identifier of the Control API (service reference 4.3)."""
+    """The audience identifier of the Control API."""
     base_url: str | None
-    """The base address of the Orchestration API: `{base_url}` of the service reference."""
+    """The address of the Orchestration API."""
     auth_url: str | None
-    """The address of the authorization server: `{auth_url}` of the service reference."""
+    """The address of the authorization server, which issues the tokens of the Orchestration API."""
     orchestration_audience: str | None
-    """The audience identifier of the Orchestration API (service reference 4.1)."""
+    """The audience identifier of the Orchestration API."""
     tokenless: bool
     """Whether requests carry no token, because the address is that of a server of yours that adds
-    it: `tallyfold/server` of the npm package, or `tallyfold.asgi`. In a page they carry the cookies
-    of the page's own origin.
+    it.
+
+    Such a server is `tallyfold/server` of the npm package, or `tallyfold.asgi`. In a page, requests
+    carry the cookies of the page's own origin.
     """
     dangerously_allow_http: bool
     """Lets secrets and tokens go over plain http to other machines."""
     default_token_lifetime: int
-    """The lifetime in seconds of a token whose response names none. `3,600` unless told otherwise.
+    """The lifetime of a token whose response names none. In seconds. `3,600` unless told otherwise.
     """
     limits: "Limits | None"
     """How much of a response is read before it is refused."""
     tolerate: Sequence[Tolerance]
     """Which deviations to tolerate in metrics responses, because the API is Beta."""
     max_retries: int
-    """How often one call is retried at most, including its token requests; 0 for never. It is
-    retried after statuses 408, 429, 500, 502, 503 and 504, and after an exchange that broke or took
-    too long. All calls of a client share a budget of retries, so that a service that is down gets
-    few more requests than usual. `3` unless told otherwise.
+    """How often one call is retried at most, including its token requests; 0 for never.
+
+    A call is retried after statuses 408, 429, 500, 502, 503 and 504, and after an exchange that
+    broke or took too long. All calls of a client share a budget of retries, so that a service that
+    is down gets few more requests than usual. `3` unless told otherwise.
     """
     longest_retry_wait: float
-    """The longest `Retry-After` for which a call waits; a longer one ends the call with
-    `retry_later`. Waits that the service did not ask for are not longer than this either. In
-    seconds. `60` unless told otherwise.
+    """The longest `Retry-After` for which a call waits.
+
+    A longer one ends the call with `retry_later`. Waits that the service did not ask for are not
+    longer than this either. In seconds. `60` unless told otherwise.
     """
     timeout: float | None
-    """How long one exchange may take, from connecting to the last byte of the body, and the wait
-    for a token that another call fetches: up to a day. The host enforces it. In seconds. `None` for
-    no limit. `30` unless told otherwise.
+    """How long one exchange may take, from connecting to the last byte of the body: up to a day.
+
+    It also limits the wait for a token that another call fetches. In seconds. `None` for no limit.
+    `30` unless told otherwise.
     """
     headers: Mapping[str, str]
     """Headers that go with every request, also with token requests, such as the key of a gateway.
+
     Headers that the client sets itself are refused, such as `authorization` and `content-type`.
     """
 
@@ -173,65 +181,82 @@ class MachineArguments(ClientArguments, total=False):
     in_browser: bool
     """Whether the host is a page in a browser, where every visitor can read what it holds."""
     dangerously_allow_browser: bool
-    """Lets a page hold the client secret. Only for pages that nobody else can open."""
+    """Lets a page hold the client secret.
+
+    Only for pages that nobody else can open.
+    """
 
 
 class CollectArguments(TypedDict, total=False):
     """Arguments of `Client.collect`, by name."""
 
     group_by: Dimensions | None
-    """The dimensions to keep, in this order; an empty list gives one grand total. By default, all
-    are kept.
+    """The dimensions to keep, in this order; an empty list gives one grand total.
+
+    By default, all are kept.
     """
     window: Step
-    """The step of the UTC day at whose edges the range is cut (service reference 8 advises windows
-    of 5 to 15 minutes). `15m` unless told otherwise.
+    """The length of the windows that are read; they start at multiples of it, counted from midnight
+    UTC.
+
+    The service advises 5 to 15 minutes. `15m` unless told otherwise.
     """
     concurrency: int
     """How many windows are read at the same time. `8` unless told otherwise."""
     finest: Step
-    """If the response for a window is too large or too slow, the window is halved at an edge of
-    this step; no window is cut inside such a step. `1m` unless told otherwise.
+    """The shortest windows to read: a window whose response is too large or too slow is halved down
+    to this length.
+
+    It is halved at a multiple of this length, counted from midnight UTC. `1m` unless told
+    otherwise.
     """
     part: tuple[int, int] | None
-    """Which part of the plan to collect, and how many parts there are, when several machines share
-    the work: see `Plan.part`.
+    """Which part of the windows to collect, from 0, and how many parts there are, when several
+    machines share the work.
     """
     settle: float
-    """For how long after a window's end its counts may still change. If a window is read earlier,
-    its counts are used, but a checkpoint marks it as provisional. In seconds. `3,600` unless told
-    otherwise.
+    """For how long after a window's end its counts may still change.
+
+    If a window is read earlier, its counts are used, but a checkpoint marks it as provisional. In
+    seconds. `3,600` unless told otherwise.
     """
     keep: Step
-    """What is kept of the windows that were read: `windows` for each by itself; a step such as `1h`
-    or `1d`, a multiple of `window`; or `total` for their sum. Windows are added up as they settle,
-    so that memory grows with groups and kept steps, not with windows. `Windows` unless told
-    otherwise.
+    """What is kept of the windows that were read: `windows`, a step such as `1h` or `1d`, or
+    `total`.
+
+    `windows` keeps each by itself; a step, which is a multiple of `window`, keeps the sums of its
+    windows; `total` keeps their sum. Windows are added up as they settle, so memory grows with
+    groups and kept steps, not with windows. `windows` unless told otherwise.
     """
     memory_limit: int
-    """How many bytes the counts that are kept may take, about. More end the collect with
-    `memory_limit`; then keep less with `keep`. `1,073,741,824` unless told otherwise.
+    """How many bytes the counts that are kept may take, about.
+
+    If they take more, the collect ends. `1,073,741,824` unless told otherwise.
     """
     drop_old: bool
-    """Whether segments of the checkpoint are dropped that hold only time before `start`. By default
-    they stay, and serve another collect of an earlier range.
+    """Whether to remove the parts of a checkpoint that hold only time before the range.
+
+    By default they stay, and serve another collect of an earlier range.
     """
     probe: bool
-    """Whether to test first that the counts of two windows add up, which takes one more call: see
-    `Probe`. It tests the first two adjacent windows that are settled by the wall clock and have not
-    been read yet; if there is no such pair, there is no test.
+    """Whether to test first that the counts of two windows add up, which takes one more call.
+
+    It tests the first two adjacent windows that are settled and have not been read yet. If there is
+    no such pair, there is no test.
     """
     patience: float | None
-    """How long to wait for a service that is down; after that, the collect ends. When calls fail
-    temporarily and no other one is answered, the workers pause, and one call at a time tries again,
-    with longer and longer waits of up to a minute. When it is answered, all go on. With 0, each
-    window fails once its own retries are used up. In seconds. `None` for no limit. `900` unless
-    told otherwise.
+    """How long to wait for a service that is down; after that, the collect ends.
+
+    When calls fail temporarily and no other one is answered, the workers pause, and one call at a
+    time tries again, with longer and longer waits of up to a minute. When it is answered, all
+    continue. With 0, each window fails once its own retries are used up. In seconds. `None` for no
+    limit. `900` unless told otherwise.
     """
     deadline: float | None
-    """How long the collect may take with all its windows and waits, counted from its first step. It
-    then ends with `deadline_exceeded`, and with what was read. In seconds. `None`, the default, for
-    no limit.
+    """How long the collect may take with all its windows and waits, counted from its first step.
+
+    It then ends with `deadline_exceeded`, and with what was read. In seconds. `None`, the default,
+    for no limit.
     """
     have: "CountTable | None"
     """A table that holds some of the range already: only its gaps are read, and the windows
@@ -251,22 +276,26 @@ class ExportArguments(TypedDict, total=False):
     """Arguments of `export`, by name."""
 
     name: str | None
-    """What the names of metrics begin with, in place of `tallyfold` and the endpoint. The
-    dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other dimensions
-    are other metrics, so that no sum contains an event twice.
+    """What the names of metrics begin with, in place of `tallyfold` and the endpoint.
+
+    The dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other
+    dimensions are other metrics, so that no sum contains an event twice.
     """
     windows: ExportWindows | None
-    """Which windows are written. By default, CSV and NDJSON get all of them, and the other formats
-    those that are settled: what another system has taken can't be taken back. A revision is always
-    written.
+    """Which windows are written.
+
+    By default, CSV and NDJSON get all of them, and the other formats those that are settled: what
+    another system has taken can't be taken back. A revision is always written.
     """
     exact: bool
-    """Whether counts above 2^53 are refused, if the target stores 64-bit floats. By default, they
-    are written, and a note says so.
+    """Whether counts above 2^53 are refused, if the target stores 64-bit floats.
+
+    By default, they are written, and a note says so.
     """
     max_bytes: int | None
-    """At most about how many bytes a piece has, before it is compressed. By default, what the
-    target takes.
+    """At most about how many bytes a piece has, before it is compressed.
+
+    By default, as many as the target accepts.
     """
 
 
@@ -274,18 +303,23 @@ class FollowArguments(TypedDict, total=False):
     """Arguments of `Client.follow`, by name."""
 
     window: Required[Step]
-    """The step of the UTC day at whose edges windows start and end."""
+    """The length of the windows; they start at multiples of it, counted from midnight UTC."""
     end: Instant | None
-    """The end of the last window. By default, the follow has no end."""
+    """The end of the last window.
+
+    By default, the follow has no end.
+    """
     group_by: Dimensions | None
-    """The dimensions to keep, in this order; an empty list gives one grand total. By default, all
-    are kept.
+    """The dimensions to keep, in this order; an empty list gives one grand total.
+
+    By default, all are kept.
     """
     delay: float
     """How long after its end a window is first read. In seconds. `0` unless told otherwise."""
     reread: float | None
-    """How long after a reading, successful or failed, a window is read again. By default, the
-    length of `window`. In seconds.
+    """How long after a reading, successful or failed, a window is read again.
+
+    By default, the length of `window`. In seconds.
     """
     settle: float
     """For how long after a window's end its counts may still change. A window is read again until
@@ -297,15 +331,17 @@ class FollowArguments(TypedDict, total=False):
     reading.
     """
     state: str | None
-    """Where an earlier follow of the same query ended, from [`Follow::state`]: this one goes on
-    there, and `start` has no effect.
+    """The state of an earlier follow of the same query.
+
+    This one resumes there, and `start` has no effect.
     """
     patience: float | None
-    """How long to wait for a service that is down; after that, the reading fails. When a reading
-    fails temporarily, no other one is made until the service answers, except one try at a time,
-    with longer and longer waits of up to a minute. With 0, a reading fails once its own retries are
-    used up. A window that fails again and again while others can be read fails too. In seconds.
-    `None`, the default, for no limit.
+    """How long to wait for a service that is down; after that, the reading fails.
+
+    When a reading fails temporarily, no other one is made until the service answers, except one try
+    at a time, with longer and longer waits of up to a minute. With 0, a reading fails once its own
+    retries are used up. A window that fails again and again while others can be read fails too. In
+    seconds. `None`, the default, for no limit.
     """
 
 
@@ -317,12 +353,15 @@ class NotifyArguments(TypedDict, total=False):
     labels: Mapping[str, str]
     """More labels of each alert."""
     alert_for: float
-    """How long an Alertmanager keeps an alert that no later call sends again: longer than a few
-    intervals between calls. In seconds. `3,600` unless told otherwise.
+    """How long an Alertmanager keeps an alert that no later call sends again.
+
+    Longer than a few intervals between calls. In seconds. `3,600` unless told otherwise.
     """
     patience: float | None
-    """How long to try again when a receiver fails. A later call sends what was not accepted. In
-    seconds. `None` for no limit. `5` unless told otherwise.
+    """How long to try again when a receiver fails.
+
+    A later call sends what was not accepted. In seconds. `None` for no limit. `5` unless told
+    otherwise.
     """
 
 
@@ -330,22 +369,33 @@ class ReceiverArguments(TypedDict, total=False):
     """Arguments of `notify`, by name."""
 
     name: Required[str]
-    """The name under which the state remembers what the receiver was notified of. Keep it for as
-    long as the receiver is the same.
+    """The name under which the state remembers what the receiver was notified of.
+
+    Keep it for as long as the receiver is the same.
     """
     url: str | None
     """The whole address; of an Alertmanager without `/api/v2/alerts`, of PagerDuty only if it isn't
-    the usual one. The address of a chat tool is often a secret: no message shows more of it than
-    its host.
+    the usual one.
+
+    The address of a chat tool is often a secret: no message shows more of it than its host.
     """
     headers: Mapping[str, str]
-    """Headers of each request, such as `authorization`. No message quotes their values."""
+    """Headers of each request, such as `authorization`.
+
+    No message quotes their values.
+    """
     allow_http: bool
-    """Whether all may be sent by plain http to another machine, where the network can read it."""
+    """Whether all may be sent by plain http to another machine.
+
+    The network can read it there.
+    """
     template: str | None
     """The message of a webhook: JSON with placeholders such as `{{sentence}}`."""
     routing_key: str | None
-    """The integration key of a PagerDuty service (Events API v2). No message quotes it."""
+    """The integration key of a PagerDuty service (Events API v2).
+
+    No message quotes it.
+    """
 
 
 class PagesArguments(TypedDict, total=False):
@@ -357,12 +407,15 @@ class PagesArguments(TypedDict, total=False):
     """Whether pages may list audit logs."""
     provisional: float
     """How long an answer is kept if its window ended less than an hour ago, so that its counts may
-    still change. Answers for older windows are kept until there is no room. In seconds. `5` unless
-    told otherwise.
+    still change.
+
+    Answers for older windows are kept until there is no room. In seconds. `5` unless told
+    otherwise.
     """
     concurrency: int
-    """How many calls to the service may be under way at the same time. Others wait. `8` unless told
-    otherwise.
+    """How many calls to the service may be under way at the same time.
+
+    Others wait. `8` unless told otherwise.
     """
     memory_bytes: int
     """How many bytes of answers are kept in memory. `67,108,864` unless told otherwise."""
@@ -372,20 +425,27 @@ class PushArguments(ExportArguments, total=False):
     """Arguments of `push`, by name."""
 
     headers: Mapping[str, str]
-    """Headers of each request, such as `authorization`. No message quotes their values."""
+    """Headers of each request, such as `authorization`.
+
+    No message quotes their values.
+    """
     allow_http: bool
-    """Whether headers, or a password in the address, may be sent by plain http to another machine,
-    where the network can read them.
+    """Whether headers, or a password in the address, may be sent by plain http to another machine.
+
+    The network can read them there.
     """
     guarantee: Guarantee | None
-    """What happens to a message of which nobody knows whether it was taken, because the connection
-    broke. Prometheus, VictoriaMetrics and InfluxDB take a message again without harm: it is sent
-    again, and this option is refused. For other receivers the default is `at_most_once`: a gap is
-    reported, but a count that was added twice looks like any other.
+    """What happens to a message of which nobody knows whether it was accepted, because the
+    connection broke.
+
+    `at_least_once` sends it again, and it may be counted twice; `at_most_once` does not, and it may
+    be lost. Prometheus, VictoriaMetrics and InfluxDB accept a message again without harm: it is
+    sent again, and this option is refused. For other destinations the default is `at_most_once`: a
+    gap is reported, but a count that was added twice looks like any other.
     """
     patience: float | None
-    """How long to wait for a receiver that fails or asks for pauses, all in all. In seconds. `None`
-    for no limit. `900` unless told otherwise.
+    """How long to wait for a destination that fails or asks for pauses, all in all. In seconds.
+    `None` for no limit. `900` unless told otherwise.
     """
 
 
@@ -393,26 +453,31 @@ class SandboxArguments(TypedDict, total=False):
     """Arguments of `Sandbox`, by name."""
 
     seed: int | None
-    """The seed of realistic generated traffic: the same seed gives the same counts. By default, no
-    traffic is generated.
+    """The seed of realistic generated traffic: the same seed gives the same counts.
+
+    By default, no traffic is generated.
     """
     client_id: str
     """The client id that both token endpoints accept. `sandbox-client` unless told otherwise."""
     client_secret: str
-    """The client secret. The default is public and is valid only for a sandbox."""
+    """The client secret.
+
+    The default is public and is valid only for a sandbox.
+    """
     control_audience: str
     """The audience identifier of the Control API. `sandbox-control` unless told otherwise."""
     orchestration_audience: str
-    """The audience identifier of the Orchestration API. It must differ from the other one, because
-    a token has one audience. `sandbox-orchestration` unless told otherwise.
+    """The audience identifier of the Orchestration API.
+
+    It must differ from the other one, because a token has one audience. `sandbox-orchestration`
+    unless told otherwise.
     """
     token_lifetime: int
-    """How long a token is valid, in seconds: 24 hours (service reference 8). `86,400` unless told
-    otherwise.
-    """
+    """How long a token is valid. In seconds. `86,400` unless told otherwise."""
     closed_windows: bool
-    """Whether an event at the `end` of a window also counts in it. Then the assumption
-    `half_open_window` is false, and adjacent windows count some events twice.
+    """Whether an event at the `end` of a window also counts in it.
+
+    Then the assumption `half_open_window` is false, and adjacent windows count some events twice.
     """
 
 

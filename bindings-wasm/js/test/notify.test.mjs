@@ -98,7 +98,7 @@ describe("notifications", () => {
     assert.equal(alert.endsAt, "2026-01-01T01:01:00Z");
     assert.equal(alert.labels.cluster, "eu");
     assert.equal(alert.labels.team, "data");
-    assert.ok(slack.text.startsWith("*"));
+    assert.match(slack.text, /^\*\w+\*: eu: \w+: integration /u);
     assert.equal(pagerduty.event_action, "trigger");
     assert.equal(pagerduty.routing_key, secret);
   });

@@ -2,10 +2,11 @@
 
 use std::marker::PhantomData;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use tallyfold::Spelling;
-use tallyfold::arguments::{Argument, Kind, Options};
-use tallyfold::text::duration;
+use tallyfold::arguments::{Argument, Kind, Options, Unit, Value};
+use tallyfold::text::{duration, milliseconds};
 
 use super::given::{Given, Origin, Raw};
 
@@ -58,7 +59,7 @@ impl<F: Flags> FromArgMatches for Declared<F> {
                     .get_one::<String>(argument.name)
                     .cloned()
                     .or_else(|| usual::<F>(argument).map(str::to_owned))
-                    .map(Raw::Text),
+                    .map(|text| in_unit(text, argument)),
             };
             if let Some(raw) = raw {
                 given.set(argument.spelled(Spelling::Toml), raw, Origin::Flag);
@@ -76,37 +77,49 @@ impl<F: Flags> FromArgMatches for Declared<F> {
     }
 }
 
+/// The value of a flag. A time that the core takes in seconds may be written with a unit, as all others are.
+fn in_unit(text: String, argument: &Argument) -> Raw {
+    let ms = match argument.unit() {
+        Some(Unit::Seconds) => milliseconds(&text).filter(|ms| ms % 1_000 == 0),
+        _ => None,
+    };
+    ms.map_or(Raw::Text(text), |ms| Raw::Whole((ms / 1_000).into()))
+}
+
 fn arguments<F: Flags>() -> impl Iterator<Item = &'static Argument> {
     let all = F::Options::ARGUMENTS.iter();
     all.filter(|argument| F::NAMES.contains(&argument.name))
 }
 
 fn flag<F: Flags>(argument: &'static Argument) -> Arg {
-    let long = argument.spelled(Spelling::Flag);
-    let about = about::<F>(argument);
-    let short = about
-        .split_inclusive(". ")
-        .next()
-        .unwrap_or_default()
-        .trim();
+    let (mut paragraphs, default) = described(argument, F::Options::ARGUMENTS, Spelling::Flag);
+    let default = usual::<F>(argument).map(str::to_owned).or(default);
+    let mut summary = paragraphs.first().cloned().unwrap_or_default();
+    summary.truncate(summary.trim_end_matches('.').len());
+    if let Some(default) = default {
+        summary = format!("{summary} [default: {default}]");
+    }
+    if let Some(first) = paragraphs.first_mut() {
+        first.clone_from(&summary);
+    }
     let arg = Arg::new(argument.name)
-        .long(long.trim_start_matches("--").to_owned())
-        .help(short.trim_end_matches('.').to_owned())
-        .long_help(about.clone())
+        .long(
+            argument
+                .spelled(Spelling::Flag)
+                .trim_start_matches("--")
+                .to_owned(),
+        )
+        .help(summary)
+        .long_help(paragraphs.join("\n\n"))
         .help_heading(F::HEADING)
         .hide_short_help(!F::IS_COMMON);
-    match argument.kind {
-        Kind::Flag => arg.action(ArgAction::SetTrue),
-        kind => arg.value_name(value_name(kind)),
-    }
-}
-
-/// The help of an option: its description, with the names of other options as flags, and its default.
-fn about<F: Flags>(argument: &Argument) -> String {
-    let (doc, default) = described(argument, F::Options::ARGUMENTS, Spelling::Flag);
-    match usual::<F>(argument).map(str::to_owned).or(default) {
-        Some(default) => format!("{doc} [default: {default}]"),
-        None => doc,
+    let choices = argument.surface.map(|surface| (surface.choices)());
+    match (argument.kind, choices) {
+        (Kind::Flag, _) => arg.action(ArgAction::SetTrue),
+        (Kind::Text, Some(choices)) if !choices.is_empty() => arg
+            .value_name("NAME")
+            .value_parser(PossibleValuesParser::new(choices)),
+        (kind, _) => arg.value_name(value_name(kind)),
     }
 }
 
@@ -118,80 +131,32 @@ fn usual<F: Flags>(argument: &Argument) -> Option<&'static str> {
         .map(|(_, value)| *value)
 }
 
-/// The description of an option, with the names of other options as flags or keys, and its default.
+/// The paragraphs of an option's description, of which the first is its summary, and its default as a user would write
+/// it. Names of other options are spelled as flags or keys.
 pub(crate) fn described(
     argument: &Argument,
     known: &[Argument],
     spelling: Spelling,
-) -> (String, Option<String>) {
+) -> (Vec<String>, Option<String>) {
     let Some(surface) = argument.surface else {
-        return (String::new(), None);
+        return (Vec::new(), None);
     };
-    let lines = surface.doc.lines().map(str::trim);
-    let doc = lines
-        .filter(|line| !line.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ");
-    let default = surface.default.map(|default| default());
-    let default = default.and_then(|text| shown(&text, argument.kind));
-    (plain(&doc, known, spelling), default)
+    let default = surface.default.and_then(|default| default());
+    let default = default.and_then(|value| shown(&value, argument));
+    (surface.paragraphs(known, spelling), default)
 }
 
-/// A doc comment without link brackets, with option names spelled as flags or keys.
-fn plain(doc: &str, known: &[Argument], spelling: Spelling) -> String {
-    let mut text = String::new();
-    let mut rest = doc;
-    while let Some(start) = rest.find("[`") {
-        text.push_str(&rest[..start]);
-        let link = &rest[start + 1..];
-        let end = link.find(']').unwrap_or(link.len());
-        text.push_str(&link[..end]);
-        rest = link.get(end + 1..).unwrap_or_default();
-        if rest.starts_with('(') {
-            rest = rest
-                .find(')')
-                .and_then(|end| rest.get(end + 1..))
-                .unwrap_or_default();
-        }
-    }
-    text.push_str(rest);
-    spelled_names(&without_sections(&text), known, spelling)
-}
-
-/// Removes references to sections of the service reference, because readers of the help don't have that document.
-fn without_sections(text: &str) -> String {
-    let mut pieces = text.split(" (service reference");
-    let mut shown = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        shown.push_str(piece.split_once(')').map_or("", |(_, rest)| rest));
-    }
-    shown
-}
-
-/// Names of options in backticks, spelled as flags or keys.
-fn spelled_names(text: &str, known: &[Argument], spelling: Spelling) -> String {
-    let pieces = text.split('`').enumerate().map(|(index, piece)| {
-        let argument = known.iter().find(|argument| argument.name == piece);
-        match argument {
-            Some(argument) if index % 2 == 1 => argument.spelled(spelling),
-            None if index % 2 == 1 => format!("`{piece}`"),
-            _ => piece.to_owned(),
-        }
-    });
-    pieces.collect()
-}
-
-/// A default as a user would write it for the flag; `None` if there is nothing to show.
-fn shown(debug: &str, kind: Kind) -> Option<String> {
-    match kind {
-        Kind::Flag | Kind::Nested(_) | Kind::Mapping | Kind::Secret => None,
-        _ if debug == "None" => None,
-        _ if debug.ends_with("Endless") => Some("none".to_owned()),
-        Kind::Milliseconds | Kind::Patience => {
-            let digits: String = debug.chars().filter(char::is_ascii_digit).collect();
-            digits.parse().ok().map(duration)
-        }
-        _ => Some(debug.trim_matches('"').to_owned()),
+/// A default as a user would write it; `None` if there is nothing to show.
+fn shown(value: &Value, argument: &Argument) -> Option<String> {
+    match value {
+        Value::Text(text) => Some(text.clone()),
+        Value::Endless => Some("none".to_owned()),
+        Value::Whole(number) => Some(match argument.unit() {
+            None => number.to_string(),
+            Some(Unit::Milliseconds) => duration(u64::try_from(*number).ok()?),
+            Some(Unit::Seconds) => duration(u64::try_from(*number).ok()?.checked_mul(1_000)?),
+        }),
+        _ => None,
     }
 }
 

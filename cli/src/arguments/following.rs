@@ -5,7 +5,6 @@ use tallyfold::text;
 use tallyfold::{FollowOptions, TimeStep, Timestamp, Window};
 
 use super::declared::{Declared, Flags};
-use super::given::{Given, Origin, Raw};
 use super::query::{MetricFlag, RangeFlags, instant};
 use crate::failure::{Failure, Result};
 
@@ -25,7 +24,7 @@ pub(crate) struct FollowFlags {
     /// How far back to begin: 15m, 24h, 7d
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     pub(crate) since: Option<String>,
-    /// The first instant, UTC: 2026-01-31T09:00:00Z
+    /// The first instant, UTC: 2026-01-31T09:00:00Z, a date, today or yesterday
     #[arg(long, value_name = "INSTANT")]
     pub(crate) from: Option<String>,
     /// The first instant that is not counted any more
@@ -58,34 +57,16 @@ impl FollowFlags {
     /// # Errors
     /// For flags that can't be used.
     pub(crate) fn options(&self, state: Option<&str>, unix_ms: i64) -> Result<FollowOptions> {
-        self.given(state, unix_ms)?.read()
-    }
-
-    /// The same options as settings, so that a command can override some of them.
-    ///
-    /// # Errors
-    /// For flags that can't be used.
-    pub(crate) fn given(&self, state: Option<&str>, unix_ms: i64) -> Result<Given> {
-        let mut given = Given::default();
-        let mut set = |name: &str, raw: Raw| given.set(name, raw, Origin::Flag);
-        set(
-            "metric",
-            Raw::Text(tallyfold::Metric::from(self.metric).to_string()),
-        );
-        set(
-            "dimensions",
-            Raw::List(text::list(&self.by).into_iter().map(Raw::Text).collect()),
-        );
-        set("window", Raw::Text(self.window.clone()));
-        set("start", Raw::Text(self.start(unix_ms)?.to_string()));
-        if let Some(end) = &self.until {
-            set("end", Raw::Text(instant("--until", end)?.to_string()));
-        }
-        if let Some(state) = state {
-            set("state", Raw::Text(state.to_owned()));
-        }
-        given.overlay(self.pacing.given.clone());
-        Ok(given)
+        let start = self.start(unix_ms)?.to_string();
+        let by = text::list(&self.by);
+        let end = self.until.as_deref();
+        let end = end
+            .map(|end| instant("--until", end, unix_ms))
+            .transpose()?;
+        let mut options = FollowOptions::new(self.metric.into(), &start, &by, self.step()?);
+        options.end = end.map(|end| end.to_string());
+        options.state = state.map(str::to_owned);
+        self.pacing.given.read_over(options)
     }
 
     /// The step of windows.
@@ -97,9 +78,13 @@ impl FollowFlags {
             .map_err(|error| Failure::usage(format!("--window: {}", error.message())))
     }
 
-    fn start(&self, unix_ms: i64) -> Result<Timestamp> {
+    /// Where a follow without a state begins.
+    ///
+    /// # Errors
+    /// For flags that can't be used.
+    pub(crate) fn start(&self, unix_ms: i64) -> Result<Timestamp> {
         if let Some(from) = &self.from {
-            return instant("--from", from);
+            return instant("--from", from, unix_ms);
         }
         let refused = || Failure::usage("the clock is not in the years 0 to 9999");
         let now = Timestamp::from_unix_ms(unix_ms).ok_or_else(refused)?;
@@ -138,7 +123,7 @@ impl FollowFlags {
     fn range(&self, usual: Option<&str>, unix_ms: i64) -> Result<Window> {
         let to = self.until.as_deref().filter(|_| usual.is_some());
         if let Some(until) = to {
-            instant("--until", until)?;
+            instant("--until", until, unix_ms)?;
         }
         let range = RangeFlags {
             since: self.since.clone(),

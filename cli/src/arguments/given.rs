@@ -158,6 +158,25 @@ impl Given {
         arguments::read(&found, &[]).map_err(|error: Error| self.as_failure(error))
     }
 
+    /// Lays these settings over options that the command has set.
+    ///
+    /// # Errors
+    /// As [`Given::read`].
+    pub(crate) fn read_over<T: Options>(&self, options: T) -> Result<T> {
+        let found = self.found(&Setting::secret)?;
+        arguments::read_over(options, &found, &[]).map_err(|error: Error| self.as_failure(error))
+    }
+
+    /// Only the settings with these names.
+    pub(crate) fn only(&self, names: &[&str]) -> Self {
+        let kept = self.0.iter();
+        let kept = kept.filter(|(name, _)| names.contains(&name.as_str()));
+        Self(
+            kept.map(|(name, setting)| (name.clone(), setting.clone()))
+                .collect(),
+        )
+    }
+
     /// Checks what can be checked without reading a secret.
     ///
     /// # Errors

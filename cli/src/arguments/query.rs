@@ -5,7 +5,7 @@ use tallyfold::text;
 use tallyfold::{CollectOptions, CountTable, Dimension, Metric, TimeStep, Timestamp, Window};
 
 use super::declared::Flags;
-use super::given::{Given, Origin, Raw};
+use super::given::Given;
 use crate::failure::{Failure, Result};
 
 /// Flags for a query's dimensions.
@@ -41,9 +41,18 @@ impl QueryFlags {
     /// # Errors
     /// For a filter without a known dimension. (The core refuses unknown dimensions in `--by`.)
     pub(crate) fn query(&self) -> Result<Query> {
-        let by = text::list(&self.by);
+        Query::new(text::list(&self.by), &self.only)
+    }
+}
+
+impl Query {
+    /// A query by these dimensions, with filters such as `integration=warehouse`.
+    ///
+    /// # Errors
+    /// For a filter without a known dimension.
+    pub(crate) fn new(by: Vec<String>, conditions: &[String]) -> Result<Self> {
         let mut only: Vec<(String, Vec<String>)> = Vec::new();
-        for condition in &self.only {
+        for condition in conditions {
             let (name, value) = condition_of(condition)?;
             match only.iter_mut().find(|(other, _)| *other == name) {
                 Some((_, values)) => values.push(value),
@@ -56,11 +65,9 @@ impl QueryFlags {
                 asked.push(name.clone());
             }
         }
-        Ok(Query { by, asked, only })
+        Ok(Self { by, asked, only })
     }
-}
 
-impl Query {
     /// The counts of a response, filtered and grouped as the flags say.
     ///
     /// # Errors
@@ -83,15 +90,8 @@ impl Query {
         range: Window,
         reading: &Given,
     ) -> Result<CollectOptions> {
-        let mut given = Given::default();
-        let mut set = |name: &str, raw: Raw| given.set(name, raw, Origin::Flag);
-        set("metric", Raw::Text(metric.to_string()));
-        set("start", Raw::Text(range.start().to_string()));
-        set("end", Raw::Text(range.end().to_string()));
-        let asked = self.asked.iter().cloned().map(Raw::Text).collect();
-        set("dimensions", Raw::List(asked));
-        given.overlay(reading.clone());
-        given.read()
+        let (start, end) = (range.start().to_string(), range.end().to_string());
+        reading.read_over(CollectOptions::new(metric, &start, &end, &self.asked))
     }
 }
 
@@ -197,7 +197,7 @@ pub(crate) struct RangeFlags {
     /// Counted from --to. Without --to, the range ends at the last whole minute.
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     pub(crate) since: Option<String>,
-    /// The first instant, UTC: 2026-01-31T09:00:00Z
+    /// The first instant, UTC: 2026-01-31T09:00:00Z, a date, today or yesterday
     #[arg(long, value_name = "INSTANT")]
     pub(crate) from: Option<String>,
     /// The first instant after the range [default: the last whole minute]
@@ -226,11 +226,11 @@ impl RangeFlags {
     /// As [`RangeFlags::window`].
     pub(crate) fn window_or(&self, usual: &str, unix_ms: i64) -> Result<Window> {
         let end = match &self.to {
-            Some(text) => instant("--to", text)?,
+            Some(text) => instant("--to", text, unix_ms)?,
             None => TimeStep::MINUTE.floor(at("the clock", unix_ms)?),
         };
         let start = match &self.from {
-            Some(text) => instant("--from", text)?,
+            Some(text) => instant("--from", text, unix_ms)?,
             None => before(end, self.since.as_deref().unwrap_or(usual))?,
         };
         let refused = |_| {
@@ -242,10 +242,25 @@ impl RangeFlags {
     }
 }
 
-/// Parses the timestamp of a flag.
-pub(crate) fn instant(flag: &str, text: &str) -> Result<Timestamp> {
-    Timestamp::parse(text).map_err(|error| Failure::usage(format!("{flag}: {}", error.message())))
+/// Parses the timestamp of a flag. A date, `today` or `yesterday` is its midnight UTC.
+pub(crate) fn instant(flag: &str, text: &str, unix_ms: i64) -> Result<Timestamp> {
+    let midnight = |days: i64| {
+        let day_ms = unix_ms
+            .div_euclid(DAY_MS)
+            .checked_sub(days)?
+            .checked_mul(DAY_MS)?;
+        Timestamp::from_unix_ms(day_ms)
+    };
+    let midnight = match text {
+        "today" => midnight(0),
+        "yesterday" => midnight(1),
+        _ => Timestamp::parse(&format!("{text}T00:00:00Z")).ok(),
+    };
+    let instant = midnight.map_or_else(|| Timestamp::parse(text), Ok);
+    instant.map_err(|error| Failure::usage(format!("{flag}: {}", error.message())))
 }
+
+const DAY_MS: i64 = 86_400_000;
 
 /// The timestamp that is the length `since` before `end`.
 fn before(end: Timestamp, since: &str) -> Result<Timestamp> {
@@ -341,6 +356,18 @@ mod tests {
             ),
             (
                 None,
+                Some("yesterday"),
+                Some("today"),
+                "[2025-12-31T00:00:00Z, 2026-01-01T00:00:00Z)",
+            ),
+            (
+                None,
+                Some("2025-12-30"),
+                Some("2025-12-31"),
+                "[2025-12-30T00:00:00Z, 2025-12-31T00:00:00Z)",
+            ),
+            (
+                None,
                 Some("2025-12-31T12:00:00+01:00"),
                 Some("2025-12-31T12:00:00Z"),
                 "[2025-12-31T11:00:00Z, 2025-12-31T12:00:00Z)",
@@ -357,8 +384,9 @@ mod tests {
             (Some("0h"), None, None),
             (Some("yesterday"), None, None),
             (Some("99999999w"), None, None),
-            (None, Some("2026-01-01"), None),
             (None, Some("2026-01-01T00:00:00"), None),
+            (None, Some("2026-13-01"), None),
+            (None, Some("tomorrow"), None),
             (
                 None,
                 Some("2026-02-01T00:00:00Z"),

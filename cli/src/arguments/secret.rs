@@ -4,7 +4,7 @@
 //! message begins with the place in the configuration.
 
 use std::fs::{File, Metadata};
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{OnceLock, mpsc};
@@ -217,7 +217,13 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// command or its output.
 fn printed_by(program: &Program, most_bytes: usize, limit: Duration) -> Result<Vec<u8>, String> {
     let deadline = Instant::now() + limit;
-    let mut child = command(program)
+    let mut command = command(program);
+    let is_alone = !(io::stdin().is_terminal() || io::stderr().is_terminal());
+    #[cfg(unix)]
+    if is_alone {
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    }
+    let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
@@ -228,11 +234,22 @@ fn printed_by(program: &Program, most_bytes: usize, limit: Duration) -> Result<V
         Ok(bytes)
     });
     if bytes.is_err() {
-        // Errors are ignored: the process may have ended meanwhile, and nothing helps if it can't be killed.
-        let _ = child.kill();
-        let _ = child.wait();
+        kill(&mut child, is_alone);
     }
     bytes
+}
+
+/// Ends a command with all processes that it has started. At a terminal it shares our group, so that it can ask for a
+/// password there and Ctrl-C ends it; then only the command itself is killed.
+fn kill(child: &mut Child, is_alone: bool) {
+    // Errors are ignored: the process may have ended meanwhile, and nothing helps if it can't be killed.
+    #[cfg(unix)]
+    if is_alone {
+        use rustix::process::{Pid, Signal, kill_process_group};
+        let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
+    }
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 fn command(program: &Program) -> Command {
@@ -490,6 +507,28 @@ mod tests {
                 let error = printed_by(&shell(text), 100, limit).unwrap_err();
                 assert_eq!(error, "the command takes longer than 0.2 s", "{text}");
             }
+        }
+
+        #[test]
+        fn a_command_that_is_stopped_leaves_no_orphan() {
+            let folder = tempfile::tempdir().unwrap();
+            let place = folder.path().join("pid");
+            let text = format!("sleep 60 & echo $! > '{}'; wait", place.display());
+            let limit = Duration::from_millis(500);
+            printed_by(&shell(&text), 100, limit).unwrap_err();
+            let pid = fs::read_to_string(&place).unwrap();
+            let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
+            // A process that was killed is gone, or waits for its parent to read its status.
+            let is_running = || {
+                let stat =
+                    fs::read_to_string(format!("/proc/{pid}/stat", pid = pid.as_raw_nonzero()));
+                stat.is_ok_and(|stat| !stat.contains(") Z "))
+            };
+            let deadline = Instant::now() + LIMIT;
+            while is_running() && Instant::now() < deadline {
+                thread::yield_now();
+            }
+            assert!(!is_running(), "the command's child still runs");
         }
     }
 }

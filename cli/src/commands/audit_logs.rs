@@ -1,17 +1,22 @@
-//! `tallyfold audit-logs`: a page of the audit logs.
+//! `tallyfold audit-logs`: a page of the audit logs. Its JSON has an unknown shape, so numbers of any length stay as they
+//! are written.
 
+use std::fmt;
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use tallyfold::AuditLogsOptions;
+use tallyfold::text::is_unseen;
 
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
-use crate::failure::{Exit, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::output::report::Missing;
-use crate::output::sink::{Screen, WriteError, write_to};
-use crate::output::unknown::{write_indented, write_paths};
+use crate::output::sink::{Screen, WriteError, partial, write_to};
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -90,9 +95,12 @@ pub(crate) async fn run(app: &App, flags: &AuditLogsFlags) -> Result<Exit> {
     }
     if !pages.is_empty() {
         let is_several = sessions.len() > 1;
-        write_to(flags.output.as_deref(), |screen, out| {
-            write(&pages, is_several, flags.format, screen, out)
-        })?;
+        let partial = flags.output.as_deref().and_then(partial);
+        let partial = partial.filter(|_| !missing.is_empty());
+        write_to(
+            partial.as_deref().or(flags.output.as_deref()),
+            |screen, out| write(&pages, is_several, flags.format, screen, out),
+        )?;
     }
     Ok(exit(!pages.is_empty(), &missing))
 }
@@ -147,6 +155,174 @@ fn by_cluster(pages: &[Page]) -> Vec<u8> {
     }
     json.extend(b"}\n");
     json
+}
+
+/// Writes a document with a line for each value, indented by its depth.
+///
+/// # Errors
+/// If the output can't be written, and for bytes that are not JSON.
+fn write_indented(json: &[u8], out: &mut dyn Write) -> Result<(), WriteError> {
+    indent(parsed(json)?, 0, out)?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Writes a line for each value of a document: its JSON path and the value. Each line begins with `name`, if given.
+///
+/// # Errors
+/// As [`write_indented`].
+fn write_paths(json: &[u8], name: Option<&str>, out: &mut dyn Write) -> Result<(), WriteError> {
+    let mut rows = Vec::new();
+    rows_of(parsed(json)?, "$".to_owned(), &mut rows)?;
+    let widest = rows.iter().map(|(path, _)| path.chars().count()).max();
+    let width = widest.unwrap_or_default().min(WIDEST_PATH);
+    for (path, value) in rows {
+        if let Some(name) = name {
+            write!(out, "{name} ")?;
+        }
+        writeln!(out, "{path:width$}  {}", Printable(value))?;
+    }
+    Ok(())
+}
+
+/// The maximum width of the path column. Longer paths do not shift the values of other lines.
+const WIDEST_PATH: usize = 60;
+
+/// A value with its direct children.
+enum Node<'a> {
+    Object(Vec<(String, &'a RawValue)>),
+    Array(Vec<&'a RawValue>),
+    Scalar(&'a str),
+}
+
+fn parsed(json: &[u8]) -> Result<&RawValue, WriteError> {
+    serde_json::from_slice(json).map_err(|error| not_json(&error))
+}
+
+fn not_json(error: &serde_json::Error) -> WriteError {
+    let text = format!("the document can't be shown, only piped as it is: {error}");
+    WriteError::Failure(Failure::new(Exit::Response, text))
+}
+
+fn node(value: &RawValue) -> Result<Node<'_>, WriteError> {
+    let text = value.get();
+    let as_failure = |error| not_json(&error);
+    Ok(match text.as_bytes().first() {
+        Some(b'{') => Node::Object(
+            serde_json::from_str::<Members<'_>>(text)
+                .map_err(as_failure)?
+                .0,
+        ),
+        Some(b'[') => Node::Array(serde_json::from_str(text).map_err(as_failure)?),
+        _ => Node::Scalar(text),
+    })
+}
+
+fn indent(value: &RawValue, depth: usize, out: &mut dyn Write) -> Result<(), WriteError> {
+    let step = |depth: usize| "  ".repeat(depth);
+    match node(value)? {
+        Node::Scalar(text) => write!(out, "{}", Printable(text))?,
+        Node::Object(members) if members.is_empty() => write!(out, "{{}}")?,
+        Node::Array(items) if items.is_empty() => write!(out, "[]")?,
+        Node::Object(members) => {
+            for (index, (key, member)) in members.into_iter().enumerate() {
+                let begin = if index == 0 { "{" } else { "," };
+                let key = serde_json::Value::from(key).to_string();
+                write!(out, "{begin}\n{}{}: ", step(depth + 1), Printable(&key))?;
+                indent(member, depth + 1, out)?;
+            }
+            write!(out, "\n{}}}", step(depth))?;
+        }
+        Node::Array(items) => {
+            for (index, item) in items.into_iter().enumerate() {
+                let begin = if index == 0 { "[" } else { "," };
+                write!(out, "{begin}\n{}", step(depth + 1))?;
+                indent(item, depth + 1, out)?;
+            }
+            write!(out, "\n{}]", step(depth))?;
+        }
+    }
+    Ok(())
+}
+
+fn rows_of<'a>(
+    value: &'a RawValue,
+    path: String,
+    rows: &mut Vec<(String, &'a str)>,
+) -> Result<(), WriteError> {
+    match node(value)? {
+        Node::Object(members) if !members.is_empty() => {
+            for (key, member) in members {
+                rows_of(member, format!("{path}{}", step_to(&key)), rows)?;
+            }
+        }
+        Node::Array(items) if !items.is_empty() => {
+            for (index, item) in items.into_iter().enumerate() {
+                rows_of(item, format!("{path}[{index}]"), rows)?;
+            }
+        }
+        Node::Scalar(text) => rows.push((path, text)),
+        Node::Object(_) => rows.push((path, "{}")),
+        Node::Array(_) => rows.push((path, "[]")),
+    }
+    Ok(())
+}
+
+/// The path step to a member.
+fn step_to(key: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    match !key.is_empty() && key.chars().all(is_plain) {
+        true => format!(".{key}"),
+        false => {
+            let key = serde_json::Value::from(key).to_string();
+            format!("[{}]", Printable(&key))
+        }
+    }
+}
+
+/// The members of an object in their order, including duplicate keys.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+struct MembersVisitor;
+
+impl<'de> Visitor<'de> for MembersVisitor {
+    type Value = Members<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            members.push(member);
+        }
+        Ok(Members(members))
+    }
+}
+
+/// JSON with its [unseen](is_unseen) characters escaped, because a terminal would interpret them.
+struct Printable<'a>(&'a str);
+
+impl fmt::Display for Printable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for character in self.0.chars() {
+            if !is_unseen(character) {
+                write!(f, "{character}")?;
+                continue;
+            }
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(f, "\\u{unit:04x}")?;
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -209,5 +385,55 @@ mod tests {
             text,
             "eu $.n  12345678901234567890123.10\neu $.a  []\nus $[0]  1\n"
         );
+    }
+
+    fn indented(json: &str) -> String {
+        let mut out = Vec::new();
+        write_indented(json.as_bytes(), &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn paths(json: &str) -> String {
+        let mut out = Vec::new();
+        write_paths(json.as_bytes(), None, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn an_indented_document_is_the_same_document() {
+        let json = r#" {"b":[1,{"x":null},[]],"a":{},"t":"a\"}{[é\n","b":1e400,"":true} "#;
+        assert_eq!(
+            indented(json),
+            "{\n  \"b\": [\n    1,\n    {\n      \"x\": null\n    },\n    []\n  ],\n  \"a\": {},\n  \
+             \"t\": \"a\\\"}{[é\\n\",\n  \"b\": 1e400,\n  \"\": true\n}\n"
+        );
+        assert_eq!(indented(" 12 "), "12\n");
+    }
+
+    #[test]
+    fn paths_lead_to_values() {
+        let json = r#"{"records":[{"id":"a b","n":1.50},{}],"odd key":[null]}"#;
+        assert_eq!(
+            paths(json),
+            "$.records[0].id  \"a b\"\n$.records[0].n   1.50\n$.records[1]     {}\n$[\"odd key\"][0]  null\n"
+        );
+        assert_eq!(paths("true"), "$  true\n");
+    }
+
+    #[test]
+    fn a_terminal_gets_no_control_characters() {
+        let json = "{\"a\u{9b}31m\":\"x\u{7f}\u{202e}\u{e0001}\"}";
+        for text in [indented(json), paths(json)] {
+            let controls = text.chars().filter(|c| c.is_control() && *c != '\n');
+            assert_eq!(controls.count(), 0, "{text:?}");
+            assert!(text.contains("\\u009b") && text.contains("\\u007f\\u202e\\udb40\\udc01"));
+        }
+    }
+
+    #[test]
+    fn what_is_not_json_is_an_error() {
+        for json in ["", "{", "[1,]"] {
+            assert!(write_indented(json.as_bytes(), &mut Vec::new()).is_err());
+        }
     }
 }

@@ -15,17 +15,15 @@ use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::query::{RangeFlags, instant};
 use crate::config::settings::Cluster;
 use crate::failure::{Exit, Failure, Result};
-use crate::health::history::{History, Wanted};
-use crate::health::memory::Memory;
+use crate::health::files::{Memory, Places, places, rules, service};
+use crate::health::history::{History, Past, Wanted, read};
 use crate::health::notify::{Notifier, NotifyFlags};
-use crate::health::past::{Past, read};
-use crate::health::places::{Places, places, rules, service};
 use crate::host::clock::unix_ms;
 use crate::host::files::{StateFile, file_name};
 use crate::host::session::Session;
 use crate::output::check::{self, CheckFormat, CheckReport, Checked, Verdict, write};
-use crate::output::progress::{Bars, show};
 use crate::output::report::{Part, Report, contradiction, spans};
+use crate::stderr::{Bars, show};
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -42,6 +40,8 @@ Examples:
 pub(crate) const ENDING: &str = "\
 The first run reads the history that the rules look back on: five to ten weeks, which may take some minutes. Later runs read
 only what is new. With several clusters, each has files of its own below --state and --history.
+An alert is sent once the counts of its window no longer change: --settle after the end of the window, and after as many bad
+windows as the rule's key for says. Until then, the finding is provisional. Run this every few minutes.
 Exit codes: 1 if something fires that is not silenced, not provisional and more than an info, else 0; 2 for flags, rules and
 files; 3 and 4 if the service or a receiver refuses or fails; 6 if windows or clusters are missing.";
 
@@ -152,15 +152,17 @@ struct Kept {
 /// # Errors
 /// For flags, settings, rules and files that can't be used.
 pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
+    let (replay, now) = (flags.range()?, flags.now()?);
+    let settings = app.loaded()?;
     let places = places(
         (&flags.rules, &flags.state, &flags.history),
-        &app.settings.check,
+        &settings.check,
     );
     let rules = rules(places.rules.as_deref())?;
-    let mut notifier = Notifier::new(&flags.notify, &app.settings, &rules, &app.stderr)?;
+    let mut notifier = Notifier::new(&flags.notify, settings, &rules, &app.stderr)?;
     let job = Job {
-        replay: flags.range()?,
-        now: flags.now()?,
+        replay,
+        now,
         places: &places,
         rules: &rules,
         app,
@@ -217,7 +219,7 @@ impl CheckFlags {
     fn now(&self) -> Result<Timestamp> {
         let refused = || Failure::usage("the clock is not in the years 0 to 9999");
         match &self.at {
-            Some(at) => instant("--at", at),
+            Some(at) => instant("--at", at, unix_ms()),
             None => Timestamp::from_unix_ms(unix_ms()).ok_or_else(refused),
         }
     }

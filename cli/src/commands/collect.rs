@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use tallyfold::{CollectOptions, TimeStep};
+use tallyfold::{CollectOptions, Keep, TimeStep};
 use tokio::sync::watch;
 
 use crate::app::{App, each};
@@ -18,10 +18,10 @@ use crate::host::checkpoint::Keeper;
 use crate::host::clock::unix_ms;
 use crate::host::ranges::{finished, gather};
 use crate::host::session::Session;
-use crate::output::progress::{Bars, show};
 use crate::output::report::{Asked, Counted, Part, Report};
 use crate::output::show::ShowFlags;
 use crate::output::write::write;
+use crate::stderr::{Bars, show};
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -47,7 +47,8 @@ pub(crate) struct CollectFlags {
     by_window: Option<String>,
     /// A folder that keeps what was read; the same command goes on from it
     ///
-    /// With several clusters, each has a folder of its name in it. Python and Node read it too.
+    /// With several clusters, each has a folder of its name in it. Python and Node read it too. With --by-window, it keeps the
+    /// counts of each step unless --keep says something else.
     #[arg(long, value_name = "FOLDER", help_heading = "Checkpoint")]
     checkpoint: Option<PathBuf>,
     #[command(flatten)]
@@ -68,13 +69,21 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     let step = flags.by_window.as_deref().map(by_window).transpose()?;
     let mut given = flags.reading.given.clone();
     given.overlay(flags.sharing.given.clone());
-    let options = query.collect(flags.metric.into(), range, &given)?;
+    let mut options = query.collect(flags.metric.into(), range, &given)?;
+    let is_usual = given.get("keep").is_none();
+    if let Some(step) = step.filter(|_| is_usual) {
+        // No more is shown than the counts of each step.
+        if step.seconds().is_multiple_of(options.window.seconds()) {
+            options.keep = Keep::Step(step);
+        }
+    }
     let asked = Asked::new(flags.metric.into(), &query, range, &options);
     let sessions = app.sessions()?;
     let bars = Bars::new(&app.stderr);
     let (stop, stopping) = watch::channel(false);
     let job = Job {
         options,
+        is_usual,
         query,
         step,
         stopping,
@@ -129,6 +138,8 @@ impl CollectFlags {
 #[derive(Clone)]
 struct Job {
     options: CollectOptions,
+    /// Whether the user has not said what is kept.
+    is_usual: bool,
     query: Query,
     step: Option<TimeStep>,
     stopping: watch::Receiver<bool>,
@@ -143,12 +154,20 @@ impl Job {
         folder: Option<PathBuf>,
         bar: &ProgressBar,
     ) -> Result<Option<Part>> {
-        let mut collect = session.machine.collect(self.options)?;
+        let mut collect = session.machine.collect(self.options.clone())?;
         let mut keeper = match &folder {
             Some(folder) => Keeper::open(folder).await?,
             None => Keeper::default(),
         };
-        keeper.load(&mut collect)?;
+        if let Err(refused) = keeper.load(&mut collect) {
+            if !self.is_usual || self.options.keep == Keep::Windows {
+                return Err(refused);
+            }
+            // An earlier run has kept every window, from which any step can be shown.
+            self.options.keep = Keep::Windows;
+            collect = session.machine.collect(self.options)?;
+            keeper.load(&mut collect)?;
+        }
         let is_stopped = tokio::select! {
             ended = gather(session, &mut collect, &mut keeper, |now| {
                 show(bar, (now.planned, now.done, now.failed), now.waiting_ms);

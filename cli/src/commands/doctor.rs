@@ -48,7 +48,7 @@ pub(crate) struct DoctorFlags {
 /// # Errors
 /// For an output that can't be written.
 pub(crate) async fn run(app: &App, flags: &DoctorFlags) -> Result<Exit> {
-    let clusters = app.settings.clusters.iter();
+    let clusters = app.loaded()?.clusters.iter();
     let examined = clusters.map(|cluster| examine(cluster, &app.stderr));
     let diagnosis = Diagnosis::new(join_all(examined).await);
     write_to(None, |screen, out| {

@@ -1,19 +1,29 @@
 //! `tallyfold explain`: which few combinations of values explain a change.
 
-use clap::Args;
-use clap::builder::PossibleValuesParser;
+use std::io::{self, Write};
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
+use serde::Serialize;
+use tallyfold::text::{self, grouped, signed};
 use tallyfold::{CollectOptions, Dimension, Metric, TimeStep, Window};
-use tallyfold_health::{ExplainOptions, Measure, explain};
+use tallyfold_health::{Amount, Cause, ExplainOptions, Explanation, Measure, explain};
 
 use super::compare::Against;
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
-use crate::arguments::query::{MetricFlag, Query, QueryFlags, RangeFlags, ReadingNow, instant};
+use crate::arguments::query::{MetricFlag, Query, RangeFlags, ReadingNow, instant};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
 use crate::host::ranges::read;
-use crate::output::explained::{AskedChange, ExplainedFormat, write};
-use crate::output::report::{Part, Report};
+use crate::output::document::MissingDocument;
+use crate::output::documented::{missing_of, write_document};
+use crate::output::grid::{Cells, Column, Grid, Holds, percent, share};
+use crate::output::report::{Part, Report, span, spans};
+use crate::output::safe::{harmless, shown};
+use crate::output::sink::{Screen, write_to};
+use crate::stderr::Stderr;
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -48,7 +58,7 @@ pub(crate) struct ExplainFlags {
     metric: MetricFlag,
     /// What has changed
     #[arg(long, value_name = "MEASURE", default_value = "error_rate", value_parser = measures(), help_heading = "Query")]
-    measure: String,
+    measure: Measure,
     /// The dimensions in which causes are looked for [default: all; reasons only where events are filtered]
     #[arg(long, value_name = "A,B", help_heading = "Query")]
     by: Option<String>,
@@ -82,8 +92,10 @@ impl Flags for Causes {
     const IS_COMMON: bool = true;
 }
 
-fn measures() -> PossibleValuesParser {
-    PossibleValuesParser::new(Measure::ALL.iter().map(|measure| measure.as_str()))
+fn measures() -> impl TypedValueParser<Value = Measure> {
+    let names = Measure::ALL.iter().map(|measure| measure.as_str());
+    let parser = PossibleValuesParser::new(names);
+    parser.try_map(|name| Measure::from_name(&name).ok_or("not a measure"))
 }
 
 /// Runs the command.
@@ -92,7 +104,7 @@ fn measures() -> PossibleValuesParser {
 /// For flags and settings that can't be used, and for an output that can't be written.
 pub(crate) async fn run(app: &App, flags: &ExplainFlags) -> Result<Exit> {
     let metric = Metric::from(flags.metric);
-    let measure = Measure::from_name(&flags.measure).unwrap_or(Measure::ErrorRate);
+    let measure = flags.measure;
     let query = flags.query(metric, measure)?;
     let now = flags.window()?;
     let before = flags.against.of(now)?;
@@ -143,7 +155,7 @@ impl ExplainFlags {
         };
         let step = TimeStep::parse(&self.length)
             .map_err(|error| Failure::usage(format!("--length: {}", error.message())))?;
-        let start = step.floor(instant("--at", at)?);
+        let start = step.floor(instant("--at", at, unix_ms())?);
         let end = step.after(start);
         let window = end.and_then(|end| Window::new(start, end).ok());
         window.ok_or_else(|| Failure::usage("--at: want an instant before the year 9999"))
@@ -158,13 +170,243 @@ impl ExplainFlags {
             let all = Dimension::ALL.iter().filter(|dimension| {
                 metric.has(**dimension) && (has_reasons || **dimension != Dimension::Reason)
             });
-            let names: Vec<&str> = all.map(|dimension| dimension.as_str()).collect();
-            names.join(",")
+            all.map(ToString::to_string).collect()
         };
-        let flags = QueryFlags {
-            by: self.by.clone().unwrap_or_else(usual),
-            only: self.only.clone(),
+        let by = self.by.as_deref().map(text::list).unwrap_or_else(usual);
+        Query::new(by, &self.only)
+    }
+}
+
+/// How an explanation is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ExplainedFormat {
+    /// A sentence, and a line for each cause.
+    Table,
+    /// One document, described by a JSON Schema (tallyfold schema explain).
+    Json,
+}
+
+/// The width of output other than a terminal.
+const PIPE_WIDTH: usize = 400;
+
+/// Explanations of a change.
+type ExplainReport = Report<AskedChange, Explanation>;
+
+/// The change that is explained in each cluster.
+#[derive(Debug)]
+struct AskedChange {
+    /// Which counts.
+    metric: Metric,
+    /// The measure whose change is explained.
+    measure: Measure,
+    /// The dimensions and the filters.
+    query: Query,
+    /// The baseline.
+    before: Window,
+    /// The range that is explained.
+    now: Window,
+}
+
+/// What explains a change.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(title = "tallyfold explain --format json")]
+pub(crate) struct ExplainedDocument<'a> {
+    /// The version of this document. The number grows when something is removed or means something else; members may be added.
+    format: ExplainedName,
+    /// Which counts.
+    metric: Metric,
+    /// The dimensions in which causes were looked for.
+    dimensions: &'a [String],
+    /// The time that is taken for normal.
+    before: Window,
+    /// The time that is explained.
+    now: Window,
+    /// What was found, in the order of the configuration.
+    clusters: Vec<ExplainedCluster<'a>>,
+    /// The clusters of which nothing is known.
+    missing: Vec<MissingDocument<'a>>,
+}
+
+#[derive(Serialize, JsonSchema)]
+enum ExplainedName {
+    /// The only version.
+    #[serde(rename = "tallyfold-explanation/1")]
+    Explanation1,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ExplainedCluster<'a> {
+    /// The cluster's name; `default` if it has none.
+    cluster: &'a str,
+    /// The windows whose counts may still change.
+    provisional: &'a [Window],
+    /// What explains the change.
+    #[serde(flatten)]
+    explanation: &'a Explanation,
+}
+
+/// Writes explanations to stdout.
+///
+/// # Errors
+/// If stdout can't be written.
+fn write(report: &ExplainReport, format: ExplainedFormat, stderr: &Stderr) -> Result<()> {
+    for part in &report.parts {
+        if !part.provisional.is_empty() {
+            stderr.warning(format_args!(
+                "{}counts of {} may still change",
+                place(report, part),
+                spans(&part.provisional)
+            ));
+        }
+    }
+    write_to(None, |screen, out| match format {
+        ExplainedFormat::Table => Ok(write_table(report, screen, out)?),
+        ExplainedFormat::Json => Ok(write_document(&document(report), true, out)?),
+    })
+}
+
+fn document(report: &ExplainReport) -> ExplainedDocument<'_> {
+    ExplainedDocument {
+        format: ExplainedName::Explanation1,
+        metric: report.asked.metric,
+        dimensions: &report.asked.query.by,
+        before: report.asked.before,
+        now: report.asked.now,
+        clusters: report
+            .parts
+            .iter()
+            .map(|part| ExplainedCluster {
+                cluster: &part.cluster,
+                provisional: &part.provisional,
+                explanation: &part.found,
+            })
+            .collect(),
+        missing: report.missing.iter().map(missing_of).collect(),
+    }
+}
+
+fn place(report: &ExplainReport, part: &Part<Explanation>) -> String {
+    match report.is_named {
+        true => format!("{}: ", harmless(&part.cluster)),
+        false => String::new(),
+    }
+}
+
+fn write_table(report: &ExplainReport, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
+    // Programs that read from a pipe need values that are not truncated.
+    let screen = Screen {
+        width: Some(screen.width.unwrap_or(PIPE_WIDTH)),
+        ..screen
+    };
+    for (index, part) in report.parts.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        let Explanation {
+            change,
+            causes,
+            unexplained,
+            ..
+        } = &part.found;
+        writeln!(
+            out,
+            "{}{} of {}, {} after {}: {}",
+            place(report, part),
+            report.asked.measure,
+            report.asked.metric,
+            span(report.asked.now),
+            span(report.asked.before),
+            changed(*change, report.asked.measure),
+        )?;
+        let mut grid = Grid {
+            columns: columns(&report.asked.query.by),
+            lines: causes
+                .iter()
+                .map(|cause| line(&report.asked.query.by, cause))
+                .collect(),
         };
-        flags.query()
+        grid.lines.push(rest(report, part, *unexplained));
+        grid.write(screen, out)?;
+    }
+    Ok(())
+}
+
+fn changed(change: i128, measure: Measure) -> String {
+    let events = grouped(change.unsigned_abs());
+    match (change, measure.is_rate()) {
+        (0, _) => "no change".to_owned(),
+        (1.., true) => format!("{events} events more than the rate before would have given"),
+        (_, true) => format!("{events} events fewer than the rate before would have given"),
+        (1.., false) => format!("{events} events more"),
+        (_, false) => format!("{events} events fewer"),
+    }
+}
+
+fn columns(by: &[String]) -> Vec<Column> {
+    let names = by.iter().map(|name| Column::new(name, Holds::Texts));
+    let numbers = ["before", "now", "expected", "events", "share"];
+    let numbers = numbers.map(|name| Column::new(name, Holds::Numbers));
+    names.chain(numbers).collect()
+}
+
+fn line(by: &[String], cause: &Cause) -> Cells {
+    let value = |name: &String| {
+        let found = cause.r#where.iter().find(|(own, _)| own == name);
+        found.map_or_else(|| "*".to_owned(), |(_, value)| shown(value))
+    };
+    let mut cells: Vec<String> = by.iter().map(value).collect();
+    cells.extend([
+        amount(cause.before),
+        amount(cause.now),
+        grouped(cause.expected.round()),
+        signed(cause.events),
+        share(Some(cause.share)),
+    ]);
+    Cells {
+        cells,
+        ..Cells::default()
+    }
+}
+
+/// The row for the part of the change that no cause explains.
+fn rest(report: &ExplainReport, part: &Part<Explanation>, unexplained: i128) -> Cells {
+    let Explanation {
+        change,
+        before,
+        now,
+        causes,
+        ..
+    } = &part.found;
+    let mut cells = vec![String::new(); report.asked.query.by.len()];
+    if let Some(first) = cells.first_mut() {
+        *first = match causes.is_empty() {
+            true => "no cause".to_owned(),
+            false => "unexplained".to_owned(),
+        };
+    }
+    let of_all = (*change != 0).then(|| unexplained as f64 / *change as f64);
+    let sums = match causes.is_empty() {
+        true => [amount(*before), amount(*now)],
+        false => Default::default(),
+    };
+    cells.extend(sums);
+    cells.extend([String::new(), signed(unexplained), share(of_all)]);
+    Cells {
+        cells,
+        is_total: true,
+        ..Cells::default()
+    }
+}
+
+/// The number of events, followed by the rate if the measure is a rate.
+fn amount(amount: Amount) -> String {
+    match amount.whole {
+        None => grouped(amount.part),
+        Some(whole) => {
+            let rate = (whole > 0).then(|| amount.part as f64 / whole as f64);
+            format!("{} ({})", grouped(amount.part), percent(rate))
+        }
     }
 }

@@ -1,14 +1,17 @@
 //! `tallyfold follow`: counts of windows as they close.
 
 use std::cell::RefCell;
-use std::io::{self, IsTerminal, Write};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use futures_util::future::join_all;
-use tallyfold::FollowOptions;
-use tallyfold_export::Labels;
+use serde::Serialize;
+use tallyfold::text::{grouped, signed};
+use tallyfold::{Comparison, Deltas, FollowOptions, Frame, Revision, Row, Timestamp};
+use tallyfold_export::{Export, ExportOptions, Format, Labels};
 
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
@@ -20,8 +23,9 @@ use crate::host::files::StateFile;
 use crate::host::ranges::{FollowEvent, Following};
 use crate::host::session::Session;
 use crate::host::shutdown::{Shutdown, until_shut_down};
-use crate::output::revision::{Origin, Printed, Printer, RevisionFormat};
-use crate::output::safe::Terminal;
+use crate::output::document::{ChangesOf, CountsOf};
+use crate::output::documented::write_document;
+use crate::output::safe::{Terminal, left, right, shown, width};
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -94,11 +98,7 @@ struct Printing<'a> {
 /// # Errors
 /// For flags, settings and states that can't be used; no request is sent then.
 pub(crate) async fn run(app: &App, flags: &FollowCommand) -> Result<Exit> {
-    let out: Box<dyn Write> = match io::stdout().is_terminal() {
-        true => Box::new(Terminal::new(io::stdout(), false)),
-        false => Box::new(io::stdout()),
-    };
-    let printer = Rc::new(RefCell::new(Printer::new(out, flags.format)));
+    let printer = Rc::new(RefCell::new(Printer::of_stdout(flags.format)));
     let mut all = Vec::new();
     for (cluster, session) in app.sessions()? {
         all.push(begin(app, flags, cluster, session, &printer).await?);
@@ -126,9 +126,8 @@ async fn begin<'a>(
     let stored = file.as_ref().map(StateFile::read).transpose()?.flatten();
     // The core rejects a state that is not UTF-8 as damaged.
     let stored = stored.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let mut given = flags.follow.given(stored.as_deref(), unix_ms())?;
-    given.overlay(flags.endurance.given.clone());
-    let options: FollowOptions = given.read()?;
+    let options = flags.follow.options(stored.as_deref(), unix_ms())?;
+    let options = flags.endurance.given.read_over(options)?;
     let following = Following::new(session, &options).map_err(|error| match &file {
         Some(file) if error.argument_name() == Some("state") => file.as_failure(error),
         _ => error.into(),
@@ -194,5 +193,352 @@ impl Printing<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// How revisions are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RevisionFormat {
+    /// For a person: the newest counts of each group that has changed, with the change.
+    Table,
+    /// One JSON document on each line, for each revision: the newest counts of the window and their changes.
+    Json,
+    /// One JSON object on each line, for each group that has changed: the signed changes. Their sum is the newest counts.
+    Ndjson,
+    /// The same as comma-separated values.
+    Csv,
+}
+
+/// Writes revisions to an output.
+struct Printer<W> {
+    out: W,
+    format: RevisionFormat,
+    /// Whether rows have been written, after which the header is not repeated.
+    has_begun: bool,
+    /// The file that stdout is, if it is one.
+    file: Option<File>,
+    /// Whether the file ends within a line, because an earlier process was killed while it wrote.
+    is_torn: bool,
+}
+
+/// The result of writing a revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Printed {
+    /// It was written.
+    Whole,
+    /// The reader has closed the pipe.
+    NobodyReads,
+}
+
+/// The cluster of a revision.
+struct Origin<'a> {
+    /// Its name, if it has one.
+    cluster: Option<&'a str>,
+    /// The labels of its counts.
+    labels: &'a Labels,
+}
+
+impl Printer<Box<dyn Write>> {
+    /// A printer to stdout. If that is a file with rows, this continues it.
+    fn of_stdout(format: RevisionFormat) -> Self {
+        let out: Box<dyn Write> = match io::stdout().is_terminal() {
+            true => Box::new(Terminal::new(io::stdout(), false)),
+            false => Box::new(io::stdout()),
+        };
+        let file = appended();
+        let length = file.as_ref().and_then(|file| file.metadata().ok());
+        let has_begun = length.is_some_and(|length| length.len() > 0);
+        Self {
+            has_begun,
+            is_torn: has_begun && ends_within_a_line().unwrap_or(false),
+            file,
+            ..Self::new(out, format)
+        }
+    }
+}
+
+/// The file that stdout is; `None` for a terminal, a pipe or a device.
+fn appended() -> Option<File> {
+    #[cfg(unix)]
+    let file = File::from(
+        std::os::fd::AsFd::as_fd(&io::stdout())
+            .try_clone_to_owned()
+            .ok()?,
+    );
+    #[cfg(windows)]
+    let file = File::from(
+        std::os::windows::io::AsHandle::as_handle(&io::stdout())
+            .try_clone_to_owned()
+            .ok()?,
+    );
+    file.metadata()
+        .is_ok_and(|found| found.is_file())
+        .then_some(file)
+}
+
+/// Whether stdout is a file whose last byte is no line feed. The shell has opened it for writing only, so it is opened
+/// again for reading, which not every system can do.
+fn ends_within_a_line() -> io::Result<bool> {
+    let mut file = File::open("/dev/stdout")?;
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last != *b"\n")
+}
+
+impl<W: Write> Printer<W> {
+    /// A printer that writes to `out`.
+    fn new(out: W, format: RevisionFormat) -> Self {
+        Self {
+            out,
+            format,
+            has_begun: false,
+            file: None,
+            is_torn: false,
+        }
+    }
+
+    /// Writes a whole revision, and flushes the output.
+    ///
+    /// # Errors
+    /// If the output can't be written.
+    fn print(&mut self, origin: &Origin<'_>, revision: &Revision) -> Result<Printed> {
+        let mut text = Vec::new();
+        if std::mem::take(&mut self.is_torn) {
+            text.push(b'\n');
+        }
+        let length = self.file.as_ref().and_then(|file| file.metadata().ok());
+        match self.format {
+            RevisionFormat::Table => write_table(origin, revision, &mut text),
+            RevisionFormat::Json => write_json(origin, revision, &mut text)?,
+            RevisionFormat::Ndjson => {
+                self.write_rows(Format::Ndjson, origin, revision, &mut text)?
+            }
+            RevisionFormat::Csv => self.write_rows(Format::Csv, origin, revision, &mut text)?,
+        }
+        // Stdout would write what is left in its buffer when the process ends.
+        let written = match &mut self.file {
+            Some(file) => file.write_all(&text),
+            None => self.out.write_all(&text).and_then(|()| self.out.flush()),
+        };
+        match written {
+            Ok(()) => Ok(Printed::Whole),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Printed::NobodyReads),
+            Err(error) => {
+                // The next process writes this revision again, so nothing of it stays.
+                if let (Some(file), Some(length)) = (&self.file, length) {
+                    let _ = file.set_len(length.len());
+                }
+                Err(Failure::usage(format!("can't write to stdout: {error}")))
+            }
+        }
+    }
+
+    fn write_rows(
+        &mut self,
+        format: Format,
+        origin: &Origin<'_>,
+        revision: &Revision,
+        text: &mut Vec<u8>,
+    ) -> Result<()> {
+        let options = ExportOptions {
+            labels: origin.labels.clone(),
+            ..ExportOptions::with_defaults(format)
+        };
+        let mut export = Export::new(revision, &options)?;
+        if std::mem::replace(&mut self.has_begun, true) {
+            export = export.continued();
+        }
+        let written = export.write_to(text);
+        written.map_err(|error| Failure::usage(format!("can't write a revision: {error}")))
+    }
+}
+
+/// A revision as JSON.
+#[derive(Serialize)]
+struct RevisionDocument<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<&'a str>,
+    start: String,
+    end: String,
+    revision: u32,
+    settled: bool,
+    dimensions: Vec<&'static str>,
+    rows: Vec<RevisionRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct RevisionRow<'a> {
+    values: Vec<&'a str>,
+    counts: CountsOf,
+    changes: ChangesOf,
+}
+
+impl<'a> From<Row<'a, Comparison>> for RevisionRow<'a> {
+    fn from(row: Row<'a, Comparison>) -> Self {
+        Self {
+            values: row.values().collect(),
+            counts: row.after().unwrap_or_default().into(),
+            changes: row.delta().into(),
+        }
+    }
+}
+
+fn write_json(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> Result<()> {
+    let document = RevisionDocument {
+        cluster: origin.cluster,
+        start: revision.window.start().to_string(),
+        end: revision.window.end().to_string(),
+        revision: revision.number,
+        settled: revision.settled,
+        dimensions: revision.changes.dimensions().names(),
+        rows: revision.changes.rows().map(RevisionRow::from).collect(),
+    };
+    write_document(&document, false, text)
+        .map_err(|error| Failure::usage(format!("can't write a revision: {error}")))
+}
+
+/// Writes a line about the window, then a line for each group that has changed.
+fn write_table(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) {
+    let Revision {
+        window,
+        changes,
+        settled,
+        number,
+        ..
+    } = revision;
+    let cluster = origin
+        .cluster
+        .map(|name| format!("  {}", shown(name)))
+        .unwrap_or_default();
+    let state = match settled {
+        true => "settled",
+        false => "provisional",
+    };
+    let changed: Vec<_> = changes
+        .rows()
+        .filter(|row| row.delta() != Deltas::default())
+        .collect();
+    let nothing = match (changed.is_empty(), number) {
+        (true, 0) => ", no events",
+        (true, _) => ", no changes",
+        _ => "",
+    };
+    let (start, end) = (window.start(), until(window.start(), window.end()));
+    let mut lines = format!("{start} to {end}{cluster}  revision {number}, {state}{nothing}\n");
+    for line in aligned(&cells(changes, &changed, *number > 0)) {
+        lines.push_str(&line);
+    }
+    text.extend_from_slice(lines.as_bytes());
+}
+
+/// The end of a window, without its date if the start has the same date.
+fn until(start: Timestamp, end: Timestamp) -> String {
+    let (start, end) = (start.to_string(), end.to_string());
+    match (start.split_once('T'), end.split_once('T')) {
+        (Some((day, _)), Some((same, time))) if day == same => time.to_owned(),
+        _ => end,
+    }
+}
+
+/// The texts of the header or a row: the values of dimensions, and the counts.
+type Cells = (Vec<String>, Vec<String>);
+
+fn cells(changes: &Comparison, rows: &[Row<'_, Comparison>], shows_changes: bool) -> Vec<Cells> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let names = changes
+        .dimensions()
+        .names()
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    let header = (
+        names,
+        ["success", "errors", "filtered"].map(str::to_owned).into(),
+    );
+    let row = |row: &Row<'_, Comparison>| {
+        let number = |(count, change): (i128, i128)| match shows_changes {
+            true => format!("{} ({})", grouped(count), signed(change)),
+            false => grouped(count),
+        };
+        let counts = row.after().unwrap_or_default().each();
+        let pairs = counts.into_iter().map(i128::from).zip(row.delta().each());
+        (
+            row.values().map(shown).collect(),
+            pairs.map(number).collect(),
+        )
+    };
+    std::iter::once(header)
+        .chain(rows.iter().map(row))
+        .collect()
+}
+
+/// Lines with values aligned left and counts aligned right.
+fn aligned(rows: &[Cells]) -> impl Iterator<Item = String> {
+    let widest = |cells: &dyn Fn(&Cells) -> Vec<usize>| {
+        let mut widths: Vec<usize> = Vec::new();
+        for row in rows {
+            let of_row = cells(row);
+            widths.resize(widths.len().max(of_row.len()), 0);
+            for (width, new) in widths.iter_mut().zip(of_row) {
+                *width = (*width).max(new);
+            }
+        }
+        widths
+    };
+    let values = widest(&|row| row.0.iter().map(|text| width(text)).collect());
+    let counts = widest(&|row| row.1.iter().map(|text| width(text)).collect());
+    rows.iter().map(move |row| {
+        let values = row.0.iter().zip(&values);
+        let counts = row.1.iter().zip(&counts);
+        let cells = values
+            .map(|(text, width)| left(text, *width))
+            .chain(counts.map(|(text, width)| right(text, *width)));
+        let mut line: String = cells.map(|cell| format!("  {cell}")).collect();
+        line.push('\n');
+        line
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tallyfold::compare;
+
+    use super::*;
+    use crate::output::testing::{HOSTILE, hour, table};
+
+    #[test]
+    fn a_table_is_harmless_and_its_numbers_are_grouped() {
+        let before = table(&[("Warehouse", 1_234_567, 0, 0)]);
+        let mut rows = HOSTILE.to_vec();
+        rows.push(("zero\u{200b}width", 1, 0, 0));
+        rows.push(("Warehouse", 1_236_000, 0, 0));
+        let after = table(&rows);
+        let revision = Revision {
+            window: hour(0),
+            changes: compare(&before, &after).unwrap(),
+            table: after,
+            settled: false,
+            number: 1,
+        };
+        let origin = Origin {
+            cluster: None,
+            labels: &Labels::default(),
+        };
+        let mut printer = Printer::new(Vec::new(), RevisionFormat::Table);
+        printer.print(&origin, &revision).unwrap();
+        let text = String::from_utf8(printer.out).unwrap();
+        assert!(text.contains("1,236,000 (+1,433)   0 (0)"), "{text}");
+        for escaped in ["right\\u{202e}to left", "zero\\u{200b}width"] {
+            assert!(text.contains(escaped), "{text}");
+        }
+        let is_harmless = |letter: char| letter == '\n' || !letter.is_control();
+        assert!(text.chars().all(is_harmless), "{text}");
+        assert!(
+            !text.contains(['\u{202e}', '\u{200b}', '\u{200d}']),
+            "{text}"
+        );
     }
 }

@@ -71,7 +71,7 @@ pub(crate) fn run(flags: &InitFlags, stderr: &Stderr) -> Result<Exit> {
         false => format!("tallyfold doctor --config {file}"),
     };
     stderr.note(format_args!(
-        "{file} is written. Put the address and credentials of your cluster into it, then run: {next}"
+        "Wrote {file}. Put the address and credentials of your cluster into it, then run: {next}"
     ));
     Ok(Exit::Fine)
 }

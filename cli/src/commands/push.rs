@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use futures_util::future::join_all;
-use tallyfold::{CollectOptions, Keep, Metric};
+use tallyfold::{CollectOptions, Keep};
 use tallyfold_export::{Export, Labels, Push};
 
 use crate::app::App;
 use crate::arguments::following::FollowFlags;
-use crate::arguments::given::{Given, Origin, Raw};
 use crate::arguments::query::{Query, QueryFlags};
 use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
@@ -101,7 +100,7 @@ pub(crate) enum PushAction {
 /// # Errors
 /// For flags, settings and states that can't be used; nothing is sent then.
 pub(crate) async fn run(app: &App, flags: &PushCommand) -> Result<Exit> {
-    let destination = flags.destination.destination(&app.settings)?;
+    let destination = flags.destination.destination(app.loaded()?)?;
     let (pushed, exit) = match &flags.state {
         None => once(app, flags, &destination).await?,
         Some(state) => {
@@ -212,25 +211,12 @@ fn exit_of(became: &[Became], shutdown: &Shutdown) -> Exit {
 
 fn options(flags: &PushCommand, query: &Query) -> Result<CollectOptions> {
     let range = flags.what.closed(USUAL_SINCE, unix_ms())?;
-    let mut given = Given::default();
-    let mut set = |name: &str, raw: Raw| given.set(name, raw, Origin::Flag);
-    set(
-        "metric",
-        Raw::Text(Metric::from(flags.what.metric).to_string()),
-    );
-    set("start", Raw::Text(range.start().to_string()));
-    set("end", Raw::Text(range.end().to_string()));
-    set("window", Raw::Text(flags.what.window.clone()));
-    set(
-        "dimensions",
-        Raw::List(query.asked.iter().cloned().map(Raw::Text).collect()),
-    );
-    if let Some(settle) = flags.what.pacing.given.get("settle") {
-        set("settle", settle.raw.clone());
-    }
-    let mut options: CollectOptions = given.read()?;
-    options.keep = Keep::Step(flags.what.step()?);
-    Ok(options)
+    let (step, given) = (flags.what.step()?, &flags.what.pacing.given);
+    let (start, end) = (range.start().to_string(), range.end().to_string());
+    let metric = flags.what.metric.into();
+    let mut options = CollectOptions::new(metric, &start, &end, &query.asked);
+    (options.window, options.keep) = (step, Keep::Step(step));
+    given.only(&["settle"]).read_over(options)
 }
 
 impl Single<'_> {

@@ -3,11 +3,11 @@
 use clap::{Args, ValueEnum};
 use schemars::schema_for;
 
+use super::explain::ExplainedDocument;
 use crate::doctor::diagnosis::Diagnosis;
 use crate::failure::{Exit, Result};
 use crate::output::check::CheckDocument;
 use crate::output::document::Document;
-use crate::output::explained::ExplainedDocument;
 use crate::output::sink::write_to;
 
 /// What the help begins with.

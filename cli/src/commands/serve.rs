@@ -19,15 +19,15 @@ use hyper::header::{
     VARY,
 };
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use tallyfold::Timestamp;
 use tallyfold::text::milliseconds;
-use tallyfold_export::{ExportOptions, Ledger, Scrape, ScrapeFormat};
+use tallyfold_export::{ExportOptions, Format, Ledger, Scrape, ScrapeFormat};
 use tokio::sync::Semaphore;
 
 use self::exporter::{BUILD, Exporter, Meters, SCRAPE_ERRORS};
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::following::FollowFlags;
-use crate::arguments::given::{Origin, Raw};
 use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
@@ -135,6 +135,11 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
         exporters.push(exporter);
         followings.push(following);
     }
+    let is_new = |one: &Exporter| one.ledger.borrow().settled_until().is_none();
+    let first = match exporters.iter().any(is_new) {
+        true => first_settled(flags)?,
+        false => None,
+    };
     let site = Rc::new(Site {
         exporters,
         stale_ms,
@@ -146,6 +151,11 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
     let server = Server::listen(&host, port).await?;
     app.stderr
         .note(format_args!("serving {}/metrics", server.url()));
+    if let Some(first) = first {
+        let text =
+            format_args!("the first counters appear when a window is settled, about {first}");
+        app.stderr.note(text);
+    }
     let shutdown = Shutdown::new();
     let mut results = Vec::new();
     let work = async {
@@ -171,6 +181,17 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
         Err(exit) => exit,
         Ok(()) => Exit::of_clusters(&results),
     })
+}
+
+/// When the first window is settled of a follow that begins now.
+fn first_settled(flags: &ServeCommand) -> Result<Option<Timestamp>> {
+    let now_ms = unix_ms();
+    let options = flags.follow.options(None, now_ms)?;
+    let end = options.window.after(flags.follow.start(now_ms)?);
+    let settled = end.and_then(|end| end.unix_ms().checked_add_unsigned(options.settle_ms));
+    Ok(settled
+        .map(|ms| ms.max(now_ms))
+        .and_then(Timestamp::from_unix_ms))
 }
 
 async fn begin(
@@ -199,9 +220,8 @@ async fn begin(
             Some("state") => file.as_failure(error),
             _ => error.into(),
         })?;
-    let mut export = flags.export.given.clone();
-    export.set("format", Raw::Text("openmetrics".to_owned()), Origin::Flag);
-    let stem = export.read::<ExportOptions>()?.name;
+    let export = ExportOptions::with_defaults(Format::OpenMetrics);
+    let stem = flags.export.given.read_over(export)?.name;
     // Labels and names that can't be used are rejected now, not in a scrape.
     ledger.add_to(&mut Scrape::default(), &labels, stem.as_deref())?;
     if ledger.state().is_none() {

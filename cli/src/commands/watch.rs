@@ -7,24 +7,25 @@ use std::sync::Arc;
 
 use clap::Args;
 use tallyfold::text;
-use tallyfold::{CollectOptions, FollowOptions, Keep, Metric, Patience, TimeStep, Window};
+use tallyfold::{
+    CollectOptions, Counts, FollowOptions, Frame, Keep, Metric, Patience, Series, TimeStep, Window,
+};
 use tallyfold_health::Rules;
 use tokio::sync::Notify;
 
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
-use crate::arguments::given::{Given, Origin, Raw};
 use crate::arguments::query::{MetricFlag, Query, QueryFlags};
 use crate::failure::{Exit, Failure, Result};
-use crate::health::places::rules as read_rules;
+use crate::health::files::rules as read_rules;
 use crate::host::clock::unix_ms;
 use crate::host::ranges::read;
 use crate::output::report::{Asked, Counted, Part, Report};
 use crate::output::sink::{WriteError, write_to};
 use crate::stderr::Stderr;
+use crate::watch::draw;
 use crate::watch::findings::{FindingLine, LiveRules, findings_in, simple};
 use crate::watch::history::History;
-use crate::watch::once;
 use crate::watch::reader::{Reader, Shared, window_of};
 use crate::watch::screen::{Screen, run as show};
 use crate::watch::state::{ClusterView, Order, State, Title};
@@ -105,6 +106,7 @@ struct Plan {
     windows: usize,
     follow: FollowOptions,
     collect: CollectOptions,
+    range: Window,
     now_ms: i64,
 }
 
@@ -129,7 +131,7 @@ async fn live(app: &App, flags: &WatchFlags, plan: Plan, rules: &Rc<Rules>) -> R
     Screen::check()?;
     // Messages to stderr would be written into the view on the screen.
     let silent = Rc::new(Stderr::silent());
-    let sessions = app.settings.clusters.iter().map(|cluster| {
+    let sessions = app.loaded()?.clusters.iter().map(|cluster| {
         let mut session = app.session(cluster)?;
         session.stderr = Rc::clone(&silent);
         Ok(Rc::new(session))
@@ -164,9 +166,8 @@ async fn print(app: &App, flags: &WatchFlags, plan: &Plan, rules: &Rules) -> Res
     })
     .await;
     let (parts, findings): (Vec<Part>, Vec<Vec<FindingLine>>) = parts.into_iter().unzip();
-    let range = Window::parse(&plan.collect.start, &plan.collect.end)?;
     let report = Report {
-        asked: Asked::new(plan.metric, &plan.query, range, &plan.collect),
+        asked: Asked::new(plan.metric, &plan.query, plan.range, &plan.collect),
         parts,
         missing,
         is_named: app.settings.is_named,
@@ -182,7 +183,7 @@ async fn print(app: &App, flags: &WatchFlags, plan: &Plan, rules: &Rules) -> Res
             })
             .collect();
         write_to(None, |screen, out| {
-            once::print(&mut state, screen.width, out).map_err(WriteError::Io)
+            draw::print(&mut state, screen.width, out).map_err(WriteError::Io)
         })?;
     }
     Ok(report.exit())
@@ -192,8 +193,40 @@ async fn print(app: &App, flags: &WatchFlags, plan: &Plan, rules: &Rules) -> Res
 fn view(plan: &Plan, part: &Part) -> ClusterView {
     let history = History::new(plan.step, plan.windows, plan.now_ms);
     let mut view = ClusterView::new(part.cluster.clone(), history);
-    once::fill(&mut view, part, unix_ms());
+    fill(&mut view, part, unix_ms());
     view
+}
+
+/// Fills a view with the counts and gaps of a cluster.
+fn fill(view: &mut ClusterView, part: &Part, now_ms: i64) {
+    let Counted::Series(series) = &part.found else {
+        return;
+    };
+    for (id, of) in (0..).zip(series.windows()) {
+        view.settle(of.window, rows(series, id), !of.provisional, now_ms);
+        if !of.complete {
+            view.history
+                .fail(of.window, "a part of it is missing".to_owned());
+        }
+    }
+    for gap in &part.gaps {
+        let is_in = |start: &i64| gap.start().unix_ms() <= *start && *start < gap.end().unix_ms();
+        let starts: Vec<i64> = view.history.starts().filter(is_in).collect();
+        for start in starts {
+            let end = start + view.history.step_ms();
+            if let Ok(window) = window_of(start, end) {
+                // The command writes the error itself to stderr.
+                view.history.fail(window, "it could not be read".to_owned());
+            }
+        }
+    }
+}
+
+fn rows(series: &Series, window: u32) -> impl Iterator<Item = (Vec<String>, Counts)> {
+    let rows = series.rows();
+    let ids = series.window_ids();
+    let of_window = rows.filter(move |row| ids[row.index()] == window);
+    of_window.map(|row| (row.values().map(str::to_owned).collect(), row.counts()))
 }
 
 /// The view before anything is read.
@@ -223,13 +256,12 @@ fn plan(flags: &WatchFlags, now_ms: i64) -> Result<Plan> {
         let span = History::new(step, windows, now_ms).span_ms();
         window_of(span.start, span.end)
     };
-    let asked = range(now_ms)?;
-    let mut follow: FollowOptions = read_options(metric, &query, asked, &flags.following)?;
-    follow.window = step;
-    follow.end = None;
+    let start = range(now_ms)?.start().to_string();
+    let follow = FollowOptions::new(metric, &start, &query.asked, step);
+    let mut follow = flags.following.given.read_over(follow)?;
     let now_ms = now_ms.saturating_sub_unsigned(follow.delay_ms);
     let range = range(now_ms)?;
-    let mut collect: CollectOptions = read_options(metric, &query, range, &flags.waiting)?;
+    let mut collect = query.collect(metric, range, &flags.waiting.given)?;
     if flags.waiting.given.get("patience").is_some() {
         follow.patience_ms = collect.patience_ms;
     } else if flags.once {
@@ -247,28 +279,9 @@ fn plan(flags: &WatchFlags, now_ms: i64) -> Result<Plan> {
         windows,
         follow,
         collect,
+        range,
         now_ms,
     })
-}
-
-/// The options for reading a range.
-fn read_options<F: Flags>(
-    metric: Metric,
-    query: &Query,
-    range: Window,
-    flags: &Declared<F>,
-) -> Result<F::Options> {
-    let mut given = Given::default();
-    let mut set = |name: &str, raw| given.set(name, raw, Origin::Flag);
-    set("metric", Raw::Text(metric.to_string()));
-    set("start", Raw::Text(range.start().to_string()));
-    set("end", Raw::Text(range.end().to_string()));
-    // The caller sets the step afterwards, because `window` is also the name of a flag here.
-    set("window", Raw::Text("1m".to_owned()));
-    let asked = query.asked.iter().cloned().map(Raw::Text).collect();
-    set("dimensions", Raw::List(asked));
-    given.overlay(flags.given.clone());
-    given.read()
 }
 
 /// How many windows the history has.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tallyfold::arguments::toml::{Entry, Table};
-use tallyfold::arguments::{Argument, Kind, Options};
+use tallyfold::arguments::{Argument, Kind, Options, Unit};
 use tallyfold::text::milliseconds;
 use tallyfold::{MachineOptions, Spelling};
 use tallyfold_export::PushOptions;
@@ -232,7 +232,7 @@ fn declared_value(entry: &Entry<'_>, argument: &Argument, reading: &mut Reading)
             Raw::List(texts.into_iter().map(Raw::Text).collect())
         }
         Kind::Flag => Raw::Flag(entry.flag(wanted)?),
-        Kind::Whole if argument.name.ends_with("_s") => Raw::Whole(seconds(entry)?),
+        Kind::Whole if argument.unit() == Some(Unit::Seconds) => Raw::Whole(seconds(entry)?),
         Kind::Whole => Raw::Whole(entry.whole(wanted)?),
         Kind::Mapping => headers(entry, wanted, reading)?,
         Kind::Nested(arguments) => nested(&entry.table(wanted)?, arguments, reading)?,

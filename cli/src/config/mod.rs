@@ -1,12 +1,10 @@
 //! The clusters to query, and their settings. Flags override the environment, which overrides the file.
 //!
-//! - `find` finds the file and checks who can change it; `trust` remembers which files of working folders the user trusts;
-//!   `document` decodes the text of a file and turns its errors into failures.
+//! - `find` finds the file and checks who can change it; `trust` remembers which files of working folders the user trusts.
 //! - `keys` lists the keys of each section and reads their values; `sections` reads whole sections.
 //! - `load` merges flags, environment and file; `settings` defines the result.
 //! - `template` is the configuration that `tallyfold init` writes.
 
-mod document;
 pub(crate) mod find;
 #[cfg(test)]
 mod hostile;

@@ -1,14 +1,14 @@
 //! The sections of a configuration file: `[defaults]`, `[cluster.NAME]`, `[push.NAME]`, `[check]`, and a section
 //! for each alert receiver, such as `[alertmanager.NAME]`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use tallyfold::arguments::toml::{Document, Entry};
+use tallyfold::arguments::toml::{Document, Entry, Place, Wrong};
 use tallyfold::{Code, Error, MachineOptions};
 use tallyfold_export::{Format, PushOptions};
 use tallyfold_health::{ReceiverKind, ReceiverOptions};
 
-use super::document::text_of;
 use super::find::Found;
 use super::keys::{CLIENT_SECRET, Form, Reading, Section, example_of, keys, read_value};
 use super::settings::{AlertReceiver, CheckPlaces, Target, network_of};
@@ -241,6 +241,40 @@ fn target(mut section: Named) -> Result<Target> {
         push: section.given,
         network,
     })
+}
+
+/// Decodes the bytes of a file as text.
+///
+/// # Errors
+/// At the first byte that is not UTF-8.
+fn text_of<'b>(path: &Path, bytes: &'b [u8]) -> Result<&'b str> {
+    // Windows editors put a byte order mark at the beginning.
+    let (skipped, bytes) = match bytes.strip_prefix(b"\xef\xbb\xbf") {
+        Some(rest) => (3, rest),
+        None => (0, bytes),
+    };
+    std::str::from_utf8(bytes).map_err(|error| {
+        let offset = skipped + error.valid_up_to();
+        let path = path.display();
+        Failure::usage(format!("{path}: byte {offset}: want UTF-8 text"))
+    })
+}
+
+impl From<Wrong> for Failure {
+    fn from(wrong: Wrong) -> Self {
+        Self::usage(wrong.to_string())
+    }
+}
+
+impl From<Place> for Origin {
+    fn from(place: Place) -> Self {
+        Self::File {
+            path: place.file.unwrap_or_else(|| Arc::from(Path::new(""))),
+            line: place.line,
+            column: place.column,
+            key: place.key,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //! declarations.
 
 use tallyfold::arguments::{Argument, Kind, Options};
-use tallyfold::text::duration;
 use tallyfold::{MachineOptions, Spelling};
 use tallyfold_export::PushOptions;
 use tallyfold_health::{ReceiverKind, ReceiverOptions};
@@ -145,9 +144,9 @@ fn shown(section: Section) -> impl Iterator<Item = Key> {
 fn add(text: &mut String, key: &Key, mark: &str, (section, known): (Section, &[Argument])) {
     let (doc, default) = match key.form {
         Form::Declared(argument) => {
-            let (doc, default) = described(argument, known, Spelling::Toml);
+            let (paragraphs, default) = described(argument, known, Spelling::Toml);
             let default = default.map(|default| literal(argument, &default));
-            (doc, default.or_else(|| defaults(argument)))
+            (paragraphs.join(" "), default.or_else(|| defaults(argument)))
         }
         _ => (about(key.name).to_owned(), None),
     };
@@ -155,8 +154,7 @@ fn add(text: &mut String, key: &Key, mark: &str, (section, known): (Section, &[A
         (Section::Receiver(kind), "url") => kind.usual_url().map(|url| format!("{url:?}")),
         _ => None,
     });
-    // In this file, times have a unit.
-    wrap(text, &doc.replace(" in seconds", ""));
+    wrap(text, &doc);
     let value = default.unwrap_or_else(|| example_in(section, key.name).to_owned());
     text.push_str(&format!("{mark}{} = {value}\n", key.name));
 }
@@ -164,11 +162,7 @@ fn add(text: &mut String, key: &Key, mark: &str, (section, known): (Section, &[A
 /// A default as a TOML value.
 fn literal(argument: &Argument, default: &str) -> String {
     match argument.kind {
-        Kind::Whole if argument.name.ends_with("_s") => {
-            let seconds: u64 = default.parse().unwrap_or_default();
-            format!("{:?}", duration(seconds.saturating_mul(1_000)))
-        }
-        Kind::Whole => default.to_owned(),
+        Kind::Whole if argument.unit().is_none() => default.to_owned(),
         Kind::Texts => example(argument.name).to_owned(),
         _ => format!("{default:?}"),
     }

@@ -55,6 +55,14 @@ impl Looker<'_> {
         let mut checks = vec![proxy_check(proxy.as_ref())];
         let server = proxy.as_ref().map_or(&place.server, |proxy| &proxy.server);
         self.connect(server, &mut checks).await;
+        let failed = checks.last_mut().filter(|check| !check.is_passable());
+        if let (Some(proxy), Some(failed)) = (&proxy, failed) {
+            failed.problem = Some(format!(
+                "The proxy {} can't be reached, so nothing is known of the server behind it.",
+                proxy.shown
+            ));
+            failed.next = Some(advice::of_trouble("ProxyError").to_owned());
+        }
         if checks.iter().all(Check::is_passable) {
             self.ask(place, proxy.as_ref(), &mut checks).await;
         }

@@ -7,14 +7,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use sha2::{Digest, Sha256};
 use tallyfold::{Code, Error, Timestamp, text};
 use tallyfold_health::{
     AlertLabels, Notifications, NotifyOptions, Outcome, Receiver, ReceiverKind, ReceiverOptions,
     Rules,
 };
 
-use super::memory::Memory;
+use super::files::{Memory, fingerprint};
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
@@ -45,7 +44,7 @@ const HEADING: &str = "Notifications";
 pub(crate) struct NotifyFlags {
     #[command(flatten)]
     targets: Targets,
-    /// The message of --webhook: JSON with placeholders such as {{sentence}} [default: {"text": "{{sentence}}"}]
+    /// The message of --webhook: JSON with placeholders such as {{sentence}} [default: {"text": "{{message}}"}]
     #[arg(long, value_name = "FILE", requires = "webhook")]
     template: Option<PathBuf>,
     /// How long an Alertmanager keeps an alert that no run sends again [default: four windows, and at least 1h]
@@ -290,20 +289,17 @@ impl NotifyFlags {
 }
 
 impl Named {
-    fn way(mut self, stderr: &Rc<Stderr>) -> Result<Way> {
+    fn way(self, stderr: &Rc<Stderr>) -> Result<Way> {
         let kind = self.kind;
         let (name, shown) = match &self.name {
             Some(name) => (name.clone(), format!("{kind} {name}")),
             // The name that the state remembers must not contain the address, which may be a secret.
             None => (String::new(), kind.to_string()),
         };
-        self.given.set("name", Raw::Text(name), Origin::Flag);
-        if let Some(path) = &self.template {
-            let template = read_template(path)?;
-            self.given
-                .set("template", Raw::Text(template), Origin::Flag);
-        }
-        let mut options: ReceiverOptions = self.given.read()?;
+        let template = self.template.as_deref().map(read_template).transpose()?;
+        let mut options = ReceiverOptions::with_defaults(name);
+        options.template = template;
+        let mut options = self.given.read_over(options)?;
         if let (None, Some(url)) = (&self.name, &options.url) {
             options.name = fingerprint(&kind.completed(url));
         }
@@ -344,13 +340,4 @@ fn read_template(path: &Path) -> Result<String> {
         return Err(Failure::usage(text));
     }
     fs::read_to_string(path).map_err(as_failure)
-}
-
-/// A short fingerprint that identifies a text.
-pub(crate) fn fingerprint(text: &str) -> String {
-    let digest = Sha256::digest(text.as_bytes());
-    digest[..4]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }

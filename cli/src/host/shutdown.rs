@@ -146,6 +146,20 @@ impl Stop {
         Ok(Self(Mutex::new(Signals::listen().map_err(as_failure)?)))
     }
 
+    /// Lets the process survive its terminal. SIGHUP would otherwise end work that a later process has to resume.
+    ///
+    /// # Errors
+    /// If the system does not allow it.
+    pub(crate) fn outlive_the_terminal(&self) -> Result<()> {
+        #[cfg(unix)]
+        {
+            let as_failure = |error| Failure::usage(format!("can't listen for signals: {error}"));
+            let unread = Arc::new(AtomicBool::new(false));
+            signal_hook::flag::register(signal_hook::consts::SIGHUP, unread).map_err(as_failure)?;
+        }
+        Ok(())
+    }
+
     /// Waits for a signal, and returns the exit code for work that is not finished.
     pub(crate) async fn asked(&self) -> Exit {
         let mut signals = self.0.lock().await;

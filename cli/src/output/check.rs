@@ -13,11 +13,11 @@ use tallyfold_export::{FamilyKind, Scrape, ScrapeFormat};
 use tallyfold_health::{Check, Finding, Replay, Severity, Status, Unjudged, label_name};
 
 use super::document::{FailureDocument, MissingDocument, Pairs};
-use super::documented::missing_of;
+use super::documented::{missing_of, write_document};
 use super::grid::write_styled;
 use super::report::{Part, Report};
 use super::safe::harmless;
-use super::sink::{Screen, WriteError, write_to};
+use super::sink::{Screen, write_to};
 use crate::failure::{Exit, Result};
 
 /// The findings of rules in all clusters.
@@ -173,11 +173,8 @@ struct FoundLine<'a> {
 pub(crate) fn write(report: &CheckReport, format: CheckFormat, path: Option<&Path>) -> Result<()> {
     write_to(path, |screen, out| match format {
         CheckFormat::Table => Ok(write_sentences(report, screen, out)?),
-        CheckFormat::Json => {
-            serde_json::to_writer_pretty(&mut *out, &document(report)).map_err(io::Error::from)?;
-            Ok(writeln!(out)?)
-        }
-        CheckFormat::Ndjson => write_lines(report, out),
+        CheckFormat::Json => Ok(write_document(&document(report), true, out)?),
+        CheckFormat::Ndjson => Ok(write_lines(report, out)?),
         CheckFormat::Openmetrics => Ok(write_metrics(report, out)?),
     })
 }
@@ -216,15 +213,14 @@ fn document(report: &CheckReport) -> CheckDocument<'_> {
     }
 }
 
-fn write_lines(report: &CheckReport, out: &mut dyn Write) -> Result<(), WriteError> {
+fn write_lines(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
     for part in &report.parts {
         for finding in part.found.findings() {
             let line = FoundLine {
                 cluster: &part.cluster,
                 finding,
             };
-            serde_json::to_writer(&mut *out, &line).map_err(io::Error::from)?;
-            writeln!(out)?;
+            write_document(&line, false, out)?;
         }
     }
     Ok(())
@@ -246,7 +242,13 @@ fn write_sentences(report: &CheckReport, screen: Screen, out: &mut dyn Write) ->
                 screen,
                 out,
             )?;
-            writeln!(out, ": {}", harmless(&finding.sentence))?;
+            let (rule, sentence) = (harmless(&finding.rule), harmless(&finding.sentence));
+            writeln!(out, ": {rule}: {sentence}")?;
+            for (what, text) in [("note", &finding.note), ("runbook", &finding.runbook)] {
+                if let Some(text) = text {
+                    writeln!(out, "  {what}: {}", harmless(text))?;
+                }
+            }
         }
         if part.found.left_out() > 0 {
             writeln!(out, "and {} more", part.found.left_out())?;

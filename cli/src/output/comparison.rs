@@ -12,6 +12,7 @@ use serde::{Serialize, Serializer};
 use tallyfold::text::{grouped, signed};
 use tallyfold::{Comparison, CountName, Counts, Deltas, Frame, Presence};
 
+use super::document::{Change, Count};
 use super::grid::{Cells, Column, Grid, Holds, share};
 use super::report::{Counted, PROVISIONAL, Report, pairs, span, spans};
 use super::show::{Line, Picked};
@@ -140,7 +141,27 @@ fn total(report: &Report, by: CountName, keys: usize) -> Cells {
 }
 
 /// Names and values, serialized as an object in this order.
-struct Members(Vec<(String, String)>);
+struct Members(Vec<(String, Cell)>);
+
+/// A value of a row: a text, or a number that no JSON reader may round.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Cell {
+    Text(String),
+    Count(Count),
+    Change(Change),
+}
+
+impl Cell {
+    /// The value as a field of CSV (RFC 4180), quoted if it contains a comma, a quote or a line break.
+    fn field(&self) -> String {
+        match self {
+            Self::Text(text) => field(text),
+            Self::Count(count) => count.0.to_string(),
+            Self::Change(change) => change.0.to_string(),
+        }
+    }
+}
 
 impl Serialize for Members {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -168,7 +189,7 @@ pub(crate) fn write_csv(
     write!(out, "{}\r\n", header.join(","))?;
     for line in &picked.lines {
         let own = labels[line.part].iter().map(|(_, value)| field(value));
-        let cells = cells(report, *line).into_iter().map(|cell| field(&cell));
+        let cells = cells(report, *line).into_iter().map(|cell| cell.field());
         let fields: Vec<String> = own.chain(cells).collect();
         write!(out, "{}\r\n", fields.join(","))?;
     }
@@ -189,7 +210,9 @@ pub(crate) fn write_ndjson(
     let names = names(report);
     for line in &picked.lines {
         let cells = names.iter().cloned().zip(cells(report, *line));
-        let members = Members(labels[line.part].iter().cloned().chain(cells).collect());
+        let labels = labels[line.part].iter().cloned();
+        let labels = labels.map(|(name, value)| (name, Cell::Text(value)));
+        let members = Members(labels.chain(cells).collect());
         serde_json::to_writer(&mut *out, &members).map_err(std::io::Error::from)?;
         writeln!(out)?;
     }
@@ -206,20 +229,22 @@ fn names(report: &Report) -> Vec<String> {
     names
 }
 
-fn cells(report: &Report, line: Line) -> Vec<String> {
+fn cells(report: &Report, line: Line) -> Vec<Cell> {
     let Counted::Comparison(comparison) = &report.parts[line.part].found else {
         return Vec::new();
     };
     let Some(row) = comparison.row(line.row) else {
         return Vec::new();
     };
-    let mut cells: Vec<String> = row.values().map(str::to_owned).collect();
-    cells.push(row.presence().to_string());
+    let texts = row.values().map(str::to_owned);
+    let texts = texts.chain([row.presence().to_string()]);
+    let mut cells: Vec<Cell> = texts.map(Cell::Text).collect();
     for side in [row.before(), row.after()] {
         let counts = side.unwrap_or_default().each();
-        cells.extend(counts.map(|count| count.to_string()));
+        cells.extend(counts.map(|count| Cell::Count(Count(count))));
     }
-    cells.extend(row.delta().each().map(|change| change.to_string()));
+    let changes = row.delta().each();
+    cells.extend(changes.map(|change| Cell::Change(Change(change))));
     cells
 }
 
@@ -314,7 +339,7 @@ mod tests {
         let mut out = Vec::new();
         write_ndjson(&report, &picked, &["env=x".to_owned()], &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
-        let first = r#"{"cluster":"e\"u","env":"x","integration":"Warehouse","presence":"both","before_success":"1000","#;
+        let first = r#"{"cluster":"e\"u","env":"x","integration":"Warehouse","presence":"both","before_success":1000,"#;
         assert!(text.starts_with(first), "{text}");
         assert_eq!(text.lines().count(), 2);
     }

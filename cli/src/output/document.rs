@@ -3,8 +3,7 @@
 //! A count is a JSON number up to 2^53 - 1, and a string of digits above. Comparisons and additions in jq, Python or
 //! JavaScript therefore need no conversion that users could forget: `"5" > 100` is true in jq. Many JSON readers
 //! silently round numbers above 2^53 - 1. Adding such a string to a number fails in jq and Python, so no sum is
-//! silently wrong. (NDJSON has strings everywhere, as in all languages of this project; `tonumber` and `int()` accept
-//! both.)
+//! silently wrong. NDJSON has the same numbers.
 
 use std::borrow::Cow;
 

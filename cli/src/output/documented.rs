@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
 use tallyfold::{
     Comparison, CountTable, Counts, Deltas, Frame, Reconciliation, Row, Series, SeriesWindow,
 };
@@ -29,12 +30,23 @@ pub(crate) fn write_json(
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
     let document = document(report, picked, ranking);
-    let written = match screen.width {
-        Some(_) => serde_json::to_writer_pretty(&mut *out, &document),
-        None => serde_json::to_writer(&mut *out, &document),
-    };
-    written.map_err(io::Error::from)?;
-    Ok(writeln!(out)?)
+    Ok(write_document(&document, screen.width.is_some(), out)?)
+}
+
+/// Writes any document, and ends its line.
+///
+/// # Errors
+/// Those of the writer.
+pub(crate) fn write_document(
+    document: &impl Serialize,
+    is_indented: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match is_indented {
+        true => serde_json::to_writer_pretty(&mut *out, document)?,
+        false => serde_json::to_writer(&mut *out, document)?,
+    }
+    writeln!(out)
 }
 
 /// The document of a cluster without any counts.
@@ -231,4 +243,161 @@ impl<'a> From<&'a Failure> for FailureDocument<'a> {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::failure::Exit;
+    use crate::output::document::Document;
+    use crate::output::report::Missing;
+    use crate::output::testing::{
+        BIG, HOSTILE, ROWS, change, hour, provisional_table, report_of, series, table,
+        unbalanced_table,
+    };
+    use serde_json::{Value, json};
+    use tallyfold::CountName;
+
+    const ALL: Ranking = Ranking {
+        by: None,
+        top: None,
+    };
+
+    fn written(report: &Report, ranking: Ranking) -> Value {
+        let mut out = Vec::new();
+        let picked = Picked::of(report, ranking);
+        write_json(report, &picked, ranking, Screen::PLAIN, &mut out).unwrap();
+        assert_eq!(out.iter().filter(|byte| **byte == b'\n').count(), 1);
+        serde_json::from_slice(&out).unwrap()
+    }
+
+    /// A report of every kind, with all that can be wrong.
+    fn reports() -> Vec<Report> {
+        let mut all = report_of(vec![
+            ("eu", Counted::Table(provisional_table(BIG))),
+            ("us", Counted::Table(unbalanced_table())),
+            ("ap", Counted::Table(table(HOSTILE))),
+            (
+                "sa",
+                Counted::Table(
+                    table(ROWS)
+                        .filter(&[("integration".to_owned(), vec![String::new()])])
+                        .unwrap(),
+                ),
+            ),
+        ]);
+        all.is_named = true;
+        all.asked.only = vec![("integration".to_owned(), vec![String::new()])];
+        all.parts[0].labels = vec![("env".to_owned(), "test".to_owned())];
+        all.parts[1].gaps = vec![hour(3)];
+        all.parts[1].failure = Some(tallyfold::Window::parse("x", "y").unwrap_err().into());
+        all.missing.push(Missing {
+            cluster: "af".to_owned(),
+            failure: Failure::new(Exit::Service, "no answer"),
+        });
+        vec![
+            all,
+            report_of(vec![(
+                "default",
+                Counted::Series(series(&[ROWS, &ROWS[..1]])),
+            )]),
+            report_of(vec![("default", Counted::Comparison(change()))]),
+            report_of(Vec::new()),
+        ]
+    }
+
+    #[test]
+    fn documents_of_every_kind_are_as_the_schema_says() {
+        let schema = schemars::schema_for!(Document<'static>);
+        let validator = jsonschema::validator_for(schema.as_value()).unwrap();
+        for report in reports() {
+            let document = written(&report, ALL);
+            let faults: Vec<String> = validator
+                .iter_errors(&document)
+                .map(|error| error.to_string())
+                .collect();
+            assert_eq!(faults, [""; 0], "{document:#}");
+        }
+        // The schema is not so wide that everything passes.
+        let document = written(&reports()[0], ALL);
+        for (place, wrong) in [
+            ("/clusters/0/totals/errors", json!(-1)),
+            ("/clusters/0/totals/errors", json!("12")),
+            ("/clusters/0/totals/errors", json!(1.5)),
+            ("/clusters/0/rows/0/dimensions/integration", json!(null)),
+            ("/clusters/0/kind", json!("other")),
+            ("/clusters/1/reconciliation/verdict", json!("fine")),
+            ("/format", json!("tallyfold-report/2")),
+            ("/asked/metric", json!("delivery")),
+            ("/missing/0/message", json!(null)),
+        ] {
+            let mut document = document.clone();
+            *document.pointer_mut(place).unwrap() = wrong;
+            assert!(!validator.is_valid(&document), "{place}");
+        }
+    }
+
+    #[test]
+    fn counts_are_numbers_as_long_as_every_reader_holds_them() {
+        let largest = (1 << 53) - 1;
+        let rows = [("a", largest, largest + 1, u64::MAX)];
+        let report = report_of(vec![("default", Counted::Table(table(&rows)))]);
+        let document = written(&report, ALL);
+        let row = &document["clusters"][0]["rows"][0];
+        assert_eq!(row["success"], json!(9_007_199_254_740_991_u64));
+        assert_eq!(row["errors"], json!("9007199254740992"));
+        assert_eq!(row["filtered"], json!("18446744073709551615"));
+        assert_eq!(row["dimensions"], json!({"integration": "a"}));
+        assert_eq!(
+            serde_json::to_value(Change(-(1 << 53))).unwrap(),
+            json!("-9007199254740992")
+        );
+        assert_eq!(
+            serde_json::to_value(Change(1 - (1 << 53))).unwrap(),
+            json!(-9_007_199_254_740_991_i64)
+        );
+    }
+
+    #[test]
+    fn a_document_says_what_was_asked_and_what_is_missing() {
+        let document = written(&reports()[0], ALL);
+        assert_eq!(
+            document["asked"]["filter"],
+            json!([{"dimension": "integration", "values": [""]}])
+        );
+        assert_eq!(
+            document["missing"],
+            json!([{"cluster": "af", "code": null, "message": "no answer"}])
+        );
+        assert_eq!(
+            document["clusters"][1]["failure"]["code"],
+            "invalid_timestamp"
+        );
+        assert_eq!(
+            document["clusters"][1]["gaps"][0]["start"],
+            "2026-01-01T03:00:00Z"
+        );
+        let reconciliation =
+            json!({"verdict": "unbalanced", "success": 0, "errors": 7, "filtered": 0});
+        assert_eq!(document["clusters"][1]["reconciliation"], reconciliation);
+        assert_eq!(
+            document["clusters"][0]["provisional"][0]["end"],
+            "2026-01-01T01:00:00Z"
+        );
+    }
+
+    #[test]
+    fn top_rows_are_in_order_and_the_rest_is_counted() {
+        let report = report_of(vec![("default", Counted::Table(table(ROWS)))]);
+        let ranking = Ranking {
+            by: Some(CountName::Errors),
+            top: Some(2),
+        };
+        let document = written(&report, ranking);
+        let errors = |row: usize| document["clusters"][0]["rows"][row]["errors"].clone();
+        assert_eq!(
+            [errors(0), errors(1), errors(2)],
+            [json!(12345), json!(3), Value::Null]
+        );
+        assert_eq!(document["left_out"], 3);
+        assert_eq!(document["clusters"][0]["totals"]["errors"], 12349);
+        assert_eq!(document["asked"]["order"], "errors");
+    }
+}

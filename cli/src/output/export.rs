@@ -11,7 +11,6 @@ use tallyfold_export::{
 use super::report::{Counted, Report, labels};
 use super::show::{Picked, Ranking, ShowFlags};
 use super::sink::WriteError;
-use crate::arguments::given::{Origin, Raw};
 use crate::failure::{Failure, Result};
 use crate::stderr::Stderr;
 
@@ -21,9 +20,8 @@ use crate::stderr::Stderr;
 /// # Errors
 /// For invalid labels and options, and for counts that the format does not support.
 pub(crate) fn export_of(report: &Report, flags: &ShowFlags, format: Format) -> Result<Export> {
-    let mut given = flags.export.given.clone();
-    given.set("format", Raw::Text(format.to_string()), Origin::Flag);
-    let options: ExportOptions = given.read()?;
+    let options = ExportOptions::with_defaults(format);
+    let options = flags.export.given.read_over(options)?;
     let ranking = Ranking::of(report, flags);
     let sums = format.is_file() && options.windows != Some(Windows::Settled);
     let parts = report.parts.iter().zip(labels(report, &flags.labels)?);

@@ -5,28 +5,23 @@
 //! - `show` defines the flags, and selects and orders rows for all formats. `write` calls the writer of the format:
 //!   `table` for a terminal or a pipe, `comparison` for comparisons, `documented` for the JSON document (`document`
 //!   defines its types), `export` for the formats of `tallyfold-export`, and `parquet`, which has the columns of CSV.
-//! - `check` and `explained` write the results of `check` and `explain`, `revision` writes the revisions of `follow`,
-//!   and `pushed` writes the results of pushes.
-//! - `grid` aligns columns and formats rates, `safe` escapes values for a terminal, `progress` shows the progress of
-//!   long commands, and `unknown` shows JSON of any shape.
+//! - `check` writes the results of `check`, and `pushed` the results of pushes. `explain`, `follow` and `audit-logs` write
+//!   their own.
+//! - `grid` aligns columns and formats rates, and `safe` escapes values for a terminal.
 
 pub(crate) mod check;
 pub(crate) mod comparison;
 pub(crate) mod document;
 pub(crate) mod documented;
-pub(crate) mod explained;
 pub(crate) mod export;
 pub(crate) mod grid;
 pub(crate) mod parquet;
-pub(crate) mod progress;
 pub(crate) mod pushed;
 pub(crate) mod report;
-pub(crate) mod revision;
 pub(crate) mod safe;
 pub(crate) mod show;
 pub(crate) mod sink;
 pub(crate) mod table;
 #[cfg(test)]
 pub(crate) mod testing;
-pub(crate) mod unknown;
 pub(crate) mod write;

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use tallyfold_export::PushReport;
 
+use super::documented::write_document;
 use super::sink::write_to;
 use crate::failure::Result;
 
@@ -45,10 +46,7 @@ pub(crate) fn add(total: &mut PushReport, report: &PushReport) {
 pub(crate) fn write(pushed: &[Pushed], format: PushedFormat) -> Result<()> {
     write_to(None, |_, out| match format {
         PushedFormat::Table => Ok(write_lines(pushed, out)?),
-        PushedFormat::Json => {
-            serde_json::to_writer(&mut *out, pushed).map_err(io::Error::from)?;
-            Ok(writeln!(out)?)
-        }
+        PushedFormat::Json => Ok(write_document(&pushed, false, out)?),
     })
 }
 

@@ -59,9 +59,9 @@ pub(crate) enum OutputFormat {
     /// One document, described by a JSON Schema (tallyfold schema). Counts are numbers; above 2^53 - 1, where many readers
     /// would round them, they are strings.
     Json,
-    /// One JSON object for each row. Counts are strings of digits.
+    /// One JSON object for each row. Counts are as in json.
     Ndjson,
-    /// Comma-separated values.
+    /// Comma-separated values, as RFC 4180 says: lines end with CR LF.
     Csv,
     /// Apache Parquet.
     Parquet,

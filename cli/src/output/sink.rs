@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::safe::Terminal;
 use crate::failure::{Failure, Result};
@@ -82,6 +82,16 @@ pub(crate) fn write_to(
             }
         }
     }
+}
+
+/// Where an output goes of which a part is missing: next to the file, which keeps what it has. `None` for a path that is
+/// written at once, such as a device.
+pub(crate) fn partial(path: &Path) -> Option<PathBuf> {
+    let is_written_at_once = fs::metadata(path).is_ok_and(|found| !found.is_file());
+    let is_stdout = path == Path::new("-") || path == Path::new("/dev/stdout");
+    let mut name = path.file_name()?.to_owned();
+    name.push(".partial");
+    (!is_written_at_once && !is_stdout).then(|| path.with_file_name(name))
 }
 
 fn write_file(

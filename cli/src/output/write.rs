@@ -7,9 +7,9 @@ use tallyfold::CountName;
 use super::report::{self, Report};
 use super::safe::Terminal;
 use super::show::{OutputFormat, Picked, Ranking, ShowFlags};
-use super::sink::{Screen, WriteError, write_to};
+use super::sink::{self, Screen, WriteError, write_to};
 use super::{comparison, documented, export, parquet, table};
-use crate::failure::{Failure, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::stderr::Stderr;
 
 /// Writes a report, and prints the remarks that its format does not contain on stderr.
@@ -32,7 +32,13 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
     let leaves_out = export
         .as_ref()
         .is_some_and(|export| export::warn(export, stderr));
-    write_to(flags.output.as_deref(), |screen, out| {
+    // A file is replaced only by a whole result.
+    let partial = flags.output.as_deref().and_then(sink::partial);
+    let path = match report.exit() {
+        Exit::Fine => flags.output.as_deref(),
+        _ => partial.as_deref().or(flags.output.as_deref()),
+    };
+    write_to(path, |screen, out| {
         if !says_all(flags.format, screen) {
             tell(report, leaves_out, stderr);
         }
@@ -48,7 +54,19 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
             (_, Some(export)) => export::write(export, out),
             (format, None) => write_rows(report, flags, format, screen, out),
         }
-    })
+    })?;
+    if let (Some(partial), Some(output)) = (&partial, &flags.output) {
+        match path == Some(partial.as_path()) {
+            true => stderr.note(format_args!(
+                "{} has what could be read; {} is written when all is there",
+                partial.display(),
+                output.display()
+            )),
+            // What an earlier run has left there is in the whole result.
+            false => drop(std::fs::remove_file(partial)),
+        }
+    }
+    Ok(())
 }
 
 /// Writes the formats that aren't exports: tables, documents, and comparisons.

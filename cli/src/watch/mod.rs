@@ -3,13 +3,12 @@
 //! - `history` keeps the newest windows of one cluster and computes a line for each group.
 //! - `state` holds what is shown (clusters, order, selection, filter) and handles keys.
 //! - `findings` applies rules to the windows in memory.
-//! - `draw/` draws a state into a buffer; it does no I/O and reads no clock. `once` prints the same view as text.
+//! - `draw` draws a state into a buffer or as text; it does no terminal I/O and reads no clock.
 //! - `reader` reads windows of one cluster as they close; `screen` connects readers, keys, clock and terminal.
 
 pub(crate) mod draw;
 pub(crate) mod findings;
 pub(crate) mod history;
-pub(crate) mod once;
 pub(crate) mod reader;
 pub(crate) mod screen;
 pub(crate) mod state;

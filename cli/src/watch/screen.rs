@@ -15,8 +15,7 @@ use futures_util::future::try_join_all;
 use ratatui::DefaultTerminal;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::draw::text::Look;
-use super::draw::view::draw;
+use super::draw::{Look, draw};
 use super::reader::{Reader, Shared};
 use super::state::{Action, State, press};
 use crate::failure::{Exit, Failure, Result};

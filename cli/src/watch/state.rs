@@ -258,10 +258,7 @@ pub(crate) fn name_of(line: &Line) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod testing;
-
-#[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 /// What the event loop does after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -264,6 +264,11 @@ fn a_proxy_that_refuses_is_named_without_its_password() {
     let port = dead_port();
     let found = through(port, address);
     assert_eq!(found.failure(), ("connection", "network_failed", 4));
+    let text = found.text("connection");
+    assert!(
+        text.contains("can't be reached") && text.contains("NO_PROXY"),
+        "{text}"
+    );
     assert!(
         found
             .text("proxy")

@@ -1,5 +1,11 @@
-//! One argument: its name, and what kind of value it has.
+//! One argument: its name, what kind of value it has, and the types that are made from values.
 
+use std::slice;
+use std::vec;
+
+use crate::code::Code;
+use crate::error::{Error, Result};
+use crate::secret::Secret;
 use crate::spelling::{Name, Spelling};
 
 /// One argument of a function.
@@ -16,12 +22,51 @@ pub struct Argument {
 /// What a manual says about an argument.
 #[derive(Clone, Copy, Debug)]
 pub struct Surface {
-    /// The doc comment, which names other arguments as Rust spells them.
-    pub doc: &'static str,
+    /// The lines of its description. The first paragraph, up to an empty line, is the summary. Names in backticks are
+    /// those of other arguments, as Rust spells them, or values.
+    pub lines: &'static [&'static str],
     /// The type in Rust.
     pub rust: &'static str,
-    /// Prints the default; `None` for an argument that is required or may be absent.
-    pub default: Option<fn() -> String>,
+    /// The only texts that it may be; empty if any text may be right.
+    pub choices: fn() -> Vec<&'static str>,
+    /// Makes the default: a value, or nothing for an argument that may be absent. `None` for an argument that is required.
+    pub default: Option<fn() -> Option<Value>>,
+}
+
+/// The unit of a time that is a plain number in some hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Milliseconds.
+    Milliseconds,
+    /// Seconds.
+    Seconds,
+}
+
+impl Surface {
+    /// The paragraphs of the description, of which the first is the summary. `known` are arguments whose names are
+    /// spelled as callers of that host write them.
+    pub fn paragraphs(&self, known: &[Argument], spelling: Spelling) -> Vec<String> {
+        let paragraphs = self.lines.split(|line| line.trim().is_empty());
+        let paragraphs = paragraphs.filter(|lines| !lines.is_empty());
+        let joined = paragraphs.map(|lines| {
+            let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
+            spelled(&lines.join(" "), known, spelling)
+        });
+        joined.collect()
+    }
+}
+
+/// A text whose names of arguments, in backticks, are spelled for a host.
+fn spelled(text: &str, known: &[Argument], spelling: Spelling) -> String {
+    let pieces = text.split('`').enumerate().map(|(place, piece)| {
+        let argument = known.iter().find(|argument| argument.name == piece);
+        match argument {
+            Some(argument) if place % 2 == 1 => argument.spelled(spelling),
+            None if place % 2 == 1 => format!("`{piece}`"),
+            _ => piece.to_owned(),
+        }
+    });
+    pieces.collect()
 }
 
 impl Argument {
@@ -29,6 +74,16 @@ impl Argument {
     #[must_use]
     pub fn spelled(&self, spelling: Spelling) -> String {
         Name::from(self.name).spelled(spelling).into_owned()
+    }
+
+    /// The unit, if it is a time.
+    #[must_use]
+    pub fn unit(&self) -> Option<Unit> {
+        match self.name {
+            name if name.ends_with("_ms") => Some(Unit::Milliseconds),
+            name if name.ends_with("_s") => Some(Unit::Seconds),
+            _ => None,
+        }
     }
 
     /// The environment variable that may hold it, for an argument of a client: texts, addresses and secrets have one.
@@ -74,4 +129,115 @@ pub enum Kind {
     /// Something that the host passes without the core's reader: a function, a table, a random
     /// number.
     Host,
+}
+
+/// The type of an argument.
+pub trait Parameter: Sized {
+    /// The kind of value that it is made from.
+    const KIND: Kind;
+
+    /// Parses a value.
+    ///
+    /// # Errors
+    /// For an invalid value. The reader adds the argument's name, except to errors of a
+    /// [`Kind::Nested`], which already name the inner argument.
+    fn from_value(value: Value) -> Result<Self>;
+
+    /// The value that it would be made from, for a manual; `None` if there is nothing to show.
+    fn to_value(&self) -> Option<Value> {
+        None
+    }
+
+    /// The only texts that it is made from; empty if any text may be right.
+    fn choices() -> Vec<&'static str> {
+        Vec::new()
+    }
+}
+
+/// A value, read as a [`Kind`].
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// Of [`Kind::Text`], [`Kind::Address`], [`Kind::Instant`] and [`Kind::Step`].
+    Text(String),
+    /// Of [`Kind::Texts`], both edges of a [`Kind::Window`], and names and texts of a [`Kind::Mapping`] in turn.
+    Texts(Vec<String>),
+    /// Of [`Kind::Secret`].
+    Secret(Secret),
+    /// Of [`Kind::Flag`].
+    Flag(bool),
+    /// Of [`Kind::Whole`], [`Kind::Milliseconds`] and [`Kind::Patience`]. Numbers outside of `i128`
+    /// become its least or greatest value.
+    Whole(i128),
+    /// Of [`Kind::Patience`], without a limit.
+    Endless,
+    /// Of [`Kind::Pair`].
+    Pair([i128; 2]),
+    /// Of [`Kind::Nested`].
+    Nested(Values),
+}
+
+/// The values of arguments, in the order of declaration in which options are made from them.
+#[derive(Clone, Debug)]
+pub struct Values {
+    arguments: slice::Iter<'static, Argument>,
+    values: vec::IntoIter<Option<Value>>,
+    /// The first error of [`Values::set`].
+    error: Option<Error>,
+}
+
+impl Values {
+    pub(super) fn new(arguments: &'static [Argument], values: Vec<Option<Value>>) -> Self {
+        Self {
+            arguments: arguments.iter(),
+            values: values.into_iter(),
+            error: None,
+        }
+    }
+
+    fn next(&mut self) -> (&'static str, Option<Value>) {
+        let name = self.arguments.next().map_or("", |argument| argument.name);
+        (name, self.values.next().flatten())
+    }
+
+    /// Skips the next argument.
+    pub fn skip(&mut self) {
+        self.next();
+    }
+
+    /// Puts the next argument in place of its default, if it was given. [`Values::check`] returns the first error.
+    pub fn set<T: Parameter>(&mut self, place: &mut T) {
+        if let (name, Some(value)) = self.next() {
+            match made(name, value) {
+                Ok(made) => *place = made,
+                Err(error) => _ = self.error.get_or_insert(error),
+            }
+        }
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// The first error of [`Values::set`], with the name of the argument.
+    pub fn check(self) -> Result<()> {
+        self.error.map_or(Ok(()), Err)
+    }
+
+    /// The next argument, which must have been given.
+    ///
+    /// # Errors
+    /// With the name of the argument.
+    pub fn required<T: Parameter>(&mut self) -> Result<T> {
+        match self.next() {
+            (name, None) => Err(Error::argument(name, Code::MissingArgument, "required")),
+            (name, Some(value)) => made(name, value),
+        }
+    }
+}
+
+/// Parses a value for the argument with that name.
+fn made<T: Parameter>(name: &'static str, value: Value) -> Result<T> {
+    T::from_value(value).map_err(|error| match T::KIND {
+        Kind::Nested(_) => error,
+        _ => error.with_argument(name),
+    })
 }

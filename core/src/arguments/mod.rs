@@ -13,11 +13,9 @@ mod parameter;
 pub(crate) mod source;
 #[cfg(feature = "toml")]
 pub mod toml;
-pub(crate) mod value;
 
-pub use argument::{Argument, Kind, Surface};
+pub use argument::{Argument, Kind, Parameter, Surface, Unit, Value, Values};
 #[doc(hidden)]
 pub use names::want_one_of;
-pub use options::{Options, read};
+pub use options::{Options, read, read_over};
 pub use source::Arguments;
-pub use value::{Parameter, Value, Values};

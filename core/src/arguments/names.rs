@@ -71,6 +71,14 @@ macro_rules! names {
                 let name = String::from_value(value)?;
                 Self::from_name(&name).ok_or_else(|| $crate::arguments::want_one_of(Self::NAMES))
             }
+
+            fn to_value(&self) -> Option<$crate::arguments::Value> {
+                Some($crate::arguments::Value::Text(self.as_str().to_owned()))
+            }
+
+            fn choices() -> Vec<&'static str> {
+                Self::ALL.iter().map(|one| one.as_str()).collect()
+            }
         }
     };
 }

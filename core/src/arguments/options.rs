@@ -1,8 +1,7 @@
 //! Declares and reads all arguments of a function.
 
-use super::argument::{Argument, Kind};
+use super::argument::{Argument, Kind, Value, Values};
 use super::source::Arguments;
-use super::value::{Value, Values};
 use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::spelling::Name;
@@ -18,6 +17,12 @@ pub trait Options: Sized {
     /// # Errors
     /// Of kind `config`, with the name of the argument.
     fn from_values(values: Values) -> Result<Self>;
+
+    /// Puts the values that were given in place of these.
+    ///
+    /// # Errors
+    /// As [`Options::from_values`].
+    fn over(self, values: Values) -> Result<Self>;
 }
 
 /// Reads the options of a function. It refuses names that are neither arguments of the function nor
@@ -28,6 +33,18 @@ pub trait Options: Sized {
 /// invalid values.
 pub fn read<T: Options, A: Arguments>(from: &A, others: &[&str]) -> Result<T, A::Error> {
     Ok(T::from_values(read_values(from, T::ARGUMENTS, others)?)?)
+}
+
+/// Reads options over those that the program has set: what the caller wrote wins, and nothing is required.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_over<T: Options, A: Arguments>(
+    options: T,
+    from: &A,
+    others: &[&str],
+) -> Result<T, A::Error> {
+    Ok(options.over(read_values(from, T::ARGUMENTS, others)?)?)
 }
 
 /// The values of all arguments. It is compiled once for each host, not once for each kind of
@@ -75,7 +92,8 @@ fn unknown(name: &str, near: Option<&str>) -> Error {
 
 /// Declares the options of a function: a struct, and the description by which every host reads it.
 ///
-/// Each field is an argument. Its type, or a [`Kind`](crate::arguments::Kind) in brackets, says how
+/// Each field is an argument. The first paragraph of its doc comment is the summary that a manual shows first; in
+/// backticks are names of other arguments, and values. Links would not be understood there. Its type, or a [`Kind`](crate::arguments::Kind) in brackets, says how
 /// a value is read. `[Host]` is for fields that the host sets itself after reading; they are not
 /// read by name. Arguments without a default are required, and stand before all others. Names of times end in `_ms` or `_s`,
 /// which each host spells in its own way.
@@ -122,6 +140,12 @@ macro_rules! options {
             fn from_values(values: $crate::arguments::Values) -> $crate::Result<Self> {
                 Self::of_values(values)
             }
+
+            fn over(mut self, mut values: $crate::arguments::Values) -> $crate::Result<Self> {
+                $( $crate::options!(@set values, self.$field, [$($kind)?]); )+
+                values.check()?;
+                Ok(self)
+            }
         }
 
         $crate::options!(@sorted $Options [] [] $( $field: $type [$($kind)?] = [$($default)?] )+);
@@ -138,7 +162,7 @@ macro_rules! options {
         $crate::arguments::Argument {
             name: stringify!($field),
             kind: $crate::options!(@kind $type, $($kind)?),
-            surface: $crate::surface_of!($type, [$($default)?], [$($doc)*]),
+            surface: $crate::surface_of!([$($kind)?], $type, [$($default)?], [$($doc)*]),
         }
     };
     (@kind $type:ty,) => { <$type as $crate::arguments::Parameter>::KIND };
@@ -185,17 +209,18 @@ macro_rules! options {
 #[macro_export]
 #[doc(hidden)]
 macro_rules! surface_of {
-    ($type:ty, [$($default:expr)?], [$($doc:expr)*]) => {{
-        const SHOWN: &[fn() -> String] = &[$(
-            || {
-                let usual: $type = $default;
-                format!("{usual:?}")
-            }
+    ([Host], $($of:tt)*) => {
+        None
+    };
+    ([$($kind:ident)?], $type:ty, [$($default:expr)?], [$($doc:expr)*]) => {{
+        const DEFAULT: &[fn() -> Option<$crate::arguments::Value>] = &[$(
+            || <$type as $crate::arguments::Parameter>::to_value(&$default)
         )?];
         Some(&$crate::arguments::Surface {
-            doc: concat!($($doc, "\n"),*),
+            lines: &[$($doc),*],
             rust: stringify!($type),
-            default: SHOWN.first().copied(),
+            choices: <$type as $crate::arguments::Parameter>::choices,
+            default: DEFAULT.first().copied(),
         })
     }};
 }

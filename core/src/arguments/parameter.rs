@@ -1,7 +1,6 @@
 //! Parses a host's values into types that hold only valid values.
 
-use super::argument::Kind;
-use super::value::{Parameter, Value};
+use super::argument::{Kind, Parameter, Value};
 use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::secret::Secret;
@@ -13,6 +12,14 @@ impl<T: Parameter> Parameter for Option<T> {
     fn from_value(value: Value) -> Result<Self> {
         T::from_value(value).map(Some)
     }
+
+    fn to_value(&self) -> Option<Value> {
+        self.as_ref().and_then(T::to_value)
+    }
+
+    fn choices() -> Vec<&'static str> {
+        T::choices()
+    }
 }
 
 impl Parameter for String {
@@ -23,6 +30,10 @@ impl Parameter for String {
             Value::Text(text) => Ok(text),
             _ => Err(unfit()),
         }
+    }
+
+    fn to_value(&self) -> Option<Value> {
+        Some(Value::Text(self.clone()))
     }
 }
 
@@ -56,6 +67,10 @@ impl Parameter for bool {
             Value::Flag(flag) => Ok(flag),
             _ => Err(unfit()),
         }
+    }
+
+    fn to_value(&self) -> Option<Value> {
+        Some(Value::Flag(*self))
     }
 }
 
@@ -93,6 +108,10 @@ macro_rules! whole_numbers {
                     Value::Whole(number) => whole(number),
                     _ => Err(unfit()),
                 }
+            }
+
+            fn to_value(&self) -> Option<Value> {
+                i128::try_from(*self).ok().map(Value::Whole)
             }
         }
 

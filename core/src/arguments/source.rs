@@ -1,7 +1,6 @@
 //! The interface through which the core reads what a host's caller wrote.
 
-use super::argument::Kind;
-use super::value::Value;
+use super::argument::{Kind, Value};
 use crate::error::Error;
 use crate::spelling::Spelling;
 

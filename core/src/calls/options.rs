@@ -28,52 +28,63 @@ crate::options! {
     /// be left out; a call to that API then fails and names the missing ones.
     #[derive(Clone)]
     pub struct MachineOptions: Default {
-        /// The base address of the customer's own deployment, for the Control API and the Event Metrics API:
-        /// `{cluster_endpoint}` of the service reference. https, or http on this machine.
+        /// The address of your deployment, for the Control API and the Event Metrics API.
+        ///
+        /// https, or http on this machine.
         cluster_endpoint: Option<String> [Address] = None,
-        /// The Client ID that the operator of the service has issued, for both APIs (service reference 5).
+        /// The Client ID that the operator of the service has issued, for both APIs.
         client_id: Option<String> = None,
-        /// The Client Secret that was issued with the id. It can't be read back.
+        /// The Client Secret that was issued with the Client ID.
+        ///
+        /// It can't be read back.
         client_secret: Option<Secret> = None,
-        /// The audience identifier of the Control API (service reference 4.3).
+        /// The audience identifier of the Control API.
         control_audience: Option<String> = None,
-        /// The base address of the Orchestration API: `{base_url}` of the service reference.
+        /// The address of the Orchestration API.
         base_url: Option<String> [Address] = None,
-        /// The address of the authorization server: `{auth_url}` of the service reference.
+        /// The address of the authorization server, which issues the tokens of the Orchestration API.
         auth_url: Option<String> [Address] = None,
-        /// The audience identifier of the Orchestration API (service reference 4.1).
+        /// The audience identifier of the Orchestration API.
         orchestration_audience: Option<String> = None,
         /// Whether the host provides the tokens, instead of a client secret.
         host_tokens: bool = false,
-        /// Whether requests carry no token, because the address is that of a server of yours that adds it:
-        /// `tallyfold/server` of the npm package, or `tallyfold.asgi`. In a page they carry the cookies of
-        /// the page's own origin.
+        /// Whether requests carry no token, because the address is that of a server of yours that adds it.
+        ///
+        /// Such a server is `tallyfold/server` of the npm package, or `tallyfold.asgi`. In a page, requests carry
+        /// the cookies of the page's own origin.
         tokenless: bool = false,
         /// Whether the host is a page in a browser, where every visitor can read what it holds.
         in_browser: bool = false,
-        /// Lets a page hold the client secret. Only for pages that nobody else can open.
+        /// Lets a page hold the client secret.
+        ///
+        /// Only for pages that nobody else can open.
         dangerously_allow_browser: bool = false,
         /// Lets secrets and tokens go over plain http to other machines.
         dangerously_allow_http: bool = false,
-        /// The lifetime in seconds of a token whose response names none.
+        /// The lifetime of a token whose response names none.
         default_token_lifetime_s: u64 = DEFAULT_LIFETIME_S,
         /// How much of a response is read before it is refused.
         limits: Limits = Limits::default(),
         /// Which deviations to tolerate in metrics responses, because the API is Beta.
         tolerate: Tolerate = Tolerate::default(),
-        /// How often one call is retried at most, including its token requests; 0 for never. It is
-        /// retried after statuses 408, 429, 500, 502, 503 and 504, and after an exchange that broke
-        /// or took too long. All calls of a client share a budget of retries, so that a service
-        /// that is down gets few more requests than usual.
+        /// How often one call is retried at most, including its token requests; 0 for never.
+        ///
+        /// A call is retried after statuses 408, 429, 500, 502, 503 and 504, and after an exchange that broke or
+        /// took too long. All calls of a client share a budget of retries, so that a service that is down gets few
+        /// more requests than usual.
         max_retries: u32 = 3,
-        /// The longest `Retry-After` for which a call waits; a longer one ends the call with
-        /// `retry_later`. Waits that the service did not ask for are not longer than this either.
+        /// The longest `Retry-After` for which a call waits.
+        ///
+        /// A longer one ends the call with `retry_later`. Waits that the service did not ask for are not longer
+        /// than this either.
         longest_retry_wait_ms: u64 [Milliseconds] = 60_000,
-        /// How long one exchange may take, from connecting to the last byte of the body, and the
-        /// wait for a token that another call fetches: up to a day. The host enforces it.
+        /// How long one exchange may take, from connecting to the last byte of the body: up to a day.
+        ///
+        /// It also limits the wait for a token that another call fetches.
         timeout_ms: Patience = Patience::Milliseconds(30_000),
-        /// Headers that go with every request, also with token requests, such as the key of a gateway. Headers that
-        /// the client sets itself are refused, such as `authorization` and `content-type`.
+        /// Headers that go with every request, also with token requests, such as the key of a gateway.
+        ///
+        /// Headers that the client sets itself are refused, such as `authorization` and `content-type`.
         headers: Headers = Headers::default(),
         /// The header `user-agent`, unless `headers` has one. A page sends none.
         user_agent: Option<&'static str> [Host] = None,

@@ -12,20 +12,24 @@ crate::options! {
     /// Which counts to ask for, in one window.
     #[derive(Clone, Debug)]
     pub struct QueryOptions {
-        /// The first instant of the window, UTC ISO 8601 (service reference 4.4).
+        /// The first instant of the window, UTC ISO 8601.
         start: String [Instant],
-        /// The first instant after the window. The service advises windows of 5 to 15 minutes (service
-        /// reference 8).
+        /// The first instant after the window.
+        ///
+        /// The service advises windows of 5 to 15 minutes.
         end: String [Instant],
-        /// The dimensions to ask for: one to four of `event_name`, `write_key`, `integration` and
-        /// `reason`, which event ingestion does not have (service reference 2.4).
+        /// The dimensions to ask for: one to four of `event_name`, `write_key`, `integration` and `reason`.
+        ///
+        /// Event ingestion does not have `reason`.
         dimensions: Vec<String>,
-        /// The dimensions to keep while the response streams in, in this order; an empty list gives
-        /// one grand total. By default, all are kept. Memory grows with the number of kept groups,
-        /// not with the response.
+        /// The dimensions to keep while the response streams in, in this order; an empty list gives one grand
+        /// total.
+        ///
+        /// By default, all are kept. Memory grows with the number of kept groups, not with the response.
         group_by: Option<Vec<String>> = None,
-        /// How long the call may take with all its requests and waits, counted from its first step. It then ends with
-        /// `deadline_exceeded`.
+        /// How long the call may take with all its requests and waits, counted from its first step.
+        ///
+        /// It then ends with `deadline_exceeded`.
         deadline_ms: Patience = Patience::Endless,
     }
 }

@@ -25,9 +25,13 @@ crate::options! {
         /// Whether pages may list audit logs.
         audit_logs: bool = false,
         /// How long an answer is kept if its window ended less than an hour ago, so that its counts may still
-        /// change. Answers for older windows are kept until there is no room.
+        /// change.
+        ///
+        /// Answers for older windows are kept until there is no room.
         provisional_ms: u64 [Milliseconds] = 5_000,
-        /// How many calls to the service may be under way at the same time. Others wait.
+        /// How many calls to the service may be under way at the same time.
+        ///
+        /// Others wait.
         concurrency: u32 = 8,
         /// How many bytes of answers are kept in memory.
         memory_bytes: u64 = 64 * 1024 * 1024,

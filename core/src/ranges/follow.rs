@@ -44,36 +44,46 @@ crate::options! {
     pub struct FollowOptions {
         /// Which counts.
         metric: Metric,
-        /// The start of the first window, UTC ISO 8601 (service reference 4.4). It may be in the
-        /// past or in the future. If it is not at an edge of the step, the first window is shorter.
+        /// The start of the first window, UTC ISO 8601.
+        ///
+        /// It may be in the past or in the future. If it is not at an edge of a window, the first window is
+        /// shorter.
         start: String [Instant],
         /// The dimensions to ask for, one to four.
         dimensions: Vec<String>,
-        /// The step of the UTC day at whose edges windows start and end.
+        /// The length of the windows; they start at multiples of it, counted from midnight UTC.
         window: TimeStep,
-        /// The end of the last window. By default, the follow has no end.
+        /// The end of the last window.
+        ///
+        /// By default, the follow has no end.
         end: Option<String> [Instant] = None,
-        /// The dimensions to keep, in this order; an empty list gives one grand total. By default,
-        /// all are kept.
+        /// The dimensions to keep, in this order; an empty list gives one grand total.
+        ///
+        /// By default, all are kept.
         group_by: Option<Vec<String>> = None,
         /// How long after its end a window is first read.
         delay_ms: u64 [Milliseconds] = 0,
-        /// How long after a reading, successful or failed, a window is read again. By default, the
-        /// length of `window`.
+        /// How long after a reading, successful or failed, a window is read again.
+        ///
+        /// By default, the length of `window`.
         reread_ms: Option<u64> [Milliseconds] = None,
-        /// For how long after a window's end its counts may still change. A window is read again until then.
+        /// For how long after a window's end its counts may still change.
+        ///
+        /// A window is read again until then.
         settle_ms: u64 [Milliseconds] = SETTLE_MS,
-        /// Whether two equal readings, at least the window's length apart, settle a window before `settle_ms` is over.
+        /// Whether two equal readings, at least the window's length apart, settle a window early.
+        ///
         /// This takes fewer requests, but loses the events that arrive after the second reading.
         settle_when_unchanged: bool = false,
-        /// Where an earlier follow of the same query ended, from [`Follow::state`]: this one goes on
-        /// there, and `start` has no effect.
+        /// The state of an earlier follow of the same query.
+        ///
+        /// This one resumes there, and `start` has no effect.
         state: Option<String> = None,
-        /// How long to wait for a service that is down; after that, the reading fails. When a reading
-        /// fails temporarily, no other one is made until the service answers, except one try at a
-        /// time, with longer and longer waits of up to a minute. With 0, a reading fails once its own
-        /// retries are used up. A window that fails again and again while others can be read fails
-        /// too.
+        /// How long to wait for a service that is down; after that, the reading fails.
+        ///
+        /// When a reading fails temporarily, no other one is made until the service answers, except one try at a
+        /// time, with longer and longer waits of up to a minute. With 0, a reading fails once its own retries are
+        /// used up. A window that fails again and again while others can be read fails too.
         patience_ms: Patience = Patience::Endless,
     }
 }

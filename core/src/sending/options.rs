@@ -26,19 +26,26 @@ crate::options! {
     /// Where an export is sent, and what happens when something fails.
     #[derive(Clone, Debug)]
     pub struct PushOptions {
-        /// The whole address that messages are sent to, with its path: `https://…/api/v1/write`, or `udp://host:8125` for
-        /// StatsD and DogStatsD.
+        /// The whole address that messages are sent to, with its path.
+        ///
+        /// Such as `https://…/api/v1/write`, or `udp://host:8125` for StatsD and DogStatsD.
         url: String [Address],
-        /// Headers of each request, such as `authorization`. No message quotes their values.
+        /// Headers of each request, such as `authorization`.
+        ///
+        /// No message quotes their values.
         headers: TargetHeaders = TargetHeaders::default(),
-        /// Whether headers, or a password in the address, may be sent by plain http to another machine, where the network can read them.
+        /// Whether headers, or a password in the address, may be sent by plain http to another machine.
+        ///
+        /// The network can read them there.
         allow_http: bool = false,
-        /// What happens to a message of which nobody knows whether it was taken, because the connection broke. Prometheus,
-        /// VictoriaMetrics and InfluxDB take a message again without harm: it is sent again, and this option is refused.
-        /// For other receivers the default is `at_most_once`: a gap is reported, but a count that was added twice
-        /// looks like any other.
+        /// What happens to a message of which nobody knows whether it was accepted, because the connection broke.
+        ///
+        /// `at_least_once` sends it again, and it may be counted twice; `at_most_once` does not, and it may be
+        /// lost. Prometheus, VictoriaMetrics and InfluxDB accept a message again without harm: it is sent again,
+        /// and this option is refused. For other destinations the default is `at_most_once`: a gap is reported, but
+        /// a count that was added twice looks like any other.
         guarantee: Option<Guarantee> = None,
-        /// How long to wait for a receiver that fails or asks for pauses, all in all.
+        /// How long to wait for a destination that fails or asks for pauses, all in all.
         patience_ms: Patience = Patience::Milliseconds(PATIENCE_MS),
         /// How many samples an earlier push of the same export has finished: this one goes on after them.
         finished: u64 [Host] = 0,

@@ -36,4 +36,11 @@ impl Parameter for Patience {
             _ => Err(Error::new(Code::InvalidArgument, "want a length of time")),
         }
     }
+
+    fn to_value(&self) -> Option<Value> {
+        Some(match self {
+            Self::Milliseconds(ms) => Value::Whole((*ms).into()),
+            Self::Endless => Value::Endless,
+        })
+    }
 }

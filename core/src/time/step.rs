@@ -112,6 +112,10 @@ impl Parameter for TimeStep {
     fn from_value(value: Value) -> Result<Self> {
         Self::parse(&String::from_value(value)?)
     }
+
+    fn to_value(&self) -> Option<Value> {
+        Some(Value::Text(self.to_string()))
+    }
 }
 
 fn invalid() -> Error {

@@ -4,9 +4,9 @@
 //! caller's labels, `start` and `end`, `settled`, for a revision `revision`, the dimensions, and the three counts.
 //! Dimensions are members of the object itself, so that a reader gets a flat table.
 //!
-//! Counts are strings of digits, as in the JSON of a table, because many readers of JSON round large numbers. The
-//! changes of a revision have a `-` if they are below 0; an object whose changes are all 0 is left out. `settled` is
-//! `true` or `false`, and `revision` is a number.
+//! Counts and the signed changes of a revision are numbers up to 2^53 - 1, and strings of digits beyond, because many
+//! readers of JSON round larger numbers. An object whose changes are all 0 is left out. `settled` is `true` or `false`, and
+//! `revision` is a number.
 
 use tallyfold::{CountName, Result, Window};
 
@@ -32,7 +32,7 @@ pub(crate) const FORM: Form = Form {
             dimensions: context.dimensions.iter().map(|name| key(name)).collect(),
             counts: CountName::ALL
                 .iter()
-                .map(|count| format!("{}\"", key(count.as_str())))
+                .map(|count| key(count.as_str()))
                 .collect(),
             window: None,
             before: Vec::new(),
@@ -53,7 +53,7 @@ struct Ndjson<'a> {
     context: &'a Context,
     /// The name of each dimension, as it is written.
     dimensions: Vec<String>,
-    /// The name of each count, and the quote before its digits.
+    /// The name of each count, as it is written.
     counts: Vec<String>,
     /// The window of the last object, and whether it is settled.
     window: Option<(Window, bool)>,
@@ -100,8 +100,7 @@ impl Encoder for Ndjson<'_> {
                     out.push(b',');
                 }
                 out.extend_from_slice(self.counts[*count as usize].as_bytes());
-                sample.amount(*count).write(out);
-                out.push(b'"');
+                sample.amount(*count).write_json(out);
             }
             out.extend_from_slice(b"}\n");
         }

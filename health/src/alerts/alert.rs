@@ -19,6 +19,12 @@ pub(crate) struct Alert {
     pub(crate) labels: BTreeMap<String, String>,
     /// The sentence that says what is wrong.
     pub(crate) sentence: String,
+    /// The note of the rule.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
+    /// The address of the rule's runbook.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) runbook: Option<String>,
     /// The command that shows the counts.
     pub(crate) query: String,
     /// The timestamp at which the finding began.
@@ -180,6 +186,8 @@ impl Alert {
             severity: finding.severity.as_str().to_owned(),
             labels,
             sentence: finding.sentence.clone(),
+            note: finding.note.clone(),
+            runbook: finding.runbook.clone(),
             query: command(finding, options.cluster.as_deref()),
             since: finding.since.to_string(),
             finding: json_of(finding),

@@ -79,3 +79,22 @@ pub(crate) struct Notice<'a> {
     /// The name of the cluster.
     pub(crate) cluster: &'a str,
 }
+
+impl Notice<'_> {
+    /// What a person has to know: the cluster if it has a name, the rule, the sentence, its note and its runbook.
+    pub(crate) fn message(&self) -> String {
+        let Alert { rule, sentence, .. } = self.alert;
+        let mut text = format!("{rule}: {sentence}");
+        if let Some(cluster) = self.alert.labels.get("cluster") {
+            text = format!("{cluster}: {text}");
+        }
+        for more in [&self.alert.note, &self.alert.runbook]
+            .into_iter()
+            .flatten()
+        {
+            text.push_str(" — ");
+            text.push_str(more);
+        }
+        text
+    }
+}

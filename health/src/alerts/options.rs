@@ -8,19 +8,28 @@ tallyfold::options! {
     /// A receiver of alerts.
     #[derive(Clone, Debug)]
     pub struct ReceiverOptions {
-        /// The name under which the state remembers what the receiver was notified of. Keep it for as long as the receiver is
-        /// the same.
+        /// The name under which the state remembers what the receiver was notified of.
+        ///
+        /// Keep it for as long as the receiver is the same.
         name: String,
-        /// The whole address; of an Alertmanager without `/api/v2/alerts`, of PagerDuty only if it isn't the usual one. The
-        /// address of a chat tool is often a secret: no message shows more of it than its host.
+        /// The whole address; of an Alertmanager without `/api/v2/alerts`, of PagerDuty only if it isn't the usual
+        /// one.
+        ///
+        /// The address of a chat tool is often a secret: no message shows more of it than its host.
         url: Option<String> [Address] = None,
-        /// Headers of each request, such as `authorization`. No message quotes their values.
+        /// Headers of each request, such as `authorization`.
+        ///
+        /// No message quotes their values.
         headers: TargetHeaders = TargetHeaders::default(),
-        /// Whether all may be sent by plain http to another machine, where the network can read it.
+        /// Whether all may be sent by plain http to another machine.
+        ///
+        /// The network can read it there.
         allow_http: bool = false,
         /// The message of a webhook: JSON with placeholders such as `{{sentence}}`.
         template: Option<String> = None,
-        /// The integration key of a PagerDuty service (Events API v2). No message quotes it.
+        /// The integration key of a PagerDuty service (Events API v2).
+        ///
+        /// No message quotes it.
         routing_key: Option<Secret> = None,
     }
 }
@@ -39,9 +48,13 @@ tallyfold::options! {
         cluster: Option<String> = None,
         /// More labels of each alert.
         labels: AlertLabels = AlertLabels::default(),
-        /// How long an Alertmanager keeps an alert that no later call sends again: longer than a few intervals between calls.
+        /// How long an Alertmanager keeps an alert that no later call sends again.
+        ///
+        /// Longer than a few intervals between calls.
         alert_for_ms: u64 [Milliseconds] = ALERT_FOR_MS,
-        /// How long to try again when a receiver fails. A later call sends what was not accepted.
+        /// How long to try again when a receiver fails.
+        ///
+        /// A later call sends what was not accepted.
         patience_ms: Patience = Patience::Milliseconds(PATIENCE_MS),
         /// The seed of the random part of waits.
         seed: u64 [Host] = 0,

@@ -78,6 +78,12 @@ pub struct Finding {
     pub provisional: bool,
     /// The labels of the file and of the rule.
     pub labels: BTreeMap<String, String>,
+    /// The note of the rule, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// The address of the rule's runbook, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runbook: Option<String>,
     /// The finding in one sentence.
     pub sentence: String,
     /// The query that gets its counts.

@@ -161,6 +161,8 @@ pub(crate) fn finding(
             .any(|silence| silence.covers(&rule.name, &group, context.at)),
         provisional: context.provisional,
         labels,
+        note: rule.note.clone(),
+        runbook: rule.runbook.clone(),
         sentence: String::new(),
         query: query(rules, rule, live),
     };

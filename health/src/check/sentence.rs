@@ -1,5 +1,7 @@
 //! A finding in one sentence.
 
+use tallyfold::Dimension;
+
 use super::finding::{Finding, Status};
 use crate::rules::rule::Rule;
 use crate::rules::wording::{Seen, events};
@@ -17,7 +19,7 @@ pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
     let (counted, usual) = rule.test.judge().sentence(&seen);
     let mut parts = vec![format!(
         "{}: {counted} in {}",
-        subject(finding),
+        subject(finding, rule),
         window(finding.window)
     )];
     parts.extend(usual);
@@ -29,15 +31,25 @@ pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
     parts.join("; ")
 }
 
-/// What the finding is about: `integration Amazon S3`.
-fn subject(finding: &Finding) -> String {
-    if finding.group.is_empty() {
-        return finding.query.metric.as_str().replace('_', " ");
-    }
+/// What the finding is about, with the values that the rule keeps: `integration Amazon S3 (event name order)`.
+fn subject(finding: &Finding, rule: &Rule) -> String {
+    let words = |name: Dimension| name.as_str().replace('_', " ");
     let pairs = finding.group.iter();
-    let pairs =
-        pairs.map(|(name, own)| format!("{} {}", name.as_str().replace('_', " "), value(own)));
-    pairs.collect::<Vec<_>>().join(", ")
+    let pairs = pairs.map(|(name, own)| format!("{} {}", words(*name), value(own)));
+    let about = match finding.group.is_empty() {
+        true => finding.query.metric.as_str().replace('_', " "),
+        false => pairs.collect::<Vec<_>>().join(", "),
+    };
+    let kept = rule.only.iter().filter(|(name, _)| !rule.by.contains(name));
+    let kept = kept.map(|(name, values)| {
+        let values: Vec<String> = values.iter().map(|own| value(own)).collect();
+        format!("{} {}", words(*name), values.join(" or "))
+    });
+    let kept: Vec<String> = kept.collect();
+    match kept.is_empty() {
+        true => about,
+        false => format!("{about} ({})", kept.join(", ")),
+    }
 }
 
 /// When the finding began and, if it is over, when it ended.

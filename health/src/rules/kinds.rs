@@ -50,6 +50,11 @@ macro_rules! kinds {
             pub(crate) fn form(self) -> &'static Form {
                 match self { $( Self::$Kind => &$file::FORM, )+ }
             }
+
+            /// Rules of the kind with all of its keys, as text of a rules file.
+            pub(crate) fn example(self) -> &'static str {
+                match self { $( Self::$Kind => $file::EXAMPLE, )+ }
+            }
         }
 
         impl Test {

@@ -20,8 +20,9 @@ const MOST_BYTES: usize = 1024 * 1024;
 const KEYS: [&str; 5] = ["window", "dimensions", "labels", "rule", "silence"];
 
 /// The keys that every rule may have.
-const COMMON: [&str; 11] = [
-    "name", "kind", "metric", "by", "where", "window", "for", "clear", "severity", "labels", "note",
+pub(super) const COMMON: [&str; 12] = [
+    "name", "kind", "metric", "by", "where", "window", "for", "clear", "severity", "labels",
+    "note", "runbook",
 ];
 
 /// The keys of a silence.
@@ -146,10 +147,8 @@ fn rule(table: &Table<'_>, window: TimeStep) -> Result<Rule> {
                 labels: labels(&entry)?,
                 ..rule
             },
-            "note" => {
-                entry.text("want text")?;
-                rule
-            }
+            "note" => rule.note(entry.text("want text")?),
+            "runbook" => rule.runbook(entry.text("want the address of a page")?),
             // The kind of rule has read the other keys.
             _ => rule,
         };

@@ -64,6 +64,10 @@ pub struct Rule {
     pub(crate) least: Option<u64>,
     /// Labels for its findings.
     pub(crate) labels: BTreeMap<String, String>,
+    /// What people should know who get its findings.
+    pub(crate) note: Option<String>,
+    /// The address of a page that says what to do.
+    pub(crate) runbook: Option<String>,
     /// How a window is judged.
     pub(crate) test: Test,
 }
@@ -87,6 +91,8 @@ impl Rule {
             severity: Severity::Warning,
             least: None,
             labels: BTreeMap::new(),
+            note: None,
+            runbook: None,
             test,
         }
     }
@@ -157,6 +163,20 @@ impl Rule {
     pub fn label(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.labels.insert(name.into(), text.into());
         self
+    }
+
+    /// What people should know who get its findings.
+    #[must_use]
+    pub fn note(self, text: impl Into<String>) -> Self {
+        let note = Some(text.into());
+        Self { note, ..self }
+    }
+
+    /// The address of a page that says what to do about its findings.
+    #[must_use]
+    pub fn runbook(self, address: impl Into<String>) -> Self {
+        let runbook = Some(address.into());
+        Self { runbook, ..self }
     }
 
     /// What the rule looks for.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use tallyfold::{Code, Dimension, Error, Metric, Result, TimeStep, Timestamp};
 
+use super::kinds::RuleKind;
 use super::rule::Rule;
 
 /// The maximum number of rules, and of silences.
@@ -41,9 +42,45 @@ pub struct Rules {
     pub(crate) dimensions: Vec<Dimension>,
 }
 
+/// What the comments about all kinds of rules begin with.
+const KINDS: &str = r#"
+# Every kind of rule, with its keys and their defaults where there are any. To use a rule, remove the # in front of its lines.
+# Any rule may have: metric = "event_delivery" or "event_ingestion"; by; where = { integration = ["Webhook"] }; window = "15m";
+# for = 1 (bad windows in a row until it fires); clear = 2 (good ones until it is over); severity = "info", "warning" or
+# "critical"; least (the fewest events that are judged); labels = { team = "data" }; note and runbook, which reach those who are
+# notified.
+"#;
+
+/// A silence, as text of a rules file.
+const SILENCE: &str = r#"# A silence: what its rules find is not sent.
+[[silence]]
+rule = ["too many errors"]
+where = { integration = ["Webhook"] }
+from = 2026-03-28T22:00:00Z
+until = 2026-03-29T04:00:00Z
+comment = "maintenance"
+"#;
+
 impl Rules {
     /// The default rules, as the text of a rules file.
     pub const STANDARD: &'static str = include_str!("standard.toml");
+
+    /// Comments for a rules file: every kind of rule with its keys, and a silence. Without the marks in front of their
+    /// lines, they are rules.
+    #[must_use]
+    pub fn kinds() -> String {
+        let mut text = KINDS.to_owned();
+        let examples = RuleKind::ALL.iter().map(|kind| kind.example());
+        for example in examples.chain([SILENCE]) {
+            text.push('\n');
+            for line in example.lines() {
+                let is_comment = line.is_empty() || line.starts_with('#');
+                let mark = if is_comment { "" } else { "#" };
+                text.push_str(&format!("{mark}{line}\n"));
+            }
+        }
+        text
+    }
 
     /// The default rules: see [`Rules::STANDARD`].
     ///
@@ -219,5 +256,32 @@ impl Silence {
             && self.group.iter().all(has)
             && self.from.is_none_or(|from| from <= at)
             && self.until.is_none_or(|until| at < until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::read::COMMON;
+
+    #[test]
+    fn the_comments_have_every_kind_and_key_and_are_rules_without_their_marks() {
+        let kinds = Rules::kinds();
+        let used = kinds.lines().map(|line| match line.strip_prefix('#') {
+            Some(rest) if !rest.starts_with(' ') => rest,
+            _ => "",
+        });
+        let used: Vec<&str> = used.collect();
+        Rules::parse(&used.join("\n")).unwrap();
+        for key in COMMON {
+            let setting = format!("{key} = ");
+            assert!(used.iter().any(|line| line.starts_with(&setting)), "{key}");
+        }
+        for kind in RuleKind::ALL {
+            for key in kind.form().keys {
+                let setting = format!("\n{key} = ");
+                assert!(kind.example().contains(&setting), "{kind}: {key}");
+            }
+        }
     }
 }

@@ -190,6 +190,10 @@ class Finding:
     """Whether its counts may still change. Such a finding is a warning at most."""
     labels: dict[str, str]
     """The labels of the file and of the rule."""
+    note: str | None
+    """The note of the rule, if it has one."""
+    runbook: str | None
+    """The address of the rule's runbook, if it has one."""
     sentence: str
     """The finding in one sentence."""
     query: Query

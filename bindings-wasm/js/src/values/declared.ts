@@ -650,6 +650,10 @@ export interface Finding {
   readonly provisional: boolean;
   /** The labels of the file and of the rule. */
   readonly labels: Readonly<Record<string, string>>;
+  /** The note of the rule, if it has one. */
+  readonly note?: string;
+  /** The address of the rule's runbook, if it has one. */
+  readonly runbook?: string;
   /** The finding in one sentence. */
   readonly sentence: string;
   /** The query that gets its counts. */
@@ -783,8 +787,9 @@ export interface AuditLogsArguments {
   /** How many records a page has, at least 1. */
   readonly perPage?: number | undefined;
   /**
-   * How long the call may take with all its requests and waits, counted from its first step. It
-   * then ends with `deadline_exceeded`. In milliseconds. `Infinity`, the default, for no limit.
+   * How long the call may take with all its requests and waits, counted from its first step.
+   *
+   * It then ends with `deadline_exceeded`. In milliseconds. `Infinity`, the default, for no limit.
    */
   readonly deadlineMs?: number | undefined;
 }
@@ -793,75 +798,89 @@ export interface AuditLogsArguments {
 export interface CollectArguments {
   /** Which counts. */
   readonly metric: Metric;
-  /** The start of the range, UTC ISO 8601 (service reference 4.4). */
+  /** The start of the range, UTC ISO 8601. */
   readonly start: Instant;
   /** The first instant after the range, UTC ISO 8601. */
   readonly end: Instant;
   /** The dimensions to ask for, one to four. */
   readonly dimensions: readonly string[];
   /**
-   * The dimensions to keep, in this order; an empty list gives one grand total. By default, all
-   * are kept.
+   * The dimensions to keep, in this order; an empty list gives one grand total.
+   *
+   * By default, all are kept.
    */
   readonly groupBy?: readonly string[] | undefined;
   /**
-   * The step of the UTC day at whose edges the range is cut (service reference 8 advises windows
-   * of 5 to 15 minutes). `15m` unless told otherwise.
+   * The length of the windows that are read; they start at multiples of it, counted from midnight
+   * UTC.
+   *
+   * The service advises 5 to 15 minutes. `15m` unless told otherwise.
    */
   readonly window?: TimeStep | undefined;
   /** How many windows are read at the same time. `8` unless told otherwise. */
   readonly concurrency?: number | undefined;
   /**
-   * If the response for a window is too large or too slow, the window is halved at an edge of this
-   * step; no window is cut inside such a step. `1m` unless told otherwise.
+   * The shortest windows to read: a window whose response is too large or too slow is halved down
+   * to this length.
+   *
+   * It is halved at a multiple of this length, counted from midnight UTC. `1m` unless told
+   * otherwise.
    */
   readonly finest?: TimeStep | undefined;
   /**
-   * Which part of the plan to collect, and how many parts there are, when several machines share
-   * the work: see {@link Plan.part}.
+   * Which part of the windows to collect, from 0, and how many parts there are, when several
+   * machines share the work.
    */
   readonly part?: readonly [index: number, of: number] | undefined;
   /**
-   * For how long after a window's end its counts may still change. If a window is read earlier,
-   * its counts are used, but a checkpoint marks it as provisional. In milliseconds. `3,600,000`
-   * unless told otherwise.
+   * For how long after a window's end its counts may still change.
+   *
+   * If a window is read earlier, its counts are used, but a checkpoint marks it as provisional. In
+   * milliseconds. `3,600,000` unless told otherwise.
    */
   readonly settleMs?: number | undefined;
   /**
-   * What is kept of the windows that were read: `windows` for each by itself; a step such as `1h`
-   * or `1d`, a multiple of `window`; or `total` for their sum. Windows are added up as they
-   * settle, so that memory grows with groups and kept steps, not with windows. `Windows` unless
-   * told otherwise.
+   * What is kept of the windows that were read: `windows`, a step such as `1h` or `1d`, or
+   * `total`.
+   *
+   * `windows` keeps each by itself; a step, which is a multiple of `window`, keeps the sums of its
+   * windows; `total` keeps their sum. Windows are added up as they settle, so memory grows with
+   * groups and kept steps, not with windows. `windows` unless told otherwise.
    */
   readonly keep?: "windows" | "total" | TimeStep | undefined;
   /**
-   * How many bytes the counts that are kept may take, about. More end the collect with
-   * `memoryLimit`; then keep less with `keep`. `1,073,741,824` unless told otherwise.
+   * How many bytes the counts that are kept may take, about.
+   *
+   * If they take more, the collect ends. `1,073,741,824` unless told otherwise.
    */
   readonly memoryLimit?: number | undefined;
   /**
-   * Whether segments of the checkpoint are dropped that hold only time before `start`. By default
-   * they stay, and serve another collect of an earlier range.
+   * Whether to remove the parts of a checkpoint that hold only time before the range.
+   *
+   * By default they stay, and serve another collect of an earlier range.
    */
   readonly dropOld?: boolean | undefined;
   /**
-   * Whether to test first that the counts of two windows add up, which takes one more call: see
-   * {@link Probe}. It tests the first two adjacent windows that are settled by the wall clock and
-   * have not been read yet; if there is no such pair, there is no test.
+   * Whether to test first that the counts of two windows add up, which takes one more call.
+   *
+   * It tests the first two adjacent windows that are settled and have not been read yet. If there
+   * is no such pair, there is no test.
    */
   readonly probe?: boolean | undefined;
   /**
-   * How long to wait for a service that is down; after that, the collect ends. When calls fail
-   * temporarily and no other one is answered, the workers pause, and one call at a time tries
-   * again, with longer and longer waits of up to a minute. When it is answered, all go on. With 0,
-   * each window fails once its own retries are used up. In milliseconds. `Infinity` for no limit.
-   * `900,000` unless told otherwise.
+   * How long to wait for a service that is down; after that, the collect ends.
+   *
+   * When calls fail temporarily and no other one is answered, the workers pause, and one call at a
+   * time tries again, with longer and longer waits of up to a minute. When it is answered, all
+   * continue. With 0, each window fails once its own retries are used up. In milliseconds.
+   * `Infinity` for no limit. `900,000` unless told otherwise.
    */
   readonly patienceMs?: number | undefined;
   /**
-   * How long the collect may take with all its windows and waits, counted from its first step. It
-   * then ends with `deadline_exceeded`, and with what was read. In milliseconds. `Infinity`, the
-   * default, for no limit.
+   * How long the collect may take with all its windows and waits, counted from its first step.
+   *
+   * It then ends with `deadline_exceeded`, and with what was read. In milliseconds. `Infinity`,
+   * the default, for no limit.
    */
   readonly deadlineMs?: number | undefined;
 }
@@ -879,30 +898,35 @@ export interface ExportArguments {
   /** The format. */
   readonly format: ExportFormat;
   /**
-   * Labels that each sample gets, such as the cluster (service reference 8). Names consist of
-   * ASCII letters, digits and underscores; they are not those of a dimension.
+   * Labels that each sample gets, such as the cluster.
+   *
+   * Names consist of ASCII letters, digits and underscores; they are not those of a dimension.
    */
   readonly labels?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
   /**
-   * What the names of metrics begin with, in place of `tallyfold` and the endpoint. The dimensions
-   * follow, as in `tallyfold_event_delivery_by_integration`: counts by other dimensions are other
-   * metrics, so that no sum contains an event twice.
+   * What the names of metrics begin with, in place of `tallyfold` and the endpoint.
+   *
+   * The dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other
+   * dimensions are other metrics, so that no sum contains an event twice.
    */
   readonly name?: string | undefined;
   /**
-   * Which windows are written. By default, CSV and NDJSON get all of them, and the other formats
-   * those that are settled: what another system has taken can't be taken back. A revision is
-   * always written.
+   * Which windows are written.
+   *
+   * By default, CSV and NDJSON get all of them, and the other formats those that are settled: what
+   * another system has taken can't be taken back. A revision is always written.
    */
   readonly windows?: ExportWindows | undefined;
   /**
-   * Whether counts above 2^53 are refused, if the target stores 64-bit floats. By default, they
-   * are written, and a note says so.
+   * Whether counts above 2^53 are refused, if the target stores 64-bit floats.
+   *
+   * By default, they are written, and a note says so.
    */
   readonly exact?: boolean | undefined;
   /**
-   * At most about how many bytes a piece has, before it is compressed. By default, what the target
-   * takes.
+   * At most about how many bytes a piece has, before it is compressed.
+   *
+   * By default, as many as the target accepts.
    */
   readonly maxBytes?: number | undefined;
 }
@@ -912,26 +936,34 @@ export interface FollowArguments {
   /** Which counts. */
   readonly metric: Metric;
   /**
-   * The start of the first window, UTC ISO 8601 (service reference 4.4). It may be in the past or
-   * in the future. If it is not at an edge of the step, the first window is shorter.
+   * The start of the first window, UTC ISO 8601.
+   *
+   * It may be in the past or in the future. If it is not at an edge of a window, the first window
+   * is shorter.
    */
   readonly start: Instant;
   /** The dimensions to ask for, one to four. */
   readonly dimensions: readonly string[];
-  /** The step of the UTC day at whose edges windows start and end. */
+  /** The length of the windows; they start at multiples of it, counted from midnight UTC. */
   readonly window: TimeStep;
-  /** The end of the last window. By default, the follow has no end. */
+  /**
+   * The end of the last window.
+   *
+   * By default, the follow has no end.
+   */
   readonly end?: Instant | undefined;
   /**
-   * The dimensions to keep, in this order; an empty list gives one grand total. By default, all
-   * are kept.
+   * The dimensions to keep, in this order; an empty list gives one grand total.
+   *
+   * By default, all are kept.
    */
   readonly groupBy?: readonly string[] | undefined;
   /** How long after its end a window is first read. In milliseconds. `0` unless told otherwise. */
   readonly delayMs?: number | undefined;
   /**
-   * How long after a reading, successful or failed, a window is read again. By default, the length
-   * of `window`. In milliseconds.
+   * How long after a reading, successful or failed, a window is read again.
+   *
+   * By default, the length of `window`. In milliseconds.
    */
   readonly rereadMs?: number | undefined;
   /**
@@ -946,16 +978,18 @@ export interface FollowArguments {
    */
   readonly settleWhenUnchanged?: boolean | undefined;
   /**
-   * Where an earlier follow of the same query ended, from [`Follow::state`]: this one goes on
-   * there, and `start` has no effect.
+   * The state of an earlier follow of the same query.
+   *
+   * This one resumes there, and `start` has no effect.
    */
   readonly state?: string | undefined;
   /**
-   * How long to wait for a service that is down; after that, the reading fails. When a reading
-   * fails temporarily, no other one is made until the service answers, except one try at a time,
-   * with longer and longer waits of up to a minute. With 0, a reading fails once its own retries
-   * are used up. A window that fails again and again while others can be read fails too. In
-   * milliseconds. `Infinity`, the default, for no limit.
+   * How long to wait for a service that is down; after that, the reading fails.
+   *
+   * When a reading fails temporarily, no other one is made until the service answers, except one
+   * try at a time, with longer and longer waits of up to a minute. With 0, a reading fails once
+   * its own retries are used up. A window that fails again and again while others can be read
+   * fails too. In milliseconds. `Infinity`, the default, for no limit.
    */
   readonly patienceMs?: number | undefined;
 }
@@ -985,66 +1019,78 @@ export interface Limits {
 /** What a {@link Machine} has to know. */
 export interface MachineArguments {
   /**
-   * The base address of the customer's own deployment, for the Control API and the Event Metrics
-   * API: `{cluster_endpoint}` of the service reference. https, or http on this machine.
+   * The address of your deployment, for the Control API and the Event Metrics API.
+   *
+   * https, or http on this machine.
    */
   readonly clusterEndpoint?: string | Url | undefined;
-  /**
-   * The Client ID that the operator of the service has issued, for both APIs (service reference
-   * 5).
-   */
+  /** The Client ID that the operator of the service has issued, for both APIs. */
   readonly clientId?: string | undefined;
-  /** The Client Secret that was issued with the id. It can't be read back. */
+  /**
+   * The Client Secret that was issued with the Client ID.
+   *
+   * It can't be read back.
+   */
   readonly clientSecret?: string | undefined;
-  /** The audience identifier of the Control API (service reference 4.3). */
+  /** The audience identifier of the Control API. */
   readonly controlAudience?: string | undefined;
-  /** The base address of the Orchestration API: `{base_url}` of the service reference. */
+  /** The address of the Orchestration API. */
   readonly baseUrl?: string | Url | undefined;
-  /** The address of the authorization server: `{auth_url}` of the service reference. */
+  /** The address of the authorization server, which issues the tokens of the Orchestration API. */
   readonly authUrl?: string | Url | undefined;
-  /** The audience identifier of the Orchestration API (service reference 4.1). */
+  /** The audience identifier of the Orchestration API. */
   readonly orchestrationAudience?: string | undefined;
   /** Whether the host provides the tokens, instead of a client secret. */
   readonly hostTokens?: boolean | undefined;
   /**
    * Whether requests carry no token, because the address is that of a server of yours that adds
-   * it: `tallyfold/server` of the npm package, or `tallyfold.asgi`. In a page they carry the
-   * cookies of the page's own origin.
+   * it.
+   *
+   * Such a server is `tallyfold/server` of the npm package, or `tallyfold.asgi`. In a page,
+   * requests carry the cookies of the page's own origin.
    */
   readonly tokenless?: boolean | undefined;
   /** Whether the host is a page in a browser, where every visitor can read what it holds. */
   readonly inBrowser?: boolean | undefined;
-  /** Lets a page hold the client secret. Only for pages that nobody else can open. */
+  /**
+   * Lets a page hold the client secret.
+   *
+   * Only for pages that nobody else can open.
+   */
   readonly dangerouslyAllowBrowser?: boolean | undefined;
   /** Lets secrets and tokens go over plain http to other machines. */
   readonly dangerouslyAllowHttp?: boolean | undefined;
-  /** The lifetime in seconds of a token whose response names none. `3,600` unless told otherwise. */
+  /** The lifetime of a token whose response names none. In seconds. `3,600` unless told otherwise. */
   readonly defaultTokenLifetime?: number | undefined;
   /** How much of a response is read before it is refused. */
   readonly limits?: Limits | undefined;
   /** Which deviations to tolerate in metrics responses, because the API is Beta. */
   readonly tolerate?: readonly Tolerance[] | undefined;
   /**
-   * How often one call is retried at most, including its token requests; 0 for never. It is
-   * retried after statuses 408, 429, 500, 502, 503 and 504, and after an exchange that broke or
-   * took too long. All calls of a client share a budget of retries, so that a service that is down
-   * gets few more requests than usual. `3` unless told otherwise.
+   * How often one call is retried at most, including its token requests; 0 for never.
+   *
+   * A call is retried after statuses 408, 429, 500, 502, 503 and 504, and after an exchange that
+   * broke or took too long. All calls of a client share a budget of retries, so that a service
+   * that is down gets few more requests than usual. `3` unless told otherwise.
    */
   readonly maxRetries?: number | undefined;
   /**
-   * The longest `Retry-After` for which a call waits; a longer one ends the call with
-   * `retry_later`. Waits that the service did not ask for are not longer than this either. In
-   * milliseconds. `60,000` unless told otherwise.
+   * The longest `Retry-After` for which a call waits.
+   *
+   * A longer one ends the call with `retry_later`. Waits that the service did not ask for are not
+   * longer than this either. In milliseconds. `60,000` unless told otherwise.
    */
   readonly longestRetryWaitMs?: number | undefined;
   /**
-   * How long one exchange may take, from connecting to the last byte of the body, and the wait for
-   * a token that another call fetches: up to a day. The host enforces it. In milliseconds.
-   * `Infinity` for no limit. `30,000` unless told otherwise.
+   * How long one exchange may take, from connecting to the last byte of the body: up to a day.
+   *
+   * It also limits the wait for a token that another call fetches. In milliseconds. `Infinity` for
+   * no limit. `30,000` unless told otherwise.
    */
   readonly timeoutMs?: number | undefined;
   /**
    * Headers that go with every request, also with token requests, such as the key of a gateway.
+   *
    * Headers that the client sets itself are refused, such as `authorization` and `content-type`.
    */
   readonly headers?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
@@ -1057,13 +1103,16 @@ export interface NotifyArguments {
   /** More labels of each alert. */
   readonly labels?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
   /**
-   * How long an Alertmanager keeps an alert that no later call sends again: longer than a few
-   * intervals between calls. In milliseconds. `3,600,000` unless told otherwise.
+   * How long an Alertmanager keeps an alert that no later call sends again.
+   *
+   * Longer than a few intervals between calls. In milliseconds. `3,600,000` unless told otherwise.
    */
   readonly alertForMs?: number | undefined;
   /**
-   * How long to try again when a receiver fails. A later call sends what was not accepted. In
-   * milliseconds. `Infinity` for no limit. `5,000` unless told otherwise.
+   * How long to try again when a receiver fails.
+   *
+   * A later call sends what was not accepted. In milliseconds. `Infinity` for no limit. `5,000`
+   * unless told otherwise.
    */
   readonly patienceMs?: number | undefined;
 }
@@ -1076,13 +1125,16 @@ export interface PagesArguments {
   readonly auditLogs?: boolean | undefined;
   /**
    * How long an answer is kept if its window ended less than an hour ago, so that its counts may
-   * still change. Answers for older windows are kept until there is no room. In milliseconds.
-   * `5,000` unless told otherwise.
+   * still change.
+   *
+   * Answers for older windows are kept until there is no room. In milliseconds. `5,000` unless
+   * told otherwise.
    */
   readonly provisionalMs?: number | undefined;
   /**
-   * How many calls to the service may be under way at the same time. Others wait. `8` unless told
-   * otherwise.
+   * How many calls to the service may be under way at the same time.
+   *
+   * Others wait. `8` unless told otherwise.
    */
   readonly concurrency?: number | undefined;
   /** How many bytes of answers are kept in memory. `67,108,864` unless told otherwise. */
@@ -1119,26 +1171,35 @@ export interface ProbeArguments {
 /** Where an export is sent, and what happens when something fails. */
 export interface PushArguments {
   /**
-   * The whole address that messages are sent to, with its path: `https://…/api/v1/write`, or
-   * `udp://host:8125` for StatsD and DogStatsD.
+   * The whole address that messages are sent to, with its path.
+   *
+   * Such as `https://…/api/v1/write`, or `udp://host:8125` for StatsD and DogStatsD.
    */
   readonly url: string | Url;
-  /** Headers of each request, such as `authorization`. No message quotes their values. */
+  /**
+   * Headers of each request, such as `authorization`.
+   *
+   * No message quotes their values.
+   */
   readonly headers?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
   /**
-   * Whether headers, or a password in the address, may be sent by plain http to another machine,
-   * where the network can read them.
+   * Whether headers, or a password in the address, may be sent by plain http to another machine.
+   *
+   * The network can read them there.
    */
   readonly allowHttp?: boolean | undefined;
   /**
-   * What happens to a message of which nobody knows whether it was taken, because the connection
-   * broke. Prometheus, VictoriaMetrics and InfluxDB take a message again without harm: it is sent
-   * again, and this option is refused. For other receivers the default is `at_most_once`: a gap is
-   * reported, but a count that was added twice looks like any other.
+   * What happens to a message of which nobody knows whether it was accepted, because the
+   * connection broke.
+   *
+   * `at_least_once` sends it again, and it may be counted twice; `at_most_once` does not, and it
+   * may be lost. Prometheus, VictoriaMetrics and InfluxDB accept a message again without harm: it
+   * is sent again, and this option is refused. For other destinations the default is
+   * `at_most_once`: a gap is reported, but a count that was added twice looks like any other.
    */
   readonly guarantee?: Guarantee | undefined;
   /**
-   * How long to wait for a receiver that fails or asks for pauses, all in all. In milliseconds.
+   * How long to wait for a destination that fails or asks for pauses, all in all. In milliseconds.
    * `Infinity` for no limit. `900,000` unless told otherwise.
    */
   readonly patienceMs?: number | undefined;
@@ -1146,27 +1207,32 @@ export interface PushArguments {
 
 /** What both metrics calls ask for (service reference 4.4 and 4.5). */
 export interface QueryArguments {
-  /** The first instant of the window, UTC ISO 8601 (service reference 4.4). */
+  /** The first instant of the window, UTC ISO 8601. */
   readonly start: Instant;
   /**
-   * The first instant after the window. The service advises windows of 5 to 15 minutes (service
-   * reference 8).
+   * The first instant after the window.
+   *
+   * The service advises windows of 5 to 15 minutes.
    */
   readonly end: Instant;
   /**
    * The dimensions to ask for: one to four of `event_name`, `write_key`, `integration` and
-   * `reason`, which event ingestion does not have (service reference 2.4).
+   * `reason`.
+   *
+   * Event ingestion does not have `reason`.
    */
   readonly dimensions: readonly string[];
   /**
    * The dimensions to keep while the response streams in, in this order; an empty list gives one
-   * grand total. By default, all are kept. Memory grows with the number of kept groups, not with
-   * the response.
+   * grand total.
+   *
+   * By default, all are kept. Memory grows with the number of kept groups, not with the response.
    */
   readonly groupBy?: readonly string[] | undefined;
   /**
-   * How long the call may take with all its requests and waits, counted from its first step. It
-   * then ends with `deadline_exceeded`. In milliseconds. `Infinity`, the default, for no limit.
+   * How long the call may take with all its requests and waits, counted from its first step.
+   *
+   * It then ends with `deadline_exceeded`. In milliseconds. `Infinity`, the default, for no limit.
    */
   readonly deadlineMs?: number | undefined;
 }
@@ -1174,23 +1240,37 @@ export interface QueryArguments {
 /** A receiver of alerts. */
 export interface ReceiverArguments {
   /**
-   * The name under which the state remembers what the receiver was notified of. Keep it for as
-   * long as the receiver is the same.
+   * The name under which the state remembers what the receiver was notified of.
+   *
+   * Keep it for as long as the receiver is the same.
    */
   readonly name: string;
   /**
    * The whole address; of an Alertmanager without `/api/v2/alerts`, of PagerDuty only if it isn't
-   * the usual one. The address of a chat tool is often a secret: no message shows more of it than
-   * its host.
+   * the usual one.
+   *
+   * The address of a chat tool is often a secret: no message shows more of it than its host.
    */
   readonly url?: string | Url | undefined;
-  /** Headers of each request, such as `authorization`. No message quotes their values. */
+  /**
+   * Headers of each request, such as `authorization`.
+   *
+   * No message quotes their values.
+   */
   readonly headers?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
-  /** Whether all may be sent by plain http to another machine, where the network can read it. */
+  /**
+   * Whether all may be sent by plain http to another machine.
+   *
+   * The network can read it there.
+   */
   readonly allowHttp?: boolean | undefined;
   /** The message of a webhook: JSON with placeholders such as `{{sentence}}`. */
   readonly template?: string | undefined;
-  /** The integration key of a PagerDuty service (Events API v2). No message quotes it. */
+  /**
+   * The integration key of a PagerDuty service (Events API v2).
+   *
+   * No message quotes it.
+   */
   readonly routingKey?: string | undefined;
 }
 
@@ -1215,29 +1295,34 @@ export interface SandboxEvent {
 /** What a {@link Sandbox} is made of. All of it has defaults. */
 export interface SandboxArguments {
   /**
-   * The seed of realistic generated traffic: the same seed gives the same counts. By default, no
-   * traffic is generated.
+   * The seed of realistic generated traffic: the same seed gives the same counts.
+   *
+   * By default, no traffic is generated.
    */
   readonly seed?: number | bigint | undefined;
   /** The client id that both token endpoints accept. `sandbox-client` unless told otherwise. */
   readonly clientId?: string | undefined;
-  /** The client secret. The default is public and is valid only for a sandbox. */
+  /**
+   * The client secret.
+   *
+   * The default is public and is valid only for a sandbox.
+   */
   readonly clientSecret?: string | undefined;
   /** The audience identifier of the Control API. `sandbox-control` unless told otherwise. */
   readonly controlAudience?: string | undefined;
   /**
-   * The audience identifier of the Orchestration API. It must differ from the other one, because a
-   * token has one audience. `sandbox-orchestration` unless told otherwise.
+   * The audience identifier of the Orchestration API.
+   *
+   * It must differ from the other one, because a token has one audience. `sandbox-orchestration`
+   * unless told otherwise.
    */
   readonly orchestrationAudience?: string | undefined;
-  /**
-   * How long a token is valid, in seconds: 24 hours (service reference 8). `86,400` unless told
-   * otherwise.
-   */
+  /** How long a token is valid. In seconds. `86,400` unless told otherwise. */
   readonly tokenLifetime?: number | undefined;
   /**
-   * Whether an event at the `end` of a window also counts in it. Then the assumption
-   * `half_open_window` is false, and adjacent windows count some events twice.
+   * Whether an event at the `end` of a window also counts in it.
+   *
+   * Then the assumption `half_open_window` is false, and adjacent windows count some events twice.
    */
   readonly closedWindows?: boolean | undefined;
 }

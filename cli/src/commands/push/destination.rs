@@ -112,8 +112,7 @@ impl DestinationFlags {
         given.overlay(self.push.given.clone());
         given.add_headers(&self.header_env, &self.header_file)?;
         network.ca_file = self.receiver_ca_file.clone().or(network.ca_file);
-        let mut export = self.export.given.clone();
-        export.set("format", Raw::Text(name), Origin::Flag);
+        let export = ExportOptions::with_defaults(format);
         let timeout = text::milliseconds(&self.message_timeout).filter(|ms| *ms > 0);
         let timeout = timeout.ok_or_else(|| {
             Failure::usage(format!(
@@ -126,7 +125,7 @@ impl DestinationFlags {
         Ok(Destination {
             format,
             push,
-            export: export.read()?,
+            export: self.export.given.read_over(export)?,
             network,
             timeout: Duration::from_millis(timeout),
         })

@@ -398,3 +398,13 @@ fn paths_are_relative_to_the_configuration() {
     );
     assert!(!failure.text.contains("canary"), "{failure}");
 }
+
+#[test]
+fn what_is_no_text_is_refused_at_its_byte() {
+    let path = Path::new("t.toml");
+    let failure = text_of(path, b"a = \"\xff\"").unwrap_err();
+    assert_eq!(failure.text, "t.toml: byte 5: want UTF-8 text");
+    let failure = text_of(path, b"\xef\xbb\xbf\xff").unwrap_err();
+    assert_eq!(failure.text, "t.toml: byte 3: want UTF-8 text");
+    assert_eq!(text_of(path, b"\xef\xbb\xbfa = 1").unwrap(), "a = 1");
+}

@@ -7,9 +7,8 @@ use ratatui::style::{Color, Modifier};
 use snapbox::{assert_data_eq, file};
 
 use super::text::Look;
-use super::view::draw;
-use crate::watch::once::{line_of, lines};
-use crate::watch::state::testing::{Sample, counts, history, state, view, window};
+use super::{draw, lines, text_of};
+use crate::watch::state::tests::{Sample, counts, history, state, view, window};
 use crate::watch::state::{Mode, Order, Outage, State};
 
 const LIVE: Look = Look {
@@ -27,7 +26,7 @@ fn buffer(state: &State, look: Look, (columns, rows): (u16, u16)) -> Buffer {
 }
 
 fn text(buffer: &Buffer) -> String {
-    let lines = (0..buffer.area.height).map(|y| line_of(buffer, y) + "\n");
+    let lines = (0..buffer.area.height).map(|y| text_of(buffer, y) + "\n");
     lines.collect()
 }
 

@@ -78,4 +78,8 @@ impl Parameter for Keep {
     fn from_value(value: Value) -> Result<Self> {
         Self::parse(&String::from_value(value)?)
     }
+
+    fn to_value(&self) -> Option<Value> {
+        Some(Value::Text(self.text()))
+    }
 }

@@ -27,53 +27,67 @@ crate::options! {
     pub struct CollectOptions {
         /// Which counts.
         metric: Metric,
-        /// The start of the range, UTC ISO 8601 (service reference 4.4).
+        /// The start of the range, UTC ISO 8601.
         start: String [Instant],
         /// The first instant after the range, UTC ISO 8601.
         end: String [Instant],
         /// The dimensions to ask for, one to four.
         dimensions: Vec<String>,
-        /// The dimensions to keep, in this order; an empty list gives one grand total. By default,
-        /// all are kept.
+        /// The dimensions to keep, in this order; an empty list gives one grand total.
+        ///
+        /// By default, all are kept.
         group_by: Option<Vec<String>> = None,
-        /// The step of the UTC day at whose edges the range is cut (service reference 8 advises windows of
-        /// 5 to 15 minutes).
+        /// The length of the windows that are read; they start at multiples of it, counted from midnight UTC.
+        ///
+        /// The service advises 5 to 15 minutes.
         window: TimeStep = TimeStep::QUARTER,
         /// How many windows are read at the same time.
         concurrency: u32 = 8,
-        /// If the response for a window is too large or too slow, the window is halved at an edge
-        /// of this step; no window is cut inside such a step.
+        /// The shortest windows to read: a window whose response is too large or too slow is halved down to this
+        /// length.
+        ///
+        /// It is halved at a multiple of this length, counted from midnight UTC.
         finest: TimeStep = TimeStep::MINUTE,
-        /// Which part of the plan to collect, and how many parts there are, when several machines
-        /// share the work: see [`Plan::part`](crate::Plan::part).
+        /// Which part of the windows to collect, from 0, and how many parts there are, when several machines share
+        /// the work.
         part: Option<(u32, u32)> = None,
-        /// For how long after a window's end its counts may still change. If a window is read
-        /// earlier, its counts are used, but a checkpoint marks it as provisional.
+        /// For how long after a window's end its counts may still change.
+        ///
+        /// If a window is read earlier, its counts are used, but a checkpoint marks it as provisional.
         settle_ms: u64 [Milliseconds] = SETTLE_MS,
-        /// What is kept of the windows that were read: `windows` for each by itself; a step such as
-        /// `1h` or `1d`, a multiple of `window`; or `total` for their sum. Windows are added up as
-        /// they settle, so that memory grows with groups and kept steps, not with windows.
+        /// What is kept of the windows that were read: `windows`, a step such as `1h` or `1d`, or `total`.
+        ///
+        /// `windows` keeps each by itself; a step, which is a multiple of `window`, keeps the sums of its windows;
+        /// `total` keeps their sum. Windows are added up as they settle, so memory grows with groups and kept
+        /// steps, not with windows.
         keep: Keep = Keep::Windows,
-        /// How many bytes the counts that are kept may take, about. More end the collect with
-        /// `memory_limit`; then keep less with `keep`.
+        /// How many bytes the counts that are kept may take, about.
+        ///
+        /// If they take more, the collect ends.
         memory_limit: u64 = 1024 * 1024 * 1024,
-        /// Whether segments of the checkpoint are dropped that hold only time before `start`. By
-        /// default they stay, and serve another collect of an earlier range.
+        /// Whether to remove the parts of a checkpoint that hold only time before the range.
+        ///
+        /// By default they stay, and serve another collect of an earlier range.
         drop_old: bool = false,
-        /// A table that covers a part of the range already: only its gaps are read, and the windows
-        /// that are provisional in it. Windows that lie outside of the range, or partly, are ignored.
+        /// A table that covers a part of the range already.
+        ///
+        /// Only its gaps are read, and the windows that are provisional in it. Windows that lie outside of the
+        /// range, or partly, are ignored.
         have: Option<CountTable> [Host] = None,
-        /// Whether to test first that the counts of two windows add up, which takes one more call:
-        /// see [`Probe`](crate::Probe). It tests the first two adjacent windows that are settled by
-        /// the wall clock and have not been read yet; if there is no such pair, there is no test.
+        /// Whether to test first that the counts of two windows add up, which takes one more call.
+        ///
+        /// It tests the first two adjacent windows that are settled and have not been read yet. If there is no such
+        /// pair, there is no test.
         probe: bool = false,
-        /// How long to wait for a service that is down; after that, the collect ends. When calls fail
-        /// temporarily and no other one is answered, the workers pause, and one call at a time tries
-        /// again, with longer and longer waits of up to a minute. When it is answered, all go on.
-        /// With 0, each window fails once its own retries are used up.
+        /// How long to wait for a service that is down; after that, the collect ends.
+        ///
+        /// When calls fail temporarily and no other one is answered, the workers pause, and one call at a time
+        /// tries again, with longer and longer waits of up to a minute. When it is answered, all continue. With 0,
+        /// each window fails once its own retries are used up.
         patience_ms: Patience = Patience::Milliseconds(900_000),
-        /// How long the collect may take with all its windows and waits, counted from its first step. It then ends with
-        /// `deadline_exceeded`, and with what was read.
+        /// How long the collect may take with all its windows and waits, counted from its first step.
+        ///
+        /// It then ends with `deadline_exceeded`, and with what was read.
         deadline_ms: Patience = Patience::Endless,
     }
 }

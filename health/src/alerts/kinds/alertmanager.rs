@@ -37,6 +37,10 @@ struct Posted<'a> {
 struct Annotations<'a> {
     summary: String,
     query: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none", rename = "runbook_url")]
+    runbook: Option<&'a str>,
 }
 
 fn message(notices: &[Notice<'_>], ends_at: &str) -> String {
@@ -46,6 +50,8 @@ fn message(notices: &[Notice<'_>], ends_at: &str) -> String {
             // Alertmanager passes it on to chats.
             summary: for_chat(&notice.alert.sentence),
             query: &notice.alert.query,
+            description: notice.alert.note.as_deref(),
+            runbook: notice.alert.runbook.as_deref(),
         },
         starts_at: &notice.alert.since,
         ends_at: match notice.until {

@@ -61,12 +61,16 @@ struct Payload<'a> {
 struct Details<'a> {
     labels: &'a BTreeMap<String, String>,
     query: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runbook: Option<&'a str>,
 }
 
 fn message(notice: &Notice<'_>, routing_key: &str) -> String {
     let alert = notice.alert;
     let payload = notice.until.is_none().then(|| Payload {
-        summary: for_chat(&alert.sentence)
+        summary: for_chat(&format!("{}: {}", alert.rule, alert.sentence))
             .chars()
             .take(MOST_CHARACTERS)
             .collect(),
@@ -77,6 +81,8 @@ fn message(notice: &Notice<'_>, routing_key: &str) -> String {
         custom_details: Details {
             labels: &alert.labels,
             query: &alert.query,
+            note: alert.note.as_deref(),
+            runbook: alert.runbook.as_deref(),
         },
     });
     let event = Event {

@@ -31,7 +31,7 @@ fn message(notice: &Notice<'_>) -> String {
         Some(_) => "resolved",
         None => &notice.alert.severity,
     };
-    let text = format!("*{head}*: {}", escaped(&notice.alert.sentence));
+    let text = format!("*{head}*: {}", escaped(&notice.message()));
     // A plain text, so this can't fail.
     serde_json::to_string(&Message { text }).unwrap_or_default()
 }

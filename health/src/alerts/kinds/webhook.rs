@@ -25,11 +25,12 @@ pub(crate) const FORM: Form = Form {
 };
 
 /// The message if there is no template. Most chat tools accept it.
-const USUAL: &str = r#"{"text": "{{sentence}}"}"#;
+const USUAL: &str = r#"{"text": "{{message}}"}"#;
 
 /// The placeholders for texts, which are between quotes.
-const TEXTS: [&str; 8] = [
-    "sentence", "status", "rule", "severity", "since", "until", "cluster", "query",
+const TEXTS: [&str; 11] = [
+    "message", "sentence", "status", "rule", "severity", "since", "until", "cluster", "query",
+    "note", "runbook",
 ];
 
 /// The placeholders for JSON values, which are not between quotes.
@@ -85,7 +86,10 @@ impl Template {
     fn message(&self, notice: &Notice<'_>) -> String {
         let alert = notice.alert;
         self.fill(|name| match name {
+            "message" => quoted(&for_chat(&notice.message())),
             "sentence" => quoted(&for_chat(&alert.sentence)),
+            "note" => quoted(&for_chat(alert.note.as_deref().unwrap_or_default())),
+            "runbook" => quoted(&for_chat(alert.runbook.as_deref().unwrap_or_default())),
             "status" => match notice.until {
                 None => "firing".to_owned(),
                 Some(_) => "resolved".to_owned(),
@@ -156,6 +160,8 @@ mod tests {
             severity: "critical".to_owned(),
             labels: BTreeMap::from([("integration".to_owned(), "a\"b\\".to_owned())]),
             sentence: "\"a\\b\"\n\u{202e}{{rule}} é".to_owned(),
+            note: Some("ask the data team".to_owned()),
+            runbook: None,
             query: "tallyfold explain".to_owned(),
             since: "2026-01-01T00:00:00Z".to_owned(),
             finding: r#"{"ln_p":-5.5}"#.to_owned(),
@@ -178,7 +184,7 @@ mod tests {
     fn values_are_escaped_and_never_read_as_placeholders() {
         assert_eq!(
             message(USUAL, ""),
-            json!({"text": "\"a\\b\"\u{fffd}\u{fffd}{{rule}} é"})
+            json!({"text": "integrations fail: \"a\\b\"\u{fffd}\u{fffd}{{rule}} é — ask the data team"})
         );
         let all = r#"{"a": "{{ rule }}: {{status}}/{{severity}}", "b": {{labels}}, "c": [{{finding}}], "d": "{{since}} {{until}} {{cluster}} {{query}}"}"#;
         let expected = json!({
@@ -201,7 +207,7 @@ mod tests {
                 "{\n\"text\": \"{{sentense}}\"}",
                 "line 2: there is no placeholder \"sentense\"; did you mean sentence?",
             ),
-            (r#"{"text": "{{zzzzzz}}"}"#, "want one of sentence, status"),
+            (r#"{"text": "{{zzzzzz}}"}"#, "want one of message, sentence"),
             (r#"{"text": "{{sentence"}"#, "line 1: {{ without }}"),
         ] {
             let wrong = Template::parse(template).unwrap_err();

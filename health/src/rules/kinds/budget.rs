@@ -22,6 +22,17 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
+/// Rules of this kind with all of its keys, for a file that explains them.
+pub(super) const EXAMPLE: &str = r#"# A budget of errors, used up too fast over a long and a short time.
+[[rule]]
+name = "the budget is used up"
+kind = "budget"
+measure = "error_rate"
+budget = "0.5%"
+burn = [{ rate = 14.4, long = "1h", short = "5m" }, { rate = 6, long = "6h", short = "30m" }, { rate = 1, long = "3d", short = "6h", severity = "warning" }]
+least = 100
+"#;
+
 /// The natural logarithm of one in ten thousand. A burn rate fires only if so many errors would be less probable than
 /// this at the error rate that just keeps the budget.
 const LN_P: f64 = -9.210_340_371_976_182;

@@ -17,6 +17,17 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
+/// Rules of this kind with all of its keys, for a file that explains them.
+pub(super) const EXAMPLE: &str = r#"# A group that had no event before.
+[[rule]]
+name = "a reason is new"
+kind = "new"
+measure = "filtered"
+by = ["integration", "reason"]
+history = "2w"
+least = 20
+"#;
+
 /// How long a group counts as new, in seconds.
 const NEW_FOR: u64 = 86_400;
 

@@ -25,6 +25,20 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
+/// Rules of this kind with all of its keys, for a file that explains them.
+pub(super) const EXAMPLE: &str = r#"# A share that is not as in earlier weeks. side: "high", "low" or "both".
+[[rule]]
+name = "error rate is unusual"
+kind = "rate"
+measure = "error_rate"
+by = ["integration"]
+baseline = { weeks = 6, neighbours = 1 }
+side = "both"
+false_alarms = 0.1
+change = "1%"
+least = 100
+"#;
+
 /// A share that is compared with earlier weeks, window by window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rate {

@@ -18,6 +18,14 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
+/// Rules of this kind with all of its keys, for a file that explains them.
+pub(super) const EXAMPLE: &str = r#"# Totals that are not the sums of their rows.
+[[rule]]
+name = "totals do not match"
+kind = "reconciliation"
+least = 1
+"#;
+
 /// Compares the totals that the service reported with the sums of the rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]

@@ -17,6 +17,18 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
+/// Rules of this kind with all of its keys, for a file that explains them.
+pub(super) const EXAMPLE: &str = r#"# No events in adjacent windows where there usually are some.
+[[rule]]
+name = "a stream is silent"
+kind = "silent"
+measure = "events"
+by = ["event_name"]
+baseline = { weeks = 6, neighbours = 1 }
+false_alarms = 0.1
+least = 20
+"#;
+
 /// The maximum length of a silence that is added up, in seconds.
 const LONGEST: u64 = 86_400;
 

@@ -26,6 +26,34 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
+/// Rules of this kind with all of its keys, for a file that explains them.
+pub(super) const EXAMPLE: &str = r#"# Fixed limits. A share is a text such as "5%", a count is a number.
+[[rule]]
+name = "too many errors"
+kind = "threshold"
+measure = "error_rate"
+by = ["integration"]
+where = { integration = ["Webhook", "Amazon S3"] }
+window = "1h"
+above = "5%"
+clear_below = "3%"
+for = 2
+clear = 3
+least = 100
+severity = "critical"
+labels = { team = "data" }
+note = "agreed with the data team"
+runbook = "https://wiki.example/errors"
+
+[[rule]]
+name = "too few orders"
+kind = "threshold"
+measure = "success"
+where = { event_name = "order" }
+below = 200
+clear_above = 250
+"#;
+
 /// Fixed limits, at least one. For a count, a limit is the value of the fraction, such as 100/1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Threshold {

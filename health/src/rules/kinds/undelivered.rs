@@ -15,6 +15,15 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
+/// Rules of this kind with all of its keys, for a file that explains them.
+pub(super) const EXAMPLE: &str = r#"# Events that came in, none of which was delivered, failed or filtered.
+[[rule]]
+name = "a source is not delivered"
+kind = "undelivered"
+by = ["write_key"]
+least = 20
+"#;
+
 /// Compares the counts of ingestion with those of delivery.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]

@@ -17,6 +17,18 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
+/// Rules of this kind with all of its keys, for a file that explains them.
+pub(super) const EXAMPLE: &str = r#"# No events for a time that is longer than windows.
+[[rule]]
+name = "an event has vanished"
+kind = "vanished"
+measure = "events"
+by = ["event_name", "integration"]
+over = "1d"
+history = "2w"
+least = 20
+"#;
+
 /// No event in the last period, but events in each earlier period of the same length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vanished {

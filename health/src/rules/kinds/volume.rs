@@ -29,6 +29,22 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
+/// Rules of this kind with all of its keys, for a file that explains them.
+pub(super) const EXAMPLE: &str = r#"# A count that is not as in earlier weeks. side: "high", "low" or "both".
+[[rule]]
+name = "volume is unusual"
+kind = "volume"
+metric = "event_ingestion"
+measure = "events"
+by = ["write_key"]
+baseline = { weeks = 6, neighbours = 1 }
+side = "both"
+false_alarms = 0.1
+change = "20%"
+slow = "1d"
+least = 50
+"#;
+
 /// A count that is compared with earlier weeks, window by window and optionally over a longer time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Volume {

@@ -1,18 +1,26 @@
-//! Draws the whole view: the head, the table, the panel, the keys and the help.
+//! Draws a state into a buffer, at any size, and prints it as text: the head, the table, the panel, the keys and the help.
+
+use std::io::{self, Write};
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Text;
 use ratatui::widgets::{Block, Clear, Padding, Paragraph, Widget};
 
-use super::text::{
-    KEYS, Look, PLAIN, TITLE, both, cut, delivered, instant, left, line_of, minutes, number,
-    percent, seconds, signed, window,
+use self::text::{
+    KEYS, PLAIN, TITLE, both, cut, delivered, instant, left, line_of, minutes, number, percent,
+    seconds, signed, window,
 };
-use super::{panel, table};
 use crate::output::safe::{fit, harmless, width};
 use crate::watch::history::{Line, Stage, Sums};
 use crate::watch::state::{Mode, State};
+
+mod table;
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub(crate) use self::text::Look;
 
 /// The smallest screen that is drawn on: columns and rows.
 const SMALLEST: (u16, u16) = (40, 10);
@@ -29,7 +37,7 @@ pub(crate) fn draw(state: &State, look: Look, area: Rect, buffer: &mut Buffer) {
     }
     let rows = state.rows();
     let panel_height = match area.height >= TALL {
-        true => panel::height(state, area.height),
+        true => table::panel_height(state, area.height),
         false => 0,
     };
     let [head_area, table_area, panel_area, status_line, keys_line] = Layout::vertical([
@@ -43,7 +51,7 @@ pub(crate) fn draw(state: &State, look: Look, area: Rect, buffer: &mut Buffer) {
     head(state, &rows, head_area, buffer);
     table::draw(state, &rows, look, table_area, buffer);
     if panel_height > 0 {
-        panel::draw(state, &rows, look, panel_area, buffer);
+        table::draw_panel(state, &rows, look, panel_area, buffer);
     }
     status(state, look, status_line, buffer);
     left(keys_line, &keys(state, area.width.into()), KEYS, buffer);
@@ -53,7 +61,7 @@ pub(crate) fn draw(state: &State, look: Look, area: Rect, buffer: &mut Buffer) {
 }
 
 /// Draws the view for printing: all rows, without keys or a selection. Returns the number of lines.
-pub(crate) fn draw_once(state: &State, look: Look, area: Rect, buffer: &mut Buffer) -> u16 {
+fn draw_once(state: &State, look: Look, area: Rect, buffer: &mut Buffer) -> u16 {
     let rows = state.rows();
     let [head_area, body] =
         Layout::vertical([Constraint::Length(head_height(state)), Constraint::Fill(1)]).areas(area);
@@ -70,7 +78,7 @@ pub(crate) fn draw_once(state: &State, look: Look, area: Rect, buffer: &mut Buff
 }
 
 /// The maximum number of lines of the printed view in addition to its rows.
-pub(crate) const AROUND: u16 = 8;
+const AROUND: u16 = 8;
 
 fn too_small(area: Rect, buffer: &mut Buffer) {
     let (columns, rows) = SMALLEST;
@@ -194,7 +202,10 @@ fn sums(state: &State, rows: &[&Line]) -> String {
         number(sums.filtered),
         delivered(state.title.metric),
         number(sums.success),
-        percent(sums.error_rate())
+        sums.error_rate().map_or_else(String::new, |rate| format!(
+            "error rate {}",
+            percent(Some(rate))
+        ))
     )
 }
 
@@ -324,4 +335,62 @@ fn help(area: Rect, buffer: &mut Buffer) {
                 .padding(Padding::horizontal(1)),
         )
         .render(area, buffer);
+}
+
+/// The width of output other than a terminal.
+const USUAL_WIDTH: usize = 100;
+
+/// The maximum number of rows. It bounds the memory, because all rows are drawn before the first is written.
+const MOST_ROWS: usize = 2_000;
+
+/// Prints the clusters of a state, one after the other.
+///
+/// # Errors
+/// If the text can't be written.
+pub(crate) fn print(
+    state: &mut State,
+    width: Option<usize>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let width = width.unwrap_or(USUAL_WIDTH).clamp(40, 300);
+    for position in 0..state.clusters.len() {
+        state.current = position;
+        if position > 0 {
+            writeln!(out)?;
+        }
+        for line in lines(state, width) {
+            writeln!(out, "{line}")?;
+        }
+        if let Some(more @ 1..) = state.rows().len().checked_sub(MOST_ROWS) {
+            writeln!(out, "and {more} more rows")?;
+        }
+    }
+    Ok(())
+}
+
+/// The lines of the current cluster.
+fn lines(state: &State, width: usize) -> Vec<String> {
+    let look = Look {
+        color: false,
+        is_live: false,
+    };
+    let rows = state.rows().len().min(MOST_ROWS);
+    // Both values fit into a `u16`.
+    let area = Rect::new(0, 0, width as u16, rows as u16 + AROUND);
+    let mut buffer = Buffer::empty(area);
+    let drawn = draw_once(state, look, area, &mut buffer);
+    (0..drawn).map(|y| text_of(&buffer, y)).collect()
+}
+
+/// A line of a buffer as text, without trailing spaces.
+fn text_of(buffer: &Buffer, y: u16) -> String {
+    let mut text = String::new();
+    let mut x = 0;
+    while x < buffer.area.width {
+        let symbol = buffer.cell((x, y)).map_or(" ", |cell| cell.symbol());
+        text.push_str(symbol);
+        // A wide character occupies the next cell, too.
+        x += width(symbol).max(1) as u16;
+    }
+    text.trim_end().to_owned()
 }
