@@ -202,6 +202,17 @@ def test_totals_of_something_else_are_refused(day: tallyfold.Sandbox) -> None:
     assert ledger.save() == before
 
 
+def test_a_window_is_counted_once(day: tallyfold.Sandbox, tmp_path: pathlib.Path) -> None:
+    """Also if the follow of the next process begins without the state."""
+    path = tmp_path / "totals.json"
+    filled(day, tallyfold.Ledger(path))
+    stored = path.read_bytes()
+    with pytest.raises(tallyfold.ConfigError, match="was added before") as caught:
+        filled(day, tallyfold.Ledger(path))
+    assert caught.value.code == "overlapping_coverage"
+    assert path.read_bytes() == stored
+
+
 @pytest.mark.parametrize(
     ("act", "message"),
     [

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::DocumentKind;
 use tallyfold::{
-    Code, CountName, Dimension, Dimensions, Error, Metric, Result, Revision, Timestamp, Windowed,
+    Code, CountName, Dimension, Dimensions, Error, Metric, Result, Revision, Timestamp, Window,
+    Windowed,
 };
 
 use crate::context::{Context, Labels, UNIT};
@@ -32,6 +33,8 @@ pub struct Ledger {
     subject: Option<Subject>,
     /// Per group, the three sums.
     totals: BTreeMap<Vec<String>, [u64; 3]>,
+    /// The windows that were added, joined where they meet; sorted.
+    windows: Vec<Window>,
     /// The end of the newest window that was added.
     settled_until: Option<Timestamp>,
     /// The state of the follow.
@@ -52,6 +55,9 @@ struct SavedLedger {
     metric: Option<String>,
     dimensions: Option<Vec<String>>,
     settled_until: Option<String>,
+    /// The edges of windows; left out by earlier versions.
+    #[serde(default)]
+    windows: Vec<(String, String)>,
     /// The values of each group, and its sums as texts.
     totals: Vec<(Vec<String>, [String; 3])>,
 }
@@ -107,6 +113,12 @@ impl Ledger {
         Ok(Self {
             subject,
             totals,
+            windows: saved
+                .windows
+                .iter()
+                .map(|(start, end)| Window::parse(start, end))
+                .collect::<Result<_>>()
+                .map_err(|error| KIND.wrong(error.message()))?,
             settled_until: saved
                 .settled_until
                 .as_deref()
@@ -135,6 +147,11 @@ impl Ledger {
                     .collect()
             }),
             settled_until: self.settled_until.map(|end| end.to_string()),
+            windows: self
+                .windows
+                .iter()
+                .map(|window| (window.start().to_string(), window.end().to_string()))
+                .collect(),
             totals: totals
                 .map(|(values, sums)| (values.clone(), sums.map(|sum| sum.to_string())))
                 .collect(),
@@ -165,8 +182,8 @@ impl Ledger {
     /// Takes a revision and the state of its follow after it. The counts are added if the window is settled.
     ///
     /// # Errors
-    /// `incompatible_tables` for counts by other dimensions or of another metric, `sum_overflow`. The ledger is unchanged
-    /// then.
+    /// `incompatible_tables` for counts by other dimensions or of another metric, `overlapping_coverage` for a settled
+    /// window that was added before, `sum_overflow`. The ledger is unchanged then.
     pub fn add(&mut self, revision: &Revision, state: String) -> Result<()> {
         self.add_rows(&revision.table.windowed(), revision.settled, state)
     }
@@ -194,6 +211,10 @@ impl Ledger {
         }
         let mut sums = BTreeMap::new();
         let added = rows.windows.iter().filter(|_| settled);
+        let mut windows = self.windows.clone();
+        for rows in added.clone() {
+            windows = with_window(windows, rows.window)?;
+        }
         for (key, counts) in added.clone().flat_map(Clone::clone) {
             let values = rows.dictionaries.iter().zip(key);
             let values: Vec<String> = values
@@ -211,6 +232,7 @@ impl Ledger {
         self.totals.extend(sums);
         let newest = added.map(|rows| rows.window.end()).max();
         self.settled_until = self.settled_until.max(newest);
+        self.windows = windows;
         self.subject = Some(subject);
         self.state = Some(state);
         Ok(())
@@ -319,6 +341,34 @@ impl Ledger {
         // Each sample of a counter has a value for each name of a label.
         Context::new(&source, labels.clone(), name, None, false)
     }
+}
+
+/// These windows and another one, which must not overlap them; joined where they meet.
+fn with_window(windows: Vec<Window>, added: Window) -> Result<Vec<Window>> {
+    if windows.iter().any(|window| window.overlaps(added)) {
+        let message = format!(
+            "{added:?} was added before; go on with the follow from the state in the ledger"
+        );
+        return Err(Error::argument(
+            "revision",
+            Code::OverlappingCoverage,
+            message,
+        ));
+    }
+    let (mut start, mut end) = (added.start(), added.end());
+    let mut all = Vec::with_capacity(windows.len() + 1);
+    for window in windows {
+        if window.end() == start {
+            start = window.start();
+        } else if window.start() == end {
+            end = window.end();
+        } else {
+            all.push(window);
+        }
+    }
+    all.push(Window::new(start, end)?);
+    all.sort_unstable();
+    Ok(all)
 }
 
 fn overflow(values: &[String]) -> Error {

@@ -10,6 +10,7 @@ include!("../../core/tests/doc/host.rs");
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use tallyfold::keeper::DocumentKind;
 use tallyfold::{
     Aggregator, AggregatorOptions, Code, CountName, FollowOptions, FollowStep, Metric, Revision,
     TimeStep, Timestamp,
@@ -344,9 +345,9 @@ fn a_revision_is_added_once_and_groups_of_several_windows_are_added_up() {
 
     assert_eq!(ledger.note(), None);
     let (mut exact, mut large) = (Ledger::default(), 1_u64 << 53);
-    for (state, is_inexact) in [("a", false), ("b", true)] {
+    for (state, hour, is_inexact) in [("a", 0, false), ("b", 1, true)] {
         let body = format!(
-            r#"{{"start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","totalDelivered":"0","totalErrors":"0",
+            r#"{{"start":"2026-01-01T0{hour}:00:00Z","end":"2026-01-01T0{hour}:15:00Z","totalDelivered":"0","totalErrors":"0",
                 "totalFiltered":"0","counts":[{{"success":"{large}","errors":"0","filtered":"0",
                 "dimensions":{{"integration":"x","reason":""}}}}]}}"#
         );
@@ -367,6 +368,43 @@ fn a_revision_is_added_once_and_groups_of_several_windows_are_added_up() {
             .openmetrics(&Labels::default(), Some("1bad"))
             .is_err()
     );
+}
+
+/// A follow that was begun without the state of the ledger gives windows again that were counted.
+#[test]
+fn a_window_is_added_once() {
+    let mut ledger = Ledger::default();
+    let mut host = follow(&[(5, 1)], |revision, state| {
+        ledger.add(revision, state).unwrap();
+        None
+    });
+    let whole = truth(&mut host);
+    assert_eq!(totals(&ledger), whole);
+    let before = ledger.to_json();
+    let mut again = Ledger::from_json(before.as_bytes()).unwrap();
+    let mut refused = 0;
+    follow(&[(5, 1)], |revision, state| {
+        let added = again.add(revision, format!("another {state}"));
+        if revision.settled {
+            let error = added.unwrap_err();
+            assert_eq!(error.code(), Code::OverlappingCoverage);
+            refused += 1;
+        }
+        None
+    });
+    assert!(refused > 1);
+    assert_eq!(totals(&again), whole);
+    // Earlier versions did not store the windows.
+    let kind = DocumentKind {
+        format: "tallyfold-ledger/1",
+        what: "ledger",
+    };
+    let fields = String::from_utf8(kind.read(before.as_bytes()).unwrap()).unwrap();
+    let (start, rest) = fields.split_once(",\"windows\":").unwrap();
+    let (_, end) = rest.split_once(",\"totals\"").unwrap();
+    let older = kind.write(&format!("{start},\"totals\"{end}"));
+    let older = Ledger::from_json(older.as_bytes()).unwrap();
+    assert_eq!(totals(&older), whole);
 }
 
 #[test]

@@ -8,9 +8,9 @@ import { Ledger } from "tallyfold/export";
 import { thrownBy } from "./responses.mjs";
 import { clientOf, service } from "./world.mjs";
 
-const quarters = ["2026-01-01T10:00:00Z", "2026-01-01T10:15:00Z", "2026-01-01T10:30:00Z"];
+const quarters = ["00", "15", "30", "45"].map((minute) => `2026-01-01T10:${minute}:00Z`);
 
-/** A revision of the first or the second quarter of an hour. */
+/** A revision of the first, the second or the third quarter of an hour. */
 function revision(quarter, counts, settled = true) {
   const window = { start: quarters[quarter], end: quarters[quarter + 1] };
   const table = saved(window, counts);
@@ -95,6 +95,7 @@ describe("a ledger", () => {
     const others = [
       [{ ...of, table: of.table.groupBy() }, "next", "incompatible_tables"],
       [revision(1, { email: [2n ** 64n - 1n, 0, 0] }), "next", "sum_overflow"],
+      [revision(0, { email: [large, 1, 0] }), "of a follow that forgot", "overlapping_coverage"],
       [of, undefined, "invalid_argument"],
       [of.table, "next", "invalid_argument"],
     ];
@@ -112,7 +113,7 @@ describe("a ledger", () => {
     const warned = t.mock.method(process, "emitWarning", () => {}).mock;
     const ledger = new Ledger();
     for (const [at, count] of [2n ** 53n, 1n, 1n].entries()) {
-      await ledger.add(revision(at % 2, { email: [count, 0, 0] }), `state ${at}`, store);
+      await ledger.add(revision(at, { email: [count, 0, 0] }), `state ${at}`, store);
     }
     assert.equal(warned.callCount(), 1);
     const [message, kind] = warned.calls[0].arguments;

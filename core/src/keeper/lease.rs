@@ -7,6 +7,7 @@
 //! a new lease by mistake.
 
 use super::folder::is_temporary;
+use super::process::{Holder, LeaseName, Process, started};
 
 /// How often a process tries. Two processes that begin at the same time may both give up.
 const TRIES: u32 = 4;
@@ -15,29 +16,6 @@ const TRIES: u32 = 4;
 const LONGEST_SILENCE_MS: i64 = 60_000;
 
 const IN_USE: &str = "another collect is using this checkpoint";
-
-/// The process that wants a lease.
-#[derive(Clone, Copy, Debug)]
-pub struct Holder<'a> {
-    /// Identifies the processes that can see each other: the first 16 hexadecimal digits of the SHA-256 of the machine's
-    /// name and, where the system has them, its boot ID and the ID of the namespace of processes, joined by line feeds.
-    pub host: &'a str,
-    /// The process ID.
-    pub pid: u32,
-    /// What `/proc/self/stat` contains, where the system has it.
-    pub stat: Option<&'a str>,
-    /// A random number.
-    pub seed: u64,
-}
-
-/// What a system knows about a process.
-#[derive(Clone, Copy, Debug)]
-pub struct Process<'a> {
-    /// Whether a process with that ID exists; `None` if the caller can't find out.
-    pub exists: Option<bool>,
-    /// What `/proc/PID/stat` contains, where the system has it.
-    pub stat: Option<&'a str>,
-}
 
 /// What to do next for a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -249,16 +227,11 @@ impl Lease {
         let Some(other) = other.filter(|_| self.state == State::LookingAtProcess) else {
             return;
         };
-        let is_it = found.stat.map(|stat| started(stat) == Some(other.start));
-        self.state = match (found.exists, is_it) {
-            // The system may have given its ID to another process.
-            (Some(false), _) | (_, Some(false)) => State::Removing,
-            (Some(true), _) | (_, Some(true)) => State::Withdrawing,
+        match other.is_running(found) {
+            Some(false) => self.state = State::Removing,
+            Some(true) => self.withdraw(),
             // As with the process of another machine, only its signs of life count.
-            (None, None) => State::LookingAtTime,
-        };
-        if self.state == State::Withdrawing {
-            self.withdraw();
+            None => self.state = State::LookingAtTime,
         }
     }
 
@@ -297,50 +270,6 @@ impl Lease {
     fn withdraw(&mut self) {
         self.holder = self.others.pop();
         self.state = State::Withdrawing;
-    }
-}
-
-/// The name of a lease's file: `lock-HOST-PID-START-RANDOM`.
-struct LeaseName<'a> {
-    host: &'a str,
-    /// The process ID; 0 if no process can have it.
-    pid: u32,
-    start: &'a str,
-}
-
-impl<'a> LeaseName<'a> {
-    fn of(name: &'a str) -> Option<Self> {
-        let mut parts = name.strip_prefix("lock-")?.split('-');
-        let mut next = |is_in: fn(u8) -> bool| {
-            let part = parts.next()?;
-            let is_good = !part.is_empty() && part.bytes().all(is_in);
-            is_good.then_some(part)
-        };
-        let is_hex = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        let is_digit = |byte: u8| byte.is_ascii_digit();
-        let (host, pid, start, _) = (
-            next(is_hex)?,
-            next(is_digit)?,
-            next(is_digit)?,
-            next(is_hex)?,
-        );
-        let is_whole = parts.next().is_none() && host.len() == 16;
-        is_whole.then(|| Self {
-            host,
-            pid: pid.parse::<i32>().map_or(0, i32::unsigned_abs),
-            start,
-        })
-    }
-}
-
-/// When a process started, from its `stat`; `None` for a zombie or a dead process.
-fn started(stat: &str) -> Option<&str> {
-    // The name of the program comes before the last bracket, and may contain anything.
-    let end = stat.bytes().rposition(|byte| byte == b')')?;
-    let mut fields = stat[end + 1..].split_ascii_whitespace();
-    match fields.next()? {
-        "Z" | "X" => None,
-        _ => fields.nth(18),
     }
 }
 

@@ -6,8 +6,10 @@
 mod document;
 mod folder;
 mod lease;
+mod process;
 
 pub use document::{DocumentKind, check_past};
 pub(crate) use document::{Stored, invalid};
 pub use folder::{not_a_file, segment_name};
-pub use lease::{Holder, Lease, LeaseStep, Process};
+pub use lease::{Lease, LeaseStep};
+pub use process::{Holder, Process};

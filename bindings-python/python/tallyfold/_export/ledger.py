@@ -82,7 +82,8 @@ class Ledger:
         Prometheus rounds, it issues an `InexactCountWarning`.
 
         Raises:
-            ConfigError: `incompatible_tables` for counts by other dimensions or of another metric.
+            ConfigError: `incompatible_tables` for counts by other dimensions or of another metric;
+                `overlapping_coverage` for a settled window that was added before.
             ResponseError: `sum_overflow`.
             OSError: of the file. The ledger is unchanged then.
         """
