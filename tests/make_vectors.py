@@ -1023,6 +1023,14 @@ def exchange_vectors():
         breaks("network", where, "network_failed")
         breaks("timeout", where, "timed_out")
 
+    # Connections that the server has closed since they were last used: once, at once, and for nothing.
+    for where in (control_request(), metrics_request()):
+        stale = {"send": where, "fail": "stale", "detail": "ECONNRESET"}
+        before = [] if where == control_request() else [fetch]
+        after = [fetch, query] if where == control_request() else [query]
+        exchange(f"stale connection to {where['url']}", ONCE, (DELIVERY, [*before, stale, *after], table_one))
+        exchange(f"two stale connections to {where['url']}", ONCE, (DELIVERY, [*before, stale, stale], error("network_failed")))
+
     # The end of a call.
     late = {"send": metrics_request(), "fail": "timeout", "detail": "TimeoutError"}
     busy = send(metrics_request(), status(503, headers=[*JSON_HEAD, ["retry-after", "30"]]))
@@ -1958,7 +1966,7 @@ def collect_vectors():
 
     middle = "2026-01-01T00:07:00Z"
     halves = {
-        quarter(0): {"fail": "timeout"},
+        quarter(0): {"respond": status(504)},
         (HOUR[0], middle): answered(HOUR[0], middle, ("a", 1)),
         (middle, HOUR[1]): answered(middle, HOUR[1], ("b", 2)),
     }
@@ -1970,8 +1978,11 @@ def collect_vectors():
         metric="event_delivery",
     )
     collected("a window that takes too long is halved at a minute", {"table": halved}, answers=halves, asked=list(halves), query={"end": HOUR[1]})
-    slow = {quarter(0): {"fail": "timeout"}}
-    collected("but not below the finest step", missing("timed_out", [[HOUR[0], HOUR[1]]]), answers=slow, query={"end": HOUR[1], "finest": "15m"})
+    slow = {quarter(0): {"respond": status(504)}}
+    gap = [[HOUR[0], HOUR[1]]]
+    collected("but not below the finest step", missing("server_error", gap, status=504), answers=slow, query={"end": HOUR[1], "finest": "15m"})
+    silent = {quarter(0): {"fail": "timeout"}}
+    collected("a window to which no answer begins is not halved", missing("timed_out", gap), answers=silent, query={"end": HOUR[1]})
 
     first = segment(0, quarters(0, 1))
     collected(

@@ -301,8 +301,7 @@ fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     }
 }
 
-/// An instant as text: a `str` as it is, an aware `datetime` in UTC with a `Z`. A naive one names
-/// no instant. It gets no `Z`, so that the core refuses it.
+/// An instant as text: a `str` as it is, an aware `datetime` in UTC with a `Z`.
 fn instant_if(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
     let refused = |message| Err(Failure::refused(name, Code::InvalidTimestamp, message));
     if let Ok(text) = value.cast::<PyString>() {
@@ -311,6 +310,12 @@ fn instant_if(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
             .map_or_else(|_| refused(LONE_SURROGATE), |text| Ok(Some(text)));
     }
     if let Ok(moment) = value.cast::<PyDateTime>() {
+        let offset = moment.call_method0("utcoffset");
+        if offset.is_ok_and(|offset| offset.is_none()) {
+            return refused(
+                "a naive datetime names no instant: give it a time zone, such as datetime.timezone.utc",
+            );
+        }
         // Such as pandas' NaT, and the last hours of the year 9999 west of Greenwich.
         let message = "the datetime is no instant of the years 1 to 9999 in UTC";
         return in_utc(moment).map_or_else(|_| refused(message), |text| Ok(Some(text)));
@@ -322,9 +327,6 @@ fn instant_if(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
 }
 
 fn in_utc(moment: &Bound<'_, PyDateTime>) -> PyResult<String> {
-    if moment.call_method0("utcoffset")?.is_none() {
-        return moment.call_method0("isoformat")?.extract();
-    }
     let utc = moment.call_method1("astimezone", (PyTzInfo::utc(moment.py())?,))?;
     let text: String = utc.call_method0("isoformat")?.extract()?;
     Ok(text.replace("+00:00", "Z"))

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use tallyfold::{Output, Secret, Step};
+use tallyfold::{HostFailure, Output, Secret, Step};
 
 use crate::arguments::required;
 use crate::detach::{BRIEF, locked};
@@ -101,10 +101,14 @@ impl Call {
     }
 
     /// Reports that the exchange failed. `detail` is the name of the error, such as
-    /// `"ConnectError"`; it must not contain any text of the request.
-    #[pyo3(signature = (detail, *, timed_out = false))]
-    fn failed(&self, py: Python<'_>, detail: &str, timed_out: bool) -> Result<()> {
-        let (failure, detail) = host::failure(detail, timed_out, false);
+    /// `"ConnectError"`; it must not contain any text of the request. `stale` means that the
+    /// connection had served an earlier request, and the server had closed it since.
+    #[pyo3(signature = (detail, *, timed_out = false, stale = false))]
+    fn failed(&self, py: Python<'_>, detail: &str, timed_out: bool, stale: bool) -> Result<()> {
+        let (failure, detail) = match stale {
+            true => (HostFailure::Stale, detail),
+            false => host::failure(detail, timed_out, false),
+        };
         Ok(locked(py, &self.core, BRIEF, |call| {
             call.failed(failure, detail)
         })?)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass::PyClass;
-use pyo3::types::{PyCapsule, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyTuple};
 use tallyfold::{HtmlFrame, Metric, TopOptions};
 
 use crate::arguments::{Named, Positional, options};
@@ -80,6 +80,46 @@ impl Frame {
     /// True
     fn to_json(&self, py: Python<'_>) -> String {
         detached(py, self.0.bytes(), || self.core().to_json())
+    }
+
+    /// A polars data frame of plain columns: text for the dimensions, exact integers for the counts.
+    ///
+    /// Raises:
+    ///     ModuleNotFoundError: if polars is not installed.
+    ///
+    /// >>> table.to_polars().schema["integration"], table.to_polars().schema["errors"]
+    /// (String, UInt64)
+    fn to_polars<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let polars = slf.py().import("polars")?;
+        let frame = polars.call_method1("DataFrame", (slf,))?;
+        let categories = polars.call_method1("col", (polars.getattr("Categorical")?,))?;
+        let text = categories.call_method1("cast", (polars.getattr("String")?,))?;
+        frame.call_method1("with_columns", (text,))
+    }
+
+    /// A pandas data frame of plain columns: text for the dimensions, exact integers for the counts.
+    ///
+    /// Raises:
+    ///     ModuleNotFoundError: if pandas is not installed; before pandas 3, also if pyarrow is not.
+    ///
+    /// >>> table.to_pandas()["errors"].dtype
+    /// dtype('uint64')
+    fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let class = py.import("pandas")?.getattr("DataFrame")?;
+        let frame = match class.getattr_opt("from_arrow")? {
+            Some(from_arrow) => from_arrow.call1((slf,))?,
+            None => {
+                let table = py.import("pyarrow")?.call_method1("table", (slf,))?;
+                table.call_method0("to_pandas")?
+            }
+        };
+        let categories = frame.call_method1("select_dtypes", ("category",))?;
+        let kinds = PyDict::new(py);
+        for name in categories.getattr("columns")?.try_iter()? {
+            kinds.set_item(name?, "str")?;
+        }
+        frame.call_method1("astype", (kinds,))
     }
 
     /// An Arrow C stream of one batch, in a capsule; `requested_schema` is ignored.

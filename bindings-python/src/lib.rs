@@ -67,7 +67,7 @@ mod _tallyfold {
     use crate::outbox::Held;
     #[pymodule_export]
     use crate::pages::{
-        failed_answer, good_answer, page_question, pages_options, sealed, unsealed,
+        busy_answer, failed_answer, good_answer, page_question, pages_options, sealed, unsealed,
     };
     #[pymodule_export]
     use crate::plan::Plan;

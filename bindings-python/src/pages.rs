@@ -9,14 +9,22 @@ use crate::error::Result;
 use crate::host::{self, Clocks};
 
 /// What the host of a server for pages does with its options: for how many seconds it keeps provisional answers, how
-/// many calls it makes at the same time, and how many bytes it keeps.
+/// many calls it makes at the same time, how many may wait, and how many bytes it keeps.
 #[pyfunction]
 #[pyo3(signature = (**named))]
-pub(crate) fn pages_options(py: Python<'_>, named: Option<Named<'_>>) -> Result<(f64, u32, u64)> {
+pub(crate) fn pages_options(
+    py: Python<'_>,
+    named: Option<Named<'_>>,
+) -> Result<(f64, u32, u32, u64)> {
     let options: PagesOptions = keywords(py, named, &[])?;
     options.check()?;
     let seconds = options.provisional_ms as f64 / 1000.0;
-    Ok((seconds, options.concurrency, options.memory_bytes))
+    Ok((
+        seconds,
+        options.concurrency,
+        options.queue,
+        options.memory_bytes,
+    ))
 }
 
 /// What a page asks: what kind of question it is, and its parts.
@@ -83,10 +91,21 @@ pub(crate) fn failed_answer<'py>(
     status: Option<u16>,
     message: String,
     retry_after: Option<u64>,
+    reference: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let known = Code::ALL.iter().find(|known| known.as_str() == code);
     let code = known.copied().unwrap_or(Code::UnexpectedStatus);
-    parts(py, Answer::failed(code, status, message, retry_after))
+    let answer = match reference {
+        None => Answer::failed(code, status, message, retry_after),
+        Some(reference) => Answer::failed_inside(code, status, message, retry_after, reference),
+    };
+    parts(py, answer)
+}
+
+/// The answer when too many requests wait already.
+#[pyfunction]
+pub(crate) fn busy_answer(py: Python<'_>, retry_after: u64) -> PyResult<Bound<'_, PyAny>> {
+    parts(py, Answer::busy(retry_after))
 }
 
 fn parts(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>> {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use tallyfold::{Frame as _, HtmlFrame, Window};
@@ -106,10 +105,10 @@ impl CountTable {
     /// [({'integration': 'email'}, 0), ({'integration': 'warehouse'}, 7)]
     #[pyo3(signature = (*names))]
     fn group_by<'py>(&self, names: &Bound<'py, PyTuple>) -> Result<Bound<'py, Self>> {
-        if names.iter().any(|name| !name.is_instance_of::<PyString>()) {
-            let message = "want names one by one: group_by(\"integration\", \"reason\") or \
-                           group_by(*names)";
-            return Err(PyTypeError::new_err(message).into());
+        if let Some(other) = names.iter().find(|name| !name.is_instance_of::<PyString>()) {
+            let wanted =
+                "want names one by one: group_by(\"integration\", \"reason\") or group_by(*names)";
+            return Err(Failure::wrong_type("group_by", wanted, &other));
         }
         let (py, names) = (names.py(), required::<Vec<String>>("names", names)?);
         let table = detached(py, self.bytes(), || self.0.group_by(&names))?;

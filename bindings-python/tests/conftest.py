@@ -1,6 +1,9 @@
 """The service and the table that most tests speak of."""
 
-from collections.abc import Callable, Iterator
+import asyncio
+import importlib.util
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
 
 import pytest
 import surroundings
@@ -33,6 +36,25 @@ def client(sandbox: tallyfold.Sandbox) -> Iterator[tallyfold.Client]:
 def table(client: tallyfold.Client) -> tallyfold.CountTable:
     """Gives the counts of those events by two dimensions."""
     return client.event_delivery(START, END, ["integration", "reason"])
+
+
+def run_in_uvloop(main: Coroutine[Any, Any, Any], *, debug: bool | None = None) -> Any:
+    """`asyncio.run`, in a loop of uvloop."""
+    import uvloop
+
+    with asyncio.Runner(debug=debug, loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(main)
+
+
+# It does not exist for Windows.
+LOOPS = ["asyncio", *(["uvloop"] if importlib.util.find_spec("uvloop") else [])]
+
+
+@pytest.fixture(params=LOOPS)
+def each_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets `asyncio.run` of a test use asyncio's own loop, and then that of uvloop."""
+    if request.param == "uvloop":
+        monkeypatch.setattr(asyncio, "run", run_in_uvloop)
 
 
 @pytest.fixture

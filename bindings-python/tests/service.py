@@ -3,7 +3,7 @@
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import httpx2
@@ -91,6 +91,19 @@ def fail(error: Exception) -> Trouble:
         raise error
 
     return trouble
+
+
+class _Late(httpx2.SyncByteStream, httpx2.AsyncByteStream):
+    def __iter__(self) -> Iterator[bytes]:
+        raise httpx2.ReadTimeout("late")
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        raise httpx2.ReadTimeout("late")
+
+
+def late() -> httpx2.Response:
+    """A response that begins, and does not end in time."""
+    return httpx2.Response(200, headers={"content-type": "application/json"}, stream=_Late())
 
 
 def truth(sandbox: tallyfold.Sandbox, start: str, end: str) -> list[tallyfold.Row]:

@@ -8,6 +8,7 @@ import typing
 import weakref
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
+from typing import Any
 
 import httpx2
 import pandas as pd
@@ -268,3 +269,35 @@ def test_annotations_can_be_read() -> None:
         for _, function in inspect.getmembers(getattr(tallyfold, name), inspect.isfunction):
             if function.__module__.startswith("tallyfold"):
                 typing.get_type_hints(function)
+
+
+def test_a_naive_datetime_is_named(client: tallyfold.Client) -> None:
+    naive = datetime(2026, 1, 1)  # noqa: DTZ001
+    with pytest.raises(tallyfold.ConfigError, match="a naive datetime names no instant") as caught:
+        client.event_delivery(naive, END, ["reason"])
+    assert (caught.value.code, caught.value.argument) == ("invalid_timestamp", "start")
+
+
+@pytest.mark.parametrize("name", ["client_id", "client_secret", "control_audience"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_line_break_behind_a_credential_is_named(
+    sandbox: tallyfold.Sandbox, name: str, end: str
+) -> None:
+    credentials: Any = {**sandbox.credentials}
+    credentials[name] += end
+    with pytest.raises(tallyfold.ConfigError, match="this ends with a line break") as caught:
+        tallyfold.Client(cluster_endpoint="https://cluster.example", **credentials)
+    assert (caught.value.code, caught.value.argument) == ("invalid_argument", name)
+
+
+@pytest.mark.parametrize("address", ["https://cluster.example\n", " https://cluster.example"])
+def test_white_space_around_an_address_is_named(sandbox: tallyfold.Sandbox, address: str) -> None:
+    with pytest.raises(tallyfold.ConfigError, match="begins or ends with white space") as caught:
+        tallyfold.Client(cluster_endpoint=address, **sandbox.credentials)
+    assert caught.value.argument == "cluster_endpoint"
+
+
+def test_names_in_a_list_are_a_config_error(table: tallyfold.CountTable) -> None:
+    with pytest.raises(tallyfold.ConfigError, match="want names one by one") as caught:
+        table.group_by(["integration"])  # type: ignore[arg-type]
+    assert isinstance(caught.value, TypeError)

@@ -335,3 +335,27 @@ def test_pyarrow_is_not_needed(table: tallyfold.CountTable, read: str) -> None:
         [sys.executable, "-c", script], input=table.to_json(), text=True, capture_output=True
     )
     assert (run.stdout, run.stderr) == ("4\n", "")
+
+
+def test_plain_columns(table: tallyfold.CountTable) -> None:
+    series, comparison = table.by_window("15m"), tallyfold.compare(table, table)
+    for frame in (table, series, comparison):
+        polars, pandas = frame.to_polars(), frame.to_pandas()
+        assert polars.columns == pandas.columns.to_list() == pl.DataFrame(frame).columns
+        assert pl.Categorical not in polars.dtypes
+        assert "category" not in map(str, pandas.dtypes)
+    assert table.to_polars().to_dict(as_series=False) == COLUMNS
+    assert table.to_pandas().to_dict("list") == COLUMNS
+    assert table.to_polars().schema["errors"] == pl.UInt64
+    assert str(table.to_pandas()["errors"].dtype) == "uint64"
+    # Text joins with text.
+    assert len(table.to_pandas().merge(pd.DataFrame({"reason": [""]}), on="reason")) == 3
+    assert table.group_by().to_polars().shape == (1, 3)
+
+
+def test_plain_columns_are_exact() -> None:
+    aggregator = tallyfold.Aggregator(["integration"])
+    aggregator.push(body([({"integration": "a"}, 2**64 - 1, 2**53 + 1, 0)]))
+    table = aggregator.finish()
+    assert table.to_polars()["success"].to_list() == [2**64 - 1]
+    assert table.to_pandas()["errors"].to_list() == [2**53 + 1]

@@ -538,3 +538,178 @@ def test_a_client_without_tokens_sends_none() -> None:
     assert refused.value.status == 401
     assert "authorization" not in sent[0].headers
     assert len(sent) == 1
+
+
+def scope_of(path: str, *headers: tuple[str, str], query: str = "") -> dict[str, Any]:
+    """The scope of a request as an ASGI server gives it: the path is decoded."""
+    all_headers = [("content-type", "application/json"), *headers]
+    return {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "headers": [(name.encode(), value.encode()) for name, value in all_headers],
+    }
+
+
+async def ask_as(
+    app: PageServer, scope: dict[str, Any], leaves: asyncio.Event | None = None
+) -> list[Any]:
+    """Gives what the app sends; the visitor leaves when the event is set."""
+    sent: list[Any] = []
+    asked = iter([{"type": "http.request", "body": json.dumps(QUERY).encode()}])
+
+    async def receive() -> Any:
+        if (message := next(asked, None)) is not None:
+            return message
+        await (leaves or asyncio.Event()).wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    return sent
+
+
+class Holding(httpx2.AsyncBaseTransport):
+    """A service that answers when it is told to, and knows who is waiting."""
+
+    def __init__(self, sandbox: tallyfold.Sandbox) -> None:
+        self._inner = sandbox.async_transport()
+        self.answers = asyncio.Event()
+        self.under_way = self.ended = 0
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.url.path.endswith("/oauth/token"):
+            return await self._inner.handle_async_request(request)
+        self.under_way += 1
+        try:
+            await self.answers.wait()
+            return await self._inner.handle_async_request(request)
+        finally:
+            self.under_way -= 1
+            self.ended += 1
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.001)
+
+
+def test_work_ends_when_its_last_visitor_leaves(sandbox: tallyfold.Sandbox) -> None:
+    async def test() -> None:
+        service = Holding(sandbox)
+        app = PageServer(client_of(sandbox, transport=service), allow, concurrency=1)
+        events = [asyncio.Event() for _ in range(3)]
+        asked = [asyncio.create_task(ask_as(app, scope_of(PATH), event)) for event in events]
+        await until(lambda: service.under_way == 1)
+        events[0].set()
+        assert await asked[0] == []
+        assert service.under_way == 1
+        events[1].set()
+        events[2].set()
+        assert [await task for task in asked[1:]] == [[], []]
+        await until(lambda: service.ended == 1)
+        # The turn was given back.
+        service.answers.set()
+        assert (await ask_as(app, scope_of(PATH)))[0]["status"] == 200
+
+    run(test)
+
+
+def test_more_than_the_queue_holds_is_shed(sandbox: tallyfold.Sandbox) -> None:
+    async def test() -> None:
+        service = Holding(sandbox)
+        app = PageServer(client_of(sandbox, transport=service), allow, concurrency=1, queue=2)
+        windows = list(tallyfold.Plan("2026-01-01T00:00:00Z", "2026-01-01T01:15:00Z", "15m"))
+        bodies = [{**QUERY, "start": w.start_text, "end": w.end_text} for w in windows]
+        asked = [asyncio.create_task(post(app, PATH, body)) for body in bodies]
+        await until(lambda: sum(task.done() for task in asked) == 2)
+        service.answers.set()
+        responses = await asyncio.gather(*asked)
+        assert sorted(response.status_code for response in responses) == [200] * 3 + [503] * 2
+        shed = [response for response in responses if response.status_code == 503]
+        assert {response.headers["retry-after"] for response in shed} == {"1"}
+
+    run(test)
+
+
+def test_large_answers_are_compressed() -> None:
+    async def test() -> None:
+        seeded = tallyfold.Sandbox(seed=1)
+        app = PageServer(client_of(seeded), allow)
+        body = {**QUERY, "dimensions": ["event_name", "integration", "reason"]}
+        plain = await post(app, PATH, body, {**JSON, "accept-encoding": "identity"})
+        packed = await post(app, PATH, body, {**JSON, "accept-encoding": "br, gzip"})
+        refused = await post(app, PATH, body, {**JSON, "accept-encoding": "gzip;q=0"})
+        assert "content-encoding" not in plain.headers
+        assert "content-encoding" not in refused.headers
+        assert packed.headers["content-encoding"] == "gzip"
+        assert packed.headers["vary"] == plain.headers["vary"] == "accept-encoding"
+        assert packed.content == plain.content == refused.content
+        assert int(packed.headers["content-length"]) < len(plain.content) / 4
+        # A page of the library reads it, too.
+        page = page_of(Starlette(routes=[Mount("/tallyfold", app)]))
+        assert len(await page.event_delivery(START, END, ["event_name", "integration"])) > 9
+
+    run(test)
+
+
+def test_what_went_wrong_inside_stays_inside(
+    sandbox: tallyfold.Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test() -> None:
+        for status in (403, 418, 500):
+            caplog.clear()
+            sandbox.inject("status", endpoint="event_delivery", status=status)
+            response = await post(PageServer(client_of(sandbox), allow), PATH)
+            text = response.json()["message"]
+            assert "sandbox.example" not in text
+            assert "(status" not in text
+            reference = text.rsplit(" ", 1)[1]
+            (record,) = [each for each in caplog.records if each.name == "tallyfold"]
+            assert reference in record.getMessage()
+            assert f"status {status}" in record.getMessage()
+
+    run(test)
+
+
+def test_the_path_that_authorize_sees_is_the_one_that_is_answered(
+    sandbox: tallyfold.Sandbox,
+) -> None:
+    seen = []
+
+    def authorize(request: PageRequest) -> bool:
+        seen.append(request.path)
+        return not request.path.endswith("event_delivery")
+
+    async def test() -> None:
+        app = PageServer(client_of(sandbox), authorize)
+        for path in (f"{PATH}?", f"{PATH}?/public", f"{PATH}#", f"{PATH}%"):
+            start, _ = await ask_as(app, scope_of(path))
+            assert (seen[-1], start["status"]) == (path, 400)
+        assert sandbox.stats["event_delivery"] == 0
+
+    run(test)
+
+
+def test_cookies_of_several_headers_are_all_read(sandbox: tallyfold.Sandbox) -> None:
+    seen: list[dict[str, str]] = []
+
+    def authorize(request: PageRequest) -> bool:
+        seen.append(request.cookies)
+        return True
+
+    async def test() -> None:
+        cookies = [
+            ("cookie", "theme=dark; a b=[1,2]"),
+            ("cookie", 'session="abc"'),
+            ("cookie", "x"),
+        ]
+        await ask_as(PageServer(client_of(sandbox), authorize), scope_of(PATH, *cookies))
+        assert seen == [{"theme": "dark", "a b": "[1,2]", "session": "abc", "x": ""}]
+
+    run(test)

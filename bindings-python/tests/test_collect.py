@@ -20,7 +20,7 @@ from service import (
     answer,
     busy_day,
     collecting_threads,
-    fail,
+    late,
     other_tasks,
     starts,
     truth,
@@ -141,7 +141,6 @@ def test_a_failed_window_leaves_the_others(service: Service, collect: Collecting
 
 @BOTH
 def test_a_window_that_is_too_large_is_halved(service: Service, collect: Collecting) -> None:
-    late = fail(httpx2.ReadTimeout("late"))
     service.troubles = {"2026-01-01T00:00:00Z": late}
     seen: list[tallyfold.Progress] = []
     with pytest.raises(tallyfold.ServiceError) as caught:
@@ -160,7 +159,7 @@ def test_halves_are_read_together(service: Service, collect: Collecting) -> None
 
     def late_once() -> httpx2.Response:
         service.troubles.clear()
-        raise httpx2.ReadTimeout("late")
+        return late()
 
     service.troubles = {DAY[0]: late_once}
     table = collect(service, window="1d", concurrency=2)
@@ -177,7 +176,7 @@ def test_no_thread_for_a_half_ends_it(service: Service, monkeypatch: pytest.Monk
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    service.troubles = {DAY[0]: fail(httpx2.ReadTimeout("late"))}
+    service.troubles = {DAY[0]: late}
     with pytest.raises(RuntimeError, match="can't start new thread"):
         collect_day(service, window="1d", concurrency=2)
 

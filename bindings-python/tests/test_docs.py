@@ -5,9 +5,11 @@ import asyncio
 import datetime
 import doctest
 import inspect
+import re
+import typing
 from collections.abc import Iterator
 from types import CodeType
-from typing import Any
+from typing import Any, Unpack
 from unittest import mock
 
 import httpx2
@@ -41,6 +43,25 @@ def is_ours(owner: type, member: str, attribute: object) -> bool:
 
 
 NAMES = dict(documented())
+
+
+def options_of(value: Any) -> list[str]:
+    """Gives the names of the options that a function or class takes as `**options`."""
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    unpacked = [p.annotation for p in parameters if typing.get_origin(p.annotation) is Unpack]
+    return [name for each in unpacked for name in typing.get_args(each)[0].__annotations__]
+
+
+@pytest.mark.parametrize("name", [name for name, value in NAMES.items() if options_of(value)])
+def test_every_option_is_in_the_help(name: str) -> None:
+    text = inspect.getdoc(NAMES[name]) or ""
+    # Some go on to another function, which says more.
+    if not re.search(r"all other (arguments|options) of", text):
+        is_there = re.compile(r"\b(\w+):|`(\w+)`").findall(text)
+        assert set(options_of(NAMES[name])) <= {name for pair in is_there for name in pair}
 
 
 @pytest.fixture

@@ -5,12 +5,16 @@ import gc
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import httpx2
 import pytest
+import trio
 from support import ADDRESS, END, START
 
 import tallyfold
+
+pytestmark = pytest.mark.usefixtures("each_loop")
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +26,22 @@ def nothing_left_open() -> Iterator[None]:
 
 async def ask(client: tallyfold.AsyncClient) -> int:
     return (await client.event_delivery(START, END, ["integration"])).totals.success
+
+
+def test_trio_is_refused_at_once() -> None:
+    options: Any = {"cluster_endpoint": ADDRESS, "access_token": lambda _: ("a-token", 3600)}
+
+    async def make() -> None:
+        tallyfold.AsyncClient(**options)
+
+    made_elsewhere = tallyfold.AsyncClient(**options)
+
+    async def use() -> None:
+        await ask(made_elsewhere)
+
+    for main in (make, use):
+        with pytest.raises(tallyfold.ConfigError, match="this is trio, and an AsyncClient works"):
+            trio.run(main)
 
 
 def test_loops_take_turns_over_http(sandbox: tallyfold.Sandbox) -> None:

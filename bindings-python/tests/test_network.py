@@ -26,6 +26,8 @@ import tallyfold
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("each_loop")
+
 TOKEN, SECRET = "canary-access-token", "canary-secret"
 Serve = Callable[[socket.socket], None]
 
@@ -222,6 +224,29 @@ def test_a_mistake_in_a_transport_is_raised_as_it_is_and_at_once(
     # No frame of the client is left below it that has a request in its locals.
     inner = [code.co_name for code in frames]
     assert not {"_exchange", "_receive"} & set(inner)
+
+
+@BOTH
+@pytest.mark.parametrize("kind", [TypeError, AttributeError])
+def test_a_mistake_in_the_own_transport_is_raised_as_it_is_and_at_once(
+    monkeypatch: pytest.MonkeyPatch, kind: type[Exception], *, in_tasks: bool
+) -> None:
+    mistake, asked = kind("it is this"), []
+
+    def core_request(*_: object) -> None:
+        asked.append(1)
+        raise mistake
+
+    module = "loop_transport" if in_tasks else "transport"
+    monkeypatch.setattr(f"tallyfold._http.{module}.core_request", core_request)
+    assert outcome(ADDRESS, in_tasks=in_tasks, max_retries=3) is mistake
+    assert len(asked) == 1
+
+
+@BOTH
+def test_a_name_that_no_address_can_have_is_one_of_the_network(*, in_tasks: bool) -> None:
+    error = outcome(f"https://{'a' * 64}.example", in_tasks=in_tasks)
+    assert error.code == "network_failed"
 
 
 @BOTH

@@ -142,6 +142,20 @@ def test_when_the_patience_is_over_it_says_so(clock: Clock, run: Run) -> None:
 
 
 @BOTH
+def test_an_outage_leaves_lines_in_the_log(
+    clock: Clock, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", logger="tallyfold"):
+        run(Fragile(busy_day(), clock, {20: 60_000}), DAY)
+    down, *tries, back = [each for each in caplog.records if each.name == "tallyfold"]
+    assert (down.levelname, back.levelname) == ("WARNING", "WARNING")
+    assert "the service is down, next try in" in down.getMessage()
+    assert "status 503" in down.getMessage()
+    assert back.getMessage() == "the service is back"
+    assert {each.levelname for each in tries} == {"INFO"}
+
+
+@BOTH
 def test_attempts_tell_of_the_wait(clock: Clock, run: Run) -> None:
     service = Fragile(busy_day(), clock, {20: 60_000})
     attempts: list[tallyfold.Attempt] = []

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import httpx2
 import pytest
@@ -195,6 +196,36 @@ def test_an_error_of_ours_is_its_failure_as_any_other() -> None:
             act()
         assert caught.value.code == "token_provider_failed"
         assert caught.value.__cause__ is OWN_ERROR
+
+
+@pytest.mark.parametrize(
+    ("answer", "got"),
+    [
+        ("a-token", "str"),
+        (None, "NoneType"),
+        ({"access_token": "a"}, "dict"),
+        (("a-token",), "another pair"),
+        ((b"a-token", 60), "another pair"),
+    ],
+)
+@pytest.mark.parametrize("in_tasks", [False, True])
+def test_another_shape_is_named(answer: Any, got: str, *, in_tasks: bool) -> None:
+    def call() -> None:
+        if in_tasks:
+            asyncio.run(aask(asking_in_tasks(lambda _: answer)))
+        else:
+            ask(asking(lambda _: answer))
+
+    with pytest.raises(tallyfold.AuthError, match=rf"access_token: want a pair .*, not {got}"):
+        call()
+
+
+def test_a_coroutine_in_a_plain_client_is_named() -> None:
+    async def token(_: str) -> tuple[str, int]:
+        return "a-token", 60
+
+    with pytest.raises(tallyfold.AuthError, match=r"access_token: want .*, not coroutine"):
+        ask(asking(lambda api: token(api)))  # type: ignore[arg-type, return-value]
 
 
 def test_an_older_token_serves_while_it_fails(clock: Callable[[int], None]) -> None:

@@ -18,6 +18,8 @@ from support import END, START, body
 
 import tallyfold
 
+pytestmark = pytest.mark.usefixtures("each_loop")
+
 OWN, OTHERS = 7, 666
 """The counts of a right answer, and of one that nobody has asked for."""
 

@@ -213,7 +213,8 @@ def drive(
 
 def respond(call: Call[tallyfold.CountTable] | Call[bytes], script: Case) -> None:
     if "fail" in script:
-        call.failed(script["detail"], timed_out=script["fail"] == "timeout")
+        fail = script["fail"]
+        call.failed(script["detail"], timed_out=fail == "timeout", stale=fail == "stale")
         return
     response = script["respond"]
     if call.head(response["status"], [tuple(header) for header in response["headers"]]):

@@ -12,7 +12,7 @@ use crate::host;
 use crate::plain::plain;
 
 /// What the host does with the options: for how many milliseconds it keeps provisional answers, how many calls it
-/// makes at the same time, and how many bytes it keeps.
+/// makes at the same time, how many bytes it keeps, and how many calls may wait.
 #[wasm_bindgen(js_name = pagesOptions)]
 pub fn pages_options(given: &JsValue) -> Result<Float64Array, Thrown> {
     let pages: PagesOptions = options("options", given, &[])?;
@@ -21,6 +21,7 @@ pub fn pages_options(given: &JsValue) -> Result<Float64Array, Thrown> {
         pages.provisional_ms as f64,
         f64::from(pages.concurrency),
         pages.memory_bytes as f64,
+        f64::from(pages.queue),
     ];
     Ok(Float64Array::from(numbers.as_slice()))
 }
@@ -111,11 +112,22 @@ pub fn failed_answer(
     status: Option<u16>,
     message: String,
     retry_after: Option<f64>,
+    reference: Option<String>,
 ) -> Array {
     let known = Code::ALL.iter().find(|known| known.as_str() == code);
     let retry_after_s = retry_after.map(|seconds| seconds as u64);
     let code = known.copied().unwrap_or(Code::UnexpectedStatus);
-    parts(Answer::failed(code, status, message, retry_after_s))
+    parts(match reference {
+        None => Answer::failed(code, status, message, retry_after_s),
+        Some(reference) => Answer::failed_inside(code, status, message, retry_after_s, &reference),
+    })
+}
+
+/// The answer when too many requests wait already.
+#[wasm_bindgen(js_name = busyAnswer)]
+#[must_use]
+pub fn busy_answer(retry_after: f64) -> Array {
+    parts(Answer::busy(retry_after as u64))
 }
 
 fn parts(answer: Answer) -> Array {

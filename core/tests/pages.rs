@@ -428,3 +428,24 @@ fn some_call_must_be_allowed_at_a_time() {
     );
     PagesOptions::default().check().expect("good defaults");
 }
+
+#[test]
+fn what_went_wrong_inside_stays_inside_and_the_page_has_the_same_error() {
+    let inner = "server_error: status 500 of https://10.0.0.7/v1.1: secret internals".to_owned();
+    let code = Code::ServerError;
+    let answer = Answer::failed_inside(code, Some(500), inner.clone(), None, "3f2a");
+    let text = String::from_utf8_lossy(&answer.body);
+    assert!(text.contains("3f2a") && !text.contains("10.0.0.7") && !text.contains("internals"));
+    let error = read_by_page(&of_page(), &answer).expect_err("an error");
+    assert_eq!((error.code(), error.status()), (code, Some(500)));
+    // What a page has asked for wrongly is its own business.
+    let answer = Answer::failed_inside(Code::InvalidArgument, None, inner, None, "3f2a");
+    assert!(String::from_utf8_lossy(&answer.body).contains("internals"));
+}
+
+#[test]
+fn a_server_that_is_busy_says_when_to_come_back() {
+    let answer = Answer::busy(2);
+    assert_eq!(answer.status, 503);
+    assert!(answer.headers.contains(&("retry-after", "2".to_owned())));
+}

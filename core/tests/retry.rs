@@ -100,6 +100,84 @@ fn each_passing_failure_of_either_endpoint_is_tried_again() {
 }
 
 #[test]
+fn a_connection_that_was_closed_in_between_is_replaced_at_once_and_for_nothing() {
+    let (client, mut sandbox) = (client_of_one_try(), sandbox());
+    drive(delivery(&client), &mut sandbox, at(0)).expect("a table");
+    for _ in 0..100 {
+        let mut call = delivery(&client);
+        request(call.step(at(0)));
+        assert_eq!(call.failed(HostFailure::Stale, "ECONNRESET"), Ok(()));
+        let attempt = call.attempt().expect("a request that has ended");
+        assert_eq!(
+            (attempt.code, attempt.wait_ms),
+            (Some(Code::NetworkFailed), Some(0))
+        );
+        let again = request(call.step(at(0)));
+        exchange(&mut call, &again, &mut sandbox, at(0)).expect("an answer");
+        assert!(drive(call, &mut sandbox, at(0)).is_ok());
+    }
+    // Once: a second time is a failure like any other.
+    let mut call = delivery(&client);
+    request(call.step(at(0)));
+    assert_eq!(call.failed(HostFailure::Stale, "ECONNRESET"), Ok(()));
+    request(call.step(at(0)));
+    let error = call
+        .failed(HostFailure::Stale, "ECONNRESET")
+        .expect_err("no retries");
+    assert_eq!(error.code(), Code::NetworkFailed);
+}
+
+#[test]
+fn what_gets_no_response_at_all_is_asked_twice_and_says_so() {
+    for endpoint in ["control_token", "event_delivery"] {
+        let (client, mut sandbox) = (client(), sandbox());
+        let mut call = delivery(&client);
+        if endpoint == "event_delivery" {
+            let token = request(call.step(at(0)));
+            exchange(&mut call, &token, &mut sandbox, at(0)).expect("a token");
+        }
+        request(call.step(at(0)));
+        assert_eq!(call.failed(HostFailure::Timeout, ""), Ok(()));
+        wait(call.step(at(30)));
+        request(call.step(at(31)));
+        let error = call
+            .failed(HostFailure::Timeout, "")
+            .expect_err("twice is enough");
+        assert_eq!(error.code(), Code::TimedOut);
+        assert!(
+            error.to_string().contains("no response began in that time"),
+            "{error}"
+        );
+    }
+    // What has begun to answer is asked again as often as usual.
+    let (_client, _sandbox, mut call) = sent(options());
+    let mut now = at(0);
+    for _ in 0..3 {
+        assert_eq!(call.head(200, &[]), Ok(true));
+        assert_eq!(call.failed(HostFailure::Timeout, ""), Ok(()));
+        now = after(now, wait(call.step(now)));
+        request(call.step(now));
+    }
+    assert_eq!(call.head(200, &[]), Ok(true));
+    assert!(call.failed(HostFailure::Timeout, "").is_err());
+}
+
+#[test]
+fn a_refusal_whose_body_hangs_until_the_deadline_is_that_refusal() {
+    for status in [400, 403, 404, 500] {
+        let (client, mut sandbox) = (client_of_one_try(), sandbox());
+        drive(delivery(&client), &mut sandbox, at(0)).expect("a table");
+        let mut query = QueryOptions::new(WINDOW[0], WINDOW[1], &["integration"]);
+        query.deadline_ms = tallyfold::Patience::Milliseconds(300);
+        let mut call = client.event_delivery(&query).expect("good arguments");
+        request(call.step(at(0)));
+        assert_eq!(call.head(status, &[]), Ok(true));
+        let error = call.failed(HostFailure::Timeout, "").expect_err("an end");
+        assert_eq!(error.status(), Some(status), "{error}");
+    }
+}
+
+#[test]
 fn a_body_that_breaks_off_is_read_again_from_its_start() {
     let (_client, mut sandbox, mut call) = sent(options());
     let headers = [("content-type", "application/json")];

@@ -341,6 +341,7 @@ fn drive(call: &mut Call, steps: &[Value], used: &mut usize, clock: &mut Clock) 
                 if let Some(failure) = script.get("fail") {
                     let failure = match text(failure) {
                         "network" => HostFailure::Network,
+                        "stale" => HostFailure::Stale,
                         _ => HostFailure::Timeout,
                     };
                     call.failed(failure, text(&script["detail"]))?;

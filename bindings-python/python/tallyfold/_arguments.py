@@ -417,6 +417,10 @@ class PagesArguments(TypedDict, total=False):
 
     Others wait. `8` unless told otherwise.
     """
+    queue: int
+    """How many calls may wait until others have ended. Further requests get status 503 with `Retry-
+    After`. `64` unless told otherwise.
+    """
     memory_bytes: int
     """How many bytes of answers are kept in memory. `67,108,864` unless told otherwise."""
 

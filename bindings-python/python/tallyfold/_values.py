@@ -457,6 +457,15 @@ class Limits:
 
     Limits that are not given have their default.
 
+    Args:
+        depth: how deeply objects and arrays may be nested (`depth_limit`).
+        string_bytes: the bytes of one string once its escapes are resolved (`string_limit`).
+        keys: the keys of one object (`key_limit`).
+        body_bytes: the bytes of one body (`body_limit`).
+        groups: the groups of one table (`group_limit`).
+        table_bytes: the bytes of one table: those of each distinct value and 32 more, and 64 for
+            each group (`group_limit`).
+
     Raises:
         ConfigError: for a limit that is not a number, or too large for this computer.
 

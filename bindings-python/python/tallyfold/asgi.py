@@ -9,7 +9,9 @@ Mount it under any path of an app of FastAPI, Starlette or any other framework t
     client = AsyncClient(cluster_endpoint=..., client_id=..., client_secret=..., ...)
 
     async def authorize(request: PageRequest) -> bool:
-        return await is_session(request.cookies.get("session"))
+        # Only a session that your own store knows, and whose user may see these counts.
+        session = await sessions.get(request.cookies.get("session", ""))
+        return session is not None and session.user.may_see_counts
 
     app = FastAPI()
     app.mount("/tallyfold", PageServer(client, authorize))
@@ -18,14 +20,18 @@ A page asks it with a client that has no tokens: `new Client({clusterEndpoint, t
 """
 
 import asyncio
+import contextlib
+import gzip
 import inspect
 import json
+import logging
+import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import cached_property
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, Protocol, Unpack, cast
+from urllib.parse import quote
 
 from tallyfold._arguments import PagesArguments
 from tallyfold._client.async_client import AsyncClient
@@ -33,6 +39,7 @@ from tallyfold._errors import ArgumentTypeError, TallyfoldError, invalid
 from tallyfold._names import DimensionName, MetricName
 from tallyfold._tallyfold import (
     Call,
+    busy_answer,
     failed_answer,
     good_answer,
     page_question,
@@ -59,6 +66,17 @@ it."""
 STORE_PATIENCE = 1.0
 """A store that takes longer to answer is left alone."""
 
+BUSY_SECONDS = 1
+"""After how many seconds a request that found the queue full may come again."""
+
+LEAST_COMPRESSED = 1024
+"""A body of fewer bytes is sent as it is."""
+
+LEAST_IN_THREAD = 64 * 1024
+"""A body of more bytes is compressed in a thread, so that the event loop goes on meanwhile."""
+
+LOGGER = logging.getLogger("tallyfold")
+
 ENTRY_BYTES = 500
 """About what an answer takes beside its text."""
 
@@ -78,19 +96,15 @@ class PageRequest:
     path: str
     """The path."""
     headers: Mapping[str, str]
-    """The headers, with names in lower case."""
+    """The headers, with names in lower case; repeated ones are joined."""
     scope: Scope
     """The ASGI scope, for `starlette.requests.Request(scope)` and what middleware has put there."""
 
     @cached_property
     def cookies(self) -> dict[str, str]:
-        """The cookies; none if they can't be read."""
-        cookies: SimpleCookie = SimpleCookie()
-        try:
-            cookies.load(self.headers.get("cookie", ""))
-        except CookieError:
-            return {}
-        return {name: cookie.value for name, cookie in cookies.items()}
+        """The cookies."""
+        pairs = (pair.strip().partition("=") for pair in self.headers.get("cookie", "").split(";"))
+        return {name: value.strip('"') for name, _, value in pairs if name}
 
 
 class AnswerStore(Protocol):
@@ -115,8 +129,12 @@ class PageServer:
 
     Pages ask the same paths as those of the service. The page gets the body that the service has
     sent, once it was found valid. An error has the same `code`, `kind` and `status` in the page.
-    Equal questions at the same time are one call to the service. The answer for a window that ended
-    more than an hour ago never changes and is kept. A page of another origin is refused.
+    Equal questions at the same time are one call to the service, which ends when nobody waits for
+    it any more. The answer for a window that ended more than an hour ago never changes and is kept.
+    A page of another origin is refused. A large answer is compressed if the browser accepts gzip.
+
+    What went wrong between this server and the service stays inside: the page gets a reference, and
+    the logger `tallyfold` has the whole text under it.
 
     Args:
         client: asks the service in the name of the server. It is not closed.
@@ -132,13 +150,17 @@ class PageServer:
         provisional: for how many seconds an answer is kept if its window ended less than an hour
             ago, so that its counts may still change.
         concurrency: how many calls to the service may be under way at the same time.
+        queue: how many calls may wait for that. Further requests get status 503 with `Retry-After`.
         memory_bytes: how many bytes of answers are kept in memory.
 
     Raises:
         ConfigError: for arguments that can't be used.
 
     >>> from tallyfold.asgi import PageServer
-    >>> pages = PageServer(async_client, authorize=lambda request: "session" in request.cookies)
+    >>> users = {"a-session-that-your-login-has-made": "someone"}
+    >>> pages = PageServer(
+    ...     async_client, authorize=lambda request: request.cookies.get("session") in users
+    ... )
     >>> transport = httpx2.ASGITransport(app=pages)
     >>> page = tallyfold.AsyncClient(
     ...     cluster_endpoint="https://app.example/tallyfold", tokenless=True, transport=transport
@@ -164,14 +186,15 @@ class PageServer:
             raise _wrong("authorize", "want a function that returns True for a request to answer")
         if store is not None and not all(hasattr(store, name) for name in ("get", "set")):
             raise _wrong("store", "want an object with the functions get and set")
-        self._provisional, concurrency, memory_bytes = pages_options(**options)
+        self._provisional, concurrency, self._queue, memory_bytes = pages_options(**options)
         self._client = client
         self._authorize = authorize
         self._store = store
         self._options = options
         self._turns = asyncio.Semaphore(concurrency)
+        self._waiting = 0
         self._kept = _Kept(memory_bytes)
-        self._under_way: dict[str, asyncio.Task[Answer]] = {}
+        self._under_way: dict[str, _Shared] = {}
         self._saving: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -185,16 +208,18 @@ class PageServer:
         headers = [
             (name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]
         ]
-        named = {name.lower(): value for name, value in headers}
-        request = PageRequest(scope["method"], scope["path"], named, scope)
+        request = PageRequest(scope["method"], scope["path"], _by_name(headers), scope)
         allowed = self._authorize(request)
         if inspect.isawaitable(allowed):
             allowed = await allowed
         body = await _beginning(receive) if allowed is True else b""
         if body is None:
             return
-        answer = await self._answer(request, headers, body, is_allowed=allowed is True)
-        await _send(send, answer)
+        answering = asyncio.ensure_future(
+            self._answer(request, headers, body, is_allowed=allowed is True)
+        )
+        if await _ends_first(answering, receive):
+            await _send(send, await _compressed(answering.result(), request.headers))
 
     async def _answer(
         self,
@@ -205,7 +230,8 @@ class PageServer:
         is_allowed: bool,
     ) -> Answer:
         query = request.scope.get("query_string", b"").decode("latin-1")
-        target = f"{request.path}?{query}"
+        # The path is the one that `authorize` has seen: a `?` in it begins no query.
+        target = f"{quote(request.path)}?{query}"
         service = self._client._address  # noqa: SLF001
         try:
             kind, asked, keeping = page_question(
@@ -218,6 +244,9 @@ class PageServer:
                 Now.read(),
                 **self._options,
             )
+        except TallyfoldError as error:
+            return failed_answer(error.code, error.status, str(error), error.retry_after, None)
+        try:
             if kind == "token":
                 token, seconds = await self._client.token(*asked)
                 return good_answer(
@@ -227,8 +256,12 @@ class PageServer:
                 logs = self._client._machine.audit_logs(*asked)  # noqa: SLF001
                 return (await self._asked(logs))[0]
             return await self._shared(kind, cast("_Query", asked), *keeping)
+        except _BusyError:
+            return busy_answer(BUSY_SECONDS)
         except TallyfoldError as error:
-            return failed_answer(error.code, error.status, str(error), error.retry_after)
+            reference = secrets.token_hex(8)
+            LOGGER.warning("the page server got no answer (reference %s): %s", reference, error)
+            return failed_answer(error.code, error.status, str(error), error.retry_after, reference)
 
     async def _shared(
         self,
@@ -240,20 +273,23 @@ class PageServer:
         """Gives the answer that is kept, or that of the call under way, or that of a new call."""
         if kept := self._kept.get(key, _seconds()):
             return kept
-        task = self._under_way.get(key)
-        if task is None:
+        shared = self._under_way.get(key)
+        if shared is None:
             begin = getattr(self._client._machine, metric)  # noqa: SLF001
             found = self._found(key, begin(*asked), is_settled=is_settled)
-            task = self._under_way[key] = asyncio.create_task(found)
-            task.add_done_callback(lambda task: self._ended(key, task))
-        # Whoever waits may go away; the others still get the answer.
-        return await asyncio.shield(task)
+            shared = self._under_way[key] = _Shared(asyncio.create_task(found))
+            shared.task.add_done_callback(lambda _: self._ended(key, shared))
+        try:
+            return await shared.result()
+        finally:
+            if not shared.waiting:
+                # Whoever asks now begins anew.
+                self._ended(key, shared)
+                shared.task.cancel()
 
-    def _ended(self, key: str, task: asyncio.Task[Answer]) -> None:
-        del self._under_way[key]
-        # Also if everybody who waited for it has gone away.
-        if not task.cancelled():
-            task.exception()
+    def _ended(self, key: str, shared: "_Shared") -> None:
+        if self._under_way.get(key) is shared:
+            del self._under_way[key]
 
     async def _found(self, key: str, call: Call[Any], *, is_settled: bool) -> Answer:
         stored = await self._stored(key) if is_settled else None
@@ -275,8 +311,17 @@ class PageServer:
     async def _asked(self, call: Call[Any]) -> tuple[Answer, Any]:
         """Asks the service: gives the body that it has sent as the answer, and what it means."""
         copying = _Copying(call)
-        async with self._turns:
+        if self._turns.locked() and self._waiting >= self._queue:
+            raise _BusyError
+        self._waiting += 1
+        try:
+            await self._turns.acquire()
+        finally:
+            self._waiting -= 1
+        try:
             output = await self._client._run(cast("Call[Any]", copying))  # noqa: SLF001
+        finally:
+            self._turns.release()
         return good_answer(b"".join(copying.pieces)), output
 
     async def _stored(self, key: str) -> bytes | None:
@@ -297,6 +342,75 @@ class PageServer:
                 await saved
         except Exception:  # noqa: BLE001, S110 - a store may raise anything
             pass
+
+
+class _BusyError(Exception):
+    """Too many calls wait already."""
+
+
+class _Shared:
+    """A call to the service, and how many wait for its answer."""
+
+    def __init__(self, task: asyncio.Task[Answer]) -> None:
+        self.task = task
+        self.waiting = 0
+
+    async def result(self) -> Answer:
+        """The answer. Whoever waits may go away; the others still get it."""
+        self.waiting += 1
+        try:
+            return await asyncio.shield(self.task)
+        finally:
+            self.waiting -= 1
+
+
+def _by_name(headers: list[tuple[str, str]]) -> dict[str, str]:
+    """Headers by their names. HTTP/2 may send each cookie in a header of its own."""
+    named: dict[str, str] = {}
+    for name, value in headers:
+        key = name.lower()
+        between = "; " if key == "cookie" else ", "
+        named[key] = f"{named[key]}{between}{value}" if key in named else value
+    return named
+
+
+async def _ends_first(answering: "asyncio.Future[Answer]", receive: Receive) -> bool:
+    """Waits for an answer; whether it came before its visitor went away. Then work ends."""
+    leaving = asyncio.ensure_future(_disconnected(receive))
+    both: set[asyncio.Future[Any]] = {answering, leaving}
+    try:
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        return answering.done()
+    finally:
+        for each in both:
+            each.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await each
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _compressed(answer: Answer, headers: Mapping[str, str]) -> Answer:
+    """The answer, compressed if it is worth it and the browser accepts gzip."""
+    status, given, body = answer
+    codings = [coding.partition(";") for coding in headers.get("accept-encoding", "").split(",")]
+    accepts = any(
+        name.strip().lower() == "gzip" and weight.replace(" ", "") not in ("q=0", "q=0.0")
+        for name, _, weight in codings
+    )
+    if len(body) < LEAST_COMPRESSED:
+        return answer
+    given = [*given, ("vary", "accept-encoding")]
+    if not accepts:
+        return status, given, body
+    if len(body) > LEAST_IN_THREAD:
+        body = await asyncio.to_thread(gzip.compress, body, 6, mtime=0)
+    else:
+        body = gzip.compress(body, 6, mtime=0)
+    return status, [*given, ("content-encoding", "gzip")], body
 
 
 def _wrong(argument: str, want: str) -> ArgumentTypeError:

@@ -145,6 +145,17 @@ describe("a mistake in the caller's fetch is thrown as it is, and at once", () =
     });
   }
 
+  test("also in the host's own fetch", async (t) => {
+    let asked = 0;
+    t.mock.method(globalThis, "fetch", async () => {
+      asked += 1;
+      return undefined.url;
+    });
+    const error = await errorAt("https://cluster.example", { maxRetries: 3 });
+    assert.equal(error.name, "TypeError");
+    assert.equal(asked, 1);
+  });
+
   test("but what the host's fetch throws inside of it is a failure of the network", async () => {
     let asked = 0;
     const fetch = (url, init) => {

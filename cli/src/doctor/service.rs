@@ -71,6 +71,7 @@ async fn drive<T>(session: &Session, call: &mut Call<T>, seen: &mut Seen) -> Res
                         seen.trouble = Some(name);
                         call.failed(HostFailure::Network, name)
                     }
+                    Err(Broken::Stale(name)) => call.failed(HostFailure::Stale, name),
                     Err(Broken::TimedOut) => call.failed(HostFailure::Timeout, "TimeoutError"),
                 }
             }

@@ -229,7 +229,9 @@ fn tell<S: Source>(push: &mut Push<S>, sent: Result<(), Broken>, has_left: bool)
         Err(Broken::Refused(error)) => return Err(error.into()),
         Err(Broken::Network(name)) if !has_left => push.failed(HostFailure::NotSent, name)?,
         Err(Broken::TimedOut) if !has_left => push.failed(HostFailure::NotSent, UNCONNECTED)?,
-        Err(Broken::Network(name)) => push.failed(HostFailure::Network, name)?,
+        Err(Broken::Network(name) | Broken::Stale(name)) => {
+            push.failed(HostFailure::Network, name)?;
+        }
         Err(Broken::TimedOut) => push.failed(HostFailure::Timeout, "TimeoutError")?,
     }
     Ok(())

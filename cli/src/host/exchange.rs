@@ -1,5 +1,6 @@
 //! One exchange: sends a request of the core, decodes the response, and passes it to the core as it arrives.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
@@ -40,6 +41,8 @@ pub(crate) enum Broken {
     Refused(tallyfold::Error),
     /// The network failed; the core knows this name of the failure.
     Network(&'static str),
+    /// The same before any response, on a connection that an earlier request had used.
+    Stale(&'static str),
     /// It took too long.
     TimedOut,
 }
@@ -49,7 +52,7 @@ impl Broken {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Refused(error) => error.code().as_str(),
-            Self::Network(name) => name,
+            Self::Network(name) | Self::Stale(name) => name,
             Self::TimedOut => "TimeoutError",
         }
     }
@@ -176,7 +179,14 @@ impl Outgoing {
 
     async fn receive(self, receiver: &mut impl Receiver) -> Result<(), Broken> {
         let first_refusal = self.first_refusal;
-        let response = self.request.send().await.map_err(broken)?;
+        let send = async {
+            let sent = self.request.send().await;
+            sent.map_err(|error| match HAS_CONNECTED.with(Cell::get) {
+                true => broken(&error.without_url()),
+                false => Broken::Stale(name_of(&error.without_url())),
+            })
+        };
+        let response = HAS_CONNECTED.scope(Cell::new(false), send).await?;
         let status = response.status().as_u16();
         let headers = texts(response.headers());
         let pairs: Vec<(&str, &str)> = headers
@@ -201,7 +211,8 @@ async fn read(mut response: Response, receiver: &mut impl Receiver) -> Result<()
         }
         Ok(())
     };
-    while let Some(chunk) = response.chunk().await.map_err(broken)? {
+    let cut = |error: reqwest::Error| broken(&error.without_url());
+    while let Some(chunk) = response.chunk().await.map_err(cut)? {
         body.decode(&chunk, &mut take)?;
     }
     body.end(&mut take)?;
@@ -220,9 +231,22 @@ async fn within<T>(
     }
 }
 
-fn broken(error: reqwest::Error) -> Broken {
-    // The address may contain words such as `proxy`, by which `name_of` recognizes errors.
-    Broken::Network(name_of(&error.without_url()))
+/// The failure of an error without its address, which may contain words such as `proxy`, by which `name_of` recognizes
+/// errors.
+fn broken(error: &reqwest::Error) -> Broken {
+    Broken::Network(name_of(error))
+}
+
+tokio::task_local! {
+    /// Whether the request under way has opened a connection, and not used one that was open before.
+    static HAS_CONNECTED: Cell<bool>;
+}
+
+/// Notes that a connection is opened. The HTTP client calls this with what it passes to its connector.
+pub(crate) fn note_connection<T>(target: T) -> T {
+    // The doctor connects outside of exchanges, too.
+    let _ = HAS_CONNECTED.try_with(|has_connected| has_connected.set(true));
+    target
 }
 
 /// Headers as texts. Bytes that are not UTF-8 become replacement characters, which no known value contains.
@@ -300,6 +324,42 @@ mod tests {
                     .await
                     .unwrap();
                 assert_eq!(heard.0, number.to_string().as_bytes(), "answer {number}");
+            }
+            server.abort();
+        }
+    }
+
+    /// Answers so many requests of each connection, and closes it when the next one has arrived.
+    async fn serve_some(listener: TcpListener, most: usize) {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut bytes = [0; 4096];
+            for _ in 0..most {
+                let _ = stream.read(&mut bytes).await;
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\n7";
+                stream.write_all(answer).await.unwrap();
+            }
+            let _ = stream.read(&mut bytes).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_was_closed_in_between_is_told_apart_from_a_failure() {
+        for (most, wanted) in [(1, [None, Some(true), None]), (0, [Some(false); 3])] {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let url = format!("http://{}/", listener.local_addr().unwrap());
+            let server = tokio::spawn(serve_some(listener, most));
+            let client = Http::new(&NetworkSettings::default()).unwrap();
+            for is_stale in wanted {
+                let outgoing = Outgoing::post(&client, &url, std::iter::empty(), b"");
+                let limit = Some(Duration::from_secs(5));
+                let seen = match outgoing.exchange(limit, &mut Heard::default()).await {
+                    Ok(()) => None,
+                    Err(Broken::Stale(_)) => Some(true),
+                    Err(Broken::Network(_)) => Some(false),
+                    Err(other) => panic!("{other:?}"),
+                };
+                assert_eq!(seen, is_stale);
             }
             server.abort();
         }

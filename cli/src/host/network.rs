@@ -12,7 +12,9 @@ use hyper::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::{Certificate, Client, ClientBuilder, Proxy, redirect};
 use rustls::CertificateError;
+use tower::util::MapRequestLayer;
 
+use super::exchange::note_connection;
 use crate::arguments::given::{Origin, Setting};
 use crate::config::settings::NetworkSettings;
 use crate::failure::{Failure, Result};
@@ -138,6 +140,7 @@ fn builder() -> ClientBuilder {
         .referer(false)
         // The doctor shows when a certificate expires.
         .tls_info(true)
+        .connector_layer(MapRequestLayer::new(note_connection))
         .http1_only()
 }
 

@@ -235,6 +235,7 @@ pub(super) async fn exchange<T>(
         Ok(()) => Ok(()),
         Err(Broken::Refused(error)) => Err(error),
         Err(Broken::Network(name)) => call.failed(HostFailure::Network, name),
+        Err(Broken::Stale(name)) => call.failed(HostFailure::Stale, name),
         Err(Broken::TimedOut) => call.failed(HostFailure::Timeout, "TimeoutError"),
     }
 }

@@ -71,7 +71,8 @@ impl StateMachine {
                 Err(error) => self.request_failed(reply, error),
             },
             (_, Input::Failed { failure, detail }) => {
-                self.request_failed(reply, broken(failure, detail, &self.url))
+                let error = broken(failure, detail, &self.url);
+                self.request_failed(reply.broken_by(failure), error)
             }
             (_, input) => self.misplaced(&input),
         }

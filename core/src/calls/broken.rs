@@ -17,6 +17,7 @@ const TROUBLES: &[Trouble] = &[
     ("EHOSTUNREACH ENETUNREACH", "there is no way to the server from here", false),
     ("ECONNRESET EPIPE UND_ERR_SOCKET", "the connection was closed or reset before the response was complete", false),
     ("RemoteProtocolError", "the connection was closed before the response was complete, or that was not HTTP", false),
+    ("SurplusError", "the connection brought bytes that nobody had asked for, so its answer may belong to another request", false),
     ("ProxyError UND_ERR_PRX_TLS", "the proxy failed, or refused", false),
     ("SSLError EPROTO", "TLS failed: does the server speak https at this port?", false),
     ("OFFLINE", "the browser is offline", false),

@@ -85,6 +85,11 @@ impl<T> Call<T> {
         self.state_machine.has_asked_api()
     }
 
+    /// Whether a late answer is the window's fault: the service has begun to answer, or has answered others since.
+    pub(crate) fn is_too_slow(&self) -> bool {
+        self.state_machine.is_too_slow()
+    }
+
     /// What to do next.
     ///
     /// # Errors

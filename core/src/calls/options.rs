@@ -204,7 +204,7 @@ impl Config {
                 "a client without tokens takes neither a client secret nor a source of tokens";
             return Err(Error::argument("tokenless", Code::InvalidArgument, message));
         }
-        refuse_empty(&options)?;
+        refuse_slips(&options)?;
         check_times(&options)?;
         let seconds = options.default_token_lifetime_s;
         let default_lifetime = Lifetime::from_seconds(seconds).ok_or_else(|| {
@@ -387,7 +387,8 @@ impl ApiParts<'_> {
     }
 }
 
-fn refuse_empty(options: &MachineOptions) -> Result<()> {
+/// Refuses credentials that are hardly what was meant: nothing, or what was read from a file with the end of its line.
+fn refuse_slips(options: &MachineOptions) -> Result<()> {
     let texts = [
         ("client_id", options.client_id.as_deref()),
         (
@@ -400,13 +401,17 @@ fn refuse_empty(options: &MachineOptions) -> Result<()> {
             options.orchestration_audience.as_deref(),
         ),
     ];
-    match texts.into_iter().find(|(_, text)| *text == Some("")) {
-        None => Ok(()),
-        Some((name, _)) => {
-            let message = "this is empty; is an environment variable unset?";
-            Err(Error::argument(name, Code::InvalidArgument, message))
-        }
+    for (name, text) in texts {
+        let message = match text {
+            Some("") => "this is empty; is an environment variable unset?",
+            Some(text) if text.ends_with(['\n', '\r']) => {
+                "this ends with a line break; was it read from a file?"
+            }
+            _ => continue,
+        };
+        return Err(Error::argument(name, Code::InvalidArgument, message));
     }
+    Ok(())
 }
 
 fn given<'a, T>(name: &'static str, option: &'a Option<T>) -> Result<&'a T> {

@@ -1,6 +1,7 @@
 //! What came back of one request.
 
 use super::retry::passing::is_passing_status;
+use super::step::HostFailure;
 use crate::time::now::Now;
 use crate::wire::retry_after::retry_after;
 
@@ -12,6 +13,8 @@ pub(super) struct Reply {
     pub(super) drains: bool,
     /// The wait that the response asks for.
     pub(super) asked_ms: Option<u64>,
+    /// Whether the time limit passed without a response: not even its head came.
+    pub(super) is_silence: bool,
 }
 
 impl Reply {
@@ -20,6 +23,14 @@ impl Reply {
         Self {
             status,
             ..Self::default()
+        }
+    }
+
+    /// The same after a failure of the exchange.
+    pub(super) fn broken_by(self, failure: HostFailure) -> Self {
+        Self {
+            is_silence: failure == HostFailure::Timeout && self.status.is_none(),
+            ..self
         }
     }
 
@@ -32,6 +43,7 @@ impl Reply {
             asked_ms: passing
                 .then(|| retry_after(headers, sent_at.unix_ms))
                 .flatten(),
+            ..Self::default()
         }
     }
 }

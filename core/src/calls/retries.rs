@@ -80,7 +80,13 @@ pub(super) struct Retries {
     pub(super) service_time: Option<ServiceTime>,
     /// How long a request may take.
     timeout: Patience,
+    /// How many requests in a row ended at the time limit without a response.
+    silences: u32,
 }
+
+/// A request that gets no response at all is sent this often. Each time takes the whole time limit, and a service that
+/// accepts connections without answering rarely recovers in between.
+const MOST_SILENCES: u32 = 2;
 
 impl Retries {
     pub(super) fn new(api: Api, target: Target, window: Option<Window>, timeout: Patience) -> Self {
@@ -102,6 +108,7 @@ impl Retries {
             again_after: None,
             service_time: None,
             timeout,
+            silences: 0,
         }
     }
 
@@ -155,8 +162,12 @@ impl Retries {
         pace: &mut Pace,
         to: Destination,
         reply: Reply,
-        error: Error,
+        mut error: Error,
     ) -> Error {
+        self.count_silence(reply.is_silence);
+        if reply.is_silence {
+            error.add("; no response began in that time");
+        }
         if is_passing(&error) {
             self.failed = Some(pace.fail(self.api, to));
         } else if !error.is_lasting() {
@@ -214,12 +225,24 @@ impl Retries {
     ) -> Result<NextRequest> {
         let to = Destination::TokenEndpoint;
         self.last = to;
+        // A token response is so small that a late one has probably not begun.
+        self.count_silence(error.code() == Code::TimedOut);
         if is_passing(&error) {
             self.failed = Some(pace.health(self.api, to).failed());
         }
         let floor_ms = pace.rest(self.api, to, now);
         let wait_ms = self.retry(pace, to, error.clone(), floor_ms, Payment::ByOther)?;
         Ok(NextRequest::fetch_again(fetch, error, false).after(wait_ms))
+    }
+
+    fn count_silence(&mut self, is_silence: bool) {
+        self.silences = if is_silence { self.silences + 1 } else { 0 };
+    }
+
+    /// Whether a shorter window may succeed where this call came too late. If the service has not answered at all, the
+    /// window is to blame only if the service has answered others since.
+    pub(super) fn is_too_slow(&self) -> bool {
+        self.silences == 0 || self.sent_when_up
     }
 
     fn retry(
@@ -230,14 +253,19 @@ impl Retries {
         floor_ms: u64,
         payment: Payment,
     ) -> Result<u64> {
+        let is_silent = self.silences >= MOST_SILENCES;
         if let Some(patient) = self.patient.filter(|_| is_passing(&error)) {
             let is_down = patient.tries > 0 || pace.health(self.api, to).is_down();
-            let is_final = self.sent_when_up && pace.has_tried_all(self.retries);
-            if is_down || !is_final && !pace.may_retry(self.retries) {
+            let has_tried_all = is_silent || pace.has_tried_all(self.retries);
+            let is_final = self.sent_when_up && has_tried_all;
+            if is_down || !is_final && (is_silent || !pace.may_retry(self.retries)) {
                 self.set_back(pace, patient, floor_ms, payment != Payment::ByOther);
                 return Err(error);
             }
             self.again_after = Some(error.clone());
+        }
+        if is_silent {
+            return Err(error);
         }
         let wait_ms = pace.retry(error, self.retries, floor_ms, payment)?;
         self.retries += 1;

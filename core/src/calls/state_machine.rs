@@ -61,6 +61,8 @@ pub(super) struct StateMachine {
     pub(super) deadline: Option<Delay>,
     /// Whether that moment comes before the time limit of the current exchange.
     is_cut: bool,
+    /// Whether the last request was sent again because of its connection.
+    is_resent: bool,
 }
 
 pub(super) enum State {
@@ -119,6 +121,7 @@ impl StateMachine {
             token: None,
             deadline: None,
             is_cut: false,
+            is_resent: false,
         }
     }
 
@@ -146,6 +149,11 @@ impl StateMachine {
         self.retries.service_time
     }
 
+    /// See [`Retries::is_too_slow`].
+    pub(super) fn is_too_slow(&self) -> bool {
+        self.retries.is_too_slow()
+    }
+
     /// Whether the last request was one to the API itself.
     pub(super) fn has_asked_api(&self) -> bool {
         self.retries.last() == Destination::Api
@@ -159,6 +167,7 @@ impl StateMachine {
         code: Option<Code>,
         wait_ms: Option<&u64>,
     ) {
+        self.is_resent = false;
         let retries = &mut self.retries;
         self.shared
             .with(|common| retries.answered(&mut common.pace, to));
@@ -321,18 +330,20 @@ impl StateMachine {
 
     /// Takes what the host reports, and gives whether a body is wanted next.
     pub(super) fn take(&mut self, input: Input<'_>) -> Result<bool> {
-        let is_late = matches!(
-            input,
-            Input::Failed {
-                failure: HostFailure::Timeout,
-                ..
-            }
-        );
-        if is_late && self.is_cut {
+        let failure = match &input {
+            Input::Failed { failure, .. } => Some(*failure),
+            _ => None,
+        };
+        // A refusal whose body hangs is the refusal that it is.
+        let is_refused = matches!(self.state, State::Refused { .. });
+        if failure == Some(HostFailure::Timeout) && self.is_cut && !is_refused {
             return self.end_late(&input);
         }
         if let Input::Head { headers, .. } = &input {
             self.retries.service_time = self.service_time_of(headers);
+        }
+        if failure == Some(HostFailure::Stale) && !std::mem::replace(&mut self.is_resent, true) {
+            return self.send_again(&input);
         }
         match &mut self.state {
             State::FetchesToken { .. } => self.take_from_token_endpoint(input),
@@ -359,6 +370,27 @@ impl StateMachine {
             _ => return None,
         };
         sent_ms(headers, asked_at.unix_ms).map(|sent_ms| ServiceTime { sent_ms, asked_at })
+    }
+
+    /// Sends a request again, because its connection was of no use. That says nothing about the service, and does not count
+    /// as a retry.
+    fn send_again(&mut self, input: &Input<'_>) -> Result<bool> {
+        let history = match &self.state {
+            State::Sent { .. } => FetchHistory::default(),
+            State::FetchesToken { fetch, .. } => {
+                let (id, history) = (fetch.id, fetch.history);
+                self.shared
+                    .with_slot(self.endpoint.api(), |slot| slot.fetch_abandoned(id));
+                history
+            }
+            _ => return self.misplaced(input),
+        };
+        let code = Some(Code::NetworkFailed);
+        self.retries.note(self.retries.last(), None, code, Some(&0));
+        self.go_on(Ok(NextRequest {
+            history,
+            ..NextRequest::default()
+        }))
     }
 
     /// Ends the call in the middle of an exchange, because its deadline has come. That says nothing about the service.

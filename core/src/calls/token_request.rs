@@ -63,7 +63,8 @@ impl StateMachine {
                 Err(error) => self.token_request_failed(fetch, reply, error),
             },
             (_, Input::Failed { failure, detail }) => {
-                self.token_request_failed(fetch, reply, broken(failure, detail, &self.url))
+                let error = broken(failure, detail, &self.url);
+                self.token_request_failed(fetch, reply.broken_by(failure), error)
             }
             (_, input) => self.misplaced(&input),
         }

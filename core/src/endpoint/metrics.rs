@@ -71,6 +71,18 @@ impl MetricsQuery {
         })
     }
 
+    /// How many bytes the table of a response may take.
+    pub(crate) fn table_bytes(&self) -> u64 {
+        self.options.limits.table_bytes
+    }
+
+    /// The same query, whose table may take so many bytes at most.
+    pub(crate) fn within(mut self, table_bytes: u64) -> Self {
+        let limit = &mut self.options.limits.table_bytes;
+        *limit = table_bytes.min(*limit);
+        self
+    }
+
     /// The body of the request: equal for equal questions.
     pub(crate) fn text(&self) -> String {
         json_of(&Fields {

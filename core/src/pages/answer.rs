@@ -71,6 +71,41 @@ impl Answer {
         answer
     }
 
+    /// The same for an error of the call to the service, whose text stays inside: it may quote addresses and bodies that
+    /// are none of a page's business. The page gets a `reference`, under which the server logs the text. An error of
+    /// the page's own arguments keeps its text.
+    #[must_use]
+    pub fn failed_inside(
+        code: Code,
+        status: Option<u16>,
+        message: String,
+        retry_after_s: Option<u64>,
+        reference: &str,
+    ) -> Self {
+        let shown = match code.kind() {
+            Kind::Config => message,
+            _ => format!(
+                "{code}: the server got no answer from the service; its log says more under {reference}"
+            ),
+        };
+        Self::failed(code, status, shown, retry_after_s)
+    }
+
+    /// The answer when too many requests wait already: the page is to ask again after so many seconds.
+    #[must_use]
+    pub fn busy(retry_after_s: u64) -> Self {
+        let failure = Failure {
+            code: Code::ServerError,
+            kind: Code::ServerError.kind().as_str(),
+            message: "the server has too much to do; ask again later".to_owned(),
+        };
+        let mut answer = Self::new(503, json_of(&failure).into_bytes());
+        answer
+            .headers
+            .push(("retry-after", retry_after_s.to_string()));
+        answer
+    }
+
     fn new(status: u16, body: Vec<u8>) -> Self {
         let headers = [
             ("content-type", "application/json"),

@@ -33,6 +33,10 @@ crate::options! {
         ///
         /// Others wait.
         concurrency: u32 = 8,
+        /// How many calls may wait until others have ended.
+        ///
+        /// Further requests get status 503 with `Retry-After`.
+        queue: u32 = 64,
         /// How many bytes of answers are kept in memory.
         memory_bytes: u64 = 64 * 1024 * 1024,
     }

@@ -192,6 +192,12 @@ impl Outages {
         self.is_on && lapse == Some(self.count)
     }
 
+    /// Whether a window has failed in an outage that is over: the service has answered others since.
+    pub(super) fn has_outlasted_one(&self, window: Window) -> bool {
+        let lapse = position(&self.lapses, window).map(|position| &self.lapses[position]);
+        lapse.is_some_and(|lapse| lapse.score > 0)
+    }
+
     /// Forgets a window that is not read again soon.
     pub(super) fn forget(&mut self, window: Window) {
         if let Some(position) = position(&self.lapses, window) {

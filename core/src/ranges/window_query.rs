@@ -55,7 +55,12 @@ impl WindowQuery {
     }
 
     pub(super) fn call(&self, window: Window) -> Call {
-        let query = self.query.clone().of(window);
+        self.call_within(window, u64::MAX)
+    }
+
+    /// The call for a window whose table may take so many bytes at most.
+    pub(super) fn call_within(&self, window: Window, table_bytes: u64) -> Call {
+        let query = self.query.clone().of(window).within(table_bytes);
         self.machine.call(&self.api, query).untyped()
     }
 

@@ -21,6 +21,11 @@ impl BaseAddress {
     /// `invalid_base_address` and `insecure_base_address`.
     pub(crate) fn parse(argument: &'static str, text: &str, allow_http: bool) -> Result<Self> {
         let invalid = |message: &str| Error::argument(argument, Code::InvalidBaseAddress, message);
+        if text.trim_ascii() != text {
+            return Err(invalid(
+                "this begins or ends with white space, such as the line break of a file",
+            ));
+        }
         if text.contains(['?', '#']) {
             return Err(invalid(
                 "a base address must not have a query or a fragment",

@@ -1,8 +1,8 @@
 //! Long ranges: whole, in parts, with failures, by many workers.
 
 use tallyfold::{
-    Code, Collect, CollectError, CollectOptions, CollectStep, CountTable, Drive, Frame, Limits,
-    Machine, MachineOptions, Patience, Progress, Settled, Step, Window,
+    Code, Collect, CollectError, CollectOptions, CollectStep, CountTable, Drive, Frame,
+    HostFailure, Limits, Machine, MachineOptions, Patience, Progress, Settled, Step, Window,
 };
 
 use crate::support::{after, at, client, options};
@@ -394,6 +394,72 @@ fn halving_ends_at_the_finest_step_and_then_the_window_has_failed() {
         (2_700, 3_600),
     ];
     assert_eq!(asked, edges.map(|(start, end)| window(start, end)));
+}
+
+/// Drives a collect of a service that accepts requests and never answers. Gives how many seconds it took.
+fn run_in_silence(world: &mut World, collect: &mut Collect) -> u64 {
+    let begin = world.now.monotonic_ms;
+    while let CollectStep::Drive(Drive { task, mut call, .. }) = collect.next(world.now) {
+        loop {
+            match call.step(world.now) {
+                Ok(Step::Wait { ms }) => world.now = after(world.now, ms.into()),
+                Ok(Step::Send(_)) => {
+                    world.now = after(world.now, 30_000);
+                    // The call says its error again when it is settled.
+                    drop(call.failed(HostFailure::Timeout, ""));
+                }
+                Ok(other) => panic!("one call alone is never told {other:?}"),
+                Err(_) => break,
+            }
+        }
+        let settled = collect.settle(task, &mut call, world.now);
+        assert!(!matches!(settled, Ok(Settled::Halved)), "{settled:?}");
+    }
+    (world.now.monotonic_ms - begin) / 1_000
+}
+
+#[test]
+fn a_service_that_never_answers_halves_no_window_and_is_left_in_time() {
+    let mut world = World::empty();
+    world.client = client();
+    drop(world.truth(window(0, 900)));
+    let mut collect = start(&world, impatient(collect_options(HOUR, "15m")));
+    let seconds = run_in_silence(&mut world, &mut collect);
+    assert!(
+        (240..250).contains(&seconds),
+        "four windows twice: {seconds}"
+    );
+    let error = ended(&collect);
+    assert_eq!(
+        (error.error.code(), error.failures.len()),
+        (Code::TimedOut, 4)
+    );
+    assert!(
+        error.to_string().contains("no response began in that time"),
+        "{error}"
+    );
+
+    let mut collect = start(&world, collect_options(HOUR, "15m"));
+    let seconds = run_in_silence(&mut world, &mut collect);
+    assert!((900..1_050).contains(&seconds), "its patience: {seconds}");
+    let text = ended(&collect).to_string();
+    assert!(
+        text.contains("no response began in that time") && text.contains("has been down"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_window_alone_that_gets_no_answer_is_halved() {
+    let mut world = World::with_events(2 * HOUR, 100);
+    let mut collect = start(&world, collect_options(2 * HOUR, "30m"));
+    let slow = window(1_800, 3_600);
+    world.run(&mut collect, |window| {
+        (window == slow).then_some(Trouble::Silence)
+    });
+    let table = collect.finish().expect("a whole table");
+    assert_eq!(table.windows().len(), 5);
+    assert_same_counts(&table, &world.truth(window(0, 2 * HOUR)));
 }
 
 #[test]

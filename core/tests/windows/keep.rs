@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use tallyfold::{
-    Code, Collect, CollectOptions, CountTable, Error, Frame, Keep, Window, segment_name,
+    Code, Collect, CollectOptions, CollectStep, CountTable, Error, Frame, Keep, Settled, Window,
+    segment_name,
 };
 use tallyfold_sandbox::Outcome;
 
@@ -271,6 +272,59 @@ fn too_much_memory_ends_a_collect_and_names_what_to_do() {
         &less.finish().expect("a whole table"),
         &world.truth(window(0, DAY)),
     );
+}
+
+/// The memory of responses that are being read counts, too: a large window is read while no other is.
+#[test]
+fn a_window_that_needs_more_than_its_share_is_read_alone() {
+    let mut world = World::empty();
+    for number in 0..20_000 {
+        // The first window and the third are large.
+        for seconds in [60, 1_860] {
+            let values = ["Order Created", "web", &format!("integration {number}"), ""];
+            let event = event(&instant(seconds), Outcome::Success, values, 1);
+            world.sandbox.record(&event).expect("a good event");
+        }
+    }
+    let options = |memory_limit| CollectOptions {
+        memory_limit,
+        ..keeping("total", collect_options(HOUR, "15m"))
+    };
+    let mut collect = resumed(&world, options(8 << 20), &Files::new());
+    let (mut large, mut most) = (0, 0);
+    loop {
+        let mut under_way = Vec::new();
+        while let CollectStep::Drive(drive) = collect.next(world.now) {
+            under_way.push(drive);
+        }
+        if under_way.is_empty() {
+            break;
+        }
+        most = most.max(under_way.len());
+        let is_alone = under_way.len() == 1;
+        for mut drive in under_way {
+            world.drive(&mut drive.call, drive.window, None);
+            let settled = collect.settle(drive.task, &mut drive.call, world.now);
+            match settled.expect("a known task") {
+                Settled::GivenBack => large += 1,
+                settled => assert!(matches!(settled, Settled::Kept { .. }), "{settled:?}"),
+            }
+            if world.asked[&drive.window] == 2 {
+                assert!(is_alone, "{:?}", drive.window);
+            }
+        }
+    }
+    assert_eq!((large, most), (2, 4));
+    assert_same_counts(
+        &collect.finish().expect("a whole table"),
+        &world.truth(window(0, HOUR)),
+    );
+
+    // What does not fit even alone ends the collect with the limit's own error.
+    let mut collect = resumed(&world, options(2 << 20), &Files::new());
+    world.run(&mut collect, |_| None);
+    let ended = collect.finish().expect_err("too much");
+    assert_eq!(ended.error.code(), Code::MemoryLimit);
 }
 
 #[test]

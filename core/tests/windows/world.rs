@@ -22,7 +22,10 @@ pub(crate) const DIMENSIONS: [&str; 2] = ["integration", "reason"];
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Trouble {
     Status(u16),
+    /// The response has begun when the time is over.
     Timeout,
+    /// It has not.
+    Silence,
     Network,
     /// 429, and to come back in two hours.
     Later,
@@ -131,7 +134,10 @@ impl World {
                 Some(Trouble::Later) => call
                     .head(429, &[("retry-after", "7200")])
                     .and_then(|_| call.end()),
-                Some(Trouble::Timeout) => call.failed(HostFailure::Timeout, ""),
+                Some(Trouble::Timeout) => call
+                    .head(200, &headers)
+                    .and_then(|_| call.failed(HostFailure::Timeout, "")),
+                Some(Trouble::Silence) => call.failed(HostFailure::Timeout, ""),
                 Some(Trouble::Network) => call.failed(HostFailure::Network, ""),
                 Some(Trouble::Cut) => call.head(200, &headers).and_then(|_| call.end()),
             };

@@ -26,7 +26,7 @@ from tallyfold._errors import TallyfoldError
 from tallyfold._files.async_checkpoint import AsyncCheckpoint
 from tallyfold._files.async_keeper import AsyncKeeper
 from tallyfold._files.stores import Path
-from tallyfold._http.loop_transport import LoopTransport, body_of
+from tallyfold._http.loop_transport import LoopTransport, body_of, running_loop
 from tallyfold._http.network import Network
 from tallyfold._http.transport import EXCERPT_SECONDS, OK, headers_of, http_request
 from tallyfold._names import ApiName
@@ -57,6 +57,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         return LoopTransport(network)
 
     def _open(self, transport: httpx2.AsyncBaseTransport) -> None:
+        running_loop()
         such_as = "httpx2.AsyncHTTPTransport()"
         self._transport = checked_transport(transport, httpx2.AsyncBaseTransport, such_as)
         self._token_moved: asyncio.Event | None = None
@@ -106,7 +107,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     @contextlib.contextmanager
     def _in_this_loop(self) -> Iterator[None]:
         """Keeps other event loops out, because a task can only be woken in its own loop."""
-        loop = asyncio.get_running_loop()
+        loop = running_loop() or asyncio.get_running_loop()
         with self._lock:
             if self._use is None or self._use.is_over():
                 self._use = _Use(loop)
@@ -167,7 +168,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
             async with self._limit(timeout) as limit:
                 complete = await self._receive(call, request, timeout, limit)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
-            failure = Broken(error, in_own_transport=self._has_own_transport)
+            failure = Broken(error, is_over=self._closed)
         else:
             if complete:
                 call.end()

@@ -149,7 +149,7 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
         try:
             complete = self._receive(call, request, stop)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
-            failure = Broken(error, in_own_transport=self._has_own_transport)
+            failure = Broken(error, is_over=stop.is_set())
         else:
             if complete:
                 call.end()

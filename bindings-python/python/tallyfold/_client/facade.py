@@ -1,5 +1,6 @@
 """What `Client` and `AsyncClient` share: reading arguments, and hiding secrets."""
 
+import inspect
 import json
 import os
 import warnings
@@ -19,7 +20,7 @@ from tallyfold._errors import (
 )
 from tallyfold._http.network import Certificates, Network
 from tallyfold._http.network_error import callers_part, cause_of, is_of_the_network, name_of
-from tallyfold._http.transport import timed_out
+from tallyfold._http.transport import StaleError, timed_out
 from tallyfold._tallyfold import Call, Machine
 from tallyfold._time import Now
 from tallyfold._values import Attempt
@@ -61,7 +62,6 @@ class Facade(Generic[TokenT, TransportT]):
         "_address",
         "_addresses",
         "_closed",
-        "_has_own_transport",
         "_machine",
         "_on_attempt",
         "_process",
@@ -105,7 +105,6 @@ class Facade(Generic[TokenT, TransportT]):
             self._closed = False
             self._warned = False
             self._process = os.getpid()
-            self._has_own_transport = transport is None
             if transport is None:
                 http_too = bool(options.get("dangerously_allow_http"))
                 network = Network(ca=ca, proxy=proxy, trust_env=trust_env, http_too=http_too)
@@ -293,24 +292,26 @@ _provisions: ContextVar[tuple[_Provision, ...]] = ContextVar("tallyfold_provisio
 class Broken:
     """What a failed exchange is, for its call.
 
-    Interrupts, the call's own errors and mistakes in the caller's transport are not failures of an
-    exchange, so they are raised again.
+    Interrupts, the call's own errors and mistakes in a transport, the caller's or the client's own,
+    are not failures of an exchange, so they are raised again.
     """
 
-    def __init__(self, error: BaseException, *, in_own_transport: bool) -> None:
+    def __init__(self, error: BaseException, *, is_over: bool = False) -> None:
         """Keeps only a name: the text may quote a header, and the exception holds the request."""
         if isinstance(error, TallyfoldError) or not isinstance(error, Exception):
             # The exception that it was raised from may hold the request.
             error.__cause__ = error.__context__ = None
             raise error
-        if not in_own_transport and not is_of_the_network(error):
+        # Closing a connection under a transfer may make it fail in any way.
+        if not is_over and not is_of_the_network(error):
             raise error
         self.name, self.late, self.cause = name_of(error), timed_out(error), cause_of(error)
+        self.stale = isinstance(error, StaleError)
 
     def report(self, call: Call[T]) -> None:
         """Tells the call, and raises the error that ends it, if one does."""
         try:
-            call.failed(self.name, timed_out=self.late)
+            call.failed(self.name, timed_out=self.late, stale=self.stale)
         except ServiceError as failure:
             if failure.code in {"network_failed", "timed_out"}:
                 raise failure from self.cause
@@ -341,15 +342,20 @@ def hand_in(call: Call[T], answer: tuple[str, int | None]) -> None:
         case [str() as token, lifetime]:
             call.token(token, lifetime)
         case _:
-            message = "access_token is to return a pair: the token, and its seconds or None"
-            token_failed(call, TypeError(message))
+            if inspect.iscoroutine(answer):
+                answer.close()
+            got = "another pair" if isinstance(answer, tuple | list) else type(answer).__name__
+            message = "access_token: want a pair of the token, a str, and its seconds or None, not "
+            token_failed(call, TypeError(message + got), message + got)
 
 
-def token_failed(call: Call[T], cause: Exception) -> None:
+def token_failed(call: Call[T], cause: Exception, why: str | None = None) -> None:
     """Reports that the host has no token; raises unless an older one is still valid."""
     try:
         call.token_failed()
     except AuthError as failure:
+        if why is not None:
+            failure.args = (f"{failure.code}: {why}",)
         raise failure from cause
 
 

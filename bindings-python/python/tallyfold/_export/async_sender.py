@@ -19,7 +19,7 @@ from tallyfold._export.sending import (
     raised_from,
     report,
 )
-from tallyfold._http.loop_transport import LoopTransport, body_of
+from tallyfold._http.loop_transport import LoopTransport, body_of, running_loop
 from tallyfold._http.network import Network
 from tallyfold._http.transport import headers_of
 from tallyfold._tallyfold import Finished, Message, Notifications, Push
@@ -39,6 +39,7 @@ class AsyncSender:
         timeout: float | None,
     ) -> None:
         """Opens no connection yet."""
+        running_loop()
         self._push = push
         self._timeout = timeout
         self._own = LoopTransport(network) if network is not None else None
@@ -87,7 +88,7 @@ class AsyncSender:
                     await self._exchange(message, sent, limit)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
             cleared(error)
-            self._failure = Broken(error, in_own_transport=self._own is not None)
+            self._failure = Broken(error)
             report(self._push, self._failure, sent, error)
 
     async def _exchange(self, message: Message, sent: Sent, limit: asyncio.Timeout) -> None:

@@ -90,7 +90,7 @@ class Sender:
                 self._exchange(message, sent)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
             cleared(error)
-            self._failure = Broken(error, in_own_transport=self._own is not None)
+            self._failure = Broken(error)
             report(self._push, self._failure, sent, error)
 
     def _exchange(self, message: Message, sent: Sent) -> None:

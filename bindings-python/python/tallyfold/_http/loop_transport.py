@@ -2,18 +2,49 @@
 
 import asyncio
 import contextlib
+import itertools
+import socket
 import ssl
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
-from typing import cast
+from typing import Any, cast
 
 import httpcore2
 import httpx2
 
+from tallyfold._errors import ConfigError
 from tallyfold._http.decoding import decoder, is_decoded
 from tallyfold._http.network import Network
-from tallyfold._http.transport import POOL, Reusable, core_request, is_readable
+from tallyfold._http.transport import (
+    POOL,
+    Idle,
+    Reusable,
+    check_answer,
+    core_request,
+    is_readable,
+)
 
-__all__ = ["LoopTransport", "body_of"]
+__all__ = ["LoopTransport", "body_of", "running_loop"]
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The running loop of asyncio, or uvloop; `None` outside of any.
+
+    Raises:
+        ConfigError: in trio.
+    """
+    with contextlib.suppress(RuntimeError):
+        return asyncio.get_running_loop()
+    trio = sys.modules.get("trio")
+    with contextlib.suppress(RuntimeError):
+        if trio is not None:
+            trio.lowlevel.current_trio_token()
+            message = (
+                "out_of_order: this is trio, and an AsyncClient works in asyncio: use a Client "
+                "here, with trio.to_thread.run_sync"
+            )
+            raise ConfigError(message, code="out_of_order")
+    return None
 
 
 async def body_of(response: httpx2.Response) -> AsyncIterator[bytes]:
@@ -41,6 +72,7 @@ class LoopTransport(httpx2.AsyncBaseTransport):
     def __init__(self, network: Network) -> None:
         """Opens no connection yet."""
         self._network = network
+        self._idle = Idle()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -60,7 +92,10 @@ class LoopTransport(httpx2.AsyncBaseTransport):
     def _pool(self, proxy: httpcore2.Proxy | None) -> httpcore2.AsyncConnectionPool:
         if proxy not in self._pools:
             self._pools[proxy] = httpcore2.AsyncConnectionPool(
-                ssl_context=self._network.tls, network_backend=_Backend(), proxy=proxy, **POOL
+                ssl_context=self._network.tls,
+                network_backend=_Backend(self._idle),
+                proxy=proxy,
+                **POOL,
             )
         return self._pools[proxy]
 
@@ -85,14 +120,19 @@ class _Body(httpx2.AsyncByteStream):
     def __init__(self, response: httpcore2.Response) -> None:
         self._response = response
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._response.aiter_stream()
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._response.aiter_stream():
+            yield chunk
+        check_answer(self._response)
 
     async def aclose(self) -> None:
         await self._response.aclose()
 
 
 class _Backend(httpcore2.AsyncNetworkBackend):
+    def __init__(self, idle: Idle) -> None:
+        self._idle = idle
+
     async def connect_tcp(
         self,
         host: str,
@@ -102,27 +142,76 @@ class _Backend(httpcore2.AsyncNetworkBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         del local_address, socket_options  # The pool has none.
-        loop = asyncio.get_running_loop()
         with _failing_as(httpcore2.ConnectError, httpcore2.ConnectTimeout):
             async with asyncio.timeout(timeout):
-                transport, receiver = await loop.create_connection(
-                    _Receiver, host, port, happy_eyeballs_delay=0.25
-                )
-        return _Stream(transport, receiver)
+                transport, receiver = await _connected(host, port)
+        return _Stream(transport, receiver, self._idle)
+
+
+NEXT_ADDRESS = 0.25
+"""How many seconds an address of a name has for itself, before the next is tried too (RFC 8305)."""
+
+
+async def _connected(host: str, port: int) -> "tuple[asyncio.Transport, _Receiver]":
+    """Connects to the address of a name that answers first.
+
+    Not every loop does that itself: `create_connection` of uvloop takes no `happy_eyeballs_delay`,
+    and one address that does not answer would use up the time of all.
+    """
+    loop = asyncio.get_running_loop()
+    left = _in_turns(await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    trying: set[asyncio.Task[tuple[asyncio.Transport, _Receiver]]] = set()
+    error = OSError("the name has no address")
+    try:
+        while left or trying:
+            if left:
+                address = left.pop(0)
+                trying.add(loop.create_task(loop.create_connection(_Receiver, address, port)))
+            wait = NEXT_ADDRESS if left else None
+            done, trying = await asyncio.wait(
+                trying, timeout=wait, return_when=asyncio.FIRST_COMPLETED
+            )
+            for tried in done:
+                if (failure := tried.exception()) is None:
+                    done.remove(tried)
+                    trying |= done
+                    return tried.result()
+                if not isinstance(failure, OSError):
+                    raise failure
+                error = failure
+        raise error
+    finally:
+        for tried in trying:
+            tried.cancel()
+            tried.add_done_callback(_given_up)
+
+
+def _given_up(tried: "asyncio.Task[tuple[asyncio.Transport, _Receiver]]") -> None:
+    if not tried.cancelled() and tried.exception() is None:
+        tried.result()[0].abort()
+
+
+def _in_turns(found: "list[tuple[Any, ...]]") -> list[str]:
+    """The addresses, of each family in turn."""
+    families: dict[int, list[str]] = {}
+    for family, *_, address in found:
+        families.setdefault(family, []).append(str(address[0]))
+    in_turns = itertools.chain.from_iterable(itertools.zip_longest(*families.values()))
+    return [address for address in in_turns if address is not None]
 
 
 class _Stream(Reusable, httpcore2.AsyncNetworkStream):
     """A connection whose bytes wait in one place only, so that none is overlooked."""
 
-    def __init__(self, transport: asyncio.Transport, receiver: "_Receiver") -> None:
-        super().__init__()
+    def __init__(self, transport: asyncio.Transport, receiver: "_Receiver", idle: Idle) -> None:
+        super().__init__(idle)
         self._transport = transport
         self._receiver = receiver
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         if last := self.last_byte():
             return last
-        with _failing_as(httpcore2.ReadError, httpcore2.ReadTimeout):
+        with self.reading(), _failing_as(httpcore2.ReadError, httpcore2.ReadTimeout):
             async with asyncio.timeout(timeout):
                 return self.but_last_byte(await self._receiver.read(max_bytes))
 
@@ -163,7 +252,7 @@ class _Stream(Reusable, httpcore2.AsyncNetworkStream):
             raise
         transport = cast("asyncio.Transport", transport)
         self._receiver.connection_made(transport)
-        return _Stream(transport, self._receiver)
+        return _Stream(transport, self._receiver, self._idle)
 
     def get_extra_info(self, info: str) -> object:
         # The pool asks for it before it uses a connection again.
@@ -174,6 +263,9 @@ class _Stream(Reusable, httpcore2.AsyncNetworkStream):
             return True
         # The loop may not have looked at the socket yet.
         return is_readable(self._transport.get_extra_info("socket"))
+
+    def has_more(self) -> bool:
+        return self._receiver.has_bytes()
 
 
 class _Receiver(asyncio.Protocol):
@@ -221,6 +313,10 @@ class _Receiver(asyncio.Protocol):
         """Whether bytes wait to be read, or nothing will come any more."""
         return bool(self._arrived) or self._is_over
 
+    def has_bytes(self) -> bool:
+        """Whether bytes wait to be read."""
+        return bool(self._arrived)
+
     def check(self) -> None:
         """Raises if the connection has broken."""
         if self._is_over:
@@ -264,5 +360,6 @@ def _failing_as(error: type[Exception], late: type[Exception]) -> Iterator[None]
     # A subclass of `OSError`, so it comes first.
     except TimeoutError as cause:
         raise late(str(cause)) from cause
-    except OSError as cause:
+    # A name that can't be written in DNS is a `UnicodeError`.
+    except (OSError, UnicodeError) as cause:
         raise error(str(cause)) from cause

@@ -1,5 +1,7 @@
 """What both clients do with HTTP, and the transport of `Client`, which keeps deadlines."""
 
+import errno
+import os
 import select
 import socket
 import ssl
@@ -23,8 +25,11 @@ __all__ = [
     "OK",
     "POOL",
     "DeadlineTransport",
+    "Idle",
     "Reusable",
+    "StaleError",
     "body_of",
+    "check_answer",
     "core_request",
     "deadline",
     "headers_of",
@@ -158,6 +163,7 @@ class DeadlineTransport(httpx2.BaseTransport):
     def __init__(self, network: Network) -> None:
         """Opens no connection yet."""
         self._network = network
+        self._idle = Idle()
         self._pools: dict[httpcore2.Proxy | None, httpcore2.ConnectionPool] = {}
         self._lock = threading.Lock()
 
@@ -179,7 +185,7 @@ class DeadlineTransport(httpx2.BaseTransport):
             if proxy not in self._pools:
                 self._pools[proxy] = httpcore2.ConnectionPool(
                     ssl_context=self._network.tls,
-                    network_backend=_DeadlineBackend(),
+                    network_backend=_DeadlineBackend(self._idle),
                     proxy=proxy,
                     **POOL,
                 )
@@ -191,10 +197,31 @@ class _Body(httpx2.SyncByteStream):
         self._response = response
 
     def __iter__(self) -> Iterator[bytes]:
-        return self._response.iter_stream()
+        yield from self._response.iter_stream()
+        check_answer(self._response)
 
     def close(self) -> None:
         self._response.close()
+
+
+class StaleError(httpcore2.ReadError):
+    """A connection that had served an earlier request was of no use for this one."""
+
+
+class SurplusError(StaleError):
+    """More bytes came on it than its own response has, so one of its answers may be another's."""
+
+
+class Idle:
+    """The idle connections of a transport, which may all have been closed at the same time."""
+
+    def __init__(self) -> None:
+        """No connection was given up yet."""
+        self.age = 0
+
+    def give_up(self) -> None:
+        """Uses no connection again that is open by now."""
+        self.age += 1
 
 
 class Reusable:
@@ -206,14 +233,19 @@ class Reusable:
     long as nobody has, something is left of the response: that byte at least.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, idle: Idle) -> None:
         """Has not been used yet."""
+        self._idle = idle
+        self._age = idle.age
         self._was_read = False
+        # What is known of the request under way.
+        self._is_second = False
+        self._has_begun = False
         self._last = b""
 
     def is_readable(self) -> bool:
         """Whether a further request could read something else than its own response."""
-        return bool(self._last) or self.has_news()
+        return bool(self._last) or self._age != self._idle.age or self.has_news()
 
     def has_news(self) -> bool:
         """Whether the other side has sent something, or hung up."""
@@ -227,9 +259,41 @@ class Reusable:
 
     def but_last_byte(self, arrived: bytes) -> bytes:
         """Holds the last byte back, unless it is the only one."""
+        if not arrived:
+            self._ended(ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)))
+        self._has_begun = True
         end = max(len(arrived) - 1, 1)
         self._last = arrived[end:]
         return arrived[:end]
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Tells apart why a read has failed."""
+        try:
+            yield
+        except httpcore2.ReadError as error:
+            self._ended(error)
+            raise
+
+    def _ended(self, error: Exception) -> None:
+        if self._is_second and not self._has_begun:
+            self._idle.give_up()
+            raise StaleError from error
+
+    def check_answer(self) -> None:
+        """Checks that a response was the only one that has come.
+
+        Raises:
+            SurplusError: if something else has come on a connection that was used before. The
+                response then need not be that of the last request.
+        """
+        if self._is_second and (self._last or self.has_more()):
+            self._idle.give_up()
+            raise SurplusError
+
+    def has_more(self) -> bool:
+        """Whether the other side has sent something."""
+        raise NotImplementedError
 
     def before_write(self) -> None:
         """Checks the connection before the first bytes of a request.
@@ -241,7 +305,19 @@ class Reusable:
         """
         if self._was_read and self.is_readable():
             raise httpcore2.ConnectionNotAvailable
+        if self._was_read:
+            self._is_second, self._has_begun = True, False
         self._was_read = False
+
+
+def has_bytes(connection: socket.socket) -> bool:
+    """Whether the other side has sent something that is not a part of TLS itself."""
+    if isinstance(connection, ssl.SSLSocket):
+        return connection.pending() > 0
+    try:
+        return is_readable(connection) and bool(connection.recv(1, socket.MSG_PEEK))
+    except OSError:
+        return False
 
 
 def is_readable(connection: socket.socket) -> bool:
@@ -257,8 +333,16 @@ def is_readable(connection: socket.socket) -> bool:
     return bool(poll.poll(0))
 
 
+def check_answer(response: httpcore2.Response) -> None:
+    """Checks the connection of a response that was read completely: see `Reusable`."""
+    connection = response.extensions["network_stream"]
+    if isinstance(connection, Reusable):
+        connection.check_answer()
+
+
 class _DeadlineBackend(httpcore2.NetworkBackend):
-    def __init__(self) -> None:
+    def __init__(self, idle: Idle) -> None:
+        self._idle = idle
         self._inner = httpcore2.SyncBackend()
 
     def connect_tcp(
@@ -278,7 +362,7 @@ class _DeadlineBackend(httpcore2.NetworkBackend):
             part = None if left is None else left / (len(addresses) - tried + 1)
             try:
                 stream = self._inner.connect_tcp(address, port, part, local_address, socket_options)
-                return _DeadlineStream(stream)
+                return _DeadlineStream(stream, self._idle)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout):
                 if tried == len(addresses):
                     raise
@@ -288,21 +372,22 @@ class _DeadlineBackend(httpcore2.NetworkBackend):
 def _addresses_of(host: str, port: int) -> list[str]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
+    # A name that can't be written in DNS is a `UnicodeError`.
+    except (OSError, UnicodeError) as error:
         raise httpcore2.ConnectError(str(error)) from error
     return [str(address[0]) for *_, address in found]
 
 
 class _DeadlineStream(Reusable, httpcore2.NetworkStream):
-    def __init__(self, inner: httpcore2.NetworkStream) -> None:
-        super().__init__()
+    def __init__(self, inner: httpcore2.NetworkStream, idle: Idle) -> None:
+        super().__init__(idle)
         self._inner = inner
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         left = _time_left(timeout)
         if last := self.last_byte():
             return last
-        with self._cutting():
+        with self._cutting(), self.reading():
             return self.but_last_byte(self._inner.read(max_bytes, left))
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
@@ -324,7 +409,8 @@ class _DeadlineStream(Reusable, httpcore2.NetworkStream):
         timeout: float | None = None,
     ) -> httpcore2.NetworkStream:
         left = _time_left(timeout)
-        return _DeadlineStream(self._inner.start_tls(ssl_context, server_hostname, left))
+        inner = self._inner.start_tls(ssl_context, server_hostname, left)
+        return _DeadlineStream(inner, self._idle)
 
     def get_extra_info(self, info: str) -> object:
         # The pool asks for it before it uses a connection again.
@@ -332,3 +418,6 @@ class _DeadlineStream(Reusable, httpcore2.NetworkStream):
 
     def has_news(self) -> bool:
         return is_readable(self._inner.get_extra_info("socket"))
+
+    def has_more(self) -> bool:
+        return has_bytes(self._inner.get_extra_info("socket"))

@@ -9,6 +9,7 @@ from tallyfold._client.async_driver import AsyncReader
 from tallyfold._client.callbacks import async_finished
 from tallyfold._client.steps import Done, Drive, Wait
 from tallyfold._errors import TallyfoldError
+from tallyfold._ranges.outage_log import OutageLog
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import Follow
 from tallyfold._time import Now, Window
@@ -42,6 +43,7 @@ class AsyncRevisions(AsyncIterator[Revision]):
         self._machine = machine
         self._reader = reader
         self._on_failure = on_failure
+        self._log = OutageLog()
 
     def __aiter__(self) -> Self:
         """Gives itself."""
@@ -90,6 +92,7 @@ class AsyncRevisions(AsyncIterator[Revision]):
                 raise
             await async_finished("on_failure", self._on_failure(drive.window, error))
             return None
+        self._log.note(self._machine.waiting, thrown)
         # Without a revision the machine waits for the service, or the call has not ended.
         if thrown is not None and self._machine.waiting is None:
             raise thrown

@@ -13,6 +13,7 @@ from typing import Self
 
 from tallyfold._client.steps import Drive
 from tallyfold._errors import TallyfoldError, wrong_type
+from tallyfold._ranges.outage_log import OutageLog
 from tallyfold._ranges.progress_bar import bar
 from tallyfold._ranges.values import Progress
 from tallyfold._tallyfold import Collect, CountTable
@@ -45,6 +46,7 @@ class CollectRun:
         self._failure: BaseException | None = None
         self._causes: dict[str, BaseException | None] = {}
         self._shown = contextlib.ExitStack()
+        self._log = OutageLog()
         self.under_way = 0
         self.is_over = False
         self.is_watched = False
@@ -73,6 +75,7 @@ class CollectRun:
             try:
                 now = Now.read()
                 self._settle(drive, failure, now)
+                self._log.note(self._machine.waiting, failure)
                 return self._due(now)
             except BaseException as error:  # noqa: BLE001 - the caller raises it
                 self._fail(error)

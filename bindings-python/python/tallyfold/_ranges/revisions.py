@@ -10,6 +10,7 @@ from tallyfold._client.callbacks import finished
 from tallyfold._client.driver import Reader
 from tallyfold._client.steps import Done, Drive, Wait
 from tallyfold._errors import TallyfoldError
+from tallyfold._ranges.outage_log import OutageLog
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import Follow
 from tallyfold._time import Now, Window
@@ -43,6 +44,7 @@ class Revisions(Iterator[Revision]):
         self._machine = machine
         self._reader = reader
         self._on_failure = on_failure
+        self._log = OutageLog()
 
     def __iter__(self) -> Self:
         """Gives itself."""
@@ -91,6 +93,7 @@ class Revisions(Iterator[Revision]):
                 raise
             finished("on_failure", self._on_failure(drive.window, error))
             return None
+        self._log.note(self._machine.waiting, thrown)
         # Without a revision the machine waits for the service, or the call has not ended.
         if thrown is not None and self._machine.waiting is None:
             raise thrown

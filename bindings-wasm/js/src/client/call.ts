@@ -121,7 +121,8 @@ export class Call<T> {
   /**
    * Reports that the exchange failed.
    *
-   * @param failure Whether time ran out; `hidden` if a browser did not tell the page what happened.
+   * @param failure Whether time ran out; `stale` if a connection was used again that the server had closed; `hidden` if
+   * a browser did not tell the page what happened.
    * @param detail One word on the cause, such as `ECONNREFUSED`, or the page's origin for `hidden`. Never a text
    * that could hold the request.
    */

@@ -21,7 +21,7 @@ export interface Outgoing {
 }
 
 /** How an exchange failed. `not_sent` means that nothing of the request was sent. */
-export type Failure = "network" | "timeout" | "hidden" | "not_sent";
+export type Failure = "network" | "stale" | "timeout" | "hidden" | "not_sent";
 
 /** What is told how the exchange goes: a call, or a push. */
 export interface Exchanged {
@@ -70,7 +70,7 @@ export async function exchange(
     call.end();
   } catch (error) {
     if (!(error instanceof Broken)) throw error;
-    report(call, request, error, fetch === undefined);
+    report(call, request, error, fetch === undefined, response !== undefined);
   } finally {
     discard(response);
   }

@@ -16,7 +16,10 @@ const MISTAKES = /^(?:Type|Range|Reference|Syntax|Eval|URI)Error$/;
 
 /** The `TypeError` of a failed exchange, in the words of each browser, of undici and of polyfills. */
 const FAILED =
-  /^(?:the connection was closed|Failed to fetch|Load failed|NetworkError when|Network request failed|network error|fetch failed|terminated|error sending request|The Internet connection|\s*A network error)/i;
+  /^(?:the connection was closed|Failed to fetch|Load failed|NetworkError when|Network request failed|network error|fetch failed|terminated|error sending request|error reading a body|request or response body error|The Internet connection|\s*A network error)/i;
+
+/** An answer has more bytes than that; what is less may be the beginning of one. */
+const LEAST_ANSWER = 64;
 
 /**
  * What proves that nothing of a request was sent: there was no connection, or no TLS. (A time limit of the caller proves
@@ -31,12 +34,14 @@ interface Told {
   readonly name?: unknown;
   readonly message?: unknown;
   readonly cause?: Told;
+  readonly socket?: { readonly bytesRead?: unknown };
 }
 
 /**
  * Reports a failed exchange to its call.
  *
- * @param isOwn Whether the `fetch` is the host's own. A mistake in the caller's is thrown as it is.
+ * @param isOwn Whether the `fetch` is the host's own.
+ * @param hasBegun Whether the response had begun.
  * @throws the call's final error, if this ends it.
  */
 export function report(
@@ -44,12 +49,16 @@ export function report(
   request: Outgoing,
   { cause, timedOut }: Broken,
   isOwn: boolean,
+  hasBegun: boolean,
 ): void {
   const told = readable(cause);
-  if (!(isOwn || timedOut) && isMistake(told)) throw cause;
+  // A browser may word the failure of an exchange in any language.
+  const isInPage = isOwn && isBrowser();
+  if (!timedOut && !isInPage && isMistake(told) && !(isOwn && quotes(told, request))) throw cause;
   try {
     if (timedOut) call.failed("timeout", told.word);
-    else if (isOwn && isBrowser() && !told.code) call.failed(...inPage(request.url, told.word));
+    else if (!hasBegun && told.isStale) call.failed("stale", told.word);
+    else if (isInPage && !told.code) call.failed(...inPage(request.url, told.word));
     else call.failed(isOwn && told.isUnsent ? "not_sent" : "network", told.word);
   } catch (error) {
     const isOurs = TallyfoldError.is(error) && /^(?:network_failed|timed_out)$/.test(error.code);
@@ -65,6 +74,8 @@ interface Readable {
   readonly message: string;
   readonly word: string;
   readonly isUnsent: boolean;
+  /** Whether undici used a connection again, and the server closed it without an answer. */
+  readonly isStale: boolean;
 }
 
 /** The parts of an error, which may have getters that throw. */
@@ -81,14 +92,20 @@ function readable(cause: unknown): Readable {
       message,
       word,
       isUnsent: UNSENT.test(word) || /^(?:connect|getaddrinfo)$/.test(String(inner?.syscall)),
+      isStale: code === "UND_ERR_SOCKET" && Number(inner?.socket?.bytesRead) > LEAST_ANSWER,
     };
   } catch {
-    return { message: "", word: "Error", isUnsent: false };
+    return { message: "", word: "Error", isUnsent: false, isStale: false };
   }
 }
 
 function isMistake({ code, name, message }: Readable): boolean {
   return code === undefined && MISTAKES.test(name ?? "") && !FAILED.test(message);
+}
+
+/** Whether an error quotes what no message may show. */
+function quotes({ message }: Readable, request: Outgoing): boolean {
+  return request.secrets().some((secret) => message.includes(secret));
 }
 
 /** What can be said in a page, which a browser tells nothing. */
@@ -110,16 +127,12 @@ function inPage(url: string, word: string): ["network" | "hidden", string] {
  * A copy of the error that holds no request, no response and nothing else that hung on it. What the caller's own
  * `fetch` says is left out, and what quotes the request.
  */
-function shown(
-  { code, name, message }: Readable,
-  request: Outgoing,
-  isOwn: boolean,
-): Error | undefined {
+function shown(told: Readable, request: Outgoing, isOwn: boolean): Error | undefined {
+  const { code, name, message } = told;
   const isCode =
     code !== undefined && /^(?:E|UND_ERR_|CERT_|DEPTH_|SELF_|UNABLE_)[A-Z_]{2,40}$/.test(code);
   if (!isCode && !(isOwn && code === undefined)) return undefined;
-  const isQuoted = request.secrets().some((secret) => message.includes(secret));
-  const text = isOwn && !isQuoted ? message : (code ?? "");
+  const text = isOwn && !quotes(told, request) ? message : (code ?? "");
   const error = name === "TypeError" && !isCode ? new TypeError(text) : new Error(text);
   return isCode ? Object.assign(error, { code }) : error;
 }

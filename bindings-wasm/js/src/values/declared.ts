@@ -1137,6 +1137,11 @@ export interface PagesArguments {
    * Others wait. `8` unless told otherwise.
    */
   readonly concurrency?: number | undefined;
+  /**
+   * How many calls may wait until others have ended. Further requests get status 503 with `Retry-
+   * After`. `64` unless told otherwise.
+   */
+  readonly queue?: number | undefined;
   /** How many bytes of answers are kept in memory. `67,108,864` unless told otherwise. */
   readonly memoryBytes?: number | undefined;
 }

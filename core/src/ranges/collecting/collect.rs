@@ -74,6 +74,8 @@ pub struct Collect {
     probing: Probing,
     ledger: Ledger,
     under_way: Vec<UnderWay>,
+    /// Windows whose tables need more than one worker's share of the memory. Each is read while no other is.
+    large: Vec<Window>,
     /// The number of the next task; the first numbers are those of the probe's calls.
     next_task: u32,
     /// Sorted by window.
@@ -98,7 +100,12 @@ struct UnderWay {
     /// Whether the window has been read before, and is read again only to see whether the service
     /// is up.
     is_check: bool,
+    /// How many bytes its table may take.
+    share: u64,
 }
+
+/// The least that a table under way may take, however small the limit is. Most tables are smaller.
+const LEAST_SHARE: u64 = 1 << 20;
 
 impl Machine {
     /// Begins to read the counts of a long range, window by window.
@@ -147,6 +154,7 @@ impl Machine {
                 Probing::Over
             },
             under_way: Vec::new(),
+            large: Vec::new(),
             next_task: Probe::CALLS,
             failures: Vec::new(),
             failed_in_a_row: 0,
@@ -205,9 +213,19 @@ impl Collect {
 
     /// Begins to read the next window.
     fn begin(&mut self, now: Now) -> CollectStep {
+        let is_alone = |of: &UnderWay| self.large.contains(&of.window);
+        if self.under_way.iter().any(is_alone) {
+            return self.wait();
+        }
         let Some((window, is_check)) = self.pick() else {
             return self.wait();
         };
+        let is_large = self.large.contains(&window);
+        if is_large && !self.under_way.is_empty() {
+            self.ledger.put_back(&[window]);
+            return self.wait();
+        }
+        let share = self.share(is_large);
         let task = self.next_task;
         self.next_task = self.next_task.wrapping_add(1);
         self.under_way.push(UnderWay {
@@ -215,12 +233,20 @@ impl Collect {
             window,
             asked_at: now,
             is_check,
+            share,
         });
         CollectStep::Drive(Drive {
             task,
             window,
-            call: self.query.call(window),
+            call: self.query.call_within(window, share),
         })
+    }
+
+    /// How many bytes of the memory limit a table under way may take.
+    fn share(&self, is_alone: bool) -> u64 {
+        let left = self.memory_limit.saturating_sub(self.ledger.bytes() as u64);
+        let workers = if is_alone { 1 } else { self.concurrency };
+        (left / u64::from(workers)).max(LEAST_SHARE)
     }
 
     /// The next window, and whether it has been read before. Once all remaining windows have failed
@@ -270,15 +296,28 @@ impl Collect {
             window,
             asked_at,
             is_check,
+            share,
             ..
         } = self
             .under_way
             .swap_remove(position.ok_or_else(unknown_task)?);
         self.outages.settle(task, call);
         Ok(match self.query.outcome(call, window) {
+            Outcome::Failed(error) if self.is_out_of_share(&error, share) && !is_check => {
+                if self.large.contains(&window) {
+                    self.cause
+                        .get_or_insert_with(|| too_much_memory(self.memory_limit));
+                } else {
+                    self.large.push(window);
+                }
+                self.ledger.put_behind(window);
+                Settled::GivenBack
+            }
             Outcome::Failed(error) => {
-                // A shorter window does not help if the token endpoint is too slow.
-                let is_too_long = !is_check && call.has_asked_api() && is_too_much(&error);
+                // A shorter window does not help if the token endpoint is too slow, or if the service answers nobody.
+                let is_at_fault = call.is_too_slow() || self.outages.has_outlasted_one(window);
+                let is_too_long =
+                    !is_check && call.has_asked_api() && is_at_fault && is_too_much(&error);
                 let halves = is_too_long.then(|| halves(window, self.finest)).flatten();
                 self.take_failure(window, is_check, call, error, halves, now)
             }
@@ -289,6 +328,11 @@ impl Collect {
                 Settled::GivenBack
             }
         })
+    }
+
+    /// Whether a table was refused only because it shares the memory limit with others.
+    fn is_out_of_share(&self, error: &Error, share: u64) -> bool {
+        error.code() == Code::GroupLimit && share < self.query.query().table_bytes()
     }
 
     fn settle_probe(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Settled> {

@@ -23,7 +23,7 @@ pub enum Settled {
     Halved,
     /// The window has failed, with the call's final error.
     Failed(Error),
-    /// The call had not ended: the window will be read again.
+    /// The window will be read again: its call had not ended, or its table was too large to be read next to others.
     GivenBack,
     /// The service counts as down: the window will be read again once it is back, after the other
     /// windows.

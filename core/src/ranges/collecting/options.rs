@@ -61,9 +61,10 @@ crate::options! {
         /// `total` keeps their sum. Windows are added up as they settle, so memory grows with groups and kept
         /// steps, not with windows.
         keep: Keep = Keep::Windows,
-        /// How many bytes the counts that are kept may take, about.
+        /// How many bytes the counts may take, about: those kept, and those of the responses being read.
         ///
-        /// If they take more, the collect ends.
+        /// A window that needs more than its share is read while no other is. If what is kept takes more, the collect
+        /// ends with `memory_limit`; then keep less with `keep`.
         memory_limit: u64 = 1024 * 1024 * 1024,
         /// Whether to remove the parts of a checkpoint that hold only time before the range.
         ///

@@ -1,0 +1,25 @@
+"""The lines that an outage leaves in the log, by the logger `tallyfold`."""
+
+import logging
+
+__all__ = ["OutageLog"]
+
+LOGGER = logging.getLogger("tallyfold")
+
+
+class OutageLog:
+    """Logs when a range begins to wait for the service, each try, and when the service is back."""
+
+    def __init__(self) -> None:
+        """Knows of no outage yet."""
+        self._is_on = False
+
+    def note(self, waiting: float | None, failure: BaseException | None) -> None:
+        """Takes for how long the range waits before its next try, and what the last call raised."""
+        if waiting is not None and failure is not None:
+            level = logging.INFO if self._is_on else logging.WARNING
+            LOGGER.log(level, "the service is down, next try in %.1f s: %s", waiting, failure)
+            self._is_on = True
+        elif waiting is None and self._is_on:
+            LOGGER.warning("the service is back")
+            self._is_on = False
