@@ -4,13 +4,13 @@
 import { type Glue, glue } from "../wasm/tallyfold_pages.js";
 import source from "../wasm/tallyfold_pages_bg.wasm";
 import type { BytesOf, Client } from "./client/client.js";
-import { Shared, Turns } from "./http/turns.js";
+import { Full, Shared, Turns } from "./http/turns.js";
 import { isWorkers } from "./loading/runtime.js";
 import { Module } from "./loading/start.js";
 import type { PagesArguments } from "./values/declared.js";
 import { invalidArgument, TallyfoldError } from "./values/error.js";
 import type { WebRequest, WebResponse } from "./values/host.js";
-import { own, pairsOf } from "./values/input.js";
+import { optionalFunction, own, pairsOf } from "./values/input.js";
 import type { Api, Dimension, Metric } from "./values/types.js";
 
 const module = new Module(glue, source, "pageQuestion");
@@ -42,15 +42,21 @@ export interface PageServerOptions extends PagesArguments {
    * after a restart. If it fails, the service is asked.
    */
   readonly store?: AnswerStore | undefined;
+  /**
+   * Called with an error of a call to the service, whose text may quote addresses and bodies, and with the reference under which a
+   * page is told of it. By default, it is written to the console.
+   */
+  readonly onFailure?: ((error: TallyfoldError, reference: string) => unknown) | undefined;
 }
 
 /**
  * Makes a server for pages: a function from `Request` to `Response`, to be mounted under any path. Pages ask it the
  * same paths as the service, with a client that has no tokens: `new Client({ clusterEndpoint, tokenless: true })`.
  * The server asks the service with its own token, and gives the page the body that the service has sent. An error
- * has the same `code`, `kind` and `status` in the page.
+ * has the same `code`, `kind` and `status` in the page; its text stays here, and the page gets a reference to it.
  *
- * Equal questions at the same time are one call to the service. The answer for a window that ended more than an hour
+ * The call of a visitor who leaves ends. If too many calls wait (`queue`), further requests get status 503 with `Retry-After`. Equal
+ * questions at the same time are one call to the service. The answer for a window that ended more than an hour
  * ago never changes and is kept. A page of another origin is refused.
  *
  * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
@@ -98,6 +104,8 @@ interface Answer {
 
 /** A request has a few hundred bytes. Of a longer one, as much is read as the core needs to refuse it. */
 const LONGEST_BODY = 16 * 1024;
+/** After so many seconds a request may come again that found the queue full. */
+const BUSY_SECONDS = 1;
 /** A shorter body takes less time than its compression. */
 const WORTH_COMPRESSING = 1024;
 /** A store that takes longer to answer is left alone. */
@@ -112,11 +120,14 @@ class PageServer {
   readonly #provisionalMs: number;
   readonly #turns: Turns;
   readonly #kept: Kept;
+  readonly #onFailure: (error: TallyfoldError, reference: string) => unknown;
+  /** Of errors that several requests have met. */
+  readonly #references = new WeakMap<TallyfoldError, string>();
   /** The calls under way, by key. */
   readonly #underWay = new Map<string, Shared<Answer>>();
 
   constructor(given: PageServerOptions) {
-    const { client, authorize, store, ...options } = own(given);
+    const { client, authorize, store, onFailure, ...options } = own(given);
     if (typeof client?.bytesOf !== "function") {
       throw invalidArgument("client", "want a Client of tallyfold, which asks the service");
     }
@@ -127,14 +138,15 @@ class PageServer {
     if (store && (typeof store.get !== "function" || typeof store.set !== "function")) {
       throw invalidArgument("store", "want an object with the functions get and set");
     }
-    const [provisionalMs, concurrency, memoryBytes] = pagesCore().pagesOptions(options);
+    const [provisionalMs, concurrency, memoryBytes, queue] = pagesCore().pagesOptions(options);
+    this.#onFailure = optionalFunction("onFailure", onFailure, "want a function") ?? written;
     this.#client = client;
     this.#bytesOf = client.bytesOf();
     this.#authorize = authorize;
     this.#store = store ?? undefined;
     this.#options = options;
     this.#provisionalMs = provisionalMs as number;
-    this.#turns = new Turns(concurrency as number);
+    this.#turns = new Turns(concurrency as number, queue as number);
     this.#kept = new Kept(memoryBytes as number);
   }
 
@@ -150,15 +162,29 @@ class PageServer {
   /** The answer to a request, also if it can't be asked, or if the call fails. */
   async #answered(request: Request, body: string, isAllowed: boolean): Promise<Answer> {
     const { signal } = request;
+    let question: Question;
     try {
-      return await this.#to(this.#question(request, body, isAllowed), signal);
+      question = this.#question(request, body, isAllowed);
+    } catch (error) {
+      return failed(error);
+    }
+    try {
+      return await this.#to(question, signal);
     } catch (error) {
       if (signal.aborted) return GONE;
-      if (!TallyfoldError.is(error)) throw error;
-      const { code, status, message, retryAfter } = error;
-      const [answered, text, ...flat] = pagesCore().failedAnswer(code, status, message, retryAfter);
-      return { status: answered, headers: pairsOf(flat), body: encoded(text) };
+      if (error instanceof Full) return answerOf(pagesCore().busyAnswer(BUSY_SECONDS));
+      return failed(error, TallyfoldError.is(error) ? this.#referenceTo(error) : undefined);
     }
+  }
+
+  #referenceTo(error: TallyfoldError): string {
+    const known = this.#references.get(error);
+    if (known !== undefined) return known;
+    const bytes = crypto.getRandomValues(new Uint8Array(8));
+    const reference = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    this.#references.set(error, reference);
+    this.#onFailure(error, reference);
+    return reference;
   }
 
   #question(request: Request, body: string, isAllowed: boolean): Question {
@@ -212,7 +238,11 @@ class PageServer {
     const answer = stored ?? good(body);
     const until = isSettled ? Number.POSITIVE_INFINITY : this.#nowMs() + this.#provisionalMs;
     this.#kept.set(key, answer, until);
-    if (isSettled && stored === undefined) this.#keep(key, answer);
+    if (isSettled && stored === undefined) {
+      const keeping = this.#keep(key, answer);
+      // A Worker ends with its answer; elsewhere nobody waits for this.
+      if (isWorkers()) await soon(keeping);
+    }
     return answer;
   }
 
@@ -231,12 +261,15 @@ class PageServer {
     }
   }
 
-  /** Nobody waits for this. */
-  #keep(key: string, { body }: Answer): void {
-    const store = this.#store;
-    if (store === undefined) return;
-    const text = pagesCore().sealed(key, new TextDecoder().decode(body));
-    new Promise((done) => done(store.set(key, text))).catch(() => {});
+  /** A store that fails does no harm. */
+  async #keep(key: string, { body }: Answer): Promise<void> {
+    if (this.#store === undefined) return;
+    try {
+      const text = pagesCore().sealed(key, new TextDecoder().decode(body));
+      await this.#store.set(key, text);
+    } catch {
+      // The service is asked again.
+    }
   }
 }
 
@@ -248,6 +281,26 @@ const GONE: Answer = { status: 499, headers: [], body: new Uint8Array() };
 function good(body: Bytes): Answer {
   const [status, , ...flat] = pagesCore().goodAnswer("");
   return { status, headers: pairsOf(flat), body };
+}
+
+/** The answer to a request that can't be asked, or with a reference to the failure of its call. */
+function failed(error: unknown, reference?: string): Answer {
+  if (!TallyfoldError.is(error)) throw error;
+  const { code, status, message, retryAfter } = error;
+  return answerOf(pagesCore().failedAnswer(code, status, message, retryAfter, reference));
+}
+
+/** What the core answers: the status, the body, and names and values of the headers in turn. */
+function answerOf([status, text, ...flat]: unknown[]): Answer {
+  return {
+    status: status as number,
+    headers: pairsOf(flat as string[]),
+    body: encoded(text as string),
+  };
+}
+
+function written({ message }: TallyfoldError, reference: string): void {
+  console.error(`tallyfold: the page server got no answer (reference ${reference}): ${message}`);
 }
 
 function encoded(text: string): Bytes {

@@ -17,6 +17,7 @@ const DAY = { start: "2026-01-01T00:00:00Z", end: "2026-01-02T00:00:00Z" };
 const WINDOW = { start: "2026-01-01T00:00:00Z", end: "2026-01-01T00:15:00Z" };
 const query = { ...WINDOW, dimensions: ["integration"] };
 const authorize = () => true;
+const JSON_TYPE = { "content-type": "application/json" };
 
 /** A server for pages on a port, mounted below a path. */
 async function listening(handle, path = "/tallyfold") {
@@ -662,4 +663,83 @@ test("work ends when its visitor leaves", async () => {
   } finally {
     await server[Symbol.asyncDispose]();
   }
+});
+
+test("what a queue can't hold is to come again", async () => {
+  const sandbox = service();
+  let go;
+  const gate = new Promise((resolve) => {
+    go = resolve;
+  });
+  const fetch = async (url, init) => {
+    if (url.includes("analytics")) await gate;
+    return sandbox.fetch(url, init);
+  };
+  const options = { authorize, concurrency: 2, queue: 3 };
+  const handle = pageServer({ client: clientOf(sandbox, { fetch }), ...options });
+  const windows = [...new Plan({ ...DAY, window: "1h" })];
+  const asked = windows.map((window) => post(handle, delivery, { ...query, ...window }));
+  // Those that are refused are answered at once.
+  const refused = await Promise.all(asked.slice(5));
+  for (const response of refused) {
+    assert.deepEqual([response.status, response.headers.get("retry-after")], [503, "1"]);
+  }
+  const page = direct(handle);
+  const late = await rejectionOf(page.eventDelivery({ ...query, dimensions: ["reason"] }));
+  assert.deepEqual([late.code, late.status, late.retryAfter], ["server_error", 503, 1]);
+  go();
+  for (const response of await Promise.all(asked.slice(0, 5))) assert.equal(response.status, 200);
+  assert.equal((await page.eventDelivery({ ...query, dimensions: ["reason"] })).totals.success, 7n);
+  // A page that may try again is answered in the end.
+  const patient = pageOf("http://localhost/api", {
+    maxRetries: 3,
+    fetch: (url, { redirect: _, ...init }) => handle(new Request(url, init)),
+  });
+  assert.equal((await patient.eventDelivery(query)).totals.success, 7n);
+});
+
+test("what the service and the network say stays inside, under a reference", async () => {
+  const body = '{"error": "shard-7.internal is out of disk"}';
+  const answers = [
+    { status: 500, body },
+    { status: 403, body },
+    { status: 200, body: '{"counts": 7}' },
+    undefined,
+  ];
+  for (const answer of answers) {
+    const sandbox = service();
+    const fetch = async (url, init) => {
+      if (!url.includes("analytics")) return sandbox.fetch(url, init);
+      if (answer) return new Response(answer.body, { status: answer.status, headers: JSON_TYPE });
+      throw Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } });
+    };
+    const address = "http://127.0.0.1";
+    const client = clientOf(sandbox, { fetch, clusterEndpoint: address });
+    const failures = [];
+    const onFailure = (...words) => failures.push(words);
+    for (const options of [{}, { onFailure }]) {
+      const handle = pageServer({ client, authorize, ...options });
+      let texts;
+      const lines = await told(async () => {
+        // All that wait for the same are told the same.
+        const responses = await Promise.all([1, 2].map(() => post(handle, delivery, query)));
+        texts = await Promise.all(responses.map((response) => response.text()));
+      });
+      assert.equal(new Set(texts).size, 1);
+      const [text] = texts;
+      assert.doesNotMatch(text, /127|shard|ECONN|disk|counts/);
+      const [reference] = /[0-9a-f]{16}/.exec(JSON.parse(text).message);
+      const [message, shown] = options.onFailure
+        ? [failures[0][0].message, failures[0][1]]
+        : [lines[0][0], /reference ([0-9a-f]{16})/.exec(lines[0][0])[1]];
+      assert.equal(shown, reference);
+      assert.match(message, /127\.0\.0\.1|shard-7|counts/);
+      assert.equal(lines.length, options.onFailure ? 0 : 1);
+    }
+    assert.equal(failures.length, 1);
+  }
+  // What is wrong with its own request, a page is told.
+  const handle = pageServer({ client: clientOf(service()), authorize });
+  const wrong = await post(handle, delivery, { ...query, dimensions: ["colour"] });
+  assert.match((await wrong.json()).message, /colour/);
 });

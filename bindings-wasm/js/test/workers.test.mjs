@@ -24,11 +24,20 @@ const WORKER = `
   import { Client } from "tallyfold";
   import { pageServer } from "tallyfold/server";
   let client, pages;
+  const kept = new Map();
+  const store = {
+    get: (key) => kept.get(key),
+    async set(key, text) {
+      await scheduler.wait(50);
+      kept.set(key, text);
+    },
+  };
   export default {
     async fetch(request, env) {
       client ??= Client.fromEnv({ env: { ...env } });
-      pages ??= pageServer({ client, authorize: () => true });
+      pages ??= pageServer({ client, authorize: () => true, store });
       const { pathname, searchParams } = new URL(request.url);
+      if (pathname === "/kept") return new Response(String(kept.size));
       if (pathname !== "/top") return pages(request);
       const table = await client.eventDelivery({
         start: searchParams.get("start"),
@@ -171,6 +180,7 @@ inWorkerd("64 pages at once are answered, eight at a time", async ({ upstream, o
   upstream.waits = () => 20;
   await answered(WINDOWS.slice(0, AT_ONCE).map((window) => page(origin, window)));
   assert.deepEqual([upstream.sandbox.stats.event_delivery, upstream.most], [AT_ONCE, 8]);
+  assert.deepEqual(await answered([visitor(origin, "/kept")]), [String(AT_ONCE)]);
   const same = await answered(Array.from({ length: AT_ONCE }, () => page(origin, WINDOWS.at(-1))));
   assert.equal(new Set(same).size, 1);
   assert.equal(upstream.sandbox.stats.event_delivery, AT_ONCE + 1);

@@ -35,19 +35,31 @@ export class Presence {
   }
 }
 
+/** Nobody can wait any more. */
+export class Full extends Error {}
+
 /** Lets so many things run at the same time, in the order in which they came. */
 export class Turns {
   readonly #most: number;
+  readonly #queue: number;
   /** Those at the front are at work, the others wait. */
   #line: Presence[] = [];
   readonly #waiting = new Waiting();
 
-  constructor(most: number) {
+  /** @param queue How many may wait. */
+  constructor(most: number, queue: number) {
     this.#most = most;
+    this.#queue = queue;
   }
 
-  /** Does the work when it is its turn. If the signal aborts before, it throws the signal's reason. */
+  /**
+   * Does the work when it is its turn. If the signal aborts before, it throws the signal's reason.
+   *
+   * @throws {@link Full} if too many wait.
+   */
   async take<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    this.#line = this.#line.filter((one) => !one.isOver);
+    if (this.#line.length >= this.#most + this.#queue) throw new Full();
     const own = new Presence();
     try {
       while (this.#placeOf(own) >= this.#most) await this.#waiting.forChange(signal);
