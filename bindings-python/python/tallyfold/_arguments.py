@@ -229,9 +229,11 @@ class CollectArguments(TypedDict, total=False):
     groups and kept steps, not with windows. `windows` unless told otherwise.
     """
     memory_limit: int
-    """How many bytes the counts that are kept may take, about.
+    """How many bytes the counts may take, about: those kept, and those of the responses being read.
 
-    If they take more, the collect ends. `1,073,741,824` unless told otherwise.
+    A window that needs more than its share is read while no other is. If what is kept takes more,
+    the collect ends with `memory_limit`; then keep less with `keep`. `1,073,741,824` unless told
+    otherwise.
     """
     drop_old: bool
     """Whether to remove the parts of a checkpoint that hold only time before the range.
@@ -322,13 +324,14 @@ class FollowArguments(TypedDict, total=False):
     By default, the length of `window`. In seconds.
     """
     settle: float
-    """For how long after a window's end its counts may still change. A window is read again until
-    then. In seconds. `3,600` unless told otherwise.
+    """For how long after a window's end its counts may still change.
+
+    A window is read again until then. In seconds. `3,600` unless told otherwise.
     """
     settle_when_unchanged: bool
-    """Whether two equal readings, at least the window's length apart, settle a window before
-    `settle` is over. This takes fewer requests, but loses the events that arrive after the second
-    reading.
+    """Whether two equal readings, at least the window's length apart, settle a window early.
+
+    This takes fewer requests, but loses the events that arrive after the second reading.
     """
     state: str | None
     """The state of an earlier follow of the same query.
@@ -418,8 +421,9 @@ class PagesArguments(TypedDict, total=False):
     Others wait. `8` unless told otherwise.
     """
     queue: int
-    """How many calls may wait until others have ended. Further requests get status 503 with `Retry-
-    After`. `64` unless told otherwise.
+    """How many calls may wait until others have ended.
+
+    Further requests get status 503 with `Retry-After`. `64` unless told otherwise.
     """
     memory_bytes: int
     """How many bytes of answers are kept in memory. `67,108,864` unless told otherwise."""

@@ -849,9 +849,11 @@ export interface CollectArguments {
    */
   readonly keep?: "windows" | "total" | TimeStep | undefined;
   /**
-   * How many bytes the counts that are kept may take, about.
+   * How many bytes the counts may take, about: those kept, and those of the responses being read.
    *
-   * If they take more, the collect ends. `1,073,741,824` unless told otherwise.
+   * A window that needs more than its share is read while no other is. If what is kept takes more,
+   * the collect ends with `memoryLimit`; then keep less with `keep`. `1,073,741,824` unless told
+   * otherwise.
    */
   readonly memoryLimit?: number | undefined;
   /**
@@ -967,14 +969,15 @@ export interface FollowArguments {
    */
   readonly rereadMs?: number | undefined;
   /**
-   * For how long after a window's end its counts may still change. A window is read again until
-   * then. In milliseconds. `3,600,000` unless told otherwise.
+   * For how long after a window's end its counts may still change.
+   *
+   * A window is read again until then. In milliseconds. `3,600,000` unless told otherwise.
    */
   readonly settleMs?: number | undefined;
   /**
-   * Whether two equal readings, at least the window's length apart, settle a window before
-   * `settleMs` is over. This takes fewer requests, but loses the events that arrive after the
-   * second reading.
+   * Whether two equal readings, at least the window's length apart, settle a window early.
+   *
+   * This takes fewer requests, but loses the events that arrive after the second reading.
    */
   readonly settleWhenUnchanged?: boolean | undefined;
   /**
@@ -1138,8 +1141,9 @@ export interface PagesArguments {
    */
   readonly concurrency?: number | undefined;
   /**
-   * How many calls may wait until others have ended. Further requests get status 503 with `Retry-
-   * After`. `64` unless told otherwise.
+   * How many calls may wait until others have ended.
+   *
+   * Further requests get status 503 with `Retry-After`. `64` unless told otherwise.
    */
   readonly queue?: number | undefined;
   /** How many bytes of answers are kept in memory. `67,108,864` unless told otherwise. */
