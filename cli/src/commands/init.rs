@@ -23,7 +23,8 @@ Examples:
   tallyfold init -
       Prints it.
   tallyfold init --rules health.toml
-      Writes the standard rules of tallyfold check, to be changed.
+      Writes the standard rules of tallyfold check, with every kind of rule and its keys as
+      comments.
 ";
 
 /// Flags of the command.
@@ -46,7 +47,7 @@ pub(crate) struct InitFlags {
 /// If the file exists, or can't be written.
 pub(crate) fn run(flags: &InitFlags, stderr: &Stderr) -> Result<Exit> {
     let (path, text) = match &flags.rules {
-        Some(path) => (path, Rules::STANDARD.to_owned()),
+        Some(path) => (path, [Rules::STANDARD, &Rules::kinds()].concat()),
         None => (&flags.file, template()),
     };
     if path == Path::new("-") {
@@ -62,7 +63,7 @@ pub(crate) fn run(flags: &InitFlags, stderr: &Stderr) -> Result<Exit> {
     let file = path.display();
     if flags.rules.is_some() {
         stderr.note(format_args!(
-            "{file} is written. When these rules would have fired says: tallyfold check --rules {file} --replay --since 7d"
+            "Wrote {file}. To see when these rules would have fired, run: tallyfold check --rules {file} --replay --since 7d"
         ));
         return Ok(Exit::Fine);
     }

@@ -17,14 +17,15 @@ use crate::arguments::declared::{Declared, Flags};
 pub(crate) struct ShowFlags {
     /// The format [default: table]
     ///
-    /// In csv, ndjson and parquet, a group has one row for the whole time (with --by-window, one for each window), in the
-    /// order of --order. Formats of other systems have their own order, and get only counts that no longer change (--windows).
+    /// In csv, ndjson and parquet, a group has one row for the whole time, or one for each window where windows are kept
+    /// apart, in the order of --order. Formats of other systems have their own order, and get only counts that no longer
+    /// change (--windows).
     #[arg(long, value_enum, default_value_t = OutputFormat::Table, hide_default_value = true)]
     pub(crate) format: OutputFormat,
     /// Only so many rows: those that rank highest by --order (by default errors)
     ///
-    /// The rows of all clusters are ranked together. With --by-window, a group is ranked by its sum and keeps all of its
-    /// windows. Totals are those of all rows.
+    /// The rows of all clusters are ranked together. Where windows are kept apart, a group is ranked by its sum and keeps
+    /// all of its windows. Totals include all rows.
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
     /// Orders rows by this count, highest first; comparisons by its change
