@@ -4,11 +4,11 @@ import dataclasses
 from datetime import UTC, datetime
 from typing import Unpack, final
 
-from tallyfold import _tallyfold
 from tallyfold._arguments import ExplainArguments, Instant
 from tallyfold._health.results import Check, Explanation, Need, Replay
 from tallyfold._names import Measure
 from tallyfold._tallyfold import CountTable, RuleSet
+from tallyfold._tallyfold import explain as explain_change
 
 __all__ = ["Rules", "explain"]
 
@@ -39,7 +39,7 @@ def explain(
     >>> explained.now, explained.change
     (Amount(part=1, whole=8), 0)
     """
-    return _tallyfold.explain(before, now, measure, **options)
+    return explain_change(before, now, measure, **options)
 
 
 @final

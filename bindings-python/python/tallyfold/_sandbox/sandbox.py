@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import httpx2
 
-from tallyfold import _tallyfold
+from tallyfold._tallyfold import Sandbox as Service
 from tallyfold._time import Now
 
 __all__ = ["Sandbox", "SandboxResponse"]
@@ -36,7 +36,7 @@ class SandboxResponse:
 SandboxResponse.__module__ = "tallyfold"
 
 
-class Sandbox(_tallyfold.Sandbox):
+class Sandbox(Service):
     """A replica of the service: both APIs and both token endpoints, with the reference's rules.
 
     It counts the events that were added with `record`. With a `seed`, it also generates realistic
