@@ -1,21 +1,33 @@
 """Every Python program of the README files and the guide runs, against a sandbox on loopback.
 
-The blocks of a page are one program, in their order.
+The blocks of a page are one program, in their order. What the programs count is compared with the
+truth, in a time of the tests' own, in which events come late and programs are killed.
 """
 
+import csv
 import http.server
+import json
 import os
+import random
 import re
+import runpy
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import polars
+import prometheus_client
 import pytest
+import readers
+from clock import Clock
 from support import record
 
 import tallyfold
@@ -28,13 +40,15 @@ MADE = {"architecture.md", "changelog.md"}
 """Pages that are made when the site is built."""
 
 
-def program(page: Path) -> str:
+def program(page: Path, only: int | None = None) -> str:
     """Joins the blocks of a page, each at its own line, which tracebacks then tell."""
     lines: list[str] = []
-    is_inside = False
+    is_inside, blocks = False, 0
     for line in page.read_text().splitlines():
+        blocks += line == "```python"
         is_inside = line == "```python" or (is_inside and line != "```")
-        lines.append(line if is_inside and line != "```python" else "")
+        is_wanted = is_inside and only in {None, blocks - 1}
+        lines.append(line if is_wanted and line != "```python" else "")
     return "\n".join(lines)
 
 
@@ -63,11 +77,13 @@ class Receiver:
 
     def __init__(self) -> None:
         heard = self._heard = set[str]()
+        bodies = self.bodies = list[bytes]()
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                if self.rfile.read(int(self.headers["content-length"])):
+                if body := self.rfile.read(int(self.headers["content-length"])):
                     heard.add(self.path)
+                    bodies.append(body)
                 # Each system has its own way to say that it took a message.
                 status = {"/v1/metrics": 200, "/api/v2/series": 202}.get(self.path, 204)
                 self.send_response(status)
@@ -111,6 +127,7 @@ class Receiver:
                 break
         heard = set(self._heard)
         self._heard.clear()
+        self.bodies.clear()
         return heard
 
     def close(self) -> None:
@@ -212,3 +229,255 @@ def test_the_nightly_backfill_reads_days_again_that_were_not_settled(tmp_path: P
         asked = sandbox.stats["event_delivery"]
         assert run() == [1, 1, 3]
         assert sandbox.stats["event_delivery"] == asked + 1
+
+
+COUNTS: tuple[tallyfold.CountName, ...] = ("success", "errors", "filtered")
+HOUR = "2026-01-31T09:00:00Z", "2026-01-31T10:00:00Z"
+DAY = "2026-01-30T00:00:00Z", "2026-01-31T00:00:00Z"
+MINUTE_MS = 60_000
+INTEGRATIONS = ("email", "push", "CRM", "Surveys")
+
+Sums = Counter[tuple[str, str]]
+"""Counts by integration and by the count's name, without those that are 0."""
+
+
+class Killed(BaseException):
+    """Ends a program, as far as it knows."""
+
+
+def of_rows(rows: Iterable[Any]) -> Sums:
+    sums = Sums()
+    for row in rows:
+        for count in COUNTS:
+            sums[row.dimensions["integration"], count] += getattr(row, count)
+    return +sums
+
+
+def of_samples(bodies: Iterable[bytes], read: readers.Reader) -> Sums:
+    """Adds up what a receiver keeps, to which a sample that comes again is no news."""
+    kept: dict[readers.Sample, int] = {}
+    for body in bodies:
+        for sample, value in read([body]).items():
+            assert kept.setdefault(sample, value) == value, sample
+    sums = Sums()
+    for (name, labels, _), value in kept.items():
+        (count,) = (count for count in COUNTS if count in name)
+        sums[dict(labels)["integration"], count] += value
+    return +sums
+
+
+def influx(bodies: Iterable[bytes]) -> readers.Samples:
+    """Reads lines whose names need no escapes."""
+    found: readers.Samples = {}
+    for line in b"".join(bodies).decode().splitlines():
+        series, fields, at = line.split(" ")
+        labels = dict(pair.split("=") for pair in series.split(",")[1:])
+        for count, value in (field.split("=") for field in fields.split(",")):
+            readers.add(found, count, labels, int(at) // 1_000_000, int(value.removesuffix("i")))
+    return found
+
+
+def of_files(folder: Path) -> Sums:
+    """Adds up three files of the same counts."""
+    lines = {
+        end: (folder / f"2026-01-30.{end}").read_text().splitlines() for end in ("csv", "ndjson")
+    }
+    rows = {
+        "csv": list(csv.DictReader(lines["csv"])),
+        "ndjson": list(map(json.loads, lines["ndjson"])),
+        "parquet": polars.read_parquet(folder / "2026-01-30.parquet").to_dicts(),
+    }
+    found = [
+        +Sums(
+            {
+                (name, count): sum(int(row[count]) for row in each if row["integration"] == name)
+                for name in INTEGRATIONS
+                for count in COUNTS
+            }
+        )
+        for each in rows.values()
+    ]
+    assert found[0] == found[1] == found[2]
+    assert all(str(row["settled"]).lower() == "true" for each in rows.values() for row in each)
+    return found[0]
+
+
+def of_parquet(folder: Path) -> Sums:
+    rows = [
+        row for file in folder.glob("*.parquet") for row in polars.read_parquet(file).to_dicts()
+    ]
+    assert all(row["settled"] for row in rows)
+    return +sum((Sums({(row["integration"], c): row[c] for c in COUNTS}) for row in rows), Sums())
+
+
+def of_registry() -> Sums:
+    """Reads what a scrape would show."""
+    sums = Sums()
+    for family in prometheus_client.REGISTRY.collect():
+        for sample in family.samples:
+            if sample.name.endswith("_total"):
+                (count,) = (count for count in COUNTS if count in sample.name)
+                sums[sample.labels["integration"], count] += int(sample.value)
+    return +sums
+
+
+Found = Callable[[dict[str, Any], Path, Receiver], Sums]
+
+
+def named(name: str) -> Found:
+    """Gives what reads the table of that name that a program has left."""
+    return lambda names, *_: of_rows(names[name])
+
+
+def sent(read: readers.Reader) -> Found:
+    return lambda _, __, receiver: of_samples(receiver.bodies, read)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program of a page, and when it runs."""
+
+    page: str
+    block: int
+    span: tuple[str, str]
+    found: Found
+    """Reads what the program has counted."""
+    starts: tuple[int, ...] = (75,)
+    """Minutes from the end of the span, which lets an event be up to an hour late."""
+    latest: int = 59
+    """For how many minutes an event may be on its way."""
+    kills: int = 0
+    """How often the program is killed, and begun again."""
+
+
+FOLLOW = (-60,)
+NIGHTS = (0, 75)
+"""A job that runs at once, and again later, must end with the truth too."""
+TOTAL = ("", "success")
+
+CASES = [
+    Case("README.md", 0, ("2026-01-31T09:00:00Z", "2026-01-31T09:15:00Z"), named("table")),
+    Case("docs/index.md", 0, ("2026-01-31T09:00:00Z", "2026-01-31T09:15:00Z"), named("table")),
+    Case(
+        "docs/start/python.md",
+        2,
+        ("2026-01-01T00:00:00Z", "2026-01-03T00:00:00Z"),
+        named("january"),
+        NIGHTS,
+    ),
+    Case(
+        "docs/guides/backfill.md",
+        0,
+        ("2026-01-28T00:00:00Z", "2026-01-31T00:00:00Z"),
+        lambda _, folder, __: of_parquet(folder / "counts"),
+        NIGHTS,
+    ),
+    Case(
+        "docs/guides/behaviour.md",
+        0,
+        ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"),
+        named("table"),
+    ),
+    Case(
+        "docs/guides/following.md",
+        1,
+        HOUR,
+        lambda _, folder, __: Sums(
+            {TOTAL: json.loads((folder / "running.json").read_text())["success"]}
+        ),
+        FOLLOW,
+        kills=5,
+    ),
+    Case("docs/guides/notebooks.md", 0, DAY, named("counts")),
+    Case("docs/guides/exports/overview.md", 1, HOUR, sent(influx), FOLLOW, kills=5),
+    Case(
+        "docs/guides/exports/prometheus.md",
+        0,
+        DAY,
+        lambda _, folder, __: of_samples([(folder / "day.om").read_bytes()], readers.openmetrics),
+        NIGHTS,
+    ),
+    Case("docs/guides/exports/prometheus.md", 1, HOUR, sent(readers.remote_write), FOLLOW, kills=5),
+    Case("docs/guides/exports/prometheus.md", 2, HOUR, lambda *_: of_registry(), FOLLOW, kills=5),
+    Case("docs/guides/exports/victoriametrics.md", 0, DAY, sent(readers.remote_write), NIGHTS),
+    Case("docs/guides/exports/influxdb.md", 0, HOUR, sent(influx), FOLLOW, kills=5),
+    Case("docs/guides/exports/opentelemetry.md", 0, HOUR, sent(readers.otlp)),
+    Case(
+        "docs/guides/exports/datadog.md", 0, HOUR, sent(readers.datadog), FOLLOW, latest=44, kills=5
+    ),
+    Case("docs/guides/exports/files.md", 0, DAY, lambda _, folder, __: of_files(folder), NIGHTS),
+]
+
+
+def text_of(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def ms_of(text: str) -> int:
+    return round(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+def let_events_come(case: Case, sandbox: tallyfold.Sandbox, clock: Clock, begin: int) -> Sums:
+    """Lets a thousand events come, all of them late; gives the truth."""
+    draw, sums = random.Random(20260131), Sums()
+    first, last = map(ms_of, case.span)
+    for _ in range(1000):
+        at = draw.randrange(first, last) // 1000 * 1000
+        comes = at + draw.randrange(case.latest * MINUTE_MS)
+        name, outcome, count = draw.choice(INTEGRATIONS), draw.choice(COUNTS), draw.randrange(1, 50)
+        sums[name, outcome] += count
+
+        def happen(at: int = at, name: str = name, of: str = outcome, count: int = count) -> None:
+            record(sandbox, of, name, count=count, at=text_of(at))
+
+        clock.events.append((comes - begin, happen))
+    return sums
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.page}:{case.block}")
+def test_a_program_counts_the_truth(
+    case: Case, receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = ms_of(case.span[1]) + case.starts[0] * MINUTE_MS
+    clock, sandbox = Clock(begin), tallyfold.Sandbox()
+    clock.drive(monkeypatch)
+    want = let_events_come(case, sandbox, clock, begin)
+    draw = random.Random(7)
+
+    def kill() -> None:
+        raise Killed
+
+    clock.events += [(draw.randrange(130 * MINUTE_MS), kill) for _ in range(case.kills)]
+    clock.events.sort(key=lambda event: event[0])
+    file = tmp_path / "program.py"
+    # What the page has imported before.
+    file.write_text(f"import tallyfold\n{program(ROOT / case.page, case.block)}")
+    monkeypatch.chdir(tmp_path)
+    for name, value in receiver.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(prometheus_client, "start_http_server", lambda _: None)
+    receiver.heard()
+    kills = 0
+    with tallyfold.serve(sandbox) as server:
+        monkeypatch.setenv("TALLYFOLD_CLUSTER_ENDPOINT", server.url)
+        for name, text in sandbox.credentials.items():
+            monkeypatch.setenv(f"TALLYFOLD_{name.upper()}", str(text))
+        for start in case.starts:
+            clock.wait(max(0, ms_of(case.span[1]) + start * MINUTE_MS - begin - clock.ms) / 1000)
+            while True:
+                registry = prometheus_client.CollectorRegistry()
+                monkeypatch.setattr(prometheus_client, "REGISTRY", registry)
+                try:
+                    # What came in the moment of a kill.
+                    clock.wait(0)
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore", tallyfold.WindowsLeftOutWarning)
+                        names = runpy.run_path(str(file))
+                    break
+                except Killed:
+                    kills += 1
+    assert kills == case.kills
+    found = case.found(names, tmp_path, receiver)
+    if set(found) == {TOTAL}:
+        want = Sums({TOTAL: sum(count for (_, of), count in want.items() if of == "success")})
+    assert found == want
