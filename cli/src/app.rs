@@ -17,9 +17,9 @@ use crate::stderr::Stderr;
 
 /// What all commands that query a service share.
 pub(crate) struct App {
-    /// All settings; those of an empty configuration if they can't be used.
+    /// All settings. If the configuration is invalid, the settings of an empty one.
     pub(crate) settings: Settings,
-    /// Why the settings can't be used. A command checks its own flags first, so this is reported by [`App::loaded`].
+    /// Why the configuration is invalid. A command checks its own flags first, so only [`App::loaded`] reports this.
     pub(crate) unusable: Option<Failure>,
     /// Messages to the user.
     pub(crate) stderr: Rc<Stderr>,
@@ -69,18 +69,18 @@ impl App {
         }
     }
 
-    /// Writes a warning that a window could not be read, and is read again later.
+    /// Warns that a window could not be read and will be read again later.
     pub(crate) fn warn_unread(&self, cluster: &str, window: Window, failure: &Failure) {
         let end = window.end();
         let text = &failure.text;
         self.warn(
             cluster,
-            format_args!("the window until {end} is read again later: {text}"),
+            format_args!("the window until {end} will be read again later: {text}"),
         );
     }
 
-    /// Writes a warning about a settled window whose reported totals are not the sums of its counts. Returns whether it is
-    /// such a window.
+    /// Warns if a window is settled and its reported totals differ from the sums of its counts. Returns whether it
+    /// warned.
     pub(crate) fn warn_contradiction(&self, cluster: &str, revision: &Revision) -> bool {
         let text = contradiction(&revision.table).filter(|_| revision.settled);
         if let Some(text) = &text {

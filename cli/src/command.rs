@@ -38,10 +38,10 @@ const ABOUT: &str = "Exact, grouped counts from an event router's metrics API";
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  all that was asked for was done       4  the service, or the way to it, failed
-  1  what was checked is not well          5  the service sent what can't be counted
-  2  arguments, configuration or a file    6  some windows or clusters are missing; the
-     have to be changed here                  others were written
+  0  success                               4  the service or the connection to it failed
+  1  the check failed                      5  invalid response
+  2  invalid arguments, configuration      6  some windows or clusters are missing; the
+     or file                                  others were written
   3  credentials or tokens were refused";
 
 const EXAMPLES: &str = "\
@@ -51,7 +51,7 @@ Examples:
   tallyfold check                                  a cron job: prints what is wrong, and exits with 1
   tallyfold explain --at 2026-01-31T03:00:00Z      which integration or source explains a change
   tallyfold serve --state totals.json              a scrape endpoint for Prometheus
-  tallyfold doctor                                 checks each prerequisite, and says what to do next
+  tallyfold doctor                                 diagnoses the set-up and suggests fixes
   tallyfold init                                   writes a configuration with comments
   tallyfold sandbox -- tallyfold delivery          the same, on a fake of the service
 ";
@@ -84,10 +84,10 @@ pub(crate) struct CommandLine {
 /// How much is written to stderr.
 #[derive(Args, Clone, Copy, Debug)]
 struct MannerFlags {
-    /// Writes only errors to stderr
+    /// Print only errors to stderr
     #[arg(long, short, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Logs each request and its outcome
+    /// Log each request and its outcome
     #[arg(long, short, global = true, action = ArgAction::SetTrue)]
     verbose: bool,
 }
@@ -103,19 +103,19 @@ enum Command {
     /// Counts of a long range, with a checkpoint
     #[command(before_help = collect::EXAMPLES)]
     Collect(Asking<CollectFlags>),
-    /// What has changed since an earlier time
+    /// Compares a range with an earlier one
     #[command(before_help = compare::EXAMPLES)]
     Compare(Asking<CompareFlags>),
     /// Applies rules to counts, and reports what is wrong
     #[command(before_help = check::EXAMPLES, after_help = check::ENDING)]
     Check(Asking<CheckFlags>),
-    /// Which integration, event, reason or source explains a change
+    /// Explains a change by integration, event, reason and source
     #[command(before_help = explain::EXAMPLES)]
     Explain(Asking<ExplainFlags>),
     /// A page of the audit logs
     #[command(name = "audit-logs", before_help = audit_logs::EXAMPLES, after_help = audit_logs::ENDING)]
     AuditLogs(Asking<AuditLogsFlags>),
-    /// Checks each prerequisite in order, and says what to do next
+    /// Diagnoses the set-up and suggests fixes
     #[command(before_help = doctor::EXAMPLES, after_help = doctor::ENDING)]
     Doctor(Asking<DoctorFlags>),
     /// A live view: integrations ranked by the events they have lost
@@ -126,8 +126,8 @@ enum Command {
     Follow(Asking<FollowCommand>),
     /// Sends counts to another system, once or as windows close
     ///
-    /// Exits with 3 if the destination refuses the credentials, with 4 if it fails, and with 5 if it has rejected counts, or if it is
-    /// in doubt whether it accepted them. After a signal, --follow exits with 0.
+    /// Exits with 3 if the destination refuses the credentials, with 4 if it fails, and with 5 if it rejected counts or
+    /// did not acknowledge them. After a signal, --follow exits with 0.
     #[command(before_help = push::EXAMPLES, subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
     Push(Asking<PushCommand>),
     /// Serves running totals to Prometheus, as a scrape endpoint
@@ -136,13 +136,13 @@ enum Command {
     /// An in-process fake of the service, to try things on
     #[command(before_help = sandbox::EXAMPLES)]
     Sandbox(SandboxFlags),
-    /// What a shell needs to complete the command line
+    /// Prints the completion script of a shell
     #[command(before_help = completions::EXAMPLES)]
     Completions(CompletionsFlags),
     /// Manual pages
     #[command(before_help = man::EXAMPLES)]
     Man(ManFlags),
-    /// Prints the JSON Schema of what a command prints as JSON
+    /// Prints the JSON Schema of a command's JSON output
     #[command(before_help = schema::EXAMPLES)]
     Schema(SchemaFlags),
     /// Writes a configuration with comments
@@ -275,7 +275,7 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
     }
 }
 
-/// What a command needs that continues until it is asked to stop.
+/// What a command needs that runs until a signal stops it.
 fn endless(service: &ServiceFlags, stderr: &Rc<Stderr>) -> Result<App> {
     let app = app(service, stderr)?;
     app.stop.outlive_the_terminal()?;

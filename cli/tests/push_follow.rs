@@ -436,7 +436,7 @@ fn a_revision_that_is_refused_for_good_can_be_dropped() {
     let dropped = drop();
     ends(&dropped, 0);
     let said = stderr(&dropped);
-    let lost = "revision 0 of [2025-03-01T00:00:00Z, 2025-03-01T00:15:00Z) is dropped, which was for remote-write; 0 of its";
+    let lost = "dropped revision 0 of [2025-03-01T00:00:00Z, 2025-03-01T00:15:00Z), which was for remote-write; 0 of its";
     assert!(
         said.starts_with(lost) && said.contains("success by +"),
         "{said}"

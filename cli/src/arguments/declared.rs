@@ -77,7 +77,7 @@ impl<F: Flags> FromArgMatches for Declared<F> {
     }
 }
 
-/// The value of a flag. A time that the core takes in seconds may be written with a unit, as all others are.
+/// The value of a flag. A duration that the core expects in seconds may have a unit, like all other durations.
 fn in_unit(text: String, argument: &Argument) -> Raw {
     let ms = match argument.unit() {
         Some(Unit::Seconds) => milliseconds(&text).filter(|ms| ms % 1_000 == 0),
@@ -131,8 +131,8 @@ fn usual<F: Flags>(argument: &Argument) -> Option<&'static str> {
         .map(|(_, value)| *value)
 }
 
-/// The paragraphs of an option's description, of which the first is its summary, and its default as a user would write
-/// it. Names of other options are spelled as flags or keys.
+/// The paragraphs of an option's description, and its default as a user would write it. The first paragraph is the
+/// summary. Names of other options are spelled as flags or keys.
 pub(crate) fn described(
     argument: &Argument,
     known: &[Argument],

@@ -12,22 +12,22 @@ use crate::failure::{Failure, Result};
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Query")]
 pub(crate) struct FollowFlags {
-    /// Which counts
+    /// The metric to count
     #[arg(long, value_enum, default_value = "delivery")]
     pub(crate) metric: MetricFlag,
     /// The dimensions to count by, in this order: write_key, event_name, integration, reason
     #[arg(long, value_name = "A,B", default_value = "integration")]
     pub(crate) by: String,
-    /// The step of the UTC day at whose edges windows start and end: 5m, 15m, 1h
+    /// The length of a window, aligned to the UTC day: 5m, 15m, 1h
     #[arg(long, value_name = "STEP", default_value = "15m")]
     pub(crate) window: String,
     /// How far back to begin: 15m, 24h, 7d
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     pub(crate) since: Option<String>,
-    /// The first instant, UTC: 2026-01-31T09:00:00Z, a date, today or yesterday
+    /// The start, UTC: 2026-01-31T09:00:00Z, a date, today or yesterday
     #[arg(long, value_name = "INSTANT")]
     pub(crate) from: Option<String>,
-    /// The first instant that is not counted any more
+    /// The end, UTC; later events are not counted
     #[arg(long, value_name = "INSTANT")]
     pub(crate) until: Option<String>,
     #[command(flatten)]
@@ -96,8 +96,8 @@ impl FollowFlags {
         Ok(self.step()?.floor(start))
     }
 
-    /// The whole windows of the range in the flags, for a command that reads once. `usual` is the length of the range
-    /// without a flag.
+    /// The whole windows of the range in the flags, for a command that reads once. `usual` is the default length of the
+    /// range.
     ///
     /// # Errors
     /// For flags that can't be used, and for a range without a whole window.

@@ -177,7 +177,7 @@ impl Given {
         )
     }
 
-    /// Checks what can be checked without reading a secret.
+    /// Checks everything except secrets, which it does not read.
     ///
     /// # Errors
     /// As [`Given::read`].
@@ -289,7 +289,7 @@ fn located(origin: &Origin, error: &Error, spelling: Spelling) -> Failure {
     failure
 }
 
-/// Describes the expected value, in a TOML file or on a command line. Both spell times with a unit.
+/// Describes the expected value, in a TOML file or on a command line. Both write durations with a unit.
 pub(crate) fn wanted(kind: Kind, spelling: Spelling) -> &'static str {
     let is_toml = spelling == Spelling::Toml;
     match kind {

@@ -14,12 +14,13 @@ use crate::failure::{Failure, Result};
 pub(crate) struct QueryFlags {
     /// The dimensions to count by, in this order: write_key, event_name, integration, reason
     ///
-    /// Reasons are known for event delivery only.
+    /// Only event delivery has reasons.
     #[arg(long, value_name = "A,B", default_value = "integration")]
     pub(crate) by: String,
     /// Keeps only counts with this value; may be repeated
     ///
-    /// Values of one dimension add up, different dimensions restrict each other. An empty value keeps counts that have none.
+    /// Several values of one dimension are alternatives; several dimensions must all match. An empty value keeps counts
+    /// without a value.
     #[arg(long = "where", value_name = "DIMENSION=VALUE")]
     pub(crate) only: Vec<String>,
 }
@@ -197,13 +198,13 @@ pub(crate) struct RangeFlags {
     /// Counted from --to. Without --to, the range ends at the last whole minute.
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     pub(crate) since: Option<String>,
-    /// The first instant, UTC: 2026-01-31T09:00:00Z, a date, today or yesterday
+    /// The start, UTC: 2026-01-31T09:00:00Z, a date, today or yesterday
     #[arg(long, value_name = "INSTANT")]
     pub(crate) from: Option<String>,
-    /// The first instant after the range [default: the last whole minute]
+    /// The end, which is excluded [default: the last whole minute]
     ///
-    /// In formats that another system keeps (openmetrics, otlp-json, influx, dogstatsd), the default is the last minute whose
-    /// counts no longer change.
+    /// For formats that other systems store (openmetrics, otlp-json, influx, dogstatsd), the default is the last minute
+    /// whose counts no longer change.
     #[arg(long, value_name = "INSTANT")]
     pub(crate) to: Option<String>,
 }
@@ -262,7 +263,7 @@ pub(crate) fn instant(flag: &str, text: &str, unix_ms: i64) -> Result<Timestamp>
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The timestamp that is the length `since` before `end`.
+/// The timestamp that lies `since` before `end`.
 fn before(end: Timestamp, since: &str) -> Result<Timestamp> {
     let wanted = "--since: want a length of time such as 15m, 24h or 7d";
     let ms = text::milliseconds(since).filter(|ms| *ms > 0);

@@ -161,7 +161,7 @@ fn check(path: &Path, metadata: &Metadata) -> Result<(), String> {
     match is_private {
         true => Ok(()),
         false => Err(format!(
-            "others than its owner have access to the file (mode {mode:04o}); take it away: chmod 600 {path:?}"
+            "other users can access the file (mode {mode:04o}); run chmod 600 {path:?}"
         )),
     }
 }

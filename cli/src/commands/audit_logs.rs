@@ -26,13 +26,13 @@ Examples:
   tallyfold audit-logs --page 2 --per-page 100 > page-2.json
       Piped, the bytes of the response are unchanged.
   tallyfold audit-logs --format table
-      One line for each value of the page: where it is, and what it is.
+      One line for each value of the page: its JSON path, and the value.
 ";
 
 /// What the help ends with.
 pub(crate) const ENDING: &str = "\
-The service's reference does not show the fields of an audit log, so tallyfold assumes none. Several clusters are asked at
-the same time; the result is then one JSON object with a page for each cluster by its name.";
+The service's reference does not show the fields of an audit log, so tallyfold assumes none. Several clusters are queried at
+the same time; the output is then one JSON object that maps each cluster's name to its page.";
 
 /// Flags of the listing.
 #[derive(Args, Clone, Debug)]
@@ -42,7 +42,7 @@ pub(crate) struct AuditLogsFlags {
     /// The format [default: json]
     #[arg(long, value_enum, default_value_t = PageFormat::Json, hide_default_value = true, help_heading = "Output")]
     format: PageFormat,
-    /// Writes into this file, which is replaced only when all is written, in place of stdout
+    /// Writes to this file instead of stdout; an existing file is replaced atomically
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 }
@@ -200,7 +200,7 @@ fn parsed(json: &[u8]) -> Result<&RawValue, WriteError> {
 }
 
 fn not_json(error: &serde_json::Error) -> WriteError {
-    let text = format!("the document can't be shown, only piped as it is: {error}");
+    let text = format!("the document can't be shown; pipe it to get it unchanged: {error}");
     WriteError::Failure(Failure::new(Exit::Response, text))
 }
 

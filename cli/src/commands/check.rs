@@ -29,9 +29,9 @@ use crate::stderr::{Bars, show};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold check
-      A cron job: a sentence for each finding; ends with 1 if something is wrong.
+      A cron job: prints a sentence for each finding, and exits with 1 if something is wrong.
   tallyfold check --rules health.toml --alertmanager http://127.0.0.1:9093 --quiet
-      Your rules; tells an Alertmanager what fires, and what is over.
+      Applies your rules, and notifies an Alertmanager of what fires and what is resolved.
   tallyfold check --rules health.toml --replay --since 30d
       When these rules would have fired in the last month.
 ";
@@ -40,10 +40,10 @@ Examples:
 pub(crate) const ENDING: &str = "\
 The first run reads the history that the rules look back on: five to ten weeks, which may take some minutes. Later runs read
 only what is new. With several clusters, each has files of its own below --state and --history.
-An alert is sent once the counts of its window no longer change: --settle after the end of the window, and after as many bad
-windows as the rule's key for says. Until then, the finding is provisional. Run this every few minutes.
-Exit codes: 1 if something fires that is not silenced, not provisional and more than an info, else 0; 2 for flags, rules and
-files; 3 and 4 if the service or a receiver refuses or fails; 6 if windows or clusters are missing.";
+An alert is sent after as many bad windows as the rule's key for requires, once their counts no longer change: --settle after
+the end of the window. Until then, the finding is pending or provisional. Run this every few minutes.
+Exit codes: 1 if a warning or critical finding fires that is neither silenced nor provisional, else 0; 2 for invalid flags,
+rules or files; 3 or 4 if the service or a receiver refuses the credentials or fails; 6 if windows or clusters are missing.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
@@ -51,10 +51,10 @@ pub(crate) struct CheckFlags {
     /// The file with the rules [default: health.toml here, or the standard rules]
     #[arg(long, value_name = "FILE", help_heading = "Rules")]
     rules: Option<PathBuf>,
-    /// What a run leaves to the next one [default: beside the rules, such as health.state]
+    /// The state that a run leaves for the next one [default: next to the rules, such as health.state]
     #[arg(long, value_name = "PATH", help_heading = "Rules")]
     state: Option<PathBuf>,
-    /// The counts that rules look back on, so that each is read once [default: beside the rules, such as health.history]
+    /// Where to keep the counts that rules look back on [default: next to the rules, such as health.history]
     #[arg(long, value_name = "FOLDER", help_heading = "Rules")]
     history: Option<PathBuf>,
     /// Checks as if it were this time, UTC: 2026-01-31T03:00:00Z
@@ -65,7 +65,7 @@ pub(crate) struct CheckFlags {
         help_heading = "Rules"
     )]
     at: Option<String>,
-    /// Says when the rules would have fired in a range; nothing is sent, and no state is used
+    /// Shows when the rules would have fired in a range; sends nothing and uses no state
     #[arg(long, conflicts_with = "state", help_heading = "Replay")]
     replay: bool,
     /// How far back: 24h, 7d, 30d [default: 7d]
@@ -77,7 +77,7 @@ pub(crate) struct CheckFlags {
         help_heading = "Replay"
     )]
     since: Option<String>,
-    /// The first instant, UTC: 2026-01-01T00:00:00Z
+    /// The start, UTC: 2026-01-01T00:00:00Z
     #[arg(
         long,
         value_name = "INSTANT",
@@ -85,7 +85,7 @@ pub(crate) struct CheckFlags {
         help_heading = "Replay"
     )]
     from: Option<String>,
-    /// The first instant after the range [default: the last whole minute]
+    /// The end, which is excluded [default: the last whole minute]
     #[arg(
         long,
         value_name = "INSTANT",
@@ -106,7 +106,7 @@ pub(crate) struct CheckFlags {
         help_heading = "Output"
     )]
     format: CheckFormat,
-    /// Writes into this file, which is replaced only when all is written, in place of stdout (-)
+    /// Writes to this file instead of stdout (-); an existing file is replaced atomically
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 }
@@ -136,8 +136,8 @@ struct Job<'a> {
 
 const DAY_MS: i64 = 86_400_000;
 
-/// How far back `first` may reach. With the day that it adds, a run up to eight days after the last one still judges
-/// all windows since then.
+/// The earliest result of `first`, relative to now. Because `first` adds a day, a run up to eight days after the last
+/// one still judges all windows in between.
 const LATEST_MS: i64 = 7 * DAY_MS;
 
 /// The state of a cluster while it is checked.
@@ -335,7 +335,8 @@ impl Job<'_> {
         Ok(part)
     }
 
-    /// The time now. If the clock is ahead, it is the service's: windows of its future have no counts yet.
+    /// The time now. If the local clock is ahead of the service's, this is the service's time, because later windows
+    /// have no counts yet.
     fn now_of(&self, session: &Session) -> Timestamp {
         match self.flags.at {
             Some(_) => self.now,
@@ -377,8 +378,8 @@ impl Job<'_> {
         needs.collect()
     }
 
-    /// The timestamp from which rules look back. The history that they need reaches back a day further than the history
-    /// that they compare with. So only a run that comes more than a day after the last one needs more.
+    /// The timestamp from which rules look back. The history that is read is a day longer than the history that rules
+    /// compare with, so it suffices for every run within a day of the last one. A later run reads more.
     fn first(&self, state: &State) -> Timestamp {
         let now_ms = self.now.unix_ms();
         let judged = state.judged().unwrap_or(self.now).unix_ms();
@@ -404,7 +405,7 @@ impl Job<'_> {
         }
     }
 
-    /// Writes what is missing, and what could not be judged.
+    /// Reports what is missing and what could not be judged.
     fn report(&self, found: &CheckReport) {
         for missing in &found.missing {
             self.app.fail(&missing.cluster, &missing.failure);

@@ -27,7 +27,7 @@ use crate::stderr::{Bars, show};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold collect --since 30d --checkpoint month --by-window 1d --format csv -o month.csv
-      A month. After Ctrl-C or a crash, the same command goes on.
+      A month. After Ctrl-C or a crash, the same command resumes.
   tallyfold collect --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z --part 0/4 --checkpoint part0
       One of four machines that share the work.
 ";
@@ -35,20 +35,20 @@ Examples:
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CollectFlags {
-    /// Which counts
+    /// The metric to count
     #[arg(long, value_enum, default_value_t = MetricFlag::Delivery, help_heading = "Query")]
     metric: MetricFlag,
     #[command(flatten)]
     range: RangeFlags,
     #[command(flatten)]
     query: QueryFlags,
-    /// Shows counts by windows of this step too: 15m, 1h, 1d
+    /// Also splits counts into windows of this length: 15m, 1h, 1d
     #[arg(long, value_name = "STEP", help_heading = "Query")]
     by_window: Option<String>,
-    /// A folder that keeps what was read; the same command goes on from it
+    /// A folder that keeps what was read; the same command resumes from it
     ///
-    /// With several clusters, each has a folder of its name in it. Python and Node read it too. With --by-window, it keeps the
-    /// counts of each step unless --keep says something else.
+    /// With several clusters, it contains a folder for each, with the cluster's name. Python and Node read it, too.
+    /// With --by-window, it keeps the counts of each step by default (--keep).
     #[arg(long, value_name = "FOLDER", help_heading = "Checkpoint")]
     checkpoint: Option<PathBuf>,
     #[command(flatten)]
@@ -72,7 +72,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     let mut options = query.collect(flags.metric.into(), range, &given)?;
     let is_usual = given.get("keep").is_none();
     if let Some(step) = step.filter(|_| is_usual) {
-        // No more is shown than the counts of each step.
+        // The output shows only the counts of each step.
         if step.seconds().is_multiple_of(options.window.seconds()) {
             options.keep = Keep::Step(step);
         }
@@ -114,8 +114,8 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     app.fail_missing(&report);
     if let Some(exit) = exit {
         app.stderr.note(match flags.checkpoint {
-            Some(_) => "stopped; the same command goes on from the checkpoint",
-            None => "stopped; with --checkpoint, the same command would go on where it was",
+            Some(_) => "stopped; the same command resumes from the checkpoint",
+            None => "stopped; with --checkpoint, the same command would resume here",
         });
         return Ok(exit);
     }
@@ -138,7 +138,7 @@ impl CollectFlags {
 #[derive(Clone)]
 struct Job {
     options: CollectOptions,
-    /// Whether the user has not said what is kept.
+    /// Whether the user has not set `--keep`.
     is_usual: bool,
     query: Query,
     step: Option<TimeStep>,

@@ -19,7 +19,7 @@ use crate::output::write::write;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold compare
-      The last hour beside the hour before it, by integration.
+      The last hour next to the hour before it, by integration.
   tallyfold compare --since 24h --against last-week --by integration,reason --top 10
       What has changed most since the same day of last week.
 ";
@@ -27,10 +27,10 @@ Examples:
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CompareFlags {
-    /// Which earlier range the range is compared with
+    /// The earlier range to compare with
     #[arg(long, value_enum, default_value_t = Against::Previous, help_heading = "Range")]
     against: Against,
-    /// Which counts
+    /// The metric to count
     #[arg(long, value_enum, default_value_t = MetricFlag::Delivery, help_heading = "Query")]
     metric: MetricFlag,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `tallyfold completions`: what a shell needs to complete the command line.
+//! `tallyfold completions`: the completion script of a shell.
 
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};

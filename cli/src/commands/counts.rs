@@ -24,7 +24,7 @@ pub(crate) struct CountFlags {
     pub(crate) range: RangeFlags,
     #[command(flatten)]
     pub(crate) query: QueryFlags,
-    /// Shows counts by windows of this step too: 15m, 1h, 1d
+    /// Also splits counts into windows of this length: 15m, 1h, 1d
     #[arg(long, value_name = "STEP", help_heading = "Query")]
     pub(crate) by_window: Option<String>,
     #[command(flatten)]
@@ -43,11 +43,11 @@ Examples:
   tallyfold delivery --since 24h --by integration,event_name --top 10
       Where most events were lost in the last day: the integrations and events with most errors.
   tallyfold delivery --since 24h --by reason,integration --order filtered --top 10
-      Which filters took most events, and of which integrations.
+      Which filters dropped most events, and for which integrations.
   tallyfold delivery --since 7d --by-window 1d --format csv > week.csv
       One row for each integration and day.
   tallyfold delivery --since 15m --fail-above 5% --quiet > /dev/null
-      A health job: ends with 1 if an integration fails, and says which one.
+      A health job: exits with 1 if an integration fails, and prints which one.
 ";
 
 /// Examples of `ingestion`.
@@ -108,13 +108,13 @@ pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Health")]
 pub(crate) struct VerdictFlags {
-    /// Ends with 1 if a row has more errors than this share of its attempts: 5%
+    /// Exits with 1 if more than this share of a row's attempts failed: 5%
     ///
-    /// Attempts are events that were delivered or failed; filtered events are none. Rows with fewer attempts than --fewest
-    /// are not judged; no row at all fails too. Each row that has failed is said on stderr.
+    /// Attempts are events that were delivered or failed, but not filtered events. Rows with fewer attempts than
+    /// --fewest are not judged. It also exits with 1 if there were no events. Failed rows are printed on stderr.
     #[arg(long, value_name = "SHARE")]
     pub(crate) fail_above: Option<String>,
-    /// The fewest attempts of a row that is judged, because a share of few events says little
+    /// Judges only rows with at least this many attempts
     #[arg(long, value_name = "N", default_value_t = 100, requires = "fail_above")]
     pub(crate) fewest: u64,
 }

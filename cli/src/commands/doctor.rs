@@ -22,18 +22,18 @@ use crate::stderr::Stderr;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold doctor
-      Checks the settings, the way to each address, both tokens, and one query of each kind.
+      Checks the settings, the connection to each address, both tokens, and one query of each kind.
   tallyfold doctor --cluster eu --timeout 30s
       Checks one cluster of the configuration; no check takes longer than 30 seconds.
   tallyfold doctor --json > diagnosis.json
-      The same for a script, or to show to somebody: it holds no secret.
+      JSON for a script or a support request. It contains no secrets.
 ";
 
 /// What the help ends with.
 pub(crate) const ENDING: &str = "\
-No check takes longer than 10 seconds, or --timeout. Nothing is tried again.
-Exit codes: 0 if all is well, warnings included; that of the first failed check (2 settings or clock, 3 credentials or
-tokens, 4 the service or the way to it, 5 its responses); 6 if some clusters are well and others are not.";
+Each check takes at most 10 seconds, or --timeout. Nothing is retried.
+Exit codes: 0 if no check failed, even with warnings; the code of the first failed check (2 settings or clock, 3 credentials or
+tokens, 4 the service or the connection to it, 5 its responses); 6 if checks failed for some clusters, but not for all.";
 
 /// Flags of the doctor.
 #[derive(Args, Clone, Debug)]

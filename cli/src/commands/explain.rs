@@ -29,15 +29,15 @@ use crate::stderr::Stderr;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold explain --at 2026-01-31T03:00:00Z
-      Why the error rate of that quarter of an hour differs from that of the quarter before it.
+      Why the error rate of that quarter of an hour differs from the quarter before it.
   tallyfold explain --since 1h --against last-week --measure events --format json
-      What is missing, or more, in the last hour beside the same hour a week ago.
+      Why there are more or fewer events in the last hour than in the same hour a week ago.
 ";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ExplainFlags {
-    /// An instant in the window to explain, UTC: 2026-01-31T03:00:00Z
+    /// A timestamp in the window to explain, UTC: 2026-01-31T03:00:00Z
     #[arg(long, value_name = "INSTANT", conflicts_with_all = ["since", "from", "to"], help_heading = "Range")]
     at: Option<String>,
     /// The length of that window
@@ -50,7 +50,7 @@ pub(crate) struct ExplainFlags {
     length: String,
     #[command(flatten)]
     range: RangeFlags,
-    /// Which earlier range is taken for normal
+    /// The earlier range to compare with
     #[arg(long, value_enum, default_value_t = Against::Previous, help_heading = "Range")]
     against: Against,
     /// Which counts
@@ -59,7 +59,7 @@ pub(crate) struct ExplainFlags {
     /// What has changed
     #[arg(long, value_name = "MEASURE", default_value = "error_rate", value_parser = measures(), help_heading = "Query")]
     measure: Measure,
-    /// The dimensions in which causes are looked for [default: all; reasons only where events are filtered]
+    /// The dimensions to search for causes [default: all; reason only for filtered events]
     #[arg(long, value_name = "A,B", help_heading = "Query")]
     by: Option<String>,
     /// Keeps only counts with this value; may be repeated
@@ -80,7 +80,7 @@ pub(crate) struct ExplainFlags {
     format: ExplainedFormat,
 }
 
-/// How many causes are named.
+/// The options that limit the causes.
 #[derive(Clone, Debug)]
 struct Causes;
 
@@ -195,7 +195,7 @@ type ExplainReport = Report<AskedChange, Explanation>;
 /// The change that is explained in each cluster.
 #[derive(Debug)]
 struct AskedChange {
-    /// Which counts.
+    /// The metric.
     metric: Metric,
     /// The measure whose change is explained.
     measure: Measure,
@@ -212,19 +212,20 @@ struct AskedChange {
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "tallyfold explain --format json")]
 pub(crate) struct ExplainedDocument<'a> {
-    /// The version of this document. The number grows when something is removed or means something else; members may be added.
+    /// The version of this document. The number grows when a member is removed or changes its meaning; members may be
+    /// added.
     format: ExplainedName,
-    /// Which counts.
+    /// The metric.
     metric: Metric,
-    /// The dimensions in which causes were looked for.
+    /// The dimensions that were searched for causes.
     dimensions: &'a [String],
-    /// The time that is taken for normal.
+    /// The earlier range that it is compared with.
     before: Window,
-    /// The time that is explained.
+    /// The range that is explained.
     now: Window,
     /// What was found, in the order of the configuration.
     clusters: Vec<ExplainedCluster<'a>>,
-    /// The clusters of which nothing is known.
+    /// The clusters without any result.
     missing: Vec<MissingDocument<'a>>,
 }
 
@@ -337,8 +338,8 @@ fn changed(change: i128, measure: Measure) -> String {
     let events = grouped(change.unsigned_abs());
     match (change, measure.is_rate()) {
         (0, _) => "no change".to_owned(),
-        (1.., true) => format!("{events} events more than the rate before would have given"),
-        (_, true) => format!("{events} events fewer than the rate before would have given"),
+        (1.., true) => format!("{events} events more than at the earlier rate"),
+        (_, true) => format!("{events} events fewer than at the earlier rate"),
         (1.., false) => format!("{events} events more"),
         (_, false) => format!("{events} events fewer"),
     }

@@ -33,7 +33,7 @@ Examples:
   tallyfold follow --by integration,reason
       Each window of 15 minutes when it closes, and again when late events have changed it.
   tallyfold follow --since 24h --state follow.json --format ndjson >> changes.ndjson
-      Begins a day back; started again, it goes on where it ended.
+      Begins a day back. When started again, it resumes where it stopped.
   tallyfold follow --from 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z --format csv
       Ends when all windows of that day are settled.
 ";
@@ -45,10 +45,10 @@ pub(crate) struct FollowCommand {
     follow: FollowFlags,
     #[command(flatten)]
     endurance: Declared<Endurance>,
-    /// Where to go on next time: a file, or a folder with a file for each cluster that has a name
+    /// Where to resume next time: a file, or a folder with a file for each named cluster
     ///
-    /// It is stored after a revision was written. So whatever ends the process, no revision is missing after a restart; the last
-    /// one may be written a second time, with the same number.
+    /// It is stored after each revision is written. So no revision is missing after a restart, even after a crash; the
+    /// last one may be written a second time, with the same number.
     #[arg(long, value_name = "PATH", help_heading = "Following")]
     state: Option<PathBuf>,
     /// How revisions are written [default: table]
@@ -276,8 +276,8 @@ fn appended() -> Option<File> {
         .then_some(file)
 }
 
-/// Whether stdout is a file whose last byte is no line feed. The shell has opened it for writing only, so it is opened
-/// again for reading, which not every system can do.
+/// Whether stdout is a file that does not end with a line feed. The shell has opened it for writing only, so it is
+/// opened again for reading, which not every system can do.
 fn ends_within_a_line() -> io::Result<bool> {
     let mut file = File::open("/dev/stdout")?;
     file.seek(SeekFrom::End(-1))?;

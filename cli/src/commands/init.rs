@@ -33,7 +33,7 @@ pub(crate) struct InitFlags {
     /// The file to write; - prints the configuration
     #[arg(value_name = "FILE", default_value = HERE)]
     file: PathBuf,
-    /// Writes the rules of tallyfold check into this file, in place of a configuration; - prints them
+    /// Writes the rules of tallyfold check to this file instead of a configuration; - prints them
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     rules: Option<PathBuf>,
     /// Replaces a file that exists
@@ -81,7 +81,7 @@ pub(crate) fn run(flags: &InitFlags, stderr: &Stderr) -> Result<Exit> {
 fn write(path: &Path, is_forced: bool, text: &str) -> io::Result<()> {
     // The new file would replace a device or a link instead of writing to it.
     if std::fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) && is_forced {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it isn't a regular file"));
     }
     match is_forced {
         true => replace(path, Replacement::Private, |out| {
@@ -150,7 +150,10 @@ mod tests {
             force: true,
         };
         let failure = run(&flags, &Stderr::new(true, false)).unwrap_err();
-        assert!(failure.text.ends_with("it is no regular file"), "{failure}");
+        assert!(
+            failure.text.ends_with("it isn't a regular file"),
+            "{failure}"
+        );
     }
 
     #[test]

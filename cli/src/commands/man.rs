@@ -23,7 +23,7 @@ Examples:
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ManFlags {
-    /// The folder to write a page for each command into, which is made if there is none [default: only the main page, to stdout]
+    /// The folder for a page of each command, created if missing [default: print only the main page]
     folder: Option<PathBuf>,
 }
 

@@ -36,9 +36,9 @@ Examples:
       The settled windows of the last day, once.
   tallyfold push --to otlp https://otlp.example/v1/metrics --header-env authorization=OTLP_TOKEN \\
       --follow --state otlp.json
-      Each window as it closes, and its corrections; started again, it goes on where it ended.
+      Each window as it closes, and its corrections. When started again, it resumes where it stopped.
   tallyfold push grafana --follow --state /var/lib/tallyfold
-      To the receiver in the section [push.grafana] of the configuration.
+      To the destination in the section [push.grafana] of the configuration.
 ";
 
 /// How far back a push without `--follow` goes by default. The windows of the last hour are not settled yet.
@@ -47,7 +47,7 @@ const USUAL_SINCE: &str = "24h";
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PushCommand {
-    /// What to do in place of a push.
+    /// What to do instead of a push.
     #[command(subcommand)]
     pub(crate) action: Option<PushAction>,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub(crate) struct PushCommand {
     /// Sends windows as they close, and their corrections, until Ctrl-C, SIGTERM or --until
     #[arg(long, requires = "state", help_heading = "Following")]
     follow: bool,
-    /// Where --follow keeps what is not sent yet, and where to go on: a file, or a folder with a file for each cluster that has a name
+    /// Where --follow keeps unsent counts and its position: a file, or a folder with a file for each named cluster
     #[arg(
         long,
         value_name = "PATH",
@@ -73,10 +73,14 @@ pub(crate) struct PushCommand {
         help_heading = "Query"
     )]
     only: Vec<String>,
-    /// A label that each count gets, such as env=production; may be repeated
-    #[arg(long = "label", value_name = "NAME=VALUE", help_heading = "Receiver")]
+    /// A label for each count, such as env=production; may be repeated
+    #[arg(
+        long = "label",
+        value_name = "NAME=VALUE",
+        help_heading = "Destination"
+    )]
     labels: Vec<String>,
-    /// How the report of what was sent is written [default: table]
+    /// The format of the report [default: table]
     #[arg(
         long,
         value_enum,
@@ -87,10 +91,10 @@ pub(crate) struct PushCommand {
     format: PushedFormat,
 }
 
-/// What `push` does in place of sending counts.
+/// What `push` does instead of sending counts.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum PushAction {
-    /// Gives up a revision that its receiver refuses for good, and says what is lost
+    /// Gives up a revision that its destination permanently refuses, and prints what is lost
     #[command(before_help = drop::EXAMPLES)]
     Drop(DropFlags),
 }
@@ -243,7 +247,7 @@ impl Single<'_> {
         };
         let report = push.report();
         for rejected in &report.rejected {
-            let text = format_args!("the receiver has rejected samples: {}", rejected.message);
+            let text = format_args!("the destination rejected samples: {}", rejected.message);
             app.warn(&name, text);
         }
         match carried {
@@ -273,7 +277,7 @@ impl Single<'_> {
 
 /// Writes why the destination refused the rest, and returns how the command ends.
 fn refused(app: &App, cluster: &str, mut failure: Failure, samples: u64) -> Exit {
-    failure.text = format!("{}; {samples} samples were taken before", failure.text);
+    failure.text = format!("{}; {samples} samples were accepted before", failure.text);
     app.fail(cluster, &failure);
     failure.exit
 }

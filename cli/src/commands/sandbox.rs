@@ -27,17 +27,17 @@ use crate::host::shutdown::Stop;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold sandbox -- tallyfold delivery --since 24h
-      Runs a command with a service to ask, and ends with its exit code.
+      Runs a command against the sandbox, and exits with the command's exit code.
   tallyfold sandbox --port 8080
       Serves until Ctrl-C, and prints the settings to use.
   tallyfold sandbox --fault '{\"kind\": \"status\", \"status\": 503, \"endpoint\": \"event_delivery\", \"every\": 3}'
-      Every third answer is a failure.
+      Every third response is a failure.
 ";
 
 /// The longest body of a request. Real bodies have a few hundred bytes.
 const LONGEST_BODY: usize = 1_000_000;
 
-/// What lets pages of any origin call it, as the sandboxes of Python and JavaScript do.
+/// Headers that let web apps of any origin call it, as the sandboxes of Python and JavaScript do.
 const CORS: [(&str, &str); 6] = [
     ("access-control-allow-origin", "*"),
     ("access-control-allow-methods", "GET, POST"),
@@ -53,16 +53,16 @@ const CORS: [(&str, &str); 6] = [
 /// Flags of the sandbox.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SandboxFlags {
-    /// The port to listen on; 0 takes any free one
+    /// The port to listen on; 0 selects a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// The address to listen on; 0.0.0.0 lets other machines in
+    /// The address to listen on; 0.0.0.0 accepts other machines
     #[arg(long, default_value = "127.0.0.1")]
     host: String,
     /// The seed of the made-up traffic: the same seed gives the same counts
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// A fault that the service has; may be repeated
+    /// A fault to simulate, as JSON; may be repeated
     #[arg(long, value_name = "JSON")]
     fault: Vec<String>,
     /// A command to run with the sandbox's settings in its environment

@@ -20,7 +20,7 @@ Examples:
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SchemaFlags {
-    /// Whose document
+    /// The command that prints the document
     #[arg(value_enum, value_name = "DOCUMENT", default_value = "counts")]
     document: Of,
 }
@@ -28,13 +28,13 @@ pub(crate) struct SchemaFlags {
 /// A document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Of {
-    /// That of delivery, ingestion, collect and compare.
+    /// The document of delivery, ingestion, collect and compare.
     Counts,
-    /// That of check.
+    /// The document of check.
     Check,
-    /// That of doctor.
+    /// The document of doctor.
     Doctor,
-    /// That of explain.
+    /// The document of explain.
     Explain,
 }
 

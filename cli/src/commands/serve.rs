@@ -41,17 +41,17 @@ use crate::host::shutdown::{Shutdown, until_shut_down};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold serve --state totals.json
-      Begins to count now, and serves http://127.0.0.1:9464/metrics.
+      Counts from now on, and serves http://127.0.0.1:9464/metrics.
   tallyfold serve --state /var/lib/tallyfold --by integration,reason --listen 0.0.0.0:9464
       For other machines; one file for each cluster of the configuration.
   curl http://127.0.0.1:9464/healthz
-      Says whether windows settle: status 200 or 503.
+      Health check: 200 if windows settle, else 503.
 ";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ServeCommand {
-    /// The address and port to listen on; port 0 takes any free one, and 0.0.0.0 lets other machines in
+    /// The address and port to listen on; port 0 selects a free one, and 0.0.0.0 accepts other machines
     #[arg(
         long,
         value_name = "ADDRESS:PORT",
@@ -59,20 +59,20 @@ pub(crate) struct ServeCommand {
         help_heading = "Serving"
     )]
     listen: String,
-    /// Where the totals are kept: a file, or a folder with a file for each cluster that has a name
+    /// Where the totals are kept: a file, or a folder with a file for each named cluster
     ///
-    /// Totals are stored before a scrape sees them, so a counter never goes down, whatever ends the process.
+    /// Totals are stored before a scrape sees them, so a counter never goes down, even after a crash.
     #[arg(long, value_name = "PATH", help_heading = "Serving")]
     state: PathBuf,
-    /// Not healthy after so long without a window that has settled [default: --settle and two windows more]
+    /// Unhealthy if no window settles for this long [default: --settle and two windows more]
     #[arg(long, value_name = "TIME", help_heading = "Serving")]
     stale_after: Option<String>,
     /// Answers only requests for this host, such as metrics.example; may be repeated [default: any host]
     ///
-    /// A web page that somebody opens could otherwise read the totals through a name of its own that leads here.
+    /// This prevents web pages from reading the totals by DNS rebinding.
     #[arg(long = "allow-host", value_name = "NAME", help_heading = "Serving")]
     hosts: Vec<String>,
-    /// A label that each total gets, such as env=production; may be repeated
+    /// A label for each total, such as env=production; may be repeated
     #[arg(long = "label", value_name = "NAME=VALUE", help_heading = "Serving")]
     labels: Vec<String>,
     #[command(flatten)]
@@ -81,7 +81,7 @@ pub(crate) struct ServeCommand {
     follow: FollowFlags,
 }
 
-/// How totals are named.
+/// The options for the names of totals.
 #[derive(Clone, Debug)]
 struct ExportFlags;
 
@@ -183,7 +183,7 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
     })
 }
 
-/// When the first window is settled of a follow that begins now.
+/// When a follow that begins now settles its first window.
 fn first_settled(flags: &ServeCommand) -> Result<Option<Timestamp>> {
     let now_ms = unix_ms();
     let options = flags.follow.options(None, now_ms)?;
@@ -268,7 +268,7 @@ fn stale_ms(flags: &ServeCommand) -> Result<u64> {
         return milliseconds(time).ok_or_else(wanted);
     }
     let options = flags.follow.options(None, unix_ms())?;
-    // A window settles when it is read again, up to a whole pause after it could have settled.
+    // A window settles only when it is read again, up to a whole pause after its settle time.
     let window_ms = u64::from(options.window.seconds()) * 1000;
     let reread_ms = options.reread_ms.unwrap_or(window_ms).max(window_ms);
     let pauses_ms = reread_ms.saturating_mul(2);

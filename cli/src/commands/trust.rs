@@ -16,9 +16,9 @@ Examples:
   tallyfold trust
       Commands that run in this folder use its tallyfold.toml from now on, until it changes.
   tallyfold trust --revoke
-      They use it no longer.
+      Commands no longer use it.
   tallyfold trust --list
-      Prints all files that are trusted.
+      Prints all trusted files.
 ";
 
 /// Flags of the command.
@@ -27,10 +27,10 @@ pub(crate) struct TrustFlags {
     /// The configuration
     #[arg(value_name = "FILE", default_value = HERE)]
     file: PathBuf,
-    /// Trusts the file no longer
+    /// Stops trusting the file
     #[arg(long)]
     revoke: bool,
-    /// Prints the files that are trusted, one per line, and says which of them have changed since
+    /// Prints the trusted files, one per line, and warns about files that have changed since
     #[arg(long, conflicts_with_all = ["file", "revoke"])]
     list: bool,
 }
@@ -42,8 +42,8 @@ pub(crate) struct TrustFlags {
 pub(crate) fn run(flags: &TrustFlags, stderr: &Stderr) -> Result<Exit> {
     let trust = Trust::of_user().ok_or_else(|| {
         Failure::usage(match cfg!(windows) {
-            true => "want the variable LOCALAPPDATA, which says where your data is",
-            false => "want the variable HOME or XDG_DATA_HOME, which says where your data is",
+            true => "the variable LOCALAPPDATA is not set, so there is no place to remember trusted files",
+            false => "neither the variable HOME nor XDG_DATA_HOME is set, so there is no place to remember trusted files",
         })
     })?;
     if flags.list {
@@ -53,7 +53,7 @@ pub(crate) fn run(flags: &TrustFlags, stderr: &Stderr) -> Result<Exit> {
     let as_failure = |error| Failure::file("trust", &flags.file, &error);
     if flags.revoke {
         match trust.revoke(&flags.file).map_err(as_failure)? {
-            true => stderr.note(format_args!("{path} is trusted no longer")),
+            true => stderr.note(format_args!("{path} is no longer trusted")),
             false => stderr.note(format_args!("{path} was not trusted")),
         }
         return Ok(Exit::Fine);

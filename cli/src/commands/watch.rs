@@ -46,7 +46,7 @@ const MOST_WINDOWS: u64 = 1_000;
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WatchFlags {
-    /// Prints the view once, as text, and ends
+    /// Prints the view once, as text, and exits
     #[arg(long)]
     once: bool,
     /// How much history is shown: 1h, 3h, 1d
@@ -55,16 +55,16 @@ pub(crate) struct WatchFlags {
     /// The length of a window: 5m, 15m, 1h
     #[arg(long, value_name = "STEP", default_value = "15m")]
     window: String,
-    /// Events sent to integrations, or events received
+    /// The metric to count
     #[arg(long, value_enum, default_value = "delivery")]
     metric: MetricFlag,
-    /// What rows are ranked by at first
+    /// The initial order of rows
     #[arg(long, value_enum, value_name = "COLUMN", default_value = "errors")]
     order: Order,
-    /// Only so many rows: those that rank highest
+    /// Shows only this many rows, the highest-ranking ones
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// The rules whose findings are shown below; without, more than a tenth that fails, and more than in the windows before
+    /// The rules whose findings are shown [default: more than a tenth fails, or more fails than before]
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     #[command(flatten)]

@@ -66,7 +66,7 @@ pub(crate) fn named(path: &Path) -> Result<Found> {
 /// Refuses a configuration that somebody else may have written.
 ///
 /// # Errors
-/// With who that is.
+/// The error names who may have written it.
 pub(crate) fn check_owner(found: &Found) -> Result<()> {
     match &found.distrust {
         None => Ok(()),

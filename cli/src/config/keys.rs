@@ -384,7 +384,7 @@ fn program(entry: &Entry<'_>, reading: &Reading) -> Result<Program> {
     }
     match &reading.distrust {
         Some(why) => Err(entry
-            .wrong(format_args!("no command is run that stands here: {why}"))
+            .wrong(format_args!("commands in this file are not run: {why}"))
             .into()),
         None => Ok(program),
     }

@@ -44,13 +44,13 @@ pub(crate) struct ServiceFlags {
     /// The configuration file [default: tallyfold.toml here, if you trust it, or in the user's or system's configuration folder]
     #[arg(long, value_name = "FILE", env = "TALLYFOLD_CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// Asks only this cluster of the configuration; may be repeated [default: all of them]
+    /// Queries only this cluster of the configuration; may be repeated [default: all clusters]
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: Vec<String>,
-    /// A file that holds the client secret; only its owner may have access to it
+    /// A file with the client secret; only its owner may have access to it
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) client_secret_file: Option<PathBuf>,
-    /// A command for the shell that prints the client secret
+    /// A shell command that prints the client secret
     #[arg(
         long,
         value_name = "COMMAND",
@@ -58,7 +58,7 @@ pub(crate) struct ServiceFlags {
         hide_short_help = true
     )]
     pub(crate) client_secret_command: Option<String>,
-    /// A file of certificates (PEM) of authorities to trust beside those of the system
+    /// A PEM file of CA certificates to trust in addition to the system's
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) ca_file: Option<PathBuf>,
     /// The options of the client.
@@ -179,7 +179,7 @@ fn refuse_names(flags: &ServiceFlags, written: &Written, is_from_file: bool) -> 
     };
     let why = match is_from_file {
         true => format!("{} has no section [cluster.{name}]", written.path.display()),
-        false => "there is no configuration that could have a cluster with this name".to_owned(),
+        false => "there is no configuration file that could define this cluster".to_owned(),
     };
     Err(Failure::usage(format!("--cluster {name}: {why}")).helped_by("tallyfold init"))
 }
@@ -249,7 +249,7 @@ fn refuse_for_several(over: &Given, count: usize) -> Result<()> {
             (origin, _) => origin.to_string(),
         };
         return Err(Failure::usage(format!(
-            "{what}: {count} clusters are asked, and all of them would get this; choose one with --cluster, or write it \
+            "{what}: {count} clusters are queried, and all of them would get this; choose one with --cluster, or write it \
              into the section of the cluster that it belongs to"
         )));
     }
@@ -269,8 +269,8 @@ fn no_address(written: Option<&Written>) -> Failure {
         }
     };
     Failure::usage(format!(
-        "nothing says which service to ask: {files}, and neither --cluster-endpoint nor the environment variable \
-         TALLYFOLD_CLUSTER_ENDPOINT is given"
+        "no service is configured: {files}, and neither --cluster-endpoint nor the environment variable \
+         TALLYFOLD_CLUSTER_ENDPOINT is set"
     ))
     .helped_by("tallyfold init")
 }
@@ -468,11 +468,11 @@ client_secret_env = 'CARGO_PKG_VERSION'
         for (file, expected) in [
             (
                 None,
-                "nothing says which service to ask: there is no configuration (tallyfold.toml, ",
+                "no service is configured: there is no configuration (tallyfold.toml, ",
             ),
             (
                 Some("[defaults]\n"),
-                "nothing says which service to ask: t.toml has no section [cluster.NAME], and neither",
+                "no service is configured: t.toml has no section [cluster.NAME], and neither",
             ),
         ] {
             let failure = wrong(file, &[("TALLYFOLD_CLIENT_ID", "a")], &[]);

@@ -153,7 +153,7 @@ fn settings(entry: &Entry<'_>, section: Section, reading: &mut Reading) -> Resul
             _ => key.name,
         };
         if given.get(name).is_some() {
-            let text = "the secret is in another place already; want one key that says where it is";
+            let text = "another key already says where the secret is; want only one of them";
             return Err(entry.wrong(text).into());
         }
         given.set(name, raw, entry.place().into());

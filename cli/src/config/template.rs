@@ -13,26 +13,26 @@ use crate::arguments::declared::described;
 const WIDTH: usize = 100;
 
 const HEAD: &str = r#"# The configuration of the command tallyfold. It reads the first of these files:
-#   the one after --config or in TALLYFOLD_CONFIG, ./tallyfold.toml if you trust it (tallyfold trust),
+#   the one in --config or TALLYFOLD_CONFIG, ./tallyfold.toml if you trust it (tallyfold trust),
 #   ~/.config/tallyfold/tallyfold.toml (or below XDG_CONFIG_HOME), /etc/tallyfold/tallyfold.toml.
 # To use a setting that has a # in front, remove the #. Lengths of time have a unit: "500ms", "30s", "15m", "24h".
 #
-# Flags win over environment variables, which win over this file. Variables such as TALLYFOLD_CLIENT_ID and flags such as
-# --client-id describe one cluster. If several clusters are asked, they are refused: choose a cluster with --cluster.
+# Flags override environment variables, which override this file. Variables such as TALLYFOLD_CLIENT_ID and flags such as
+# --client-id describe one cluster. If several clusters are queried, they are refused: choose a cluster with --cluster.
 # A variable that this file names (client_secret_env = "NAME") is read only where it is named.
 #
-# No secret is written here. It comes from an environment variable, from a file that nobody but its owner can read, or from
-# what a command prints. A relative path starts at the folder of this file.
+# Do not put secrets here. A secret comes from an environment variable, from a file that only its owner can read, or from
+# the output of a command. Relative paths start at the folder of this file.
 "#;
 
 const CLUSTER: &str = r"
-# A section for each cluster. A command asks all of them at the same time, and says which counts are of which cluster.
+# A section for each cluster. A command queries all clusters at the same time, and shows the cluster of each count.
 [cluster.main]
 ";
 
 const DEFAULTS: &str = r"
-# What holds for all clusters, unless the section of a cluster says something else. Every key of a cluster can stand here
-# except cluster_endpoint.
+# Defaults for all clusters; the section of a cluster overrides them. Every key of a cluster is allowed here except
+# cluster_endpoint.
 [defaults]
 ";
 
@@ -46,13 +46,13 @@ const SECOND: &str = r#"
 "#;
 
 const PUSH: &str = r"
-# A place that counts are pushed to, by its name: tallyfold push --to collector
+# A destination of pushed counts, by its name: tallyfold push collector
 #[push.collector]
 ";
 
 const CHECK: &str = r"
-# What tallyfold check uses. Without a rules file, it looks for what is unusual in any traffic:
-# tallyfold init --rules health.toml writes those rules.
+# Files of tallyfold check. Without a rules file, it uses the standard rules:
+# tallyfold init --rules health.toml writes them.
 #[check]
 ";
 
@@ -191,30 +191,28 @@ fn defaults(argument: &Argument) -> Option<String> {
 fn about(name: &str) -> &'static str {
     match name {
         "client_secret_env" => {
-            "The environment variable that holds the client secret. One of these three keys says where it is."
+            "The environment variable with the client secret. Set exactly one of these three keys."
         }
         "client_secret_file" => {
-            "A file that holds it. Neither its group nor others may have access to it (mode 0600 or 0400). Secrets that \
-            systemd (LoadCredential=) or Kubernetes puts there are read as they are."
+            "A file with the client secret. Its group and others must not have access to it (mode 0600 or 0400), except for \
+            secrets from systemd (LoadCredential=) and Kubernetes."
         }
         "client_secret_command" => {
-            "A command that prints it within a minute. A text instead of an array is run by the shell."
+            "A command that prints the client secret within a minute. The shell runs it if it is a text instead of an array."
         }
-        "ca_file" => {
-            "Certificates (PEM) of authorities that are trusted beside those of the system."
-        }
+        "ca_file" => "A PEM file of CA certificates to trust in addition to the system's.",
         "proxy" => {
-            "A proxy, in place of the one in HTTPS_PROXY. With a user or a password in its address it is a secret: { env = \"NAME\" }."
+            "A proxy, instead of the one in HTTPS_PROXY. An address with a user or a password is a secret: { env = \"NAME\" }."
         }
-        "labels" => "Labels that exported counts of the cluster get.",
+        "labels" => "Labels for the exported counts of the cluster.",
         "format" => {
             "The format: openmetrics, remote-write, otlp, influx, dogstatsd, datadog and others."
         }
         "rules" => "The file with the rules.",
         "state" => {
-            "A file that a run leaves to the next one: what is wrong since when, and who was told. With several clusters, a folder."
+            "The state that a run leaves for the next one: findings, and who was notified of them. With several clusters, a folder."
         }
-        "history" => "A folder with the counts that rules look back on, so that each is read once.",
+        "history" => "A folder that keeps the counts that rules look back on.",
         "template" => {
             "A file with the message, which is JSON with placeholders such as {{sentence}}."
         }

@@ -28,7 +28,7 @@ pub(crate) enum Verdict {
 }
 
 impl Trust {
-    /// The trust of this user; `None` if no variable says where the user's data is.
+    /// What this user trusts; `None` if no variable names the folder of the user's data.
     pub(crate) fn of_user() -> Option<Self> {
         let data = match cfg!(windows) {
             true => folder_of_user("LOCALAPPDATA", ""),
@@ -64,7 +64,7 @@ impl Trust {
         Ok(())
     }
 
-    /// Trusts a configuration no longer, whatever its content. Returns whether it was trusted.
+    /// Stops trusting a configuration, whatever its content. Returns whether it was trusted.
     pub(crate) fn revoke(&self, path: &Path) -> io::Result<bool> {
         let path = known_path(path)?;
         let mut was_trusted = false;
@@ -112,7 +112,7 @@ impl Trust {
     }
 }
 
-/// The path that trust is for: the real folder, and the name in it. A link elsewhere to a trusted file isn't trusted,
+/// The path that is trusted: the real folder, and the name in it. A link elsewhere to a trusted file isn't trusted,
 /// because relative paths in the file would lead to other files.
 fn known_path(path: &Path) -> io::Result<PathBuf> {
     let folder = path
@@ -132,7 +132,7 @@ fn folder_of_user(name: &str, usual: &str) -> Option<PathBuf> {
     folder(&variable, name, usual)
 }
 
-/// Where the folder that a variable names is looked up.
+/// Looks up the folder that a variable names.
 pub(super) type Variable<'a> = &'a dyn Fn(&str) -> Option<PathBuf>;
 
 /// The folder that an environment variable names.
@@ -166,7 +166,7 @@ fn why(owner: u32, us: u32, mode: u32) -> Option<String> {
     }
     let mode = mode & 0o777;
     (mode & 0o022 != 0)
-        .then(|| format!("others may change the file (mode {mode:04o}; chmod go-w mends it)"))
+        .then(|| format!("others can change the file (mode {mode:04o}; run chmod go-w)"))
 }
 
 /// Windows has access control lists instead of modes; they are not checked.

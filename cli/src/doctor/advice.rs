@@ -20,14 +20,14 @@ fn of_status(status: u16) -> Option<&'static str> {
             "Check the address: it is the base address, without the path of an endpoint such as /v1.1, and with a prefix if \
              your operator has named one."
         }
-        405 => "Check the address: something else answers there that does not take this method.",
+        405 => "Check the address: something else answers there that does not accept this method.",
         407 => PROXY_CREDENTIALS,
         _ => return None,
     })
 }
 
 /// The advice for a proxy that requires a name and a password.
-pub(crate) const PROXY_CREDENTIALS: &str = "Put the name and password that the proxy wants into its address: http://NAME:PASSWORD@proxy.example:3128.";
+pub(crate) const PROXY_CREDENTIALS: &str = "Put the name and password that the proxy requires into its address: http://NAME:PASSWORD@proxy.example:3128.";
 
 /// The advice for a network failure, by its name in the core.
 pub(crate) fn of_trouble(name: &str) -> &'static str {
@@ -35,17 +35,17 @@ pub(crate) fn of_trouble(name: &str) -> &'static str {
     found.map_or(BROKEN, |(_, advice)| advice)
 }
 
-const BROKEN: &str = "Try again in a minute; if it stays so, look at what is between here and the server: a firewall, a proxy, a load balancer.";
+const BROKEN: &str = "Try again in a minute; if it persists, check what is between here and the server: a firewall, a proxy, a load balancer.";
 
-const DIFFERENT_BODY: &str = "What answers is not the service as its reference describes it: check that the address is that of your deployment, \
+const DIFFERENT_BODY: &str = "The response is not what the service's reference describes: check that the address is your deployment's, \
      and that no proxy changes responses; then show the operator this message.";
 
 const OTHER_VERSION: &str = "The API is in Beta and its responses may have changed: look for a newer version of tallyfold, then show this message to \
      the operator of the service.";
 
-const LARGE: &str = "Ask for less at once: a shorter range, or fewer dimensions (--by).";
+const LARGE: &str = "Request less at once: a shorter range, or fewer dimensions (--by).";
 
-const LIMIT: &str = "The response is larger than tallyfold's limits allow: ask for shorter windows (--window) or fewer dimensions (--by).";
+const LIMIT: &str = "The response is larger than tallyfold's limits allow: use shorter windows (--window) or fewer dimensions (--by).";
 
 const NOT_HERE: &str =
     "Report this as a bug of tallyfold: no check of this command should lead to it.";
@@ -54,12 +54,12 @@ const SETTING: &str = "Correct the setting that is named; `tallyfold init` write
 
 #[rustfmt::skip]
 const BY_CODE: &[(Code, &str)] = &[
-    (Code::MissingArgument, "Set what is named, as a flag, an environment variable or in the configuration; `tallyfold init` writes one with comments."),
+    (Code::MissingArgument, "Set it as a flag, as an environment variable or in the configuration; `tallyfold init` writes one with comments."),
     (Code::UnknownArgument, SETTING),
     (Code::InvalidArgument, SETTING),
     (Code::InvalidRules, NOT_HERE),
-    (Code::InvalidBaseAddress, "Write the address as https://host.example, with a prefix if there is one, and nothing behind it."),
-    (Code::InsecureBaseAddress, "Use https. Only if nobody else is on the network between, set --dangerously-allow-http."),
+    (Code::InvalidBaseAddress, "Write the address as https://host.example, with a prefix if there is one, and nothing after it."),
+    (Code::InsecureBaseAddress, "Use https. Only if nobody else uses the network in between, set --dangerously-allow-http."),
     (Code::SecretInBrowser, NOT_HERE),
     (Code::InvalidTimestamp, NOT_HERE),
     (Code::InvalidWindow, NOT_HERE),
@@ -75,22 +75,22 @@ const BY_CODE: &[(Code, &str)] = &[
     (Code::UnsupportedByFormat, NOT_HERE),
     (Code::OutOfOrder, NOT_HERE),
     (Code::TokenRefused, "Check the client id, the client secret and the audience with the operator of the service; the service does not say which of them it refused."),
-    (Code::InvalidTokenResponse, "Check the address: what answers there is no token endpoint as the reference describes it."),
+    (Code::InvalidTokenResponse, "Check the address: what answers there is not a token endpoint as the reference describes it."),
     (Code::InvalidTokenLifetime, "Show the operator this message: the lifetime of the token can't be read."),
     (Code::TokenRejected, "Check the audience of this API: a token of one API is not valid for the other. Then check that the id may use this API."),
     (Code::TokenProviderFailed, NOT_HERE),
     (Code::Redirected, "Set the address to where the redirect leads, if that is your deployment; if it leads to a login page, a proxy or gateway wants you to log in first."),
-    (Code::Forbidden, "Ask the operator whether this client id has access: the Event Metrics API is in Beta and access is arranged with them. A gateway or firewall between can answer so too."),
-    (Code::RateLimited, "Wait, and ask less often: lower --concurrency, or use fewer jobs at the same time."),
+    (Code::Forbidden, "Ask the operator whether this client id has access: the Event Metrics API is in Beta and access is arranged with them. A gateway or firewall in between may also have answered."),
+    (Code::RateLimited, "Wait, and send fewer requests: lower --concurrency, or use fewer jobs at the same time."),
     (Code::RetryLater, "Wait as long as the message says, or allow longer waits with --longest-retry-wait."),
     (Code::ServerError, "Wait and try again: the service, or a gateway before it, has failed. If it lasts, ask the operator."),
     (Code::UnexpectedStatus, "Check the address, and show the operator this message: the reference does not show what this status means."),
     (Code::NetworkFailed, BROKEN),
-    (Code::TimedOut, "See whether a firewall drops the packets on the way; if the service is only slow, allow more time with --timeout 60s."),
+    (Code::TimedOut, "Check whether a firewall drops packets in between; if the service is only slow, allow more time with --timeout 60s."),
     (Code::DeadlineExceeded, "Allow more time with --timeout 60s."),
     (Code::WrongContentType, DIFFERENT_BODY),
-    (Code::WrongContentEncoding, "Look at the proxy or gateway between: it compresses in a way that was not asked for."),
-    (Code::HtmlResponse, "Open the address in a browser: a page answers in place of the service, perhaps the login page of a proxy or gateway. Log in there, or get this machine excepted from it."),
+    (Code::WrongContentEncoding, "Check the proxy or gateway in between: it compresses in a way that was not requested."),
+    (Code::HtmlResponse, "Open the address in a browser: a web page answers instead of the service, perhaps the login page of a proxy or gateway. Log in there, or have this machine exempted from it."),
     (Code::EmptyBody, DIFFERENT_BODY),
     (Code::TruncatedBody, BROKEN),
     (Code::InvalidJson, DIFFERENT_BODY),
@@ -123,19 +123,19 @@ const BY_CODE: &[(Code, &str)] = &[
 const BY_TROUBLE: &[(&str, &str)] = &[
     ("ENOTFOUND", "Check the spelling of the address, and whether this machine has a network and a name server that knows it (`getent hosts NAME`)."),
     ("ECONNREFUSED", "Check the port; if it is right, the server is down or a firewall refuses: ask whoever runs it."),
-    ("ECONNRESET", "Look at what is between here and the server: a firewall, a proxy or a load balancer ends the connection."),
-    ("EHOSTUNREACH", "Check the network of this machine, its VPN and its routes: there is no way to the server."),
-    ("ENETUNREACH", "Check the network of this machine, its VPN and its routes: there is no way to the server."),
-    ("ProxyError", "Check the address of the proxy and what it allows; the variable NO_PROXY excepts hosts from it."),
+    ("ECONNRESET", "Check what is between here and the server: a firewall, a proxy or a load balancer ends the connection."),
+    ("EHOSTUNREACH", "Check the network of this machine, its VPN and its routes: there is no route to the server."),
+    ("ENETUNREACH", "Check the network of this machine, its VPN and its routes: there is no route to the server."),
+    ("ProxyError", "Check the address of the proxy and what it allows; the variable NO_PROXY exempts hosts from it."),
     ("SSLError", "Check that the server speaks https at this port; an address with http:// may be meant, or another port."),
-    ("RemoteProtocolError", "If requests before this one were answered, something ends the connection: the server, a proxy or a load balancer; try again. Else check the port: what answers there does not speak HTTP."),
-    ("DecodingError", "Look at the proxy or gateway between: the compressed response is damaged."),
+    ("RemoteProtocolError", "If requests before this one were answered, something ends the connection: the server, a proxy or a load balancer; try again. Otherwise check the port: what answers there does not speak HTTP."),
+    ("DecodingError", "Check the proxy or gateway in between: the compressed response is damaged."),
     ("CERT_HAS_EXPIRED", "Ask whoever runs the server to renew its certificate; check the clock of this machine too."),
-    ("CERT_NOT_YET_VALID", "Check the clock of this machine: the certificate begins to be valid later than the time here."),
+    ("CERT_NOT_YET_VALID", "Check the clock of this machine: the certificate is valid only from a later time on."),
     ("ERR_TLS_CERT_ALTNAME_INVALID", "Use the name that the certificate is for as the address, or ask for a certificate with this name."),
-    ("UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "If your company has an authority of its own, or a proxy that opens TLS, name its certificate file with --ca-file (or ca_file in the configuration); else the server lacks its intermediate certificate."),
-    ("CERT_REVOKED", "Do not go on: the certificate was revoked. Ask whoever runs the server for a new one."),
-    ("CERT_UNTRUSTED", "Ask whoever runs the server for a certificate that can be verified; a certificate file of your own authority is named with --ca-file."),
+    ("UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "If your company has its own certificate authority, or a proxy that intercepts TLS, set its certificate file with --ca-file (or ca_file in the configuration); otherwise the server does not send its intermediate certificate."),
+    ("CERT_REVOKED", "Do not continue: the certificate was revoked. Ask whoever runs the server for a new one."),
+    ("CERT_UNTRUSTED", "Ask whoever runs the server for a certificate that can be verified; set the certificate file of your own authority with --ca-file."),
 ];
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use crate::stderr::Stderr;
 /// The timeout of a check if `timeout` is not set.
 const USUAL_LIMIT: Duration = Duration::from_secs(10);
 
-/// What the other checks need.
+/// The client and the settings that the other checks need.
 pub(crate) struct Prepared {
     /// A client that does not retry, so that a check shows the outcome of one request.
     pub(crate) session: Session,
@@ -34,11 +34,11 @@ pub(crate) struct Prepared {
 /// The addresses of a cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Addresses {
-    /// Of the Control API and the Event Metrics API.
+    /// The address of the Control API and the Event Metrics API.
     pub(crate) cluster_endpoint: Option<String>,
-    /// Of the Orchestration API.
+    /// The address of the Orchestration API.
     pub(crate) base_url: Option<String>,
-    /// Of the authorization server.
+    /// The address of the authorization server.
     pub(crate) auth_url: Option<String>,
 }
 

@@ -16,8 +16,8 @@ use crate::output::sink::Screen;
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "tallyfold doctor")]
 pub(crate) struct Diagnosis {
-    /// The code that the process ends with: 0 if all is well, the code of the first failed check, or 6 if only some
-    /// clusters are well.
+    /// The exit code of the process: 0 if no check failed, the code of the first failed check, or 6 if checks failed
+    /// for some clusters, but not for all.
     pub(crate) exit_code: u8,
     /// The clusters, in the order of the configuration.
     pub(crate) clusters: Vec<ClusterDiagnosis>,
@@ -46,7 +46,7 @@ pub(crate) struct Check {
     pub(crate) address: Option<String>,
     /// How it went.
     pub(crate) result: Outcome,
-    /// What was seen; of a skipped check, why it was not made.
+    /// What was seen; for a skipped check, why it was skipped.
     pub(crate) seen: String,
     /// What is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +63,7 @@ pub(crate) struct Check {
     /// How long the check took, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) duration_ms: Option<u64>,
-    /// The code that the process ends with if this is the first failed check.
+    /// The exit code of the process if this is the first failed check.
     #[serde(skip)]
     pub(crate) exit: Exit,
 }
@@ -76,9 +76,9 @@ pub(crate) enum CheckName {
     Configuration,
     /// Whether a proxy is used.
     Proxy,
-    /// Whether the name of the host, or of the proxy, is found.
+    /// Whether the name of the host, or of the proxy, resolves to an address.
     Name,
-    /// Whether the host, or the proxy, takes a connection.
+    /// Whether the host, or the proxy, accepts connections.
     Connection,
     /// Whether the certificate is trusted, and how long it is valid.
     Tls,

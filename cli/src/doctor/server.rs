@@ -85,7 +85,7 @@ pub(crate) fn clock(date: Option<&str>, unix_ms: i64) -> Check {
         return Check::skipped(name, "not shown: the response has no Date");
     };
     let Some(server_ms) = parsed_date(date) else {
-        return Check::skipped(name, "not shown: the response's Date is none");
+        return Check::skipped(name, "not shown: the Date of the response is invalid");
     };
     let ahead_ms = unix_ms.saturating_sub(server_ms.saturating_add(HALF_SECOND_MS));
     let apart = Duration::from_millis(ahead_ms.unsigned_abs());
@@ -113,7 +113,7 @@ fn clock_problem(ahead_ms: i64) -> &'static str {
              server's future."
         }
         false => {
-            "This clock is behind: windows stay provisional for longer than they are, \"the last hour\" lacks the newest events, and a \
+            "This clock is behind: windows stay provisional for too long, \"the last hour\" lacks the newest events, and a \
              new certificate may count as not yet valid."
         }
     }

@@ -136,7 +136,7 @@ pub(crate) fn failed(name: CheckName, error: &Error, seen: &Seen) -> Check {
         None => error.sentence_in(Spelling::Flag).to_string(),
     };
     let what = match (error.status(), &seen.leads_to) {
-        (Some(status), Some(place)) => format!("status {status}, which leads to {place}"),
+        (Some(status), Some(place)) => format!("status {status}, which redirects to {place}"),
         (Some(status), None) => format!("status {status}"),
         (None, _) => "no usable response".to_owned(),
     };

@@ -31,8 +31,8 @@ pub(crate) fn compression(seen: &Seen) -> Check {
         _ => Check::warning(
             name,
             format!("not compressed: {bytes} bytes"),
-            "Responses could be about a tenth as long: tallyfold asks for gzip.",
-            "Ask the operator to compress responses; a proxy between may also remove the compression.",
+            "Responses could be about a tenth as long: tallyfold requests gzip.",
+            "Ask the operator to compress responses; a proxy in between may also remove the compression.",
         ),
     }
 }
@@ -54,7 +54,7 @@ pub(crate) fn totals(reconciliation: Reconciliation) -> Check {
             format!(
                 "reported totals minus counts: {success:+} delivered, {errors:+} errors, {filtered:+} filtered"
             ),
-            "The totals that the service reports are not the sums of its counts, so one of both is wrong.",
+            "The totals that the service reports are not the sums of its counts, so one of the two is wrong.",
             "Show the operator this message. tallyfold shows sums of the counts.",
         ),
     }
@@ -121,24 +121,22 @@ fn verdict(verdict: AdditivityVerdict, events: u128) -> Check {
         AdditivityVerdict::Additive => Check::ok(
             name,
             format!(
-                "two windows of 5 minutes have the {events} events of the 10 minutes that they cover"
+                "two windows of 5 minutes have the same {events} events as the 10 minutes that they cover"
             ),
         ),
-        AdditivityVerdict::Unknown => {
-            Check::skipped(name, "there were no events, so nothing can be said")
-        }
+        AdditivityVerdict::Unknown => Check::skipped(name, "there were no events to compare"),
         AdditivityVerdict::Mixed => Check::warning(
             name,
-            "some counts of two windows are above those of the time that they cover, some below",
+            "some counts of two adjacent windows are above the counts of the whole time, some below",
             "Counts changed while they were read, although the windows ended an hour ago.",
-            "Run this again later. If it stays so, ask the operator when counts are final, and set --settle to it.",
+            "Run this again later. If it persists, ask the operator when counts are final, and set --settle to it.",
         ),
         AdditivityVerdict::DoubleCounted => broken(
-            "two adjacent windows have more events than the time that they cover",
+            "two adjacent windows have more events than the whole time",
             "Events at the edge of a window are counted in both windows.",
         ),
         AdditivityVerdict::Missing => broken(
-            "two adjacent windows have fewer events than the time that they cover",
+            "two adjacent windows have fewer events than the whole time",
             "Some events are counted in neither window.",
         ),
     }

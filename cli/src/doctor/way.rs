@@ -58,7 +58,7 @@ impl Looker<'_> {
         let failed = checks.last_mut().filter(|check| !check.is_passable());
         if let (Some(proxy), Some(failed)) = (&proxy, failed) {
             failed.problem = Some(format!(
-                "The proxy {} can't be reached, so nothing is known of the server behind it.",
+                "The proxy {} can't be reached, so nothing is known about the server behind it.",
                 proxy.shown
             ));
             failed.next = Some(advice::of_trouble("ProxyError").to_owned());
@@ -78,7 +78,7 @@ impl Looker<'_> {
         let started = Instant::now();
         let found = match server.host.parse::<IpAddr>() {
             Ok(address) => {
-                let seen = format!("{address} needs none");
+                let seen = format!("{address} is an address, so no lookup is needed");
                 checks.push(Check::skipped(CheckName::Name, seen));
                 vec![SocketAddr::new(address, server.port)]
             }
@@ -170,7 +170,7 @@ fn name(
         Ok(addresses) if !addresses.is_empty() => {
             let mut shown: Vec<String> = addresses.iter().map(|at| at.ip().to_string()).collect();
             shown.dedup();
-            let seen = format!("{} is {}", server.host, shown.join(", "));
+            let seen = format!("{} resolves to {}", server.host, shown.join(", "));
             (Check::ok(CheckName::Name, seen), addresses)
         }
         Err(None) => (slow_check(CheckName::Name), Vec::new()),
@@ -188,14 +188,14 @@ fn connection(server: &Server, connected: Result<TcpStream, Option<std::io::Erro
         Ok(stream) => {
             let at = stream.peer_addr().map(|at| at.to_string());
             let at = at.unwrap_or_else(|_| format!("{}:{}", server.host, server.port));
-            Check::ok(CheckName::Connection, format!("{at} takes connections"))
+            Check::ok(CheckName::Connection, format!("{at} accepts connections"))
         }
         Err(None) => slow_check(CheckName::Connection),
         Err(Some(error)) => {
             let at = format!("{}:{}", server.host, server.port);
             let (error, seen) = network(name_of(&error), &at);
             let mut check = failed(CheckName::Connection, &error, &seen);
-            check.seen = format!("{at} takes no connection");
+            check.seen = format!("{at} does not accept connections");
             check
         }
     }
@@ -204,12 +204,12 @@ fn connection(server: &Server, connected: Result<TcpStream, Option<std::io::Erro
 /// The check of an address without TLS.
 fn plain(place: &Place) -> Check {
     match is_this_machine(&place.server.host) {
-        true => Check::skipped(CheckName::Tls, "plain http on this machine needs none"),
+        true => Check::skipped(CheckName::Tls, "not needed for plain http on this machine"),
         false => Check::warning(
             CheckName::Tls,
             "the address is plain http",
             "The client secret and the tokens cross the network in the clear.",
-            "Use https, unless nobody else is on the network between.",
+            "Use https, unless nobody else uses the network in between.",
         ),
     }
 }
@@ -222,18 +222,18 @@ fn http(status: u16) -> Check {
             name,
             Exit::Service,
             "status 407",
-            "The proxy wants a name and a password.",
+            "The proxy requires a name and a password.",
             advice::PROXY_CREDENTIALS,
         ),
         502..=504 => Check::warning(
             name,
             format!("status {status} to a request without a token"),
-            "A proxy or gateway answers, and says that it does not reach the server behind it.",
+            "A proxy or gateway answers that it can't reach the server behind it.",
             advice::of_code(Code::ServerError, None),
         ),
         _ => Check::ok(
             name,
-            format!("status {status} to a request without a token (any status will do)"),
+            format!("status {status} to a request without a token (any status is fine)"),
         ),
     }
 }

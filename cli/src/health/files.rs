@@ -138,7 +138,7 @@ impl Memory {
         let fields = KIND.read(bytes)?;
         let fields: Fields = serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
         if fields.service != service {
-            return Err(KIND.wrong("it is of another service"));
+            return Err(KIND.wrong("it belongs to another service"));
         }
         Ok(Self {
             service: fields.service,

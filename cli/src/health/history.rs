@@ -34,7 +34,7 @@ const LONGEST_OF_A_DAY_S: u32 = 3_600;
 /// Which counts rules need.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// Which counts.
+    /// The metric.
     pub(crate) metric: Metric,
     /// The dimensions to count by.
     pub(crate) dimensions: Vec<String>,

@@ -47,13 +47,13 @@ pub(crate) struct NotifyFlags {
     /// The message of --webhook: JSON with placeholders such as {{sentence}} [default: {"text": "{{message}}"}]
     #[arg(long, value_name = "FILE", requires = "webhook")]
     template: Option<PathBuf>,
-    /// How long an Alertmanager keeps an alert that no run sends again [default: four windows, and at least 1h]
+    /// How long an Alertmanager keeps an alert that is not sent again [default: four windows, and at least 1h]
     #[arg(long, value_name = "TIME", requires = "alertmanager")]
     alert_for: Option<String>,
-    /// A header of a receiver that is an address, whose value is in an environment variable: authorization=VARIABLE
+    /// A header for a receiver given by its address, with the value in an environment variable: authorization=VARIABLE
     #[arg(long, value_name = "HEADER=VARIABLE")]
     header_env: Vec<String>,
-    /// A header of a receiver that is an address, whose value is in a file that only its owner can read
+    /// A header for a receiver given by its address, with the value in a file that only its owner can read
     #[arg(long, value_name = "HEADER=FILE")]
     header_file: Vec<String>,
     #[command(flatten)]
@@ -158,7 +158,7 @@ impl Notifier {
         let has_headers = !(flags.header_env.is_empty() && flags.header_file.is_empty());
         if has_headers && addresses != 1 {
             return Err(Failure::usage(
-                "--header-env and --header-file are those of one receiver that is given by its address; want a section of the \
+                "--header-env and --header-file apply to one receiver that is given by its address; want a section of the \
                  configuration for each of the others",
             ));
         }
@@ -252,7 +252,7 @@ impl NotifyFlags {
         }
         let is_it = |one: &&AlertReceiver| one.kind == kind && one.name == target;
         let found = settings.receivers.iter().find(is_it).ok_or_else(|| match is_name(target) {
-            // An address may be a secret, also without its scheme, so the error does not quote it.
+            // An address may be a secret, even without its scheme, so the error does not quote it.
             false => Failure::usage(format!(
                 "--{kind}: want the name of a section of the configuration, or an address with http:// or https://"
             )),
@@ -326,7 +326,7 @@ impl Named {
             }
             _ if self.name.is_some() => self.given.as_failure(error),
             _ if error.code() == Code::InsecureBaseAddress => Failure::usage(format!(
-                "{flag}: by plain http the network could read all, and the address may be a secret; use https, or --allow-http"
+                "{flag}: plain http lets the network read messages and the address, which may be a secret; use https, or --allow-http"
             )),
             _ => Failure::usage(format!("{flag}: {}", error.message())),
         }

@@ -16,8 +16,8 @@ use super::shutdown::Shutdown;
 use crate::failure::{Exit, Failure, Result};
 use crate::stderr::Stderr;
 
-/// How long a message that is under way may still take when the command ends. Without this time, it would stay unknown
-/// whether the destination accepted the message.
+/// How long a message that is under way may still take when the command ends. Without this time, the message would stay
+/// unacknowledged.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// The pause after a datagram. Datagrams are not acknowledged, and a destination whose buffer is full drops them
@@ -106,7 +106,7 @@ impl Carrier {
         }
     }
 
-    /// Reports that a message is sent again, if it is. The first report is a warning, because retries may take long.
+    /// Reports each retry of a message. The first report is a warning, because retries may take long.
     fn say<S>(&self, before: u64, push: &Push<S>, status: Option<u16>, name: Option<&str>)
     where
         S: Source,
@@ -122,11 +122,11 @@ impl Carrier {
         };
         match before {
             0 if !self.is_brief => self.stderr.warning(format_args!(
-                "the receiver did not take a message ({why}): it is sent again until that is over"
+                "the destination did not accept a message ({why}): retrying"
             )),
-            _ => self
-                .stderr
-                .detail(format_args!("the receiver did not take a message: {why}")),
+            _ => self.stderr.detail(format_args!(
+                "the destination did not accept a message: {why}"
+            )),
         }
     }
 

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use super::body::Body;
 use super::network::{Http, name_of};
 
-/// How long the body of a response other than 200 may take. Its beginning is part of the error's text.
+/// How long the body of a response other than 200 may take. The error quotes its beginning.
 const EXCERPT: Duration = Duration::from_secs(1);
 
 /// Receives a response: a call or a push.
@@ -158,12 +158,12 @@ impl Outgoing {
         Self {
             request,
             has_left,
-            // Such as Datadog's 202, whose body says what was rejected.
+            // A 202 of Datadog, for example, has a body that lists what was rejected.
             first_refusal: 300,
         }
     }
 
-    /// Whether the message may have left this machine, also while it is sent and after that.
+    /// Whether the message may have left this machine. The result stays current while the message is sent.
     pub(crate) fn has_left(&self) -> HasLeft {
         self.has_left.clone()
     }
@@ -231,14 +231,14 @@ async fn within<T>(
     }
 }
 
-/// The failure of an error without its address, which may contain words such as `proxy`, by which `name_of` recognizes
-/// errors.
+/// The failure that an error stands for. `name_of` recognizes errors by words such as `proxy`, which an address may
+/// contain, so the address is removed first.
 fn broken(error: &reqwest::Error) -> Broken {
     Broken::Network(name_of(error))
 }
 
 tokio::task_local! {
-    /// Whether the request under way has opened a connection, and not used one that was open before.
+    /// Whether the current request has opened a connection instead of reusing one.
     static HAS_CONNECTED: Cell<bool>;
 }
 

@@ -53,7 +53,7 @@ impl StateFile {
             }
             (false, Some(_)) => {
                 return Err(Failure::usage(format!(
-                    "--cluster: {} is no folder, so it is the state of one cluster",
+                    "--cluster: {} isn't a folder, so it is the state of one cluster",
                     path.display()
                 )));
             }

@@ -18,7 +18,7 @@ use super::session::random;
 #[derive(Debug)]
 pub(super) struct Lease {
     path: PathBuf,
-    /// Tells its file from any other that gets its name.
+    /// Distinguishes the lease's file from any later file with the same name.
     identity: Option<(u64, u64)>,
     life: JoinHandle<()>,
 }
@@ -177,7 +177,7 @@ fn exists(pid: u32) -> Option<bool> {
     Some(pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH))))
 }
 
-/// The standard library can't look up other processes. So only their signs of life count.
+/// The standard library can't look up other processes.
 #[cfg(not(unix))]
 fn exists(_pid: u32) -> Option<bool> {
     None

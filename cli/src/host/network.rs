@@ -66,9 +66,9 @@ impl Http {
     }
 }
 
-/// Whether requests go through a proxy, to any host.
+/// Whether requests to any host go through a proxy.
 fn has_proxy(matcher: &Matcher) -> bool {
-    // Variables such as NO_PROXY except hosts, and this is one that they hardly name.
+    // Variables such as NO_PROXY exempt hosts, but hardly this one.
     let somewhere = ["http://a.invalid", "https://a.invalid"];
     let uris = somewhere.iter().filter_map(|address| address.parse().ok());
     uris.into_iter()

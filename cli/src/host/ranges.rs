@@ -91,7 +91,7 @@ pub(crate) enum FollowEvent {
     Revision(Box<Revision>),
     /// A window could not be read. It is read again later.
     Failed(Window, Error),
-    /// The state is of the future. Nothing is read until the clock has come to it.
+    /// The state is from the future. Nothing is read until the clock has reached its time.
     Ahead(Error),
     /// All windows are settled.
     Done,
@@ -156,7 +156,7 @@ impl Following {
         let Session { name, stderr, .. } = &*self.session;
         match error.filter(|_| self.is_down) {
             Some(error) => stderr.warning(format_args!(
-                "{name}: the service is tried again until it answers: {}",
+                "{name}: retrying until the service answers: {}",
                 error.text_in(tallyfold::Spelling::Flag)
             )),
             None => stderr.note(format_args!("{name}: the service answers again")),

@@ -44,7 +44,7 @@ impl std::error::Error for BrokenOff {}
 /// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// How long a client may keep a response waiting that it does not read.
+/// How long a client may leave a response unread.
 const READING: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 30_000 });
 
 /// How long responses that are under way may take when the server stops.
@@ -154,7 +154,7 @@ async fn connection<F: Future<Output = Answer> + 'static>(
         .await;
 }
 
-/// A client that has to read its responses.
+/// The connection to a client, which fails if the client does not read its responses in time.
 struct Reader {
     stream: TcpStream,
     /// Ends the connection, while bytes wait for the client.

@@ -33,7 +33,7 @@ pub(crate) struct Session {
     /// Notified whenever a call has ended an exchange, because another call may wait for its token.
     moved: Notify,
     on_attempt: RefCell<Option<OnAttempt>>,
-    /// What was last said about the clock.
+    /// The last message about the clock.
     clock_notice: Cell<ClockNotice>,
     ahead_ms: Cell<i64>,
 }
@@ -120,8 +120,8 @@ impl Session {
         }
     }
 
-    /// Reports once that the clock differs from the service's, and again if it comes to differ so much that somebody
-    /// must act.
+    /// Reports once that the clock differs from the service's, and again if the difference becomes so large that the
+    /// user must act.
     fn report_clock(&self, attempt: &Attempt) {
         if attempt.code.is_none() {
             let ahead_ms = attempt.clock.as_ref().map_or(0, |clock| clock.ahead_ms);
@@ -158,7 +158,7 @@ impl Session {
     }
 }
 
-/// What there is to say about two clocks, and how urgent that is.
+/// How urgent a message about the two clocks is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ClockNotice {
     None,
@@ -198,7 +198,7 @@ impl<T> Driven<'_, T> {
                     && self.call.time_left(session.now()) != Some(0)
                 {
                     let message =
-                        "no token came in time: another call of this client was getting it";
+                        "no token came in time: another call of this client was requesting it";
                     return Err(Error::new(tallyfold::Code::TimedOut, message));
                 }
             }

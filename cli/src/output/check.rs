@@ -111,20 +111,21 @@ pub(crate) enum CheckFormat {
 #[serde(rename_all = "camelCase")]
 #[schemars(title = "tallyfold check --format json")]
 pub(crate) struct CheckDocument<'a> {
-    /// The version of this document. The number grows when something is removed or means something else; members may be added.
+    /// The version of this document. The number grows when a member is removed or changes its meaning; members may be
+    /// added.
     format: FoundName,
-    /// When it was checked; of a replay, the end of its range.
+    /// The time of the check; for a replay, the end of its range.
     #[schemars(with = "String")]
     at: Timestamp,
     /// The range of a replay; `null` for a check.
     replay: Option<Window>,
     /// The file with the rules; `null` for the standard rules.
     rules: Option<String>,
-    /// Whether nothing is wrong that is more than an info, not silenced and not provisional; of a replay always true.
+    /// False if a warning or critical finding fires that is neither silenced nor provisional; always true for a replay.
     healthy: bool,
     /// What was found, in the order of the configuration.
     clusters: Vec<FoundCluster<'a>>,
-    /// The clusters of which nothing is known.
+    /// The clusters without any result.
     missing: Vec<MissingDocument<'a>>,
 }
 
@@ -142,17 +143,17 @@ struct FoundCluster<'a> {
     cluster: &'a str,
     /// The labels that the configuration gives it.
     labels: Pairs<'a>,
-    /// Whether nothing is wrong that is more than an info, not silenced and not provisional.
+    /// False if a warning or critical finding fires that is neither silenced nor provisional.
     healthy: bool,
-    /// How many windows of groups were judged, of all rules together.
+    /// How many windows all rules together have judged; each group counts its own windows.
     judged: u64,
-    /// What fires, is pending, or was just resolved; of a replay, what fired, in the order of time.
+    /// What fires, is pending, or was just resolved; for a replay, what fired, in chronological order.
     findings: &'a [Finding],
     /// How many findings were left out, because there are too many.
     left_out: u64,
     /// Rules that could not judge anything, with the reason.
     unjudged: &'a [Unjudged],
-    /// The time that could not be read.
+    /// The time ranges that could not be read.
     gaps: &'a [Window],
     /// Why `gaps` could not be read; `null` if that is not known.
     failure: Option<FailureDocument<'a>>,
@@ -281,7 +282,7 @@ fn word_of(finding: &Finding, is_replay: bool) -> (&'static str, Option<AnsiColo
 /// Writes the health, and firing and pending findings, as OpenMetrics.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 fn write_metrics(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
     let own = |part: &Part<Verdict>| {
         let mut labels: BTreeMap<String, String> = BTreeMap::new();
@@ -307,7 +308,7 @@ fn write_metrics(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
         "tallyfold_check_judged_windows",
         FamilyKind::Gauge,
         "",
-        "Windows of groups that were judged.",
+        "Windows that were judged; each group counts its own.",
     );
     for part in &report.parts {
         judged.sample(texts(&own(part)), part.found.judged());
@@ -327,7 +328,7 @@ fn write_metrics(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
         "tallyfold_finding_since_seconds",
         FamilyKind::Gauge,
         "",
-        "What fires or is pending, with the instant since when.",
+        "What fires or is pending, with the timestamp at which it began.",
     );
     for part in &report.parts {
         let findings = part.found.findings().iter();

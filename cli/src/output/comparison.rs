@@ -3,8 +3,8 @@
 //! A table on a terminal shows one count before and after, and its change. CSV and NDJSON have a row for each group
 //! with all counts before and after, and their changes. Their columns are: the labels; the dimensions; `presence`
 //! (`both`, `new` or `vanished`); `before_success` and so on, `after_…`, and `change_…`. The data frames of the Python
-//! package also use `before_…` and `after_…`. The counts of a missing group are 0. In NDJSON all numbers are strings of
-//! digits, as in all NDJSON of this project.
+//! package also use `before_…` and `after_…`. The counts of a missing group are 0. NDJSON writes numbers as JSON does
+//! (see `document`): above 2^53 - 1 they are strings.
 
 use std::io::Write;
 
@@ -23,7 +23,7 @@ use super::table::{key_cells, key_columns, subject, write_remarks, write_title};
 /// changes there.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub(crate) fn write_changes(
     report: &Report,
     picked: &Picked,
@@ -143,7 +143,7 @@ fn total(report: &Report, by: CountName, keys: usize) -> Cells {
 /// Names and values, serialized as an object in this order.
 struct Members(Vec<(String, Cell)>);
 
-/// A value of a row: a text, or a number that no JSON reader may round.
+/// A value of a row: a text or a number. Numbers are written so that no JSON reader rounds them.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Cell {
@@ -172,7 +172,7 @@ impl Serialize for Members {
 /// Writes comparisons as CSV.
 ///
 /// # Errors
-/// For labels that can't be used, and those of the writer.
+/// For labels that can't be used, and the errors of the writer.
 pub(crate) fn write_csv(
     report: &Report,
     picked: &Picked,
@@ -199,7 +199,7 @@ pub(crate) fn write_csv(
 /// Writes comparisons as NDJSON.
 ///
 /// # Errors
-/// For labels that can't be used, and those of the writer.
+/// For labels that can't be used, and the errors of the writer.
 pub(crate) fn write_ndjson(
     report: &Report,
     picked: &Picked,

@@ -18,16 +18,16 @@ const LARGEST: u64 = (1 << 53) - 1;
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "tallyfold --format json")]
 pub(crate) struct Document<'a> {
-    /// The version of this document. The number grows when something is removed or means something else; members may be
+    /// The version of this document. The number grows when a member is removed or changes its meaning; members may be
     /// added.
     pub(crate) format: FormatName,
-    /// What was asked.
+    /// The query.
     pub(crate) asked: AskedDocument<'a>,
     /// How many groups `top` has left out. Totals contain them.
     pub(crate) left_out: u64,
     /// What was found, in the order of the configuration.
     pub(crate) clusters: Vec<ClusterDocument<'a>>,
-    /// The clusters of which nothing is known.
+    /// The clusters without any result.
     pub(crate) missing: Vec<MissingDocument<'a>>,
 }
 
@@ -39,18 +39,18 @@ pub(crate) enum FormatName {
     Report1,
 }
 
-/// What was asked of each cluster.
+/// The query of each cluster.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AskedDocument<'a> {
-    /// Which counts.
+    /// The metric.
     pub(crate) metric: Metric,
     /// The dimensions, in the order that rows are sorted by.
     pub(crate) dimensions: &'a [String],
     /// The values that were kept.
     pub(crate) filter: Vec<FilterDocument<'a>>,
-    /// The time.
+    /// The time range.
     pub(crate) range: Window,
-    /// The time that it is compared with; `null` if nothing is compared.
+    /// The earlier time range that it is compared with; `null` if nothing is compared.
     pub(crate) before: Option<Window>,
     /// The count that rows are ranked by; `null` if they are sorted by their values.
     pub(crate) order: Option<CountName>,
@@ -63,18 +63,18 @@ pub(crate) struct AskedDocument<'a> {
 pub(crate) struct FilterDocument<'a> {
     /// The dimension.
     pub(crate) dimension: &'a str,
-    /// The values. An empty one stands for events that have none.
+    /// The values. An empty value stands for events without one.
     pub(crate) values: &'a [String],
 }
 
-/// What was found of one cluster.
+/// What was found for one cluster.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ClusterDocument<'a> {
     /// The cluster's name; `default` if it has none.
     pub(crate) cluster: &'a str,
     /// The labels that the configuration gives it.
     pub(crate) labels: Pairs<'a>,
-    /// The time that was asked for and could not be read.
+    /// The time ranges of the query that could not be read.
     pub(crate) gaps: &'a [Window],
     /// The windows whose counts may still change.
     pub(crate) provisional: &'a [Window],
@@ -100,11 +100,11 @@ pub(crate) enum CountsDocument<'a> {
 /// Counts by dimension.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct TableDocument<'a> {
-    /// The time that the counts cover.
+    /// The time ranges that the counts cover.
     pub(crate) coverage: Vec<Window>,
     /// Whether the totals that the service reports are the sums of its counts.
     pub(crate) reconciliation: ReconciliationDocument,
-    /// The sums of all rows, also of those that `top` leaves out.
+    /// The sums of all rows, including rows that `top` leaves out.
     pub(crate) totals: CountsOf,
     /// A row for each combination of values.
     pub(crate) rows: Rows<'a, RowDocument<'a>>,
@@ -115,7 +115,7 @@ pub(crate) struct TableDocument<'a> {
 pub(crate) struct SeriesDocument<'a> {
     /// The windows, also those without rows.
     pub(crate) windows: Vec<WindowDocument>,
-    /// The sums of all rows, also of those that `top` leaves out.
+    /// The sums of all rows, including rows that `top` leaves out.
     pub(crate) totals: CountsOf,
     /// A row for each combination of values in each window.
     pub(crate) rows: Rows<'a, SeriesRowDocument<'a>>,
@@ -124,11 +124,11 @@ pub(crate) struct SeriesDocument<'a> {
 /// Counts before and after.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ComparisonDocument<'a> {
-    /// The time that the counts before cover.
+    /// The time ranges that the counts before cover.
     pub(crate) before_coverage: &'a [Window],
-    /// The time that the counts after cover.
+    /// The time ranges that the counts after cover.
     pub(crate) after_coverage: &'a [Window],
-    /// The sums of all rows, also of those that `top` leaves out.
+    /// The sums of all rows, including rows that `top` leaves out.
     pub(crate) totals: ChangeOf,
     /// A row for each combination of values.
     pub(crate) rows: Rows<'a, ChangeRowDocument<'a>>,
@@ -137,7 +137,7 @@ pub(crate) struct ComparisonDocument<'a> {
 /// A row of a table.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RowDocument<'a> {
-    /// The value of each dimension. An empty one stands for events that have none.
+    /// The value of each dimension. An empty value stands for events without one.
     pub(crate) dimensions: Pairs<'a>,
     #[serde(flatten)]
     pub(crate) counts: CountsOf,
@@ -157,7 +157,7 @@ pub(crate) struct SeriesRowDocument<'a> {
 /// A row of a comparison.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ChangeRowDocument<'a> {
-    /// The value of each dimension. An empty one stands for events that have none.
+    /// The value of each dimension. An empty value stands for events without one.
     pub(crate) dimensions: Pairs<'a>,
     /// Whether the combination was there before and after.
     pub(crate) presence: Presence,
@@ -193,9 +193,9 @@ pub(crate) struct CountsOf {
 /// Counts before and after, and how they have changed.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ChangeOf {
-    /// The counts before; `null` if there was none.
+    /// The counts before; `null` if there were none.
     pub(crate) before: Option<CountsOf>,
-    /// The counts after; `null` if there was none.
+    /// The counts after; `null` if there were none.
     pub(crate) after: Option<CountsOf>,
     /// The counts after minus those before.
     pub(crate) change: ChangesOf,
@@ -204,11 +204,11 @@ pub(crate) struct ChangeOf {
 /// The change of each count.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ChangesOf {
-    /// Of events delivered, or ingested.
+    /// The change of events delivered, or ingested.
     pub(crate) success: Change,
-    /// Of events not sent due to an error.
+    /// The change of events not sent due to an error.
     pub(crate) errors: Change,
-    /// Of events filtered.
+    /// The change of events filtered.
     pub(crate) filtered: Change,
 }
 
@@ -218,13 +218,13 @@ pub(crate) struct ChangesOf {
 pub(crate) enum ReconciliationDocument {
     /// Each total is the sum of its counts.
     Balanced,
-    /// At least one is not. These are the reported totals minus the sums.
+    /// At least one total differs. The differences are the reported totals minus the sums.
     Unbalanced(ChangesOf),
     /// The counts were filtered, and can't be compared with the totals of all events.
     Unavailable,
 }
 
-/// A cluster of which nothing is known.
+/// A cluster without any result.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct MissingDocument<'a> {
     /// Its name.
@@ -236,7 +236,8 @@ pub(crate) struct MissingDocument<'a> {
 /// What went wrong.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FailureDocument<'a> {
-    /// The code of the error, such as `token_refused`; `null` if it was none of the service or the way to it.
+    /// The code of the error, such as `token_refused`; `null` for other errors than those of the service and of the
+    /// connection to it.
     pub(crate) code: Option<&'static str>,
     /// A sentence for people.
     pub(crate) message: &'a str,

@@ -21,7 +21,7 @@ use crate::failure::Failure;
 /// Writes the document: indented on a terminal, otherwise on one line.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub(crate) fn write_json(
     report: &Report,
     picked: &Picked,
@@ -36,7 +36,7 @@ pub(crate) fn write_json(
 /// Writes any document, and ends its line.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub(crate) fn write_document(
     document: &impl Serialize,
     is_indented: bool,

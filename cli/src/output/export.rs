@@ -77,7 +77,7 @@ pub(crate) fn warn(export: &Export, stderr: &Stderr) -> bool {
 /// Writes an export.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub(crate) fn write(mut export: Export, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut piece = Vec::new();
     while export.next_piece(&mut piece).is_some() {
@@ -117,7 +117,7 @@ impl<'a> Rows<'a> {
             Counted::Series(series) => return Ok(Self::Series(Arc::clone(series))),
             Counted::Comparison(_) => {
                 return Err(Failure::usage(
-                    "this format can't carry a comparison: want --format table, json, ndjson or csv",
+                    "this format can't represent a comparison: want --format table, json, ndjson or csv",
                 ));
             }
         };
@@ -139,7 +139,7 @@ impl<'a> Rows<'a> {
     /// All rows.
     ///
     /// # Errors
-    /// Those of the core.
+    /// The errors of the core.
     pub(crate) fn all(&self) -> Result<Source> {
         match self {
             Self::Sum(table, _) if table.windows().len() > 1 => {
@@ -153,7 +153,7 @@ impl<'a> Rows<'a> {
     /// The rows at these positions, which must be sorted.
     ///
     /// # Errors
-    /// Those of the core.
+    /// The errors of the core.
     pub(crate) fn some(&self, rows: &[usize]) -> Result<Source> {
         let (frame, _) = self.frame();
         let keys = frame.keys();

@@ -66,7 +66,7 @@ impl Grid {
     /// below each other.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     pub(crate) fn write(&self, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
         let most = screen.width.unwrap_or(USUAL_WIDTH);
         match self.widths(most) {
@@ -203,7 +203,7 @@ fn write_marks(line: &Cells, screen: Screen, out: &mut dyn Write) -> io::Result<
 /// Writes a text, in a style if colours are enabled.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub(crate) fn write_styled(
     text: &str,
     style: Style,

@@ -26,7 +26,7 @@ const ROWS: usize = 1 << 17;
 /// Writes all rows of an export. The format of the export must be CSV, which has the same columns and rules.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub(crate) fn write_parquet(export: &Export, out: &mut dyn Write) -> Result<(), WriteError> {
     write_groups(export, ROWS, out)
 }

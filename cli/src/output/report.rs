@@ -32,7 +32,7 @@ pub(crate) struct Report<A = Asked, F = Counted> {
 /// The query of each cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    /// Which counts.
+    /// The metric.
     pub(crate) metric: Metric,
     /// The dimensions of the rows.
     pub(crate) by: Vec<String>,
@@ -261,7 +261,7 @@ pub(crate) fn faults(report: &Report) -> Vec<String> {
     faults
 }
 
-/// A sentence for totals of the service that are not the sums of its counts.
+/// A sentence about reported totals that differ from the sums of the counts.
 pub(crate) fn unbalanced(part: &Part) -> Option<String> {
     let Counted::Table(table) = &part.found else {
         return None;

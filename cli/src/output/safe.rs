@@ -70,7 +70,7 @@ impl<W: Write> Terminal<W> {
         let text = match std::str::from_utf8(&self.held) {
             Ok(text) => text,
             Err(error) => match error.error_len() {
-                // What is no text of a character is written as if it were.
+                // Bytes that aren't UTF-8 are written as a replacement character.
                 Some(length) if error.valid_up_to() == 0 => {
                     self.inner.write_all("\u{fffd}".as_bytes())?;
                     return Ok(length);
@@ -109,11 +109,11 @@ impl<W: Write> Terminal<W> {
     }
 }
 
-/// What a text that begins with an escape character begins with.
+/// The beginning of a text that starts with an escape character.
 enum Sequence {
     /// A sequence that selects a colour or an effect, with its length.
     Whole(usize),
-    /// The beginning of one.
+    /// The beginning of such a sequence, whose rest is missing.
     Begun,
     None,
 }

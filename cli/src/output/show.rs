@@ -17,21 +17,21 @@ use crate::arguments::declared::{Declared, Flags};
 pub(crate) struct ShowFlags {
     /// The format [default: table]
     ///
-    /// In csv, ndjson and parquet, a group has one row for the whole time, or one for each window where windows are kept
-    /// apart, in the order of --order. Formats of other systems have their own order, and get only counts that no longer
-    /// change (--windows).
+    /// In csv, ndjson and parquet, a group has one row for the whole range, or one for each window if windows are kept
+    /// separate, in the order of --order. Formats of other systems have their own order, and contain only counts that
+    /// no longer change (--windows).
     #[arg(long, value_enum, default_value_t = OutputFormat::Table, hide_default_value = true)]
     pub(crate) format: OutputFormat,
-    /// Only so many rows: those that rank highest by --order (by default errors)
+    /// Shows only this many rows, ranked by --order (by default errors)
     ///
-    /// The rows of all clusters are ranked together. Where windows are kept apart, a group is ranked by its sum and keeps
-    /// all of its windows. Totals include all rows.
+    /// The rows of all clusters are ranked together. If windows are kept separate, a group is ranked by its sum and
+    /// keeps all of its windows. Totals include all rows.
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
     /// Orders rows by this count, highest first; comparisons by its change
     #[arg(long, value_enum, value_name = "COUNT")]
     pub(crate) order: Option<OrderFlag>,
-    /// Writes into this file, which is replaced only when all is written, in place of stdout (-)
+    /// Writes to this file instead of stdout (-); an existing file is replaced atomically
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// A label for exported counts, such as env=production; may be repeated
@@ -54,7 +54,7 @@ impl ShowFlags {
 /// The formats of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// Aligned columns at a terminal; into a file or a pipe a line for each row, with tabs between the cluster (if
+    /// Aligned columns on a terminal. In a file or a pipe, a line for each row, with tabs between the cluster (if
     /// clusters have names), the dimensions, start and end (with --by-window), success, errors and filtered.
     Table,
     /// One document, described by a JSON Schema (tallyfold schema). Counts are numbers; above 2^53 - 1, where many readers
@@ -62,7 +62,7 @@ pub(crate) enum OutputFormat {
     Json,
     /// One JSON object for each row. Counts are as in json.
     Ndjson,
-    /// Comma-separated values, as RFC 4180 says: lines end with CR LF.
+    /// Comma-separated values (RFC 4180); lines end with CR LF.
     Csv,
     /// Apache Parquet.
     Parquet,

@@ -84,8 +84,8 @@ pub(crate) fn write_to(
     }
 }
 
-/// Where an output goes of which a part is missing: next to the file, which keeps what it has. `None` for a path that is
-/// written at once, such as a device.
+/// The path for an incomplete output, next to the file, which keeps its content. `None` for a path that is written
+/// directly, such as a device.
 pub(crate) fn partial(path: &Path) -> Option<PathBuf> {
     let is_written_at_once = fs::metadata(path).is_ok_and(|found| !found.is_file());
     let is_stdout = path == Path::new("-") || path == Path::new("/dev/stdout");

@@ -25,7 +25,7 @@ use super::sink::{Screen, USUAL_WIDTH, WriteError};
 /// Writes a table with a title, a line of totals, and remarks.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub(crate) fn write_table(
     report: &Report,
     picked: &Picked,
@@ -44,7 +44,7 @@ pub(crate) fn write_table(
 /// Writes a title and an empty line.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub(crate) fn write_title(
     title: &str,
     screen: Screen,
@@ -57,7 +57,7 @@ pub(crate) fn write_title(
 /// Writes the remarks below a table.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub(crate) fn write_remarks(
     report: &Report,
     picked: &Picked,
@@ -68,8 +68,8 @@ pub(crate) fn write_remarks(
     if picked.left_out > 0 {
         let left_out = grouped(picked.left_out);
         remarks.push(match picked.left_out {
-            1 => "1 more row is left out by --top, but in the total".to_owned(),
-            _ => format!("{left_out} more rows are left out by --top, but in the total"),
+            1 => "1 more row is left out by --top, but included in the total".to_owned(),
+            _ => format!("{left_out} more rows are left out by --top, but included in the total"),
         });
     }
     remarks.extend(provisional(report).map(|text| format!("{PROVISIONAL} {text}")));
@@ -255,7 +255,7 @@ fn instant(instant: Timestamp) -> String {
 /// Writes all rows.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub(crate) fn write_plain(
     report: &Report,
     picked: &Picked,

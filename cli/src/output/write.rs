@@ -43,9 +43,10 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
             tell(report, leaves_out, stderr);
         }
         match (flags.format, export) {
-            (OutputFormat::Parquet, Some(_)) if screen.width.is_some() => {
-                Err(Failure::usage("Parquet is no text for a terminal: want --output FILE").into())
-            }
+            (OutputFormat::Parquet, Some(_)) if screen.width.is_some() => Err(Failure::usage(
+                "Parquet can't be shown on a terminal: want --output FILE",
+            )
+            .into()),
             (OutputFormat::Parquet, Some(export)) => parquet::write_parquet(&export, out),
             // These formats have no colours, so a sequence that selects one is from a value.
             (_, Some(export)) if screen.width.is_some() => {
@@ -58,7 +59,7 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
     if let (Some(partial), Some(output)) = (&partial, &flags.output) {
         match path == Some(partial.as_path()) {
             true => stderr.note(format_args!(
-                "{} has what could be read; {} is written when all is there",
+                "{} contains what could be read; {} is replaced only by a complete result",
                 partial.display(),
                 output.display()
             )),
@@ -91,8 +92,7 @@ fn write_rows(
         }
         OutputFormat::Table => table::write_table(report, &picked, screen, out),
         _ => {
-            let text =
-                "this format can't carry a comparison: want --format table, json, ndjson or csv";
+            let text = "this format can't represent a comparison: want --format table, json, ndjson or csv";
             Err(Failure::usage(text).into())
         }
     }

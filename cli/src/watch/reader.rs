@@ -199,7 +199,7 @@ fn tell(shared: &Shared, position: usize, attempt: &Attempt, trouble: &RefCell<S
     }
     let text = match attempt.status {
         None => "the service does not answer".to_owned(),
-        Some(200..=299) => "the service's answer was cut or damaged".to_owned(),
+        Some(200..=299) => "the response was truncated or corrupted".to_owned(),
         Some(status) => format!("the service answers with status {status}"),
     };
     trouble.borrow_mut().clone_from(&text);

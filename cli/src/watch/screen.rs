@@ -124,7 +124,7 @@ impl Screen {
             true => Ok(()),
             false => {
                 let text =
-                    "stdout is no terminal that can be drawn on; --once prints the view as text";
+                    "stdout isn't a terminal that can be drawn on; --once prints the view as text";
                 Err(Failure::usage(text).helped_by("tallyfold watch --once"))
             }
         }

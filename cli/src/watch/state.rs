@@ -58,7 +58,7 @@ pub(crate) enum Mode {
     Help,
 }
 
-/// What rows are ranked by. Counts rank from the highest, names from the first.
+/// What rows are ranked by. Counts are in descending order, names in ascending order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Order {
     /// Events that were not sent due to an error: they are lost.
@@ -70,7 +70,7 @@ pub(crate) enum Order {
     Filtered,
     /// Events that were delivered.
     Delivered,
-    /// Errors of the events that were to be sent.
+    /// The share of errors among the events to be sent.
     Rate,
     /// The names.
     Name,

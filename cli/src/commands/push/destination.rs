@@ -28,12 +28,13 @@ fn formats() -> Vec<&'static str> {
 
 /// Flags that say where counts are sent to.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Receiver")]
+#[command(next_help_heading = "Destination")]
 pub(crate) struct DestinationFlags {
-    /// With --to the receiver's whole address, otherwise the NAME of a section [push.NAME] of the configuration
+    /// With --to, the whole address of the destination; otherwise the NAME of a section [push.NAME] of the
+    /// configuration
     #[arg(value_name = "URL|NAME", help_heading = None, required = true)]
     target: Option<String>,
-    /// The format that the receiver takes; dogstatsd and statsd have addresses such as udp://127.0.0.1:8125
+    /// The format of the destination; dogstatsd and statsd have addresses such as udp://127.0.0.1:8125
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(formats()))]
     to: Option<String>,
     /// A header whose value is in an environment variable, such as authorization=VARIABLE; may be repeated
@@ -42,10 +43,10 @@ pub(crate) struct DestinationFlags {
     /// A header whose value is in a file that only its owner can read; may be repeated
     #[arg(long, value_name = "HEADER=FILE")]
     header_file: Vec<String>,
-    /// A file of certificates (PEM) of authorities to trust beside those of the system
+    /// A PEM file of CA certificates to trust in addition to the system's
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     receiver_ca_file: Option<PathBuf>,
-    /// How long a message may take, with its answer [default: 30s]
+    /// How long a message and its response may take [default: 30s]
     #[arg(
         long,
         value_name = "TIME",
@@ -60,7 +61,7 @@ pub(crate) struct DestinationFlags {
     export: Declared<ExportFlags>,
 }
 
-/// What happens when something fails.
+/// The options for failures.
 #[derive(Clone, Debug)]
 struct PushFlags;
 
@@ -68,10 +69,10 @@ impl Flags for PushFlags {
     type Options = PushOptions;
 
     const NAMES: &'static [&'static str] = &["patience_ms", "guarantee", "allow_http"];
-    const HEADING: &'static str = "Receiver";
+    const HEADING: &'static str = "Destination";
 }
 
-/// What messages contain.
+/// The options for the content of messages.
 #[derive(Clone, Debug)]
 struct ExportFlags;
 
@@ -79,7 +80,7 @@ impl Flags for ExportFlags {
     type Options = ExportOptions;
 
     const NAMES: &'static [&'static str] = &["name", "exact", "windows", "max_bytes"];
-    const HEADING: &'static str = "Receiver";
+    const HEADING: &'static str = "Destination";
 }
 
 /// A destination, and how counts are written for it.
@@ -102,7 +103,7 @@ impl DestinationFlags {
         let (name, mut given, mut network) = self.place(settings)?;
         let wanted = || {
             Failure::usage(format!(
-                "push: {name:?} is no format; want one of {}",
+                "push: {name:?} isn't a format; want one of {}",
                 formats().join(", ")
             ))
         };
@@ -133,7 +134,7 @@ impl DestinationFlags {
 
     /// The name of the format, the options of the push, and the network settings.
     fn place(&self, settings: &Settings) -> Result<(String, Given, NetworkSettings)> {
-        // Only `push drop` has none.
+        // Only `push drop` has no target.
         let wanted = self.target.clone().unwrap_or_default();
         if let Some(format) = &self.to {
             let mut given = Given::default();
@@ -142,7 +143,7 @@ impl DestinationFlags {
         }
         let found = settings.targets.iter().find(|target| target.name == wanted);
         let unknown = || match is_name(&wanted) {
-            // An address may contain a secret, also without its scheme, so the error does not quote it.
+            // An address may contain a secret, even without its scheme, so the error does not quote it.
             false => Failure::usage("push: an address needs --to FORMAT, such as --to otlp"),
             true => Failure::usage(format!(
                 "push: the configuration has no section [push.{}]{}; without one, want --to FORMAT URL",

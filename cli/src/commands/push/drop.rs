@@ -1,4 +1,4 @@
-//! `tallyfold push drop`: gives up a revision that its destination refuses for good.
+//! `tallyfold push drop`: gives up a revision that its destination permanently refuses.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::stderr::Stderr;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold push drop --state otlp.json
-      Gives up the revision that push --follow can't send, and says what is lost. The next run resumes after it.
+      Gives up the revision that push --follow can't send, and prints what is lost. The next run resumes after it.
   tallyfold push drop --state /var/lib/tallyfold --cluster eu
       The same where the state is a folder with a file for each cluster.
 ";
@@ -45,7 +45,7 @@ pub(crate) async fn run(flags: &DropFlags, stderr: &Stderr) -> Result<Exit> {
     file.replace(outbox.to_json()).await?;
     let [success, errors, filtered] = lost.changes.map(tallyfold::text::signed);
     stderr.note(format_args!(
-        "revision {} of [{}, {}) is dropped, which was for {}; {} of its {} samples were finished; as a whole it changes \
+        "dropped revision {} of [{}, {}), which was for {}; {} of its {} samples were finished; in total, it changes \
          success by {success}, errors by {errors} and filtered by {filtered}",
         lost.revision,
         lost.window.start(),

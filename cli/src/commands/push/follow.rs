@@ -117,7 +117,7 @@ impl Sending<'_> {
     }
 
     async fn send_all(&mut self, shutdown: &Shutdown) -> Result<()> {
-        // What an earlier process did not send comes first.
+        // Unsent samples of an earlier process come first.
         let mut carried = self.send(shutdown).await?;
         while carried == Carried::All {
             match shutdown.unless_begun(self.following.next()).await {
@@ -152,8 +152,8 @@ impl Sending<'_> {
             let in_doubt = self.outbox.in_doubt();
             if in_doubt > 0 {
                 self.warn(format_args!(
-                    "an earlier run ended while it was sending {in_doubt} samples; nobody knows whether they were taken, and \
-                     they are not sent again"
+                    "an earlier run ended while it was sending {in_doubt} samples; they are unacknowledged and will \
+                     not be sent again"
                 ));
             }
             let export = Export::new(source, &self.destination.export(&self.labels))?;
@@ -180,7 +180,7 @@ impl Sending<'_> {
                 // The unacknowledged samples count as finished, so the next push begins after them.
                 Err(failure) if report.unsure > in_doubt => {
                     self.warn(format_args!(
-                        "{}; nobody knows whether {} samples were taken, and they are not sent again",
+                        "{}; {} samples are unacknowledged and will not be sent again",
                         failure.text,
                         report.unsure - in_doubt
                     ));
@@ -198,10 +198,12 @@ impl Sending<'_> {
         let state = self.state.display();
         match self.app.settings.is_named {
             true => format!(
-                "tallyfold push drop --state {state} --cluster {}, if it is refused for good",
+                "tallyfold push drop --state {state} --cluster {}, if the destination permanently refuses it",
                 self.cluster.name
             ),
-            false => format!("tallyfold push drop --state {state}, if it is refused for good"),
+            false => format!(
+                "tallyfold push drop --state {state}, if the destination permanently refuses it"
+            ),
         }
     }
 
@@ -213,7 +215,7 @@ impl Sending<'_> {
         ));
         for rejected in &report.rejected {
             self.warn(format_args!(
-                "the receiver has rejected samples: {}",
+                "the destination rejected samples: {}",
                 rejected.message
             ));
         }
@@ -228,7 +230,7 @@ impl Sending<'_> {
 fn is_refused<S: tallyfold::sending::Source>(push: &tallyfold::sending::Push<S>) -> bool {
     let refused = |error: &tallyfold::Error| match error.status() {
         Some(400..500) => !matches!(error.code(), Code::Forbidden | Code::RateLimited),
-        // As Prometheus before 2.49 does.
+        // Prometheus before 2.49 refuses samples with this status.
         Some(500) => push.report().retries == 0,
         _ => false,
     };

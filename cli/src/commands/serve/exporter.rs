@@ -53,7 +53,7 @@ pub(super) struct Meters {
     store_failures: u64,
     /// Provisional revisions and settled revisions.
     revisions: [u64; 2],
-    /// Windows whose reported totals are not the sums of their counts.
+    /// Windows whose reported totals differ from the sums of their counts.
     contradictions: u64,
     /// When the last token was received, on the monotonic clock.
     token_ms: Option<u64>,
@@ -65,7 +65,7 @@ pub(super) struct Meters {
     trouble: Option<Code>,
     /// Why the state can't be stored.
     unstored: Option<String>,
-    /// Why nothing is read: the state is of the future.
+    /// Why nothing is read: the state is from the future.
     ahead: Option<String>,
     /// By how much the wall clock is ahead of the service's.
     ahead_ms: i64,
@@ -83,7 +83,7 @@ impl Meters {
             self.token_ms = Some(now_ms);
         }
         self.ahead_ms = attempt.clock.as_ref().map_or(0, |clock| clock.ahead_ms);
-        // A request is only sent when the clock has come to the state.
+        // A request is sent only after the clock has reached the time of the state.
         self.ahead = None;
         // An expired token is replaced and the request is sent again, so this isn't trouble.
         self.trouble = attempt
@@ -124,7 +124,8 @@ impl Exporter {
                         .replace(failure.text.clone())
                         .is_none()
                     {
-                        let text = "the totals stay as they are until the clock has come to them";
+                        let text =
+                            "the totals do not change until the clock has reached their time";
                         app.stderr
                             .error(format_args!("{}: {failure}; {text}", self.name));
                     }
@@ -165,7 +166,7 @@ impl Exporter {
             app.stderr.warning(format_args!("{}: {}", self.name, note));
         }
         let contradicts = app.warn_contradiction(&self.name, revision);
-        // Stored first: a scrape must not see totals that a restart would take back.
+        // The totals are stored first, because a scrape must not see totals that a restart would take back.
         if self.store(app, ledger.to_json(), shutdown).await {
             self.ledger.replace(ledger);
             self.changes.set(self.changes.get() + 1);
@@ -194,7 +195,7 @@ impl Exporter {
                 Err(failure) => failure,
             };
             if self.meters.borrow_mut().note_unstored(&failure) {
-                let text = "totals stay as they are until it can be stored";
+                let text = "the totals do not change until it can be stored";
                 app.stderr
                     .error(format_args!("{}: {failure}; {text}", self.name));
             }
@@ -330,7 +331,7 @@ const CONTRADICTIONS: Meter = Meter(
     "tallyfold_exporter_contradictory_windows",
     FamilyKind::Counter,
     "",
-    "Settled windows in which the totals that the service reports are not the sums of its counts",
+    "Settled windows whose reported totals differ from the sums of their counts",
 );
 const STORE_FAILURES: Meter = Meter(
     "tallyfold_exporter_store_failures",

@@ -291,7 +291,7 @@ fn commands_of_others_are_not_run() {
     let mut found = found("[defaults]\nclient_secret_command = 'canary'");
     found.distrust = Some("the file belongs to another user".to_owned());
     let wrong = read(&found).unwrap_err().text;
-    let expected = "t.toml:2:1: defaults.client_secret_command: no command is run that stands here: the file belongs to another user";
+    let expected = "t.toml:2:1: defaults.client_secret_command: commands in this file are not run: the file belongs to another user";
     assert_eq!(wrong, expected);
     found.bytes = b"[defaults]\nclient_secret_env = 'A'".into();
     assert!(read(&found).is_ok());
