@@ -149,12 +149,12 @@ fn a_file_that_others_can_write_is_refused_whole() {
     fs::set_permissions(world.config(), fs::Permissions::from_mode(0o666)).unwrap();
     refused(
         &command.output().unwrap(),
-        "others may change the file (mode 0666",
+        "others can change the file (mode 0666",
     );
     let mut command = world.command(&["trust"]);
     refused(
         &command.output().unwrap(),
-        "others may change the file (mode 0666",
+        "others can change the file (mode 0666",
     );
     fs::set_permissions(world.config(), fs::Permissions::from_mode(0o600)).unwrap();
     ends(&world.run(&COUNTS), 0);

@@ -196,7 +196,7 @@ fn each_fault_of_the_service_is_found_where_it_is() {
             "audit_logs",
             "rate_limited",
             4,
-            "less often",
+            "fewer requests",
         ),
         (
             r#"{"kind":"status","status":302,"endpoint":"event_delivery"}"#,

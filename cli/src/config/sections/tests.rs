@@ -273,7 +273,7 @@ fn secrets_are_refused_where_they_stand() {
         ),
         (
             "[defaults]\nclient_secret_env = 'A'\nclient_secret_file = 'canary'",
-            "t.toml:3:1: defaults.client_secret_file: the secret is in another place already",
+            "t.toml:3:1: defaults.client_secret_file: another key already says where the secret is",
         ),
         (
             "[defaults.headers]\nx-key = { env = 'A' }\nX-Key = { env = 'B' }",
@@ -393,7 +393,7 @@ fn paths_are_relative_to_the_configuration() {
     assert!(
         failure
             .text
-            .contains("t.toml:4:1: cluster.eu.client_secret_file: others than its owner"),
+            .contains("t.toml:4:1: cluster.eu.client_secret_file: other users can access"),
         "{failure}"
     );
     assert!(!failure.text.contains("canary"), "{failure}");
