@@ -148,7 +148,7 @@ def outcome_at(endpoint, outcome):
     if outcome == GOOD:
         return f"good {endpoint.name}"
     if "table" in outcome:
-        return {**outcome, "table": provisional({**outcome["table"], "metric": endpoint.name})}
+        return {**outcome, "table": provisional({**outcome["table"], "metric": endpoint.name}, unfinished=True)}
     return outcome
 
 

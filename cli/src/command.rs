@@ -151,8 +151,8 @@ enum Command {
     /// Lets commands use the configuration of a working folder
     ///
     /// A configuration names secrets and the addresses that they are sent to. So a tallyfold.toml that commands find in the
-    /// working folder is used only if you have trusted it. After any change, it has to be trusted again. A file named with
-    /// --config needs no trust.
+    /// working folder is used only if you have trusted it. After any change, it has to be trusted again. A file that is
+    /// named on the command line needs no trust.
     #[command(before_help = trust::EXAMPLES)]
     Trust(trust::TrustFlags),
 }

@@ -360,7 +360,11 @@ fn a_ledger_of_the_future_is_not_healthy() {
         .strip_prefix("serving ")
         .unwrap()
         .replace("/metrics", "/healthz");
-    assert!(said.recv().unwrap().contains("from the future"));
+    assert!(
+        said.iter()
+            .take(2)
+            .any(|line| line.contains("from the future"))
+    );
     let health = fetch("GET", &url, "").unwrap();
     assert_eq!(health.status, 503);
     assert!(health.body.contains("from the future"), "{}", health.body);
@@ -430,7 +434,7 @@ fn totals_that_contradict_the_counts_are_reported() {
         .strip_prefix("serving ")
         .unwrap()
         .to_owned();
-    assert!(said.recv().unwrap().contains(wrong));
+    assert!(said.iter().take(2).any(|line| line.contains(wrong)));
     let counted = "tallyfold_exporter_contradictory_windows_total 1";
     let limit = Instant::now() + Duration::from_secs(20);
     while !fetch("GET", &url, "").unwrap().body.contains(counted) {

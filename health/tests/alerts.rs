@@ -483,13 +483,17 @@ fn a_value_in_a_message_notifies_nobody_and_links_to_nothing() {
             .1
             .clone()
     };
-    assert_eq!(sent(ReceiverKind::Webhook)["text"], parted);
-    assert_eq!(sent(ReceiverKind::PagerDuty)["payload"]["summary"], parted);
+    let text = format!("eu: rule a: {parted} — page the data team — https://wiki.example/failing");
+    assert_eq!(sent(ReceiverKind::Webhook)["text"], text);
+    assert_eq!(
+        sent(ReceiverKind::PagerDuty)["payload"]["summary"],
+        format!("rule a: {parted}")
+    );
     assert_eq!(
         sent(ReceiverKind::Alertmanager)[0]["annotations"]["summary"],
         parted
     );
-    let slack = parted.replace('<', "&lt;").replace('>', "&gt;");
+    let slack = text.replace('<', "&lt;").replace('>', "&gt;");
     assert_eq!(
         sent(ReceiverKind::Slack)["text"],
         format!("*critical*: {slack}")

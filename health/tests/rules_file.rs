@@ -148,7 +148,7 @@ fn rules_that_are_wrong_say_where_and_what_would_be_right() {
         (
             "rate",
             "above = '5%'",
-            "line 4, column 1: rule[0].above: there is no such key; want one of name, kind, metric, by, where, window, for, clear, severity, labels, note, measure, least, baseline, side, false_alarms, change",
+            "line 4, column 1: rule[0].above: there is no such key; want one of name, kind, metric, by, where, window, for, clear, severity, labels, note, runbook, measure, least, baseline, side, false_alarms, change",
         ),
         (
             "rate",

@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use http_body_util::{BodyExt, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::header::HeaderValue;
 use hyper::{Method, Request, Response, StatusCode};
 use tallyfold_sandbox::{Sandbox, SandboxOptions, SandboxResponse};
 use tokio::process::Command;
+use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use crate::failure::{Exit, Failure, Result};
@@ -221,8 +222,13 @@ fn sent(answer: SandboxResponse) -> Answer {
             response = response.header("content-length", length);
             let mut bytes = Bytes::from(answer.body);
             bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
-            let frames = [Ok(Frame::data(bytes)), Err(BrokenOff)];
-            StreamBody::new(stream::iter(frames)).boxed_unsync()
+            let sent = stream::iter([Ok(Frame::data(bytes))]);
+            // While it waits, the server flushes the head and what is sent of the body.
+            let cut = stream::once(async {
+                yield_now().await;
+                Err(BrokenOff)
+            });
+            StreamBody::new(sent.chain(cut)).boxed_unsync()
         }
     };
     response

@@ -114,6 +114,7 @@ const BY_CODE: &[(Code, &str)] = &[
     (Code::BodyLimit, LIMIT),
     (Code::GroupLimit, LIMIT),
     (Code::OutOfMemory, LARGE),
+    (Code::WasmForbidden, NOT_HERE),
     (Code::Crashed, NOT_HERE),
     (Code::InvalidTable, NOT_HERE),
     (Code::WindowsNotAdditive, "Do not add up windows of this service before the operator has explained it: sums over adjacent windows would be wrong."),

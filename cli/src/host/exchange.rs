@@ -1,6 +1,5 @@
 //! One exchange: sends a request of the core, decodes the response, and passes it to the core as it arrives.
 
-use std::cell::Cell;
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
@@ -19,7 +18,7 @@ use tallyfold::Request;
 use tokio::time::timeout;
 
 use super::body::Body;
-use super::network::{Http, name_of};
+use super::network::{Http, name_of, noting_connections};
 
 /// How long the body of a response other than 200 may take. The error quotes its beginning.
 const EXCERPT: Duration = Duration::from_secs(1);
@@ -179,14 +178,11 @@ impl Outgoing {
 
     async fn receive(self, receiver: &mut impl Receiver) -> Result<(), Broken> {
         let first_refusal = self.first_refusal;
-        let send = async {
-            let sent = self.request.send().await;
-            sent.map_err(|error| match HAS_CONNECTED.with(Cell::get) {
-                true => broken(&error.without_url()),
-                false => Broken::Stale(name_of(&error.without_url())),
-            })
-        };
-        let response = HAS_CONNECTED.scope(Cell::new(false), send).await?;
+        let (sent, has_connected) = noting_connections(self.request.send()).await;
+        let response = sent.map_err(|error| match has_connected {
+            true => broken(&error.without_url()),
+            false => Broken::Stale(name_of(&error.without_url())),
+        })?;
         let status = response.status().as_u16();
         let headers = texts(response.headers());
         let pairs: Vec<(&str, &str)> = headers
@@ -235,18 +231,6 @@ async fn within<T>(
 /// contain, so the address is removed first.
 fn broken(error: &reqwest::Error) -> Broken {
     Broken::Network(name_of(error))
-}
-
-tokio::task_local! {
-    /// Whether the current request has opened a connection instead of reusing one.
-    static HAS_CONNECTED: Cell<bool>;
-}
-
-/// Notes that a connection is opened. The HTTP client calls this with what it passes to its connector.
-pub(crate) fn note_connection<T>(target: T) -> T {
-    // The doctor connects outside of exchanges, too.
-    let _ = HAS_CONNECTED.try_with(|has_connected| has_connected.set(true));
-    target
 }
 
 /// Headers as texts. Bytes that are not UTF-8 become replacement characters, which no known value contains.

@@ -1,6 +1,7 @@
 //! The connection to a service: certificates and proxies. Also names the errors of the network, with the names that the
 //! core knows (`core/src/calls/broken.rs`).
 
+use std::cell::Cell;
 use std::error::Error;
 use std::fs::File;
 use std::io::Read;
@@ -14,7 +15,6 @@ use reqwest::{Certificate, Client, ClientBuilder, Proxy, redirect};
 use rustls::CertificateError;
 use tower::util::MapRequestLayer;
 
-use super::exchange::note_connection;
 use crate::arguments::given::{Origin, Setting};
 use crate::config::settings::NetworkSettings;
 use crate::failure::{Failure, Result};
@@ -142,6 +142,24 @@ fn builder() -> ClientBuilder {
         .tls_info(true)
         .connector_layer(MapRequestLayer::new(note_connection))
         .http1_only()
+}
+
+tokio::task_local! {
+    /// Whether the work under way has opened a connection. Otherwise it has used one that was open before.
+    static HAS_CONNECTED: Cell<bool>;
+}
+
+/// Does some work, and returns whether the client has opened a connection for it, too.
+pub(crate) async fn noting_connections<T>(work: impl Future<Output = T>) -> (T, bool) {
+    let noting = async { (work.await, HAS_CONNECTED.with(Cell::get)) };
+    HAS_CONNECTED.scope(Cell::new(false), noting).await
+}
+
+/// Notes that a connection is opened. The client calls this with what it passes to its connector.
+fn note_connection<T>(target: T) -> T {
+    // Not every user of the client wants to know.
+    let _ = HAS_CONNECTED.try_with(|has_connected| has_connected.set(true));
+    target
 }
 
 /// The proxy of a setting. Its address may contain a password, so no message quotes it.

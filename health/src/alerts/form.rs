@@ -81,19 +81,22 @@ pub(crate) struct Notice<'a> {
 }
 
 impl Notice<'_> {
-    /// What a person has to know: the cluster if it has a name, the rule, the sentence, its note and its runbook.
+    /// What a person has to know: the cluster if it has a name, the rule, the sentence, its note and its runbook. The
+    /// sentence names values of events, so it is written for a chat. The rest is the user's own, links included.
     pub(crate) fn message(&self) -> String {
-        let Alert { rule, sentence, .. } = self.alert;
-        let mut text = format!("{rule}: {sentence}");
-        if let Some(cluster) = self.alert.labels.get("cluster") {
-            text = format!("{cluster}: {text}");
+        let alert = self.alert;
+        let mut text = String::new();
+        if let Some(cluster) = alert.labels.get("cluster") {
+            text = format!("{}: ", harmless(cluster));
         }
-        for more in [&self.alert.note, &self.alert.runbook]
-            .into_iter()
-            .flatten()
-        {
+        text.push_str(&format!(
+            "{}: {}",
+            harmless(&alert.rule),
+            for_chat(&alert.sentence)
+        ));
+        for more in [&alert.note, &alert.runbook].into_iter().flatten() {
             text.push_str(" — ");
-            text.push_str(more);
+            text.push_str(&harmless(more));
         }
         text
     }

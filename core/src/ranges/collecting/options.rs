@@ -64,7 +64,7 @@ crate::options! {
         /// How many bytes the counts may take, about: those kept, and those of the responses being read.
         ///
         /// A window that needs more than its share is read while no other is. If what is kept takes more, the collect
-        /// ends with `memory_limit`; then keep less with `keep`.
+        /// ends.
         memory_limit: u64 = 1024 * 1024 * 1024,
         /// Whether to remove the parts of a checkpoint that hold only time before the range.
         ///

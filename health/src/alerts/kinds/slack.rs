@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use tallyfold::sending::Delivery;
 
-use crate::alerts::form::{Form, Notice, POST, Writer, for_chat};
+use crate::alerts::form::{Form, Notice, POST, Writer};
 
 pub(crate) const FORM: Form = Form {
     about: "a Slack channel",
@@ -37,8 +37,7 @@ fn message(notice: &Notice<'_>) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    for_chat(text)
-        .replace('&', "&amp;")
+    text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")
 }

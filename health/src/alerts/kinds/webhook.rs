@@ -86,10 +86,10 @@ impl Template {
     fn message(&self, notice: &Notice<'_>) -> String {
         let alert = notice.alert;
         self.fill(|name| match name {
-            "message" => quoted(&for_chat(&notice.message())),
+            "message" => quoted(&notice.message()),
             "sentence" => quoted(&for_chat(&alert.sentence)),
-            "note" => quoted(&for_chat(alert.note.as_deref().unwrap_or_default())),
-            "runbook" => quoted(&for_chat(alert.runbook.as_deref().unwrap_or_default())),
+            "note" => escaped(alert.note.as_deref().unwrap_or_default()),
+            "runbook" => escaped(alert.runbook.as_deref().unwrap_or_default()),
             "status" => match notice.until {
                 None => "firing".to_owned(),
                 Some(_) => "resolved".to_owned(),
