@@ -29,7 +29,7 @@ SCHEMAS = {"counts": "output", "check": "check", "doctor": "doctor", "explain": 
 KINDS = {
     "config": "The caller's arguments or order of calls are wrong; mostly nothing was sent.",
     "auth": "The credentials or the tokens were refused, or there are none.",
-    "service": "The service, or the way to it, has failed.",
+    "service": "The service or the connection to it has failed.",
     "response": "The bytes of a response, or of a saved table, are not a valid result.",
 }
 #: Values whose name in the packages is another one.
@@ -41,7 +41,7 @@ ABOUT = {
     "AggregatorOptions": "What an {@link Aggregator} has to know, but for the dimensions of the response.",
     "AuditLogsOptions": "Which page of the audit logs to list (service reference 4.2).",
     "CollectOptions": "What to collect, and how.",
-    "ExplainOptions": "How causes are looked for.",
+    "ExplainOptions": "How to search for causes.",
     "ExportOptions": "What is exported, and how.",
     "FollowOptions": "What to follow, and how.",
     "Limits": "The most that a response may hold; more is an error.",
@@ -143,7 +143,7 @@ class Language:
         if of["kind"] == "Patience":
             usually = ", the default," if of["endless"] else ""
             text += f" `{self.ENDLESS}`{usually} for no limit."
-        return f"{text} `{default}` unless told otherwise." if default else text
+        return f"{text} Default: `{default}`." if default else text
 
     def field_doc(self, key: str, schema: dict) -> str:
         """What a field of a value means; a time has a unit."""

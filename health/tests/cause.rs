@@ -160,7 +160,7 @@ fn if_everything_fails_nothing_narrower_is_named() {
     assert!(told.is_global && told.causes.is_empty(), "{told:?}");
     assert_eq!(told.unexplained, told.change);
     assert!(
-        told.sentence.contains("nothing narrower"),
+        told.sentence.contains("no narrower cause"),
         "{}",
         told.sentence
     );

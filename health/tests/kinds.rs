@@ -236,7 +236,7 @@ fn totals_that_are_off_are_found() {
     assert_eq!(
         found("kind = 'reconciliation'", &fixture),
         [
-            "event delivery: the reported totals of 1,389 events are not those of the rows, which have 1,372 in 2026-02-05 01:00 to 02:00 UTC; since 01:00"
+            "event delivery: the service reported totals of 1,389 events, but its rows have 1,372 in 2026-02-05 01:00 to 02:00 UTC; since 01:00"
         ]
     );
     assert_eq!(
@@ -317,7 +317,7 @@ fn fixed_limits_are_compared_exactly() {
     assert_eq!(
         found("measure = 'success'\nbelow = 95\nby = ['event_name']"),
         [
-            "event name order: 94 events delivered in 2026-01-01 01:00 to 02:00 UTC; at least 95 is wanted; over, it lasted from 2026-01-01 01:00 to 03:00"
+            "event name order: 94 events delivered in 2026-01-01 01:00 to 02:00 UTC; at least 95 is required; over, it lasted from 2026-01-01 01:00 to 03:00"
         ]
     );
     assert_eq!(found("measure = 'errors'\nabove = 5\nfor = 3"), [""; 0]);

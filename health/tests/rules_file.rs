@@ -173,7 +173,7 @@ fn rules_that_are_wrong_say_where_and_what_would_be_right() {
         (
             "volume",
             "by = ['integration', 'integration']",
-            "line 4, column 22: rule[0].by[1]: this dimension is there twice",
+            "line 4, column 22: rule[0].by[1]: this dimension is repeated",
         ),
         (
             "volume",
@@ -308,7 +308,7 @@ fn rules_that_are_wrong_say_where_and_what_would_be_right() {
         (
             "budget",
             "budget = '1%'\nburn = []",
-            "line 5, column 1: rule[0].burn: want one to ten of them",
+            "line 5, column 1: rule[0].burn: want one to ten burn rates",
         ),
         (
             "budget",
@@ -323,7 +323,7 @@ fn rules_that_are_wrong_say_where_and_what_would_be_right() {
         (
             "budget",
             "budget = '1%'\nburn = [{ rate = -2, long = '1h', short = '5m' }]",
-            "line 5, column 11: rule[0].burn[0].rate: want how many times as fast as the budget allows, such as 14.4",
+            "line 5, column 11: rule[0].burn[0].rate: want a multiple of the speed that the budget allows, such as 14.4",
         ),
         (
             "budget",
@@ -549,7 +549,7 @@ fn values_that_are_no_rules_say_what_would_be_right() {
         ),
         (
             Rule::new("x", Budget::new(share(1)).burns([])),
-            "the rule \"x\": burn: want one to ten of them",
+            "the rule \"x\": burn: want one to ten burn rates",
         ),
         (
             Rule::new("x", Volume::from(Baseline::default().weeks(9))),

@@ -294,7 +294,7 @@ fn windows_that_do_not_fit_are_refused() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "unaligned_window: window: [2026-01-01T00:00:00Z, 2026-01-01T01:00:00Z) is no part of a window of 15m, which the \
+        "unaligned_window: window: [2026-01-01T00:00:00Z, 2026-01-01T01:00:00Z) does not fit into a window of 15m, the length that the \
          rules judge"
     );
 }
@@ -347,7 +347,7 @@ fn a_rule_without_counts_says_so_and_keeps_what_it_knows() {
         .unwrap();
     assert_eq!(
         check.unjudged[0].reason,
-        "there is not enough history, or no group has the 100 events that it takes"
+        "there is not enough history, or no group has at least 100 events"
     );
 }
 

@@ -78,20 +78,18 @@ class LimitsArguments(TypedDict, total=False):
     """Arguments of `Limits`, by name."""
 
     depth: int
-    """How deeply objects and arrays may be nested (`depth_limit`). `32` unless told otherwise."""
+    """How deeply objects and arrays may be nested (`depth_limit`). Default: `32`."""
     string_bytes: int
-    """The bytes of one string once its escapes are resolved (`string_limit`). `65,536` unless told
-    otherwise.
-    """
+    """The bytes of one string once its escapes are resolved (`string_limit`). Default: `65,536`."""
     keys: int
-    """The keys of one object (`key_limit`). `1,000` unless told otherwise."""
+    """The keys of one object (`key_limit`). Default: `1,000`."""
     body_bytes: int
-    """The bytes of one body (`body_limit`). `4,294,967,296` unless told otherwise."""
+    """The bytes of one body (`body_limit`). Default: `4,294,967,296`."""
     groups: int
-    """The groups of one table (`group_limit`). `4,000,000` unless told otherwise."""
+    """The groups of one table (`group_limit`). Default: `4,000,000`."""
     table_bytes: int
     """The bytes of one table: those of each distinct value and 32 more, and 64 for each group
-    (`group_limit`). `536,870,912` unless told otherwise.
+    (`group_limit`). Default: `536,870,912`.
     """
 
 
@@ -141,8 +139,7 @@ class ClientArguments(TypedDict, total=False):
     dangerously_allow_http: bool
     """Lets secrets and tokens go over plain http to other machines."""
     default_token_lifetime: int
-    """The lifetime of a token whose response names none. In seconds. `3,600` unless told otherwise.
-    """
+    """The lifetime of a token whose response names none. In seconds. Default: `3,600`."""
     limits: "Limits | None"
     """How much of a response is read before it is refused."""
     tolerate: Sequence[Tolerance]
@@ -152,19 +149,19 @@ class ClientArguments(TypedDict, total=False):
 
     A call is retried after statuses 408, 429, 500, 502, 503 and 504, and after an exchange that
     broke or took too long. All calls of a client share a budget of retries, so that a service that
-    is down gets few more requests than usual. `3` unless told otherwise.
+    is down gets few more requests than usual. Default: `3`.
     """
     longest_retry_wait: float
     """The longest `Retry-After` for which a call waits.
 
     A longer one ends the call with `retry_later`. Waits that the service did not ask for are not
-    longer than this either. In seconds. `60` unless told otherwise.
+    longer than this either. In seconds. Default: `60`.
     """
     timeout: float | None
     """How long one exchange may take, from connecting to the last byte of the body: up to a day.
 
     It also limits the wait for a token that another call fetches. In seconds. `None` for no limit.
-    `30` unless told otherwise.
+    Default: `30`.
     """
     headers: Mapping[str, str]
     """Headers that go with every request, also with token requests, such as the key of a gateway.
@@ -199,16 +196,15 @@ class CollectArguments(TypedDict, total=False):
     """The length of the windows that are read; they start at multiples of it, counted from midnight
     UTC.
 
-    The service advises 5 to 15 minutes. `15m` unless told otherwise.
+    The service advises 5 to 15 minutes. Default: `15m`.
     """
     concurrency: int
-    """How many windows are read at the same time. `8` unless told otherwise."""
+    """How many windows are read at the same time. Default: `8`."""
     finest: Step
     """The shortest windows to read: a window whose response is too large or too slow is halved down
     to this length.
 
-    It is halved at a multiple of this length, counted from midnight UTC. `1m` unless told
-    otherwise.
+    It is halved at a multiple of this length, counted from midnight UTC. Default: `1m`.
     """
     part: tuple[int, int] | None
     """Which part of the windows to collect, from 0, and how many parts there are, when several
@@ -218,7 +214,7 @@ class CollectArguments(TypedDict, total=False):
     """For how long after a window's end its counts may still change.
 
     If a window is read earlier, its counts are used, but a checkpoint marks it as provisional. In
-    seconds. `3,600` unless told otherwise.
+    seconds. Default: `3,600`.
     """
     keep: Step
     """What is kept of the windows that were read: `windows`, a step such as `1h` or `1d`, or
@@ -226,14 +222,13 @@ class CollectArguments(TypedDict, total=False):
 
     `windows` keeps each by itself; a step, which is a multiple of `window`, keeps the sums of its
     windows; `total` keeps their sum. Windows are added up as they settle, so memory grows with
-    groups and kept steps, not with windows. `windows` unless told otherwise.
+    groups and kept steps, not with windows. Default: `windows`.
     """
     memory_limit: int
     """How many bytes the counts may take, about: those kept, and those of the responses being read.
 
     A window that needs more than its share is read while no other is. If what is kept takes more,
-    the collect ends with `memory_limit`; then keep less with `keep`. `1,073,741,824` unless told
-    otherwise.
+    the collect ends with `memory_limit`; then keep less with `keep`. Default: `1,073,741,824`.
     """
     drop_old: bool
     """Whether to remove the parts of a checkpoint that hold only time before the range.
@@ -252,7 +247,7 @@ class CollectArguments(TypedDict, total=False):
     When calls fail temporarily and no other one is answered, the workers pause, and one call at a
     time tries again, with longer and longer waits of up to a minute. When it is answered, all
     continue. With 0, each window fails once its own retries are used up. In seconds. `None` for no
-    limit. `900` unless told otherwise.
+    limit. Default: `900`.
     """
     deadline: float | None
     """How long the collect may take with all its windows and waits, counted from its first step.
@@ -269,9 +264,9 @@ class ExplainArguments(TypedDict, total=False):
     """Arguments of `explain`, by name."""
 
     most: int
-    """At most how many causes are named. `5` unless told otherwise."""
+    """The maximum number of causes. Default: `5`."""
     others: int
-    """At most how many further candidates are listed, best first. `5` unless told otherwise."""
+    """The maximum number of further candidates, best first. Default: `5`."""
 
 
 class ExportArguments(TypedDict, total=False):
@@ -317,7 +312,7 @@ class FollowArguments(TypedDict, total=False):
     By default, all are kept.
     """
     delay: float
-    """How long after its end a window is first read. In seconds. `0` unless told otherwise."""
+    """How long after its end a window is first read. In seconds. Default: `0`."""
     reread: float | None
     """How long after a reading, successful or failed, a window is read again.
 
@@ -326,7 +321,7 @@ class FollowArguments(TypedDict, total=False):
     settle: float
     """For how long after a window's end its counts may still change.
 
-    A window is read again until then. In seconds. `3,600` unless told otherwise.
+    A window is read again until then. In seconds. Default: `3,600`.
     """
     settle_when_unchanged: bool
     """Whether two equal readings, at least the window's length apart, settle a window early.
@@ -358,13 +353,12 @@ class NotifyArguments(TypedDict, total=False):
     alert_for: float
     """How long an Alertmanager keeps an alert that no later call sends again.
 
-    Longer than a few intervals between calls. In seconds. `3,600` unless told otherwise.
+    It should be longer than a few intervals between calls. In seconds. Default: `3,600`.
     """
     patience: float | None
     """How long to try again when a receiver fails.
 
-    A later call sends what was not accepted. In seconds. `None` for no limit. `5` unless told
-    otherwise.
+    A later call sends what was not accepted. In seconds. `None` for no limit. Default: `5`.
     """
 
 
@@ -377,8 +371,8 @@ class ReceiverArguments(TypedDict, total=False):
     Keep it for as long as the receiver is the same.
     """
     url: str | None
-    """The whole address; of an Alertmanager without `/api/v2/alerts`, of PagerDuty only if it isn't
-    the usual one.
+    """The whole address. An Alertmanager's address may omit `/api/v2/alerts`. PagerDuty has a
+    default address.
 
     The address of a chat tool is often a secret: no message shows more of it than its host.
     """
@@ -388,9 +382,9 @@ class ReceiverArguments(TypedDict, total=False):
     No message quotes their values.
     """
     allow_http: bool
-    """Whether all may be sent by plain http to another machine.
+    """Whether messages may be sent by plain http to another machine.
 
-    The network can read it there.
+    The network can then read them.
     """
     template: str | None
     """The message of a webhook: JSON with placeholders such as `{{sentence}}`."""
@@ -412,21 +406,20 @@ class PagesArguments(TypedDict, total=False):
     """How long an answer is kept if its window ended less than an hour ago, so that its counts may
     still change.
 
-    Answers for older windows are kept until there is no room. In seconds. `5` unless told
-    otherwise.
+    Answers for older windows are kept until there is no room. In seconds. Default: `5`.
     """
     concurrency: int
     """How many calls to the service may be under way at the same time.
 
-    Others wait. `8` unless told otherwise.
+    Others wait. Default: `8`.
     """
     queue: int
     """How many calls may wait until others have ended.
 
-    Further requests get status 503 with `Retry-After`. `64` unless told otherwise.
+    Further requests get status 503 with `Retry-After`. Default: `64`.
     """
     memory_bytes: int
-    """How many bytes of answers are kept in memory. `67,108,864` unless told otherwise."""
+    """How many bytes of answers are kept in memory. Default: `67,108,864`."""
 
 
 class PushArguments(ExportArguments, total=False):
@@ -453,7 +446,7 @@ class PushArguments(ExportArguments, total=False):
     """
     patience: float | None
     """How long to wait for a destination that fails or asks for pauses, all in all. In seconds.
-    `None` for no limit. `900` unless told otherwise.
+    `None` for no limit. Default: `900`.
     """
 
 
@@ -466,22 +459,22 @@ class SandboxArguments(TypedDict, total=False):
     By default, no traffic is generated.
     """
     client_id: str
-    """The client id that both token endpoints accept. `sandbox-client` unless told otherwise."""
+    """The client id that both token endpoints accept. Default: `sandbox-client`."""
     client_secret: str
     """The client secret.
 
     The default is public and is valid only for a sandbox.
     """
     control_audience: str
-    """The audience identifier of the Control API. `sandbox-control` unless told otherwise."""
+    """The audience identifier of the Control API. Default: `sandbox-control`."""
     orchestration_audience: str
     """The audience identifier of the Orchestration API.
 
-    It must differ from the other one, because a token has one audience. `sandbox-orchestration`
-    unless told otherwise.
+    It must differ from the other one, because a token has one audience. Default: `sandbox-
+    orchestration`.
     """
     token_lifetime: int
-    """How long a token is valid. In seconds. `86,400` unless told otherwise."""
+    """How long a token is valid. In seconds. Default: `86,400`."""
     closed_windows: bool
     """Whether an event at the `end` of a window also counts in it.
 
@@ -501,7 +494,7 @@ class EventArguments(TypedDict, total=False):
     reason: str
     """Why they were filtered."""
     count: int
-    """How many. `1` unless told otherwise."""
+    """How many. Default: `1`."""
 
 
 class FaultArguments(TypedDict, total=False):

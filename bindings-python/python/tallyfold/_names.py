@@ -173,7 +173,7 @@ Severity = Literal["info", "warning", "critical"]
 """How bad a finding is."""
 
 Status = Literal["pending", "firing", "resolved"]
-"""How far a finding is."""
+"""The stage of a finding."""
 
 TargetName = Literal["token", "event_delivery", "event_ingestion", "audit_logs"]
 """The destination of a request: a token endpoint, or an endpoint of an API."""

@@ -61,7 +61,7 @@ Of a `AuthError`, kind `auth`. The credentials or the tokens were refused, or th
 
 `token_provider_failed`: The host's own source of tokens failed.
 
-Of a `ServiceError`, kind `service`. The service, or the way to it, has failed.
+Of a `ServiceError`, kind `service`. The service or the connection to it has failed.
 
 `redirected`: A redirect (3xx); tallyfold follows none.
 

@@ -35,7 +35,7 @@ export interface NotifyOptions extends NotifyArguments, Abortable {
   readonly now?: Instant | undefined;
   /** A `fetch` to use in place of the host's own. */
   readonly fetch?: Fetch | undefined;
-  /** The time limit of each message, in milliseconds; `Infinity` for none. `10,000` unless told otherwise. */
+  /** The time limit of each message, in milliseconds; `Infinity` for none. Default: `10,000`. */
   readonly timeoutMs?: number | undefined;
 }
 

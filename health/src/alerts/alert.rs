@@ -1,4 +1,4 @@
-//! Alerts: findings in the form in which receivers get them, both firing and ended.
+//! Alerts: findings as receivers get them, both firing and ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -33,9 +33,9 @@ pub(crate) const POST: Delivery = Delivery {
     ..HTTP
 };
 
-/// A text for a chat, in which a value that somebody else has chosen notifies nobody and links to nothing: characters that
-/// can't be seen are replaced, and a zero-width space parts what chats would read as a mention or a link, such as
-/// `@everyone`, `<!channel>`, `https://a.example` and `[text](address)`.
+/// Makes a text harmless for a chat, so that values in it mention nobody and link to nothing. Characters that can't be
+/// seen are replaced, and a zero-width space splits what chats would read as a mention or a link, such as `@everyone`,
+/// `<!channel>`, `https://a.example` and `[text](address)`.
 pub(crate) fn for_chat(text: &str) -> String {
     const PART: char = '\u{200b}';
     let text = harmless(text);

@@ -203,8 +203,8 @@ impl Notifications {
         })
     }
 
-    /// The next push, with the place of its receiver in the order of the receivers; `None` after the last one. The same push
-    /// is returned until it has ended.
+    /// The next push, with the position of its receiver in the list; `None` after the last one. The same push is
+    /// returned until it has ended.
     pub fn delivery(&mut self) -> Option<(usize, &mut Push<Posted>)> {
         while !self.is_under_way() {
             if !self.send_next() && !self.begin_next() {
@@ -243,7 +243,10 @@ impl Notifications {
     pub fn under_way(&mut self) -> Result<&mut Push<Posted>> {
         let under_way = self.busy.as_mut().and_then(|busy| busy.under_way.as_mut());
         let (push, _) = under_way.ok_or_else(|| {
-            Error::new(Code::OutOfOrder, "no message is under way: ask for a step")
+            Error::new(
+                Code::OutOfOrder,
+                "no message is under way: take the next step first",
+            )
         })?;
         Ok(push)
     }
@@ -342,9 +345,9 @@ impl Notifications {
         let planned = match &receiver.writer {
             Writer::All(write) => {
                 let ends_ms = i64::try_from(self.options.alert_for_ms).unwrap_or(i64::MAX);
-                all(&self.current, known, ends_ms, &self.options, *write)
+                every_run(&self.current, known, ends_ms, &self.options, *write)
             }
-            Writer::Each(write) => each(&self.current, known, &self.options, &**write),
+            Writer::Each(write) => once(&self.current, known, &self.options, &**write),
         };
         let receipt = Receipt {
             receiver: receiver.key.clone(),
@@ -368,7 +371,7 @@ impl Notifications {
 }
 
 /// One message with all firing alerts and with the ends of alerts that were sent before, if there are any.
-fn all(
+fn every_run(
     current: &Current,
     known: &Alerts,
     lifetime_ms: i64,
@@ -407,7 +410,7 @@ fn all(
 }
 
 /// A message for each alert that has ended, and for each that begins. Updates what the receiver knows about the others.
-fn each(
+fn once(
     current: &Current,
     known: &mut Alerts,
     options: &NotifyOptions,

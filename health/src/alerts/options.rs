@@ -12,8 +12,7 @@ tallyfold::options! {
         ///
         /// Keep it for as long as the receiver is the same.
         name: String,
-        /// The whole address; of an Alertmanager without `/api/v2/alerts`, of PagerDuty only if it isn't the usual
-        /// one.
+        /// The whole address. An Alertmanager's address may omit `/api/v2/alerts`. PagerDuty has a default address.
         ///
         /// The address of a chat tool is often a secret: no message shows more of it than its host.
         url: Option<String> [Address] = None,
@@ -21,9 +20,9 @@ tallyfold::options! {
         ///
         /// No message quotes their values.
         headers: TargetHeaders = TargetHeaders::default(),
-        /// Whether all may be sent by plain http to another machine.
+        /// Whether messages may be sent by plain http to another machine.
         ///
-        /// The network can read it there.
+        /// The network can then read them.
         allow_http: bool = false,
         /// The message of a webhook: JSON with placeholders such as `{{sentence}}`.
         template: Option<String> = None,
@@ -50,7 +49,7 @@ tallyfold::options! {
         labels: AlertLabels = AlertLabels::default(),
         /// How long an Alertmanager keeps an alert that no later call sends again.
         ///
-        /// Longer than a few intervals between calls.
+        /// It should be longer than a few intervals between calls.
         alert_for_ms: u64 [Milliseconds] = ALERT_FOR_MS,
         /// How long to try again when a receiver fails.
         ///

@@ -1,8 +1,8 @@
 //! A quasi-Poisson level that is robust against past incidents.
 //!
 //! As in Noufaily et al. (2013), windows are weighted by their Anscombe residuals and the level is fitted again. Unlike
-//! there, the fit begins at a median of the seasons, so that an incident can't hide behind the variance that it causes.
-//! Windows that are too low lose weight, too.
+//! in that paper, the fit begins at a median of the seasons, so that an incident can't hide behind the variance that it
+//! causes. Windows that are too low lose weight, too.
 
 use super::sample::{Prepared, Round, Sample};
 use super::stream::{Basis, Level};

@@ -62,7 +62,7 @@ impl Season {
 }
 
 tallyfold::names! {
-    /// By which windows a level was learned.
+    /// The windows that a level was learned from.
     pub enum Basis {
         /// The same slot of the seasons before, with its neighbours.
         Season = "season",
@@ -83,7 +83,7 @@ pub struct Level {
     /// The variance divided by the variance of a Poisson count (for a rate: of a binomial count); at least 1. It
     /// includes the uncertainty of the expectation itself.
     pub dispersion: f64,
-    /// By which windows it was learned.
+    /// The windows that it was learned from.
     pub basis: Basis,
     /// How many windows it was learned from.
     pub used: usize,

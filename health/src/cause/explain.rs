@@ -12,12 +12,12 @@ use super::risk::search::causes_of_volume;
 use crate::measure::Measure;
 
 tallyfold::options! {
-    /// How causes are looked for.
+    /// How to search for causes.
     #[derive(Clone, Debug)]
     pub struct ExplainOptions: Default {
-        /// At most how many causes are named.
+        /// The maximum number of causes.
         most: usize = 5,
-        /// At most how many further candidates are listed, best first.
+        /// The maximum number of further candidates, best first.
         others: usize = 5,
     }
 }
@@ -25,7 +25,7 @@ tallyfold::options! {
 /// Finds the few combinations of dimension values that explain how a measure changed from one table to another.
 ///
 /// For a rate, the table `before` may cover any length of time, and a long one is better. If it has three windows or
-/// more, windows whose rate is far from the median are left out, so that an earlier incident is not taken for normal.
+/// more, windows whose rate is far from the median are left out, so that an earlier incident does not count as normal.
 /// The amounts before do not include these windows. For a volume, `before` should have as many windows as `now`,
 /// because counts are not scaled.
 ///
@@ -185,7 +185,7 @@ const FACTOR: f64 = 1.25;
 const DEVIATIONS: f64 = 2.0;
 
 /// Which windows are usual: the windows whose rate is near the median of all rates. Only these are used as a reference,
-/// so that an earlier incident is not taken for normal. With fewer than three windows, all are usual.
+/// so that an earlier incident does not count as normal. With fewer than three windows, all are usual.
 #[must_use]
 pub fn usual_windows(windows: &[Tally]) -> Vec<bool> {
     let rate = |window: &Tally| window.part as f64 / window.whole as f64;

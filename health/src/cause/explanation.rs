@@ -6,7 +6,7 @@ use tallyfold::text::{grouped, signed};
 use super::leaves::{Element, Leaves, Suspect, Suspects, Tally};
 use crate::measure::Measure;
 
-/// What explains a change: causes that were named, and by how many events exactly.
+/// What explains a change: its causes, with exact numbers of events.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
@@ -17,19 +17,19 @@ pub struct Explanation {
     pub before: Amount,
     /// All events now.
     pub now: Amount,
-    /// By how many events the count of now differs from the expected one: for a volume, the count before; for a rate, the count at
-    /// the rate before.
+    /// The events now minus the expected events: for a volume, the events before; for a rate, the events at the rate
+    /// before.
     pub change: i128,
-    /// The causes, most important first. No event belongs to two of them: the counts of each are those of the events that no
-    /// cause before it has.
+    /// The causes, most important first. No event belongs to two of them: each counts only events that belong to no
+    /// cause before it.
     pub causes: Vec<Cause>,
     /// Further candidates that were not named, best first. They may overlap with causes and with each other.
     pub others: Vec<Cause>,
-    /// The events of the change that belong to no cause: `change` less the `events` of all causes.
+    /// The part of the change that no cause explains: `change` minus the `events` of all causes.
     pub unexplained: i128,
-    /// Whether nothing narrower than everything explains the change.
+    /// Whether everything changed alike, so that there is no narrower cause.
     pub is_global: bool,
-    /// The same in one sentence.
+    /// The explanation in one sentence.
     pub sentence: String,
 }
 
@@ -48,24 +48,24 @@ pub struct Cause {
     pub before: Amount,
     /// Its events now.
     pub now: Amount,
-    /// How many events of the part were expected now.
+    /// How many of the counted events were expected now.
     pub expected: f64,
-    /// By how many events now differs from that, rounded to whole events.
+    /// The events now minus the expected ones, rounded to whole events.
     pub events: i128,
-    /// The part of the whole change that these events are; 0 if there is no change.
+    /// The share of these events in the whole change; 0 if nothing changed.
     pub share: f64,
-    /// How much better the counts are explained with this cause than without any: a difference of log likelihoods, only for
-    /// ranking.
+    /// How much better the counts are explained with this cause than without it: a difference of log likelihoods, for
+    /// ranking only.
     pub score: f64,
 }
 
-/// Events of a group in one time.
+/// Events of a group in one time range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Amount {
     /// The events that are counted.
     pub part: u64,
-    /// Of a rate, the events that they are a share of.
+    /// For a rate, the events that they are a share of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub whole: Option<u64>,
 }
@@ -196,7 +196,7 @@ pub(crate) fn sentence(explanation: &Explanation) -> String {
         shown(explanation.now)
     );
     if explanation.causes.is_empty() {
-        return format!("{change}; nothing narrower than everything explains it.");
+        return format!("{change}; everything changed, so there is no narrower cause.");
     }
     let causes: Vec<String> = explanation.causes.iter().map(named).collect();
     format!(

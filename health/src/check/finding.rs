@@ -1,4 +1,4 @@
-//! What a check or a replay gives: its findings, and what it could not judge.
+//! The result of a check or a replay: its findings, and what it could not judge.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::rules::kinds::RuleKind;
 use crate::rules::names::Severity;
 
 tallyfold::names! {
-    /// How far a finding is.
+    /// The stage of a finding.
     pub enum Status {
-        /// Bad, but not for as many windows as the rule wants.
+        /// Bad, but not yet for as many windows as the rule requires.
         Pending = "pending",
-        /// Bad for as many windows as the rule wants, or more.
+        /// Bad for as many windows as the rule requires, or more.
         Firing = "firing",
-        /// It fired, and is over. A finding is reported so only once.
+        /// It fired and is over. A finding is reported as resolved only once.
         Resolved = "resolved",
     }
 }
@@ -28,7 +28,8 @@ tallyfold::names! {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Finding {
-    /// An identifier of 16 hexadecimal digits that depends only on the rule and the group: a finding that comes back has the same.
+    /// An identifier of 16 hexadecimal digits that depends only on the rule and the group: a finding that comes back
+    /// has the same identifier.
     pub id: String,
     /// The name of the rule.
     pub rule: String,
@@ -42,12 +43,12 @@ pub struct Finding {
     #[serde(with = "crate::pairs")]
     #[cfg_attr(feature = "surface", schemars(with = "BTreeMap<String, String>"))]
     pub group: Vec<(Dimension, String)>,
-    /// The time that the numbers are about: the last bad window, or several that were judged together.
+    /// The time range of the numbers: the last bad window, or several windows that were judged together.
     pub window: Window,
     /// When it began: the start of the first bad window.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub since: Timestamp,
-    /// When it began to fire: the end of that window. None while it is pending.
+    /// When it began to fire: the end of the bad window that made it fire; none while it is pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "surface", schemars(with = "Option<String>"))]
     pub fired: Option<Timestamp>,
@@ -59,13 +60,13 @@ pub struct Finding {
     pub measure: Measure,
     /// The events that were counted.
     pub observed: Amount,
-    /// How many events of the part were expected.
+    /// How many of the counted events were expected.
     pub expected: f64,
-    /// The fewest events of the part that would be normal.
+    /// The fewest counted events that would be normal.
     pub low: u64,
-    /// The most events of the part that would be normal.
+    /// The most counted events that would be normal.
     pub high: u64,
-    /// The natural logarithm of the probability of what was counted if all is normal; none for fixed limits.
+    /// The natural logarithm of the probability of these counts if nothing is wrong; none for fixed limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ln_p: Option<f64>,
     /// Which parts of the group explain it, most important first.
@@ -86,11 +87,11 @@ pub struct Finding {
     pub runbook: Option<String>,
     /// The finding in one sentence.
     pub sentence: String,
-    /// The query that gets its counts.
+    /// The query for its counts.
     pub query: Query,
 }
 
-/// The query that gets the counts of a finding.
+/// The query for the counts of a finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
@@ -116,18 +117,18 @@ pub struct Query {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Check {
-    /// What is firing, pending or just resolved: firing first, then by severity, and then by how much the counts say. So of
-    /// several findings about one incident, the first names its cause best.
+    /// What is firing, pending or just resolved, sorted by status (firing first), severity and evidence. So the first
+    /// of several findings about one incident names its cause best.
     pub findings: Vec<Finding>,
-    /// How many windows of groups were judged, of all rules together.
+    /// How many windows all rules together have judged; each group counts its own windows.
     pub judged: u64,
-    /// Whether nothing fires that is at least a warning, is not silenced and is not provisional.
+    /// False if a warning or critical finding fires that is neither silenced nor provisional.
     pub healthy: bool,
     /// Rules that could not judge anything, with the reason.
     pub unjudged: Vec<Unjudged>,
     /// How many findings were left out, because there are too many.
     pub left_out: u64,
-    /// What the next check has to know.
+    /// The state for the next check.
     #[serde(skip)]
     pub state: State,
 }
@@ -148,10 +149,10 @@ pub struct Unjudged {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Replay {
-    /// Each finding as it was when it fired first, with when it was resolved, in the order of time and then as in [`Check`]. What was never more
-    /// than pending is left out.
+    /// Each finding as it first fired, with the time when it was resolved, in chronological order and then as in
+    /// [`Check`]. Findings that were only pending are left out.
     pub findings: Vec<Finding>,
-    /// How many windows of groups were judged, of all rules together.
+    /// How many windows all rules together have judged; each group counts its own windows.
     pub judged: u64,
     /// The range.
     pub range: Window,

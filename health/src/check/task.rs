@@ -74,7 +74,11 @@ fn sides<'a>(
     };
     let grid = match Grid::new(counted, &rule.by, &rule.only) {
         Ok(grid) => grid,
-        Err(missing) => return Ok(Err(format!("the counts of {metric} are not by {missing}"))),
+        Err(missing) => {
+            return Ok(Err(format!(
+                "the counts of {metric} are not grouped by {missing}"
+            )));
+        }
     };
     let windows = counted.windows.iter();
     let windows = windows.map(|rows| (rows.window, rows.settled));
@@ -243,12 +247,9 @@ impl Task<'_> {
         is_none.then(|| Unjudged {
             rule: self.rule.name.clone(),
             reason: match self.rule.history() {
-                0 => format!(
-                    "no group has the {} events that it takes",
-                    self.rule.fewest()
-                ),
+                0 => format!("no group has at least {} events", self.rule.fewest()),
                 _ => format!(
-                    "there is not enough history, or no group has the {} events that it takes",
+                    "there is not enough history, or no group has at least {} events",
                     self.rule.fewest()
                 ),
             },

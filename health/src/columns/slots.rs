@@ -153,7 +153,8 @@ fn number(instant: Timestamp, step: TimeStep) -> i64 {
 }
 
 fn unaligned(window: Window, step: TimeStep) -> Error {
-    let message = format!("{window:?} is no part of a window of {step}, which the rules judge");
+    let message =
+        format!("{window:?} does not fit into a window of {step}, the length that the rules judge");
     Error::argument("window", Code::UnalignedWindow, message)
 }
 

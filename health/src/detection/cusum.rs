@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::baseline::stream::Level;
 use crate::stats::mass::amount;
 
-/// Which change to look for, and how often it may be reported where there is none.
+/// Which change to look for, and how rare false alarms must be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
     /// The level in a decline that matters, as a multiple of the expected one; below 1.

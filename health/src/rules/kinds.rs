@@ -51,7 +51,7 @@ macro_rules! kinds {
                 match self { $( Self::$Kind => &$file::FORM, )+ }
             }
 
-            /// Rules of the kind with all of its keys, as text of a rules file.
+            /// Example rules of the kind with all of its keys, as text of a rules file.
             pub(crate) fn example(self) -> &'static str {
                 match self { $( Self::$Kind => $file::EXAMPLE, )+ }
             }
@@ -79,9 +79,9 @@ macro_rules! kinds {
 kinds! {
     /// A count or a share above or below a fixed limit.
     Threshold in threshold = "threshold",
-    /// A share that is not as in the same windows of earlier weeks.
+    /// A share that differs from the same windows of earlier weeks.
     Rate in rate = "rate",
-    /// A count that is not as in the same windows of earlier weeks.
+    /// A count that differs from the same windows of earlier weeks.
     Volume in volume = "volume",
     /// No event at all where there usually are some.
     Silent in silent = "silent",
@@ -91,7 +91,7 @@ kinds! {
     New in new = "new",
     /// Errors that use up a budget too fast.
     Budget in budget = "budget",
-    /// Events that came in, of which none was delivered, failed or filtered.
+    /// Events that were ingested, but neither delivered, failed nor filtered.
     Undelivered in undelivered = "undelivered",
     /// Reported totals that are not the sums of their rows.
     Reconciliation in reconciliation = "reconciliation",

@@ -64,7 +64,7 @@ pub struct Rule {
     pub(crate) least: Option<u64>,
     /// Labels for its findings.
     pub(crate) labels: BTreeMap<String, String>,
-    /// What people should know who get its findings.
+    /// A note for the people who receive its findings.
     pub(crate) note: Option<String>,
     /// The address of a page that says what to do.
     pub(crate) runbook: Option<String>,
@@ -165,7 +165,7 @@ impl Rule {
         self
     }
 
-    /// What people should know who get its findings.
+    /// A note for the people who receive its findings.
     #[must_use]
     pub fn note(self, text: impl Into<String>) -> Self {
         let note = Some(text.into());

@@ -42,17 +42,17 @@ pub struct Rules {
     pub(crate) dimensions: Vec<Dimension>,
 }
 
-/// What the comments about all kinds of rules begin with.
+/// The beginning of the comments about all kinds of rules.
 const KINDS: &str = r#"
 # Every kind of rule, with its keys and their defaults where there are any. To use a rule, remove the # in front of its lines.
 # Any rule may have: metric = "event_delivery" or "event_ingestion"; by; where = { integration = ["Webhook"] }; window = "15m";
-# for = 1 (bad windows in a row until it fires); clear = 2 (good ones until it is over); severity = "info", "warning" or
-# "critical"; least (the fewest events that are judged); labels = { team = "data" }; note and runbook, which reach those who are
+# for = 1 (bad windows in a row until it fires); clear = 2 (good ones until it is resolved); severity = "info", "warning" or
+# "critical"; least (the fewest events that are judged); labels = { team = "data" }; note and runbook, for those who are
 # notified.
 "#;
 
 /// A silence, as text of a rules file.
-const SILENCE: &str = r#"# A silence: what its rules find is not sent.
+const SILENCE: &str = r#"# A silence: findings of its rules are not sent.
 [[silence]]
 rule = ["too many errors"]
 where = { integration = ["Webhook"] }
@@ -234,7 +234,7 @@ fn as_ms<S: Serializer>(seconds: &u64, serializer: S) -> Result<S::Ok, S::Error>
 /// A silence: findings that match are marked, not left out.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Silence {
-    /// The names of the rules; all rules if this is empty.
+    /// The names of the rules; empty for all rules.
     pub(crate) rules: Vec<String>,
     /// The values that a finding's group must have: one of the values listed for each dimension.
     pub(crate) group: Vec<(Dimension, Vec<String>)>,

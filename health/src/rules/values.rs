@@ -22,7 +22,7 @@ pub(crate) fn dimensions(entry: &Entry<'_>) -> Result<Vec<Dimension>> {
         let dimension =
             dimension.ok_or_else(|| item.unknown("dimension", name, &dimension_names()))?;
         if dimensions.contains(&dimension) {
-            return Err(item.wrong("this dimension is there twice"));
+            return Err(item.wrong("this dimension is repeated"));
         }
         dimensions.push(dimension);
     }

@@ -20,7 +20,7 @@ MEDIA_TYPES = {
 """The formats that are made of columns."""
 
 PIECE = 1 << 20
-"""How many bytes a piece has, unless told otherwise."""
+"""The default number of bytes of a piece."""
 
 
 class Table:

@@ -24,7 +24,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Events of a group in one time.
+    """Events of a group in one time range.
 
     >>> tallyfold.explain(table, table, "error_rate").now
     Amount(part=1, whole=8)
@@ -33,7 +33,7 @@ class Amount:
     part: int
     """The events that are counted."""
     whole: int | None
-    """Of a rate, the events that they are a share of."""
+    """For a rate, the events that they are a share of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +60,20 @@ class Cause:
     now: Amount
     """Its events now."""
     expected: float
-    """How many events of the part were expected now."""
+    """How many of the counted events were expected now."""
     events: int
-    """By how many events now differs from that, rounded to whole events."""
+    """The events now minus the expected ones, rounded to whole events."""
     share: float
-    """The part of the whole change that these events are; 0 if there is no change."""
+    """The share of these events in the whole change; 0 if nothing changed."""
     score: float
-    """How much better the counts are explained with this cause than without any: a difference of
-    log likelihoods, only for ranking.
+    """How much better the counts are explained with this cause than without it: a difference of log
+    likelihoods, for ranking only.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What explains a change: causes that were named, and by how many events exactly.
+    """What explains a change: its causes, with exact numbers of events.
 
     >>> tallyfold.explain(table, table, "errors").change
     0
@@ -86,29 +86,28 @@ class Explanation:
     now: Amount
     """All events now."""
     change: int
-    """By how many events the count of now differs from the expected one: for a volume, the count
-    before; for a rate, the count at the rate before.
+    """The events now minus the expected events: for a volume, the events before; for a rate, the
+    events at the rate before.
     """
     causes: list[Cause]
-    """The causes, most important first. No event belongs to two of them: the counts of each are
-    those of the events that no cause before it has.
+    """The causes, most important first. No event belongs to two of them: each counts only events
+    that belong to no cause before it.
     """
     others: list[Cause]
     """Further candidates that were not named, best first. They may overlap with causes and with
     each other.
     """
     unexplained: int
-    """The events of the change that belong to no cause: `change` less the `events` of all causes.
-    """
+    """The part of the change that no cause explains: `change` minus the `events` of all causes."""
     is_global: bool
-    """Whether nothing narrower than everything explains the change."""
+    """Whether everything changed alike, so that there is no narrower cause."""
     sentence: str
-    """The same in one sentence."""
+    """The explanation in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The query that gets the counts of a finding.
+    """The query for the counts of a finding.
 
     >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
     >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
@@ -144,7 +143,7 @@ class Finding:
 
     id: str
     """An identifier of 16 hexadecimal digits that depends only on the rule and the group: a finding
-    that comes back has the same.
+    that comes back has the same identifier.
     """
     rule: str
     """The name of the rule."""
@@ -157,13 +156,14 @@ class Finding:
     group: dict[str, str]
     """The values of the rule's dimensions."""
     window: Window
-    """The time that the numbers are about: the last bad window, or several that were judged
+    """The time range of the numbers: the last bad window, or several windows that were judged
     together.
     """
     since: str
     """When it began: the start of the first bad window."""
     fired: str | None
-    """When it began to fire: the end of that window. None while it is pending."""
+    """When it began to fire: the end of the bad window that made it fire; none while it is pending.
+    """
     resolved: str | None
     """When it ended: the end of the last bad window."""
     measure: Measure
@@ -171,13 +171,13 @@ class Finding:
     observed: Amount
     """The events that were counted."""
     expected: float
-    """How many events of the part were expected."""
+    """How many of the counted events were expected."""
     low: int
-    """The fewest events of the part that would be normal."""
+    """The fewest counted events that would be normal."""
     high: int
-    """The most events of the part that would be normal."""
+    """The most counted events that would be normal."""
     ln_p: float | None
-    """The natural logarithm of the probability of what was counted if all is normal; none for fixed
+    """The natural logarithm of the probability of these counts if nothing is wrong; none for fixed
     limits.
     """
     causes: list[Cause]
@@ -197,7 +197,7 @@ class Finding:
     sentence: str
     """The finding in one sentence."""
     query: Query
-    """The query that gets its counts."""
+    """The query for its counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,13 +223,13 @@ class Check:
     """
 
     findings: list[Finding]
-    """What is firing, pending or just resolved: firing first, then by severity, and then by how
-    much the counts say. So of several findings about one incident, the first names its cause best.
+    """What is firing, pending or just resolved, sorted by status (firing first), severity and
+    evidence. So the first of several findings about one incident names its cause best.
     """
     judged: int
-    """How many windows of groups were judged, of all rules together."""
+    """How many windows all rules together have judged; each group counts its own windows."""
     healthy: bool
-    """Whether nothing fires that is at least a warning, is not silenced and is not provisional."""
+    """False if a warning or critical finding fires that is neither silenced nor provisional."""
     unjudged: list[Unjudged]
     """Rules that could not judge anything, with the reason."""
     left_out: int
@@ -249,11 +249,11 @@ class Replay:
     """
 
     findings: list[Finding]
-    """Each finding as it was when it fired first, with when it was resolved, in the order of time
-    and then as in [`Check`]. What was never more than pending is left out.
+    """Each finding as it first fired, with the time when it was resolved, in chronological order
+    and then as in [`Check`]. Findings that were only pending are left out.
     """
     judged: int
-    """How many windows of groups were judged, of all rules together."""
+    """How many windows all rules together have judged; each group counts its own windows."""
     range: Window
     """The range."""
     unjudged: list[Unjudged]

@@ -16,7 +16,7 @@ import { Export, type ExportOptions, exportCore, exported } from "./exporting.js
 export interface PushOptions extends ExportOptions, PushArguments, Abortable {
   /** A `fetch` to use in place of the host's own. */
   readonly fetch?: Fetch | undefined;
-  /** The time limit of each message, in milliseconds; `Infinity` for none. `30,000` unless told otherwise. */
+  /** The time limit of each message, in milliseconds; `Infinity` for none. Default: `30,000`. */
   readonly timeoutMs?: number | undefined;
   /** How many samples an earlier push of the same counts has finished: this one goes on after them. */
   readonly finished?: number | bigint | undefined;

@@ -151,7 +151,7 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
    * {@link Comparison} are ranked by how much the count changed, up or down.
    *
    * @param n At most how many rows.
-   * @param options By which count to rank: `errors` unless told otherwise.
+   * @param options The count to rank by. Default: `errors`.
    * @throws {@link TallyfoldError} with code `invalid_argument` for any other name or number.
    * @example
    * const [worst] = table.groupBy("integration").top(1);

@@ -115,7 +115,7 @@ export const errorCodes = [
  * `token_rejected`: The service answered 401, also to tokens that had just been fetched.
  * `token_provider_failed`: The host's own source of tokens failed.
  *
- * Of kind `service`. The service, or the way to it, has failed.
+ * Of kind `service`. The service or the connection to it has failed.
  *
  * `redirected`: A redirect (3xx); tallyfold follows none.
  * `forbidden`: 403; from the receiver of a push also 401.
@@ -303,13 +303,13 @@ export type ExportWindows = "settled" | "all";
  * What a rule looks for.
  *
  * `threshold`: A count or a share above or below a fixed limit.
- * `rate`: A share that is not as in the same windows of earlier weeks.
- * `volume`: A count that is not as in the same windows of earlier weeks.
+ * `rate`: A share that differs from the same windows of earlier weeks.
+ * `volume`: A count that differs from the same windows of earlier weeks.
  * `silent`: No event at all where there usually are some.
  * `vanished`: A group that has always been there and is gone.
  * `new`: A group that has never been there.
  * `budget`: Errors that use up a budget too fast.
- * `undelivered`: Events that came in, of which none was delivered, failed or filtered.
+ * `undelivered`: Events that were ingested, but neither delivered, failed nor filtered.
  * `reconciliation`: Reported totals that are not the sums of their rows.
  */
 export type RuleKind =
@@ -333,11 +333,11 @@ export type RuleKind =
 export type Severity = "info" | "warning" | "critical";
 
 /**
- * How far a finding is.
+ * The stage of a finding.
  *
- * `pending`: Bad, but not for as many windows as the rule wants.
- * `firing`: Bad for as many windows as the rule wants, or more.
- * `resolved`: It fired, and is over. A finding is reported so only once.
+ * `pending`: Bad, but not yet for as many windows as the rule requires.
+ * `firing`: Bad for as many windows as the rule requires, or more.
+ * `resolved`: It fired and is over. A finding is reported as resolved only once.
  */
 export type Status = "pending" | "firing" | "resolved";
 
@@ -549,11 +549,11 @@ export interface Rejected {
   readonly message: string;
 }
 
-/** Events of a group in one time. */
+/** Events of a group in one time range. */
 export interface Amount {
   /** The events that are counted. */
   readonly part: bigint;
-  /** Of a rate, the events that they are a share of. */
+  /** For a rate, the events that they are a share of. */
   readonly whole?: bigint;
 }
 
@@ -565,15 +565,15 @@ export interface Cause {
   readonly before: Amount;
   /** Its events now. */
   readonly now: Amount;
-  /** How many events of the part were expected now. */
+  /** How many of the counted events were expected now. */
   readonly expected: number;
-  /** By how many events now differs from that, rounded to whole events. */
+  /** The events now minus the expected ones, rounded to whole events. */
   readonly events: bigint;
-  /** The part of the whole change that these events are; 0 if there is no change. */
+  /** The share of these events in the whole change; 0 if nothing changed. */
   readonly share: number;
   /**
-   * How much better the counts are explained with this cause than without any: a difference of log
-   * likelihoods, only for ranking.
+   * How much better the counts are explained with this cause than without it: a difference of log
+   * likelihoods, for ranking only.
    */
   readonly score: number;
 }
@@ -581,13 +581,13 @@ export interface Cause {
 /** What a check has found. */
 export interface Check {
   /**
-   * What is firing, pending or just resolved: firing first, then by severity, and then by how much
-   * the counts say. So of several findings about one incident, the first names its cause best.
+   * What is firing, pending or just resolved, sorted by status (firing first), severity and
+   * evidence. So the first of several findings about one incident names its cause best.
    */
   readonly findings: readonly Finding[];
-  /** How many windows of groups were judged, of all rules together. */
+  /** How many windows all rules together have judged; each group counts its own windows. */
   readonly judged: bigint;
-  /** Whether nothing fires that is at least a warning, is not silenced and is not provisional. */
+  /** False if a warning or critical finding fires that is neither silenced nor provisional. */
   readonly healthy: boolean;
   /** Rules that could not judge anything, with the reason. */
   readonly unjudged: readonly Unjudged[];
@@ -601,7 +601,7 @@ export interface Check {
 export interface Finding {
   /**
    * An identifier of 16 hexadecimal digits that depends only on the rule and the group: a finding
-   * that comes back has the same.
+   * that comes back has the same identifier.
    */
   readonly id: string;
   /** The name of the rule. */
@@ -615,13 +615,13 @@ export interface Finding {
   /** The values of the rule's dimensions. */
   readonly group: Readonly<Record<string, string>>;
   /**
-   * The time that the numbers are about: the last bad window, or several that were judged
+   * The time range of the numbers: the last bad window, or several windows that were judged
    * together.
    */
   readonly window: Window;
   /** When it began: the start of the first bad window. */
   readonly since: string;
-  /** When it began to fire: the end of that window. None while it is pending. */
+  /** When it began to fire: the end of the bad window that made it fire; none while it is pending. */
   readonly fired?: string;
   /** When it ended: the end of the last bad window. */
   readonly resolved?: string;
@@ -629,14 +629,14 @@ export interface Finding {
   readonly measure: Measure;
   /** The events that were counted. */
   readonly observed: Amount;
-  /** How many events of the part were expected. */
+  /** How many of the counted events were expected. */
   readonly expected: number;
-  /** The fewest events of the part that would be normal. */
+  /** The fewest counted events that would be normal. */
   readonly low: bigint;
-  /** The most events of the part that would be normal. */
+  /** The most counted events that would be normal. */
   readonly high: bigint;
   /**
-   * The natural logarithm of the probability of what was counted if all is normal; none for fixed
+   * The natural logarithm of the probability of these counts if nothing is wrong; none for fixed
    * limits.
    */
   readonly lnP?: number;
@@ -656,11 +656,11 @@ export interface Finding {
   readonly runbook?: string;
   /** The finding in one sentence. */
   readonly sentence: string;
-  /** The query that gets its counts. */
+  /** The query for its counts. */
   readonly query: Query;
 }
 
-/** The query that gets the counts of a finding. */
+/** The query for the counts of a finding. */
 export interface Query {
   /** The endpoint. */
   readonly metric: Metric;
@@ -682,7 +682,7 @@ export interface Unjudged {
   readonly reason: string;
 }
 
-/** What explains a change: causes that were named, and by how many events exactly. */
+/** What explains a change: its causes, with exact numbers of events. */
 export interface Explanation {
   /** What changed. */
   readonly measure: Measure;
@@ -691,13 +691,13 @@ export interface Explanation {
   /** All events now. */
   readonly now: Amount;
   /**
-   * By how many events the count of now differs from the expected one: for a volume, the count
-   * before; for a rate, the count at the rate before.
+   * The events now minus the expected events: for a volume, the events before; for a rate, the
+   * events at the rate before.
    */
   readonly change: bigint;
   /**
-   * The causes, most important first. No event belongs to two of them: the counts of each are
-   * those of the events that no cause before it has.
+   * The causes, most important first. No event belongs to two of them: each counts only events
+   * that belong to no cause before it.
    */
   readonly causes: readonly Cause[];
   /**
@@ -705,11 +705,11 @@ export interface Explanation {
    * other.
    */
   readonly others: readonly Cause[];
-  /** The events of the change that belong to no cause: `change` less the `events` of all causes. */
+  /** The part of the change that no cause explains: `change` minus the `events` of all causes. */
   readonly unexplained: bigint;
-  /** Whether nothing narrower than everything explains the change. */
+  /** Whether everything changed alike, so that there is no narrower cause. */
   readonly isGlobal: boolean;
-  /** The same in one sentence. */
+  /** The explanation in one sentence. */
   readonly sentence: string;
 }
 
@@ -747,11 +747,11 @@ export interface Receipt {
 /** What checks would have found in a range. */
 export interface Replay {
   /**
-   * Each finding as it was when it fired first, with when it was resolved, in the order of time
-   * and then as in [`Check`]. What was never more than pending is left out.
+   * Each finding as it first fired, with the time when it was resolved, in chronological order and
+   * then as in [`Check`]. Findings that were only pending are left out.
    */
   readonly findings: readonly Finding[];
-  /** How many windows of groups were judged, of all rules together. */
+  /** How many windows all rules together have judged; each group counts its own windows. */
   readonly judged: bigint;
   /** The range. */
   readonly range: Window;
@@ -814,17 +814,16 @@ export interface CollectArguments {
    * The length of the windows that are read; they start at multiples of it, counted from midnight
    * UTC.
    *
-   * The service advises 5 to 15 minutes. `15m` unless told otherwise.
+   * The service advises 5 to 15 minutes. Default: `15m`.
    */
   readonly window?: TimeStep | undefined;
-  /** How many windows are read at the same time. `8` unless told otherwise. */
+  /** How many windows are read at the same time. Default: `8`. */
   readonly concurrency?: number | undefined;
   /**
    * The shortest windows to read: a window whose response is too large or too slow is halved down
    * to this length.
    *
-   * It is halved at a multiple of this length, counted from midnight UTC. `1m` unless told
-   * otherwise.
+   * It is halved at a multiple of this length, counted from midnight UTC. Default: `1m`.
    */
   readonly finest?: TimeStep | undefined;
   /**
@@ -836,7 +835,7 @@ export interface CollectArguments {
    * For how long after a window's end its counts may still change.
    *
    * If a window is read earlier, its counts are used, but a checkpoint marks it as provisional. In
-   * milliseconds. `3,600,000` unless told otherwise.
+   * milliseconds. Default: `3,600,000`.
    */
   readonly settleMs?: number | undefined;
   /**
@@ -845,15 +844,14 @@ export interface CollectArguments {
    *
    * `windows` keeps each by itself; a step, which is a multiple of `window`, keeps the sums of its
    * windows; `total` keeps their sum. Windows are added up as they settle, so memory grows with
-   * groups and kept steps, not with windows. `windows` unless told otherwise.
+   * groups and kept steps, not with windows. Default: `windows`.
    */
   readonly keep?: "windows" | "total" | TimeStep | undefined;
   /**
    * How many bytes the counts may take, about: those kept, and those of the responses being read.
    *
    * A window that needs more than its share is read while no other is. If what is kept takes more,
-   * the collect ends with `memoryLimit`; then keep less with `keep`. `1,073,741,824` unless told
-   * otherwise.
+   * the collect ends with `memoryLimit`; then keep less with `keep`. Default: `1,073,741,824`.
    */
   readonly memoryLimit?: number | undefined;
   /**
@@ -875,7 +873,7 @@ export interface CollectArguments {
    * When calls fail temporarily and no other one is answered, the workers pause, and one call at a
    * time tries again, with longer and longer waits of up to a minute. When it is answered, all
    * continue. With 0, each window fails once its own retries are used up. In milliseconds.
-   * `Infinity` for no limit. `900,000` unless told otherwise.
+   * `Infinity` for no limit. Default: `900,000`.
    */
   readonly patienceMs?: number | undefined;
   /**
@@ -887,11 +885,11 @@ export interface CollectArguments {
   readonly deadlineMs?: number | undefined;
 }
 
-/** How causes are looked for. */
+/** How to search for causes. */
 export interface ExplainArguments {
-  /** At most how many causes are named. `5` unless told otherwise. */
+  /** The maximum number of causes. Default: `5`. */
   readonly most?: number | undefined;
-  /** At most how many further candidates are listed, best first. `5` unless told otherwise. */
+  /** The maximum number of further candidates, best first. Default: `5`. */
   readonly others?: number | undefined;
 }
 
@@ -960,7 +958,7 @@ export interface FollowArguments {
    * By default, all are kept.
    */
   readonly groupBy?: readonly string[] | undefined;
-  /** How long after its end a window is first read. In milliseconds. `0` unless told otherwise. */
+  /** How long after its end a window is first read. In milliseconds. Default: `0`. */
   readonly delayMs?: number | undefined;
   /**
    * How long after a reading, successful or failed, a window is read again.
@@ -971,7 +969,7 @@ export interface FollowArguments {
   /**
    * For how long after a window's end its counts may still change.
    *
-   * A window is read again until then. In milliseconds. `3,600,000` unless told otherwise.
+   * A window is read again until then. In milliseconds. Default: `3,600,000`.
    */
   readonly settleMs?: number | undefined;
   /**
@@ -999,22 +997,19 @@ export interface FollowArguments {
 
 /** The most that a response may hold; more is an error. */
 export interface Limits {
-  /** How deeply objects and arrays may be nested (`depth_limit`). `32` unless told otherwise. */
+  /** How deeply objects and arrays may be nested (`depth_limit`). Default: `32`. */
   readonly depth?: number | undefined;
-  /**
-   * The bytes of one string once its escapes are resolved (`string_limit`). `65,536` unless told
-   * otherwise.
-   */
+  /** The bytes of one string once its escapes are resolved (`string_limit`). Default: `65,536`. */
   readonly stringBytes?: number | undefined;
-  /** The keys of one object (`key_limit`). `1,000` unless told otherwise. */
+  /** The keys of one object (`key_limit`). Default: `1,000`. */
   readonly keys?: number | undefined;
-  /** The bytes of one body (`body_limit`). `4,294,967,296` unless told otherwise. */
+  /** The bytes of one body (`body_limit`). Default: `4,294,967,296`. */
   readonly bodyBytes?: number | undefined;
-  /** The groups of one table (`group_limit`). `4,000,000` unless told otherwise. */
+  /** The groups of one table (`group_limit`). Default: `4,000,000`. */
   readonly groups?: number | undefined;
   /**
    * The bytes of one table: those of each distinct value and 32 more, and 64 for each group
-   * (`group_limit`). `536,870,912` unless told otherwise.
+   * (`group_limit`). Default: `536,870,912`.
    */
   readonly tableBytes?: number | undefined;
 }
@@ -1063,7 +1058,7 @@ export interface MachineArguments {
   readonly dangerouslyAllowBrowser?: boolean | undefined;
   /** Lets secrets and tokens go over plain http to other machines. */
   readonly dangerouslyAllowHttp?: boolean | undefined;
-  /** The lifetime of a token whose response names none. In seconds. `3,600` unless told otherwise. */
+  /** The lifetime of a token whose response names none. In seconds. Default: `3,600`. */
   readonly defaultTokenLifetime?: number | undefined;
   /** How much of a response is read before it is refused. */
   readonly limits?: Limits | undefined;
@@ -1074,21 +1069,21 @@ export interface MachineArguments {
    *
    * A call is retried after statuses 408, 429, 500, 502, 503 and 504, and after an exchange that
    * broke or took too long. All calls of a client share a budget of retries, so that a service
-   * that is down gets few more requests than usual. `3` unless told otherwise.
+   * that is down gets few more requests than usual. Default: `3`.
    */
   readonly maxRetries?: number | undefined;
   /**
    * The longest `Retry-After` for which a call waits.
    *
    * A longer one ends the call with `retry_later`. Waits that the service did not ask for are not
-   * longer than this either. In milliseconds. `60,000` unless told otherwise.
+   * longer than this either. In milliseconds. Default: `60,000`.
    */
   readonly longestRetryWaitMs?: number | undefined;
   /**
    * How long one exchange may take, from connecting to the last byte of the body: up to a day.
    *
    * It also limits the wait for a token that another call fetches. In milliseconds. `Infinity` for
-   * no limit. `30,000` unless told otherwise.
+   * no limit. Default: `30,000`.
    */
   readonly timeoutMs?: number | undefined;
   /**
@@ -1108,14 +1103,14 @@ export interface NotifyArguments {
   /**
    * How long an Alertmanager keeps an alert that no later call sends again.
    *
-   * Longer than a few intervals between calls. In milliseconds. `3,600,000` unless told otherwise.
+   * It should be longer than a few intervals between calls. In milliseconds. Default: `3,600,000`.
    */
   readonly alertForMs?: number | undefined;
   /**
    * How long to try again when a receiver fails.
    *
-   * A later call sends what was not accepted. In milliseconds. `Infinity` for no limit. `5,000`
-   * unless told otherwise.
+   * A later call sends what was not accepted. In milliseconds. `Infinity` for no limit. Default:
+   * `5,000`.
    */
   readonly patienceMs?: number | undefined;
 }
@@ -1130,23 +1125,22 @@ export interface PagesArguments {
    * How long an answer is kept if its window ended less than an hour ago, so that its counts may
    * still change.
    *
-   * Answers for older windows are kept until there is no room. In milliseconds. `5,000` unless
-   * told otherwise.
+   * Answers for older windows are kept until there is no room. In milliseconds. Default: `5,000`.
    */
   readonly provisionalMs?: number | undefined;
   /**
    * How many calls to the service may be under way at the same time.
    *
-   * Others wait. `8` unless told otherwise.
+   * Others wait. Default: `8`.
    */
   readonly concurrency?: number | undefined;
   /**
    * How many calls may wait until others have ended.
    *
-   * Further requests get status 503 with `Retry-After`. `64` unless told otherwise.
+   * Further requests get status 503 with `Retry-After`. Default: `64`.
    */
   readonly queue?: number | undefined;
-  /** How many bytes of answers are kept in memory. `67,108,864` unless told otherwise. */
+  /** How many bytes of answers are kept in memory. Default: `67,108,864`. */
   readonly memoryBytes?: number | undefined;
 }
 
@@ -1209,7 +1203,7 @@ export interface PushArguments {
   readonly guarantee?: Guarantee | undefined;
   /**
    * How long to wait for a destination that fails or asks for pauses, all in all. In milliseconds.
-   * `Infinity` for no limit. `900,000` unless told otherwise.
+   * `Infinity` for no limit. Default: `900,000`.
    */
   readonly patienceMs?: number | undefined;
 }
@@ -1255,8 +1249,8 @@ export interface ReceiverArguments {
    */
   readonly name: string;
   /**
-   * The whole address; of an Alertmanager without `/api/v2/alerts`, of PagerDuty only if it isn't
-   * the usual one.
+   * The whole address. An Alertmanager's address may omit `/api/v2/alerts`. PagerDuty has a
+   * default address.
    *
    * The address of a chat tool is often a secret: no message shows more of it than its host.
    */
@@ -1268,9 +1262,9 @@ export interface ReceiverArguments {
    */
   readonly headers?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
   /**
-   * Whether all may be sent by plain http to another machine.
+   * Whether messages may be sent by plain http to another machine.
    *
-   * The network can read it there.
+   * The network can then read them.
    */
   readonly allowHttp?: boolean | undefined;
   /** The message of a webhook: JSON with placeholders such as `{{sentence}}`. */
@@ -1297,7 +1291,7 @@ export interface SandboxEvent {
   readonly integration: string;
   /** Why they were filtered. */
   readonly reason?: string | undefined;
-  /** How many. `1` unless told otherwise. */
+  /** How many. Default: `1`. */
   readonly count?: number | bigint | undefined;
 }
 
@@ -1309,7 +1303,7 @@ export interface SandboxArguments {
    * By default, no traffic is generated.
    */
   readonly seed?: number | bigint | undefined;
-  /** The client id that both token endpoints accept. `sandbox-client` unless told otherwise. */
+  /** The client id that both token endpoints accept. Default: `sandbox-client`. */
   readonly clientId?: string | undefined;
   /**
    * The client secret.
@@ -1317,16 +1311,16 @@ export interface SandboxArguments {
    * The default is public and is valid only for a sandbox.
    */
   readonly clientSecret?: string | undefined;
-  /** The audience identifier of the Control API. `sandbox-control` unless told otherwise. */
+  /** The audience identifier of the Control API. Default: `sandbox-control`. */
   readonly controlAudience?: string | undefined;
   /**
    * The audience identifier of the Orchestration API.
    *
-   * It must differ from the other one, because a token has one audience. `sandbox-orchestration`
-   * unless told otherwise.
+   * It must differ from the other one, because a token has one audience. Default: `sandbox-
+   * orchestration`.
    */
   readonly orchestrationAudience?: string | undefined;
-  /** How long a token is valid. In seconds. `86,400` unless told otherwise. */
+  /** How long a token is valid. In seconds. Default: `86,400`. */
   readonly tokenLifetime?: number | undefined;
   /**
    * Whether an event at the `end` of a window also counts in it.

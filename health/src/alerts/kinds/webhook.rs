@@ -76,7 +76,7 @@ impl Template {
         match serde_json::from_str::<IgnoredAny>(&filled) {
             Ok(_) => Ok(()),
             Err(error) => Err(format!(
-                "with its placeholders filled in, this is no JSON ({}); want \"{{{{sentence}}}}\" in quotes, and {{{{finding}}}} and {{{{labels}}}} without",
+                "with its placeholders filled in, this isn't valid JSON ({}); want \"{{{{sentence}}}}\" in quotes, and {{{{finding}}}} and {{{{labels}}}} without",
                 error
             )),
         }
@@ -200,9 +200,9 @@ mod tests {
     #[test]
     fn what_would_give_no_json_is_refused() {
         for (template, expected) in [
-            (r#"{"text": {{sentence}}}"#, "this is no JSON"),
-            (r#"{"text": "{{finding}}"#, "this is no JSON"),
-            ("", "this is no JSON"),
+            (r#"{"text": {{sentence}}}"#, "this isn't valid JSON"),
+            (r#"{"text": "{{finding}}"#, "this isn't valid JSON"),
+            ("", "this isn't valid JSON"),
             (
                 "{\n\"text\": \"{{sentense}}\"}",
                 "line 2: there is no placeholder \"sentense\"; did you mean sentence?",

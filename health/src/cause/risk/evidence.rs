@@ -5,8 +5,8 @@ use std::f64::consts::TAU;
 use super::noise::Noise;
 use super::points::Points;
 
-/// The shape and the scale of the inverse gamma prior of the spread of a cause's leaves, relative to the spread of the
-/// noise. The prior has the weight of two leaves.
+/// The spread of a cause's leaves, relative to the spread of the noise, has an inverse gamma prior with this shape and
+/// scale. The prior weighs as much as two leaves.
 const SHAPE: f64 = 1.0;
 const SCALE: f64 = 0.5;
 /// The share of leaves of a cause that don't follow it.

@@ -10,10 +10,10 @@ use crate::cause::leaves::{Element, Leaves, Suspect, Suspects};
 
 /// How many combinations of each cuboid are looked at leaf by leaf.
 const CANDIDATES: usize = 2;
-/// The minimum deviation of a cause. If the noise of a single leaf is larger, the noise is the minimum.
+/// A cause deviates at least this much, and at least as much as the noise of a single leaf.
 const LEAST_DEVIATION: f64 = 0.05;
-/// The mean of a candidate's leaves must reach this part of the minimum deviation. It may be lower than the minimum
-/// because some leaves may stand apart.
+/// The mean deviation of a candidate's leaves must reach this fraction of the minimum deviation. Some leaves may not
+/// follow the cause, so the mean may be lower than the minimum.
 const MEAN: f64 = 0.4;
 /// How many causes are looked for to judge whether everything has changed.
 const ENOUGH: usize = 16;

@@ -22,7 +22,7 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
-/// Rules of this kind with all of its keys, for a file that explains them.
+/// Example rules of this kind with all of its keys, as text of a rules file.
 pub(super) const EXAMPLE: &str = r#"# A budget of errors, used up too fast over a long and a short time.
 [[rule]]
 name = "the budget is used up"
@@ -101,7 +101,7 @@ impl Burn {
         table.check_keys(&["rate", "long", "short", "severity"])?;
         let part = |key: &str| table.entry(key).ok_or_else(|| table.wrong(wanted));
         let rate = part("rate")?;
-        let text = "want how many times as fast as the budget allows, such as 14.4";
+        let text = "want a multiple of the speed that the budget allows, such as 14.4";
         let burn = Self {
             rate: Fraction::decimal(&rate.number_text(text)?).ok_or_else(|| rate.wrong(text))?,
             long: length(&part("long")?)?,
@@ -187,7 +187,7 @@ impl Judge for Budget {
             return Some(Misfit::of("budget", "want a share between 0% and 100%"));
         }
         if self.burns.is_empty() || self.burns.len() > 10 {
-            return Some(Misfit::of("burn", "want one to ten of them"));
+            return Some(Misfit::of("burn", "want one to ten burn rates"));
         }
         let misfit = self.burns.iter().find_map(Burn::misfit);
         misfit.map(|text| Misfit::of("burn", text))

@@ -1,4 +1,4 @@
-//! A share that is not as in the same windows of earlier weeks.
+//! A share that differs from the same windows of earlier weeks.
 
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::Fraction;
@@ -25,7 +25,7 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
-/// Rules of this kind with all of its keys, for a file that explains them.
+/// Example rules of this kind with all of its keys, as text of a rules file.
 pub(super) const EXAMPLE: &str = r#"# A share that is not as in earlier weeks. side: "high", "low" or "both".
 [[rule]]
 name = "error rate is unusual"

@@ -18,7 +18,7 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
-/// Rules of this kind with all of its keys, for a file that explains them.
+/// Example rules of this kind with all of its keys, as text of a rules file.
 pub(super) const EXAMPLE: &str = r#"# Totals that are not the sums of their rows.
 [[rule]]
 name = "totals do not match"
@@ -69,7 +69,7 @@ impl Judge for Reconciliation {
 
     fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
         let counted = format!(
-            "the reported totals of {} are not those of the rows, which have {}",
+            "the service reported totals of {}, but its rows have {}",
             events(seen.observed.part),
             grouped(seen.low)
         );

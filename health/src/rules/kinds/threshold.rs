@@ -26,7 +26,7 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
-/// Rules of this kind with all of its keys, for a file that explains them.
+/// Example rules of this kind with all of its keys, as text of a rules file.
 pub(super) const EXAMPLE: &str = r#"# Fixed limits. A share is a text such as "5%", a count is a number.
 [[rule]]
 name = "too many errors"
@@ -190,7 +190,7 @@ impl Judge for Threshold {
                 wording::amount(seen.high, whole, self.above)
             ),
             false => format!(
-                "at least {} is wanted",
+                "at least {} is required",
                 wording::amount(seen.low, whole, self.below)
             ),
         };

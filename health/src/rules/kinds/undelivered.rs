@@ -1,4 +1,4 @@
-//! Events that came in, of which none was delivered, failed or filtered.
+//! Events that were ingested, but neither delivered, failed nor filtered.
 
 use tallyfold::arguments::toml::{Result, Table};
 
@@ -15,7 +15,7 @@ pub(super) const FORM: Form = Form {
     ..Form::COUNTS
 };
 
-/// Rules of this kind with all of its keys, for a file that explains them.
+/// Example rules of this kind with all of its keys, as text of a rules file.
 pub(super) const EXAMPLE: &str = r#"# Events that came in, none of which was delivered, failed or filtered.
 [[rule]]
 name = "a source is not delivered"
