@@ -110,11 +110,11 @@ fn files_that_are_wrong_say_where_and_what_would_be_right() {
         ),
         (
             "[[silence]]\nfrom = 'tomorrow'",
-            "line 2, column 1: silence[0].from: want an instant such as 2026-01-31T09:00:00Z",
+            "line 2, column 1: silence[0].from: want a timestamp such as 2026-01-31T09:00:00Z",
         ),
         (
             "[[silence]]\nuntil = 2026-01-01",
-            "line 2, column 1: silence[0].until: want an instant such as 2026-01-31T09:00:00Z",
+            "line 2, column 1: silence[0].until: want a timestamp such as 2026-01-31T09:00:00Z",
         ),
         (
             "[[silence]]\nfrom = 2026-01-02T00:00:00Z\nuntil = 2026-01-01T00:00:00Z",

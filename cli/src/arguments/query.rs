@@ -236,7 +236,7 @@ impl RangeFlags {
         };
         let refused = |_| {
             Failure::usage(format!(
-                "--from: want an instant before {end}, where the range ends, not {start}"
+                "--from: want a timestamp before {end}, where the range ends, not {start}"
             ))
         };
         Window::new(start, end).map_err(refused)

@@ -158,7 +158,7 @@ impl ExplainFlags {
         let start = step.floor(instant("--at", at, unix_ms())?);
         let end = step.after(start);
         let window = end.and_then(|end| Window::new(start, end).ok());
-        window.ok_or_else(|| Failure::usage("--at: want an instant before the year 9999"))
+        window.ok_or_else(|| Failure::usage("--at: want a timestamp before the year 9999"))
     }
 
     fn query(&self, metric: Metric, measure: Measure) -> Result<Query> {

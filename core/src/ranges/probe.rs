@@ -242,6 +242,6 @@ fn verdict(difference: &Comparison) -> AdditivityVerdict {
 }
 
 fn outside(whole: Window) -> Error {
-    let message = format!("want an instant inside {whole:?}");
+    let message = format!("want a timestamp inside {whole:?}");
     Error::argument("middle", Code::InvalidWindow, message)
 }

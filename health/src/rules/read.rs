@@ -200,6 +200,6 @@ fn silence(table: &Table<'_>, names: &[&str]) -> Result<Silence> {
 }
 
 fn timestamp(entry: &Entry<'_>) -> Result<Timestamp> {
-    let wanted = "want an instant such as 2026-01-31T09:00:00Z";
+    let wanted = "want a timestamp such as 2026-01-31T09:00:00Z";
     Timestamp::parse(&entry.timestamp_text(wanted)?).map_err(|_| entry.wrong(wanted))
 }
