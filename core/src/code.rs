@@ -98,7 +98,7 @@ codes! {
     InvalidCheckpoint "invalid_checkpoint" Config,
     /// What a collect keeps takes more memory than allowed: `keep` adds windows up.
     MemoryLimit "memory_limit" Config,
-    /// A rules file that is no TOML, or a key or value in it that can't be used.
+    /// A rules file that isn't TOML, or that has an invalid key or value.
     InvalidRules "invalid_rules" Config,
     /// A format that can't carry what is exported.
     UnsupportedByFormat "unsupported_by_format" Config,
@@ -191,7 +191,7 @@ codes! {
     Crashed "crashed" Response,
     /// No saved table that this version can read, or one that was changed since it was written.
     InvalidTable "invalid_table" Response,
-    /// Counts of adjacent windows do not add up to those of the time that they cover.
+    /// Counts of adjacent windows do not add up to the counts of the whole time.
     WindowsNotAdditive "windows_not_additive" Response,
 }
 

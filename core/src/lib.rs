@@ -1,7 +1,7 @@
 //! Exact, grouped counts from an event router's metrics API.
 //!
 //! This crate decides everything and does no I/O: it says which request to send, reads the bytes of the response, keeps
-//! tokens until they expire, and adds counts up. Your program, the host, sends the bytes and tells the time.
+//! tokens until they expire, and adds counts up. Your program, the host, sends the bytes and passes the time.
 //!
 //! # The parts
 //!

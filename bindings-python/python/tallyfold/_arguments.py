@@ -88,7 +88,7 @@ class LimitsArguments(TypedDict, total=False):
     groups: int
     """The groups of one table (`group_limit`). Default: `4,000,000`."""
     table_bytes: int
-    """The bytes of one table: those of each distinct value and 32 more, and 64 for each group
+    """The bytes of one table: the bytes of each distinct value and 32 more, and 64 for each group
     (`group_limit`). Default: `536,870,912`.
     """
 
@@ -225,7 +225,8 @@ class CollectArguments(TypedDict, total=False):
     groups and kept steps, not with windows. Default: `windows`.
     """
     memory_limit: int
-    """How many bytes the counts may take, about: those kept, and those of the responses being read.
+    """About how many bytes the counts may take: the stored counts, and the counts of the responses
+    being read.
 
     A window that needs more than its share is read while no other is. If what is kept takes more,
     the collect ends with `memory_limit`; then keep less with `keep`. Default: `1,073,741,824`.
@@ -436,8 +437,7 @@ class PushArguments(ExportArguments, total=False):
     The network can read them there.
     """
     guarantee: Guarantee | None
-    """What happens to a message of which nobody knows whether it was accepted, because the
-    connection broke.
+    """What happens to a message that was sent but not acknowledged, because the connection broke.
 
     `at_least_once` sends it again, and it may be counted twice; `at_most_once` does not, and it may
     be lost. Prometheus, VictoriaMetrics and InfluxDB accept a message again without harm: it is
@@ -445,8 +445,8 @@ class PushArguments(ExportArguments, total=False):
     gap is reported, but a count that was added twice looks like any other.
     """
     patience: float | None
-    """How long to wait for a destination that fails or asks for pauses, all in all. In seconds.
-    `None` for no limit. Default: `900`.
+    """How long to wait in total for a destination that fails or asks for pauses. In seconds. `None`
+    for no limit. Default: `900`.
     """
 
 

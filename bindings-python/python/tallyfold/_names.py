@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 AdditivityVerdict = Literal["additive", "double_counted", "missing", "mixed", "unknown"]
-"""Whether the counts of the halves of a window add up to those of the whole."""
+"""Whether the counts of the halves of a window add up to the counts of the whole."""
 
 ApiName = Literal["control", "orchestration"]
 """One of the two APIs, each with its own audience and tokens (service reference 5.1, point 5)."""
@@ -139,7 +139,7 @@ ExportFormat = Literal[
 """A format that counts are written in."""
 
 Guarantee = Literal["at_least_once", "at_most_once"]
-"""What happens to a message of which nobody knows whether it was taken."""
+"""What happens to a message that was sent but not acknowledged."""
 
 Measure = Literal["success", "errors", "filtered", "events", "error_rate", "filtered_rate"]
 """A number that is made from the three counts (service reference 2.3): a volume, or a rate."""

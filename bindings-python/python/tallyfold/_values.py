@@ -393,7 +393,7 @@ class Attempt:
     window: Window | None
     """The window that the call is about; `None` for audit logs."""
     number: int
-    """The number of the request among those of this call to the same target, from 1."""
+    """The number of the request among this call's requests to the same target, from 1."""
     status: int | None
     """The status, if there was one."""
     code: ErrorCode | None
@@ -484,7 +484,7 @@ class Limits:
     groups: int
     """The groups of one table (`group_limit`)."""
     table_bytes: int
-    """The bytes of one table: those of each distinct value and 32 more, and 64 for each group
+    """The bytes of one table: the bytes of each distinct value and 32 more, and 64 for each group
     (`group_limit`)."""
 
     def __init__(self, **limits: Unpack[LimitsArguments]) -> None:

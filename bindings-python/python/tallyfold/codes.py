@@ -42,7 +42,7 @@ not have.
 
 `memory_limit`: What a collect keeps takes more memory than allowed: `keep` adds windows up.
 
-`invalid_rules`: A rules file that is no TOML, or a key or value in it that can't be used.
+`invalid_rules`: A rules file that isn't TOML, or that has an invalid key or value.
 
 `unsupported_by_format`: A format that can't carry what is exported.
 
@@ -145,8 +145,7 @@ report it.
 `invalid_table`: No saved table that this version can read, or one that was changed since it was
 written.
 
-`windows_not_additive`: Counts of adjacent windows do not add up to those of the time that they
-cover.
+`windows_not_additive`: Counts of adjacent windows do not add up to the counts of the whole time.
 
 Written by scripts/declare.py from what the Rust crates declare. Change it there.
 """
@@ -190,7 +189,7 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
         "A checkpoint that is incomplete, was changed, or belongs to another query."
     ),
     "memory_limit": "What a collect keeps takes more memory than allowed: `keep` adds windows up.",
-    "invalid_rules": "A rules file that is no TOML, or a key or value in it that can't be used.",
+    "invalid_rules": "A rules file that isn't TOML, or that has an invalid key or value.",
     "unsupported_by_format": "A format that can't carry what is exported.",
     "out_of_order": (
         "Something was done in the wrong order, while something else was under way, or after its "
@@ -252,7 +251,7 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
         "No saved table that this version can read, or one that was changed since it was written."
     ),
     "windows_not_additive": (
-        "Counts of adjacent windows do not add up to those of the time that they cover."
+        "Counts of adjacent windows do not add up to the counts of the whole time."
     ),
 }
 """Every code with its meaning."""

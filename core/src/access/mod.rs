@@ -2,7 +2,7 @@
 //!
 //! A token belongs to an origin, an audience and a client. A slot holds the tokens of one such
 //! triple, and the type of a token says which API it is for: a request to the Orchestration API is
-//! built from an `AccessToken<Orchestration>`, and there is no way to make one of a Control token.
+//! built from an `AccessToken<Orchestration>`, and a Control token can't be turned into one.
 
 pub(crate) mod api;
 pub(crate) mod slot;

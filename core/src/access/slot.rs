@@ -14,7 +14,7 @@ const RENEWAL_PAUSE_MS: u64 = 30_000;
 const FAILURE_SHARED_MS: u64 = 60_000;
 
 /// A call takes part in at most this many fetches. Then it uses the last token even if it has
-/// expired by the clock: the service decides, and no call fetches for ever.
+/// expired by the clock: the service decides, and no call fetches forever.
 const MOST_FETCHES: u32 = 2;
 
 /// Once the service has rejected so many tokens in a row, none of which it had ever accepted, a 401 is final:

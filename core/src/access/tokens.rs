@@ -23,7 +23,7 @@ impl Tokens {
             .map(AccessToken::new)
     }
 
-    /// The token itself, for a caller who asks for it, or how to get one.
+    /// The token itself, for a caller who requests it, or how to get one.
     pub(crate) fn given_out(
         &mut self,
         api: Api,

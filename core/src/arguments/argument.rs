@@ -43,8 +43,8 @@ pub enum Unit {
 }
 
 impl Surface {
-    /// The paragraphs of the description, of which the first is the summary. `known` are arguments whose names are
-    /// spelled as callers of that host write them.
+    /// The paragraphs of the description. The first one is the summary. `known` are arguments whose names are spelled
+    /// as callers of that host write them.
     pub fn paragraphs(&self, known: &[Argument], spelling: Spelling) -> Vec<String> {
         let paragraphs = self.lines.split(|line| line.trim().is_empty());
         let paragraphs = paragraphs.filter(|lines| !lines.is_empty());
@@ -94,8 +94,8 @@ impl Argument {
     }
 }
 
-/// What kind of value an argument has, which tells a host how to read it. Each host has its own words for what a value
-/// must be.
+/// The kind of value that an argument has, so that a host knows how to read it. Each host has its own words for what a
+/// value must be.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// Text.
@@ -204,7 +204,7 @@ impl Values {
         self.next();
     }
 
-    /// Puts the next argument in place of its default, if it was given. [`Values::check`] returns the first error.
+    /// Replaces the default of the next argument, if a value was given. [`Values::check`] returns the first error.
     pub fn set<T: Parameter>(&mut self, place: &mut T) {
         if let (name, Some(value)) = self.next() {
             match made(name, value) {

@@ -18,7 +18,7 @@ pub trait Options: Sized {
     /// Of kind `config`, with the name of the argument.
     fn from_values(values: Values) -> Result<Self>;
 
-    /// Puts the values that were given in place of these.
+    /// Replaces these values by the values that were given.
     ///
     /// # Errors
     /// As [`Options::from_values`].

@@ -15,7 +15,7 @@ pub trait Arguments: Sized {
     /// The value under a name, read as that kind; `None` if there is none.
     ///
     /// # Errors
-    /// For a value of another type: it names the argument, and says what is wanted in the words of the host.
+    /// For a value of another type: the error names the argument, and the expected type in the words of the host.
     fn value(&self, name: &str, kind: Kind) -> Result<Option<Value>, Self::Error>;
 
     /// The arguments under a name; `None` if there are none.

@@ -24,11 +24,11 @@ pub(super) struct AuthorizedRequest {
     pub(super) token: Option<Secret>,
 }
 
-/// What a call comes to once it has a token.
+/// What a call does once it has a token.
 pub(super) enum Ready {
     /// A request to send.
     Send(AuthorizedRequest),
-    /// The output of a call that asks for the token itself.
+    /// The output of a call for the token itself.
     Done(Output),
 }
 
@@ -39,7 +39,7 @@ pub(super) trait AnyEndpoint: Send {
     fn window(&self) -> Option<Window>;
     /// Where its tokens come from.
     fn tokens(&self) -> &TokenConfig;
-    /// What the call comes to with a token of the endpoint's own API, or how to get one.
+    /// What the call does with a token of the endpoint's API, or how to get one.
     fn acquire(&self, tokens: &mut Tokens, now: Now, history: FetchHistory) -> Acquired<Ready>;
     fn body(&self) -> Box<dyn Body>;
 }

@@ -39,7 +39,7 @@ pub struct Attempt {
     /// The window that the call is about; `None` for audit logs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
-    /// The number of the request among those of this call to the same target, from 1.
+    /// The number of the request among this call's requests to the same target, from 1.
     pub number: u32,
     /// The status, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]

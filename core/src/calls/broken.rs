@@ -67,7 +67,7 @@ pub fn broken(failure: HostFailure, detail: &str, url: &str) -> Error {
     if lasts { error.lasting() } else { error }
 }
 
-/// The error of an exchange of which a browser tells a page nothing; `origin` is that of the page.
+/// The error of an exchange about which a browser tells a page nothing; `origin` is the page's origin.
 fn hidden(origin: &str, url: &str) -> Error {
     let origin = match origin.bytes().all(|byte| byte.is_ascii_graphic()) {
         true => origin,

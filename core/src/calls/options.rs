@@ -309,9 +309,9 @@ const ORCHESTRATION: ApiNames = ApiNames {
 };
 
 impl MachineOptions {
-    /// The options that a machine needs beside those whose names are given, in the order in which [`Machine::new`] asks for
-    /// them. No credentials are needed if tokens come from elsewhere. For callers that read options from an environment and
-    /// want to name all missing variables at once.
+    /// The options that a machine needs in addition to the named ones, in the order in which [`Machine::new`] reports
+    /// them. No credentials are needed if tokens come from elsewhere. For callers that read options from an environment
+    /// and want to name all missing variables at once.
     ///
     /// ```
     /// # use tallyfold::MachineOptions;

@@ -156,7 +156,7 @@ impl Retries {
         self.is_answered = to == Destination::Api;
     }
 
-    /// Takes the error of the last request. Gives the error with which the call goes on or ends.
+    /// Takes the error of the last request. Returns the error with which the call continues or ends.
     pub(super) fn failed(
         &mut self,
         pace: &mut Pace,

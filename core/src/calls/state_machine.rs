@@ -328,7 +328,7 @@ impl StateMachine {
         left_of(&mut self.deadline, now)
     }
 
-    /// Takes what the host reports, and gives whether a body is wanted next.
+    /// Takes what the host reports. Returns whether the body should be passed next.
     pub(super) fn take(&mut self, input: Input<'_>) -> Result<bool> {
         let failure = match &input {
             Input::Failed { failure, .. } => Some(*failure),

@@ -40,7 +40,7 @@ crate::names! {
         /// There was no connection, or it broke.
         Network = "network",
         /// A connection that had served an earlier request was of no use for this one: the server had closed it in
-        /// between, or it brought bytes that nobody had asked for. The call sends its request again at once.
+        /// between, or bytes that were not requested arrived on it. The call sends its request again at once.
         Stale = "stale",
         /// A browser did not tell the page what happened. The detail is the page's origin.
         Hidden = "hidden",

@@ -165,7 +165,7 @@ impl Dimensions {
         self.iter().map(Dimension::as_str).collect()
     }
 
-    /// Where those of other dimensions stand that are among these.
+    /// The positions of the other dimensions, if they are among these.
     pub(crate) fn positions(&self, others: &Self) -> Vec<usize> {
         others
             .iter()

@@ -1,5 +1,5 @@
-//! Reads any count (the engine reads only counts of which it is sure), and gives the errors for
-//! what the engine refuses.
+//! Reads any count (the engine reads only counts that are certainly valid), and returns the errors for what the engine
+//! refuses.
 
 use tallyfold_engine::Refused;
 

@@ -18,7 +18,7 @@ pub(crate) struct Part {
     pub(crate) notes: Notes,
     /// Whether it was read so early that its counts may still change.
     pub(crate) provisional: bool,
-    /// Whether it was read before it had ended, so that its counts are those of a part of it at most.
+    /// Whether it was read before it had ended, so that its counts cover at most a part of it.
     pub(crate) unfinished: bool,
     pub(crate) rows: PartRows,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Part {
 #[derive(Clone, Debug)]
 pub(crate) enum PartRows {
     Own(Arc<Rows>),
-    /// They are packed, beside the sum of all parts that were packed together.
+    /// They are packed, next to the sum of all parts that were packed together.
     Packed {
         sum: Arc<Rows>,
         rows: Arc<Packed>,

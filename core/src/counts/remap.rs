@@ -1,4 +1,4 @@
-//! Rows whose ids are translated to those of larger dictionaries.
+//! Rows whose ids are translated to the ids of larger dictionaries.
 
 use std::sync::Arc;
 

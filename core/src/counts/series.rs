@@ -90,7 +90,7 @@ impl CountTable {
         };
         let mut series = Series::without_rows(&self.subject, step, &self.rows, self.len());
         let mut rest = self.parts.as_slice();
-        // Parts are sorted, so those of one step are adjacent.
+        // Parts are sorted, so the parts of one step are adjacent.
         for same in steps.chunk_by(PartialEq::eq) {
             let (parts, after) = rest.split_at(same.len());
             rest = after;

@@ -10,8 +10,8 @@ use crate::time::window::Window;
 pub struct SeriesWindow {
     /// The step; if the series has no step, the window of the response.
     pub window: Window,
-    /// Whether the table covers all of the window, and it had ended when it was read. If not, the counts are those of
-    /// a part of the window.
+    /// Whether the table covers all of the window, and it had ended when it was read. If not, the counts cover only a
+    /// part of the window.
     pub complete: bool,
     /// Whether its counts may still change, because a response in it was read so early
     /// ([`CountTable::provisional`](crate::CountTable::provisional)).

@@ -99,7 +99,7 @@ impl CountTable {
         provisional.map(|part| part.window).collect()
     }
 
-    /// The same table, of which some windows had not ended when they were read.
+    /// The same table; some of its windows had not ended when they were read.
     pub(crate) fn unfinished(mut self, is_unfinished: impl Fn(Window) -> bool) -> Self {
         for part in &mut self.parts {
             part.unfinished = is_unfinished(part.window);

@@ -38,7 +38,7 @@ pub struct WindowRows {
     pub window: Window,
     /// Whether the counts are all that there are and no longer change.
     pub settled: bool,
-    /// The totals that the response reported; none for what was filtered, and for what is no response.
+    /// The totals that the response reported; none for filtered counts, and for counts that aren't from a response.
     pub reported: Option<Counts>,
     kept: Kept,
 }

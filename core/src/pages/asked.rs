@@ -95,8 +95,8 @@ pub enum PageQuestion {
 }
 
 impl PageQuestion {
-    /// Reads the request of a page. It asks the same paths as those of the service, wherever the server is mounted,
-    /// and can't choose the `service`, the address that the server asks.
+    /// Reads the request of a web app. It has the same paths as the service, wherever the server is mounted, and can't
+    /// choose the `service`, the address that the server asks.
     ///
     /// # Errors
     /// `forbidden` if the page may not ask at all, and the errors of arguments. Answer with [`Answer::of_error`](crate::Answer::of_error).

@@ -131,10 +131,10 @@ pub struct Revision {
 /// With `settle_when_unchanged`, a window is also settled once all its readings over at least the
 /// window's length were equal, including the totals that the service reports.
 ///
-/// The wall clock tells when a window closes. If it is set back, the follow waits; if it is set
-/// forward, or the computer slept, the follow catches up in the order of windows. If it is ahead of
-/// the `Date` of responses by more than a minute, the follow goes by the service's clock. Only a
-/// service that sends no `Date` leaves it at a wall clock that is wrong.
+/// The wall clock decides when a window closes. If it is set back, the follow waits; if it is set forward, or the
+/// computer slept, the follow catches up in the order of windows. If it is ahead of the `Date` of responses by more
+/// than a minute, the follow goes by the service's clock. Only a service that sends no `Date` leaves it at a wall clock
+/// that is wrong.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -221,7 +221,7 @@ impl Open {
         }
     }
 
-    /// Rests since a reading of an earlier process, of which only the wall clock tells.
+    /// Rests since a reading of an earlier process; only the wall clock shows how long.
     pub(super) fn rest_since(&mut self, read_ms: i64) {
         self.read_ms = read_ms;
         self.state = State::Rests {
@@ -440,7 +440,7 @@ impl Follow {
     /// Takes the result of a call and gives a revision of its window. If the call was closed or not
     /// driven to its end, it gives `None`, and the window is read again at once. It also gives
     /// `None`, and the window is read again later, if by the `Date` of the response it had not ended,
-    /// or if the service counts as down: then [`Follow::waiting_ms`] tells for how long the follow waits.
+    /// or if the service counts as down: then [`Follow::waiting_ms`] returns how long the follow waits.
     ///
     /// # Errors
     /// The call's final error. Its window is read again after `reread_ms`; other windows

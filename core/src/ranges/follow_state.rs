@@ -1,4 +1,4 @@
-//! Where a follow is, for another process that goes on from there.
+//! The position of a follow, for another process that resumes from there.
 
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ const START_1: &str = r#"{"format":"tallyfold-follow/1","#;
 /// The longest time that a state can hold.
 const LONGEST_MS: u64 = i64::MAX.unsigned_abs();
 
-/// The fields of a state, and those of its query.
+/// The fields of a state, and the fields of its query.
 const STATE: [&str; 9] = [
     "format",
     "digest",
@@ -67,9 +67,8 @@ struct SavedQuery {
 }
 
 impl Follow {
-    /// Where the follow is, as JSON: what a later follow, also in another process, needs to go on from
-    /// the revisions that were given so far ([`FollowOptions::state`]). It holds no secret, no
-    /// token and no address.
+    /// The position of the follow, as JSON: what a later follow, also in another process, needs to resume from the
+    /// revisions that were given so far ([`FollowOptions::state`]). It holds no secret, no token and no address.
     ///
     /// Store it together with what you made of the last revision, in one step. Then no revision is
     /// lost and none is taken twice, whenever the process ends.

@@ -25,7 +25,7 @@ pub(super) struct Outages {
     count: u32,
     /// Whether the last of them is still on. Without it, the fields from here on mean nothing.
     is_on: bool,
-    /// When it began. All times are those of the monotonic clock.
+    /// When it began. All times are on the monotonic clock.
     since_ms: u64,
     /// When the next try may begin.
     next_ms: u64,
@@ -85,7 +85,7 @@ impl Outages {
         self.is_on
     }
 
-    /// Whether a try is under way, beside which there is no other.
+    /// Whether a try is under way. There is at most one at a time.
     pub(super) fn has_scout(&self) -> bool {
         self.is_on && self.scout.is_some()
     }

@@ -46,7 +46,7 @@ pub struct Additivity {
 }
 
 crate::names! {
-    /// Whether the counts of the halves of a window add up to those of the whole.
+    /// Whether the counts of the halves of a window add up to the counts of the whole.
     pub enum AdditivityVerdict {
         /// They do. (Windows that include both edges would be detected only if an event happened
         /// exactly at the middle.)
@@ -66,8 +66,8 @@ crate::names! {
 
 /// Finds out whether the service's windows are half-open, which its reference does not say.
 ///
-/// It makes three calls, one after the other, which are driven like those of a
-/// [`Collect`](crate::Collect). Choose a window so old that no late events arrive while it is read.
+/// It makes three calls, one after the other, which are driven like the calls of a [`Collect`](crate::Collect). Choose
+/// a window so old that no late events arrive while it is read.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));

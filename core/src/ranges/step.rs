@@ -26,7 +26,7 @@ pub enum FollowStep {
     /// There is nothing to read for this long. No wait is longer than a window, so that a corrected
     /// clock is noticed soon. If asked earlier, the machine gives the remaining wait.
     Wait {
-        /// Milliseconds, from 1 to those of a day.
+        /// Milliseconds, from 1 to a day's.
         ms: u32,
     },
     /// The state that the follow began with is of the future by the wall clock: either it was made with a clock that

@@ -10,7 +10,7 @@ use crate::wire::address::BaseAddress;
 use crate::wire::headers::Headers;
 
 crate::names! {
-    /// What happens to a message of which nobody knows whether it was taken.
+    /// What happens to a message that was sent but not acknowledged.
     pub enum Guarantee {
         /// It is sent again, and may be counted twice.
         AtLeastOnce = "at_least_once",
@@ -38,19 +38,19 @@ crate::options! {
         ///
         /// The network can read them there.
         allow_http: bool = false,
-        /// What happens to a message of which nobody knows whether it was accepted, because the connection broke.
+        /// What happens to a message that was sent but not acknowledged, because the connection broke.
         ///
         /// `at_least_once` sends it again, and it may be counted twice; `at_most_once` does not, and it may be
         /// lost. Prometheus, VictoriaMetrics and InfluxDB accept a message again without harm: it is sent again,
         /// and this option is refused. For other destinations the default is `at_most_once`: a gap is reported, but
         /// a count that was added twice looks like any other.
         guarantee: Option<Guarantee> = None,
-        /// How long to wait for a destination that fails or asks for pauses, all in all.
+        /// How long to wait in total for a destination that fails or asks for pauses.
         patience_ms: Patience = Patience::Milliseconds(PATIENCE_MS),
-        /// How many samples an earlier push of the same export has finished: this one goes on after them.
+        /// How many samples an earlier push of the same export has finished: this one resumes after them.
         finished: u64 [Host] = 0,
-        /// How many of them that push was sending when it ended: nobody knows whether they were taken. With a number, this
-        /// push says how many samples it is sending before it sends them.
+        /// How many of them that push was sending when it ended: they are unacknowledged. With a number, this push says
+        /// how many samples it is sending before it sends them.
         in_doubt: Option<u64> [Host] = None,
         /// The seed of the random part of waits.
         seed: u64 [Host] = 0,

@@ -48,8 +48,8 @@ pub enum PushStep<'a> {
     Finished {
         /// How many of the export's samples are finished.
         samples: u64,
-        /// How many of them are being sent: if the process ends now, nobody knows whether they were accepted. Always 0
-        /// without [`PushOptions::in_doubt`].
+        /// How many of them are being sent: if the process ends now, they are unacknowledged. Always 0 without
+        /// [`PushOptions::in_doubt`].
         in_doubt: u64,
     },
     /// Everything was sent.
@@ -148,8 +148,7 @@ pub struct PushReport {
     pub bytes: u64,
     /// Messages that were sent again.
     pub retries: u64,
-    /// Samples of which nobody knows whether they were taken, and which are not sent again: only if each is to be sent at
-    /// most once.
+    /// Samples that were sent but not acknowledged, and are not sent again: only if each is to be sent at most once.
     pub unsure: u64,
     /// What the receiver rejected in messages that it took otherwise. This is not sent again.
     pub rejected: Vec<Rejected>,
@@ -331,8 +330,8 @@ impl<S: Source> Push<S> {
         }
     }
 
-    /// Takes the status and headers of a response. Returns whether its body is wanted. If so, pass it to
-    /// [`Push::chunk`] and then call [`Push::end`]; otherwise don't read it.
+    /// Takes the status and headers of a response. Returns whether to pass its body. If so, pass it to [`Push::chunk`]
+    /// and then call [`Push::end`]; otherwise don't read it.
     ///
     /// # Errors
     /// `out_of_order` if no message is under way.
@@ -366,10 +365,10 @@ impl<S: Source> Push<S> {
         Ok(true)
     }
 
-    /// Takes a piece of the body. Returns whether more of it is wanted.
+    /// Takes a piece of the body. Returns whether to pass more of it.
     ///
     /// # Errors
-    /// `out_of_order` if no body is wanted.
+    /// `out_of_order` if no body is expected.
     pub fn chunk(&mut self, chunk: &[u8]) -> Result<bool> {
         let State::Answered { body, .. } = &mut self.state else {
             return Err(out_of_order());
@@ -382,7 +381,7 @@ impl<S: Source> Push<S> {
     /// Takes the end of the body, or of the part of it that was wanted.
     ///
     /// # Errors
-    /// `out_of_order` if no body is wanted.
+    /// `out_of_order` if no body is expected.
     pub fn end(&mut self) -> Result<()> {
         if !matches!(self.state, State::Answered { .. }) {
             return Err(out_of_order());

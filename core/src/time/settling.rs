@@ -37,7 +37,7 @@ pub(crate) struct ServiceTime {
 }
 
 impl ServiceTime {
-    /// Whether it had come to a moment when it sent the response.
+    /// Whether it had reached a moment when it sent the response.
     pub(crate) fn has_come_to(self, unix_ms: i64) -> bool {
         self.sent_ms.saturating_add(AGREE_MS) >= unix_ms
     }

@@ -11,7 +11,7 @@ use crate::time::timestamp::Timestamp;
 /// Seconds of a UTC day, which has no leap seconds here.
 const DAY: u32 = 86_400;
 
-/// Whole seconds that cut each UTC day into equal steps, the first of which starts at midnight.
+/// Whole seconds that cut each UTC day into equal steps; the first one starts at midnight.
 ///
 /// ```
 /// # use tallyfold::{TimeStep, Timestamp};
@@ -90,7 +90,7 @@ impl TimeStep {
     }
 }
 
-/// Written in the largest unit of which it is a whole number: `15m`, `1h`, `90m`, `1d`.
+/// Written in the largest unit that gives a whole number: `15m`, `1h`, `90m`, `1d`.
 impl fmt::Display for TimeStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.seconds {

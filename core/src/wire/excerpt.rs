@@ -13,7 +13,7 @@ const MOST_CHARACTERS: usize = 200;
 /// only the beginning of the secret.
 const TELLING: usize = 8;
 
-/// What is left out of the text in place of a secret, whose length nobody is to see. (It is DEL, a control character.)
+/// Marks a removed secret in the text, without showing its length. (It is DEL, a control character.)
 const MASKED: char = '\u{7f}';
 
 /// The first bytes of a body.
@@ -21,7 +21,7 @@ const MASKED: char = '\u{7f}';
 pub(crate) struct Excerpt(Vec<u8>);
 
 impl Excerpt {
-    /// Takes more of the body, and gives whether even more is wanted.
+    /// Takes more of the body. Returns whether to pass even more.
     pub(crate) fn push(&mut self, chunk: &[u8]) -> bool {
         let room = MOST_BYTES - self.0.len();
         self.0.extend_from_slice(&chunk[..chunk.len().min(room)]);

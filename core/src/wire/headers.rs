@@ -1,4 +1,4 @@
-//! Headers that a caller adds to every request; and those of a response, by their names.
+//! Headers that a caller adds to every request, and the headers of a response by their names.
 
 use crate::arguments::{Kind, Parameter, Value};
 use crate::code::Code;
@@ -10,7 +10,7 @@ use crate::secret::Secret;
 #[derive(Clone, Debug, Default)]
 pub struct Headers(Vec<(String, Secret)>);
 
-/// What the client or its HTTP stack sets, beside all that begin with `content-` or `proxy-`.
+/// What the client or its HTTP stack sets, in addition to all names that begin with `content-` or `proxy-`.
 const RESERVED: &str = " authorization accept-encoding host connection keep-alive transfer-encoding te trailer upgrade expect ";
 
 impl Headers {

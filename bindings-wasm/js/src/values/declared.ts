@@ -102,7 +102,7 @@ export const errorCodes = [
  * `incompatible_tables`: Two tables do not have the same dimensions or metric.
  * `invalid_checkpoint`: A checkpoint that is incomplete, was changed, or belongs to another query.
  * `memory_limit`: What a collect keeps takes more memory than allowed: `keep` adds windows up.
- * `invalid_rules`: A rules file that is no TOML, or a key or value in it that can't be used.
+ * `invalid_rules`: A rules file that isn't TOML, or that has an invalid key or value.
  * `unsupported_by_format`: A format that can't carry what is exported.
  * `out_of_order`: Something was done in the wrong order, while something else was under way, or
  * after its end.
@@ -162,8 +162,8 @@ export const errorCodes = [
  * can report it.
  * `invalid_table`: No saved table that this version can read, or one that was changed since it was
  * written.
- * `windows_not_additive`: Counts of adjacent windows do not add up to those of the time that they
- * cover.
+ * `windows_not_additive`: Counts of adjacent windows do not add up to the counts of the whole
+ * time.
  */
 export type ErrorCode = (typeof errorCodes)[number];
 
@@ -179,7 +179,7 @@ export const environment = {
 } as const;
 
 /**
- * Whether the counts of the halves of a window add up to those of the whole.
+ * Whether the counts of the halves of a window add up to the counts of the whole.
  *
  * `additive`: They do. (Windows that include both edges would be detected only if an event
  * happened exactly at the middle.)
@@ -275,7 +275,7 @@ export type ExportFormat =
   | "ndjson";
 
 /**
- * What happens to a message of which nobody knows whether it was taken.
+ * What happens to a message that was sent but not acknowledged.
  *
  * `at_least_once`: It is sent again, and may be counted twice.
  * `at_most_once`: It is not sent again, and may be lost.
@@ -386,7 +386,7 @@ export interface Attempt {
   readonly target: "token" | "event_delivery" | "event_ingestion" | "audit_logs";
   /** The window that the call is about; absent for audit logs. */
   readonly window?: Window;
-  /** The number of the request among those of this call to the same target, from 1. */
+  /** The number of the request among this call's requests to the same target, from 1. */
   readonly number: number;
   /** The status, if there was one. */
   readonly status?: number;
@@ -533,8 +533,8 @@ export interface PushReport {
   /** Messages that were sent again. */
   readonly retries: bigint;
   /**
-   * Samples of which nobody knows whether they were taken, and which are not sent again: only if
-   * each is to be sent at most once.
+   * Samples that were sent but not acknowledged, and are not sent again: only if each is to be
+   * sent at most once.
    */
   readonly unsure: bigint;
   /** What the receiver rejected in messages that it took otherwise. This is not sent again. */
@@ -848,7 +848,8 @@ export interface CollectArguments {
    */
   readonly keep?: "windows" | "total" | TimeStep | undefined;
   /**
-   * How many bytes the counts may take, about: those kept, and those of the responses being read.
+   * About how many bytes the counts may take: the stored counts, and the counts of the responses
+   * being read.
    *
    * A window that needs more than its share is read while no other is. If what is kept takes more,
    * the collect ends with `memoryLimit`; then keep less with `keep`. Default: `1,073,741,824`.
@@ -1008,7 +1009,7 @@ export interface Limits {
   /** The groups of one table (`group_limit`). Default: `4,000,000`. */
   readonly groups?: number | undefined;
   /**
-   * The bytes of one table: those of each distinct value and 32 more, and 64 for each group
+   * The bytes of one table: the bytes of each distinct value and 32 more, and 64 for each group
    * (`group_limit`). Default: `536,870,912`.
    */
   readonly tableBytes?: number | undefined;
@@ -1192,8 +1193,7 @@ export interface PushArguments {
    */
   readonly allowHttp?: boolean | undefined;
   /**
-   * What happens to a message of which nobody knows whether it was accepted, because the
-   * connection broke.
+   * What happens to a message that was sent but not acknowledged, because the connection broke.
    *
    * `at_least_once` sends it again, and it may be counted twice; `at_most_once` does not, and it
    * may be lost. Prometheus, VictoriaMetrics and InfluxDB accept a message again without harm: it
@@ -1202,7 +1202,7 @@ export interface PushArguments {
    */
   readonly guarantee?: Guarantee | undefined;
   /**
-   * How long to wait for a destination that fails or asks for pauses, all in all. In milliseconds.
+   * How long to wait in total for a destination that fails or asks for pauses. In milliseconds.
    * `Infinity` for no limit. Default: `900,000`.
    */
   readonly patienceMs?: number | undefined;

@@ -68,7 +68,7 @@ const QUERY: [&str; 9] = [
     "keep",
     "part",
 ];
-/// Those in which the stored query may differ: the range.
+/// The fields in which the stored query may differ: the range.
 const RANGE: [&str; 2] = ["start", "end"];
 
 /// A segment as it is stored.
@@ -376,7 +376,7 @@ impl Journal {
     }
 }
 
-/// Adds to an error of which segment it is, and what can be done.
+/// Adds to an error which segment it is about, and what to do.
 fn in_segment(mut error: Error, name: &str) -> Error {
     error.add(format!(
         " (in {name}); use another checkpoint, or remove this segment and those after it: their windows are read again"

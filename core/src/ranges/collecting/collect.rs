@@ -32,11 +32,10 @@ const FAILURES_IN_A_ROW: u32 = 8;
 
 /// Reads a long range as many windows, and adds them up to one table.
 ///
-/// It does no I/O: each worker of the host asks for the next step, drives the call, and settles it.
-/// The host may use one worker or many; several workers share the collect under a lock, which they
-/// hold only between calls. A window that fails does not end the collect. Calls do their own
-/// retries. A window is read again after an outage, or if its call was closed; a window whose
-/// response is too large or too slow is read as two halves.
+/// It does no I/O: each worker of the host gets the next step, drives the call, and settles it. The host may use one
+/// worker or many; several workers share the collect under a lock, which they hold only between calls. A window that
+/// fails does not end the collect. Calls do their own retries. A window is read again after an outage, or if its call
+/// was closed; a window whose response is too large or too slow is read as two halves.
 ///
 /// When the service is down, one worker at a time tries, and the others get
 /// [`CollectStep::Idle`] until it is back: see [`CollectOptions::patience_ms`].
@@ -76,7 +75,7 @@ pub struct Collect {
     under_way: Vec<UnderWay>,
     /// Windows whose tables need more than one worker's share of the memory. Each is read while no other is.
     large: Vec<Window>,
-    /// The number of the next task; the first numbers are those of the probe's calls.
+    /// The number of the next task; the first numbers belong to the probe's calls.
     next_task: u32,
     /// Sorted by window.
     failures: Vec<(Window, Error)>,

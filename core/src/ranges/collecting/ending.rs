@@ -78,7 +78,7 @@ impl CollectError {
     }
 
     fn write_gaps(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The error itself tells of windows that have failed.
+        // The error itself mentions the failed windows.
         if let Some(first) = self.gaps.first().filter(|_| self.failures.is_empty()) {
             let more = self.gaps.len() - 1;
             write!(f, "; not covered: {first:?}")?;
@@ -102,7 +102,7 @@ impl std::error::Error for CollectError {
     }
 }
 
-/// The error that ends a collect, which tells how many windows have failed.
+/// The error that ends a collect, with the number of failed windows.
 pub(super) fn told(error: Error, failures: &[(Window, Error)], progress: Progress) -> Error {
     let Some((window, first)) = failures.first() else {
         return error;

@@ -187,7 +187,7 @@ impl Ledger {
         Some(window)
     }
 
-    /// Takes the first two adjacent windows that may be probed and of which nothing has been read.
+    /// Takes the first two adjacent windows that may be probed and haven't been read at all.
     pub(super) fn take_pair(
         &mut self,
         can_be_probed: impl Fn(Window) -> bool,

@@ -61,7 +61,7 @@ crate::options! {
         /// `total` keeps their sum. Windows are added up as they settle, so memory grows with groups and kept
         /// steps, not with windows.
         keep: Keep = Keep::Windows,
-        /// How many bytes the counts may take, about: those kept, and those of the responses being read.
+        /// About how many bytes the counts may take: the stored counts, and the counts of the responses being read.
         ///
         /// A window that needs more than its share is read while no other is. If what is kept takes more, the collect
         /// ends.

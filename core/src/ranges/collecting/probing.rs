@@ -21,7 +21,7 @@ pub(super) enum Probing {
 
 /// The result of a probe.
 pub(super) enum Probed {
-    /// The counts add up. Here are those of the two windows, and the time of the first request.
+    /// The counts add up. This has the counts of the two windows, and the time of the first request.
     Read {
         tables: Vec<(Window, CountTable)>,
         asked_at: Now,

@@ -47,7 +47,7 @@ pub(crate) trait Visitor {
     }
 }
 
-/// Skips a value that is not wanted: tells when it has ended.
+/// Skips a value. Returns whether it has ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Skip {
     open: usize,

@@ -22,7 +22,7 @@ pub(crate) struct Frames {
     shown: Shown,
 }
 
-/// Which keys a path may show; in place of the others there is a `*`.
+/// Which keys a path may show; a `*` replaces the others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shown {
     /// All: no client asked for the document, so that there is no token.
