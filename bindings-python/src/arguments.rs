@@ -317,7 +317,7 @@ fn instant_if(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
             );
         }
         // Such as pandas' NaT, and the last hours of the year 9999 west of Greenwich.
-        let message = "the datetime is no instant of the years 1 to 9999 in UTC";
+        let message = "the datetime is outside of the years 1 to 9999 in UTC";
         return in_utc(moment).map_or_else(|_| refused(message), |text| Ok(Some(text)));
     }
     if value.is_instance_of::<PyDate>() {
@@ -346,7 +346,7 @@ fn step(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
     );
     // Not by microseconds: pandas' Timedelta has nanoseconds beside them.
     if !value.eq(PyDelta::new(value.py(), days, seconds, 0, true)?)? {
-        let message = "the timedelta is no whole number of seconds";
+        let message = "the timedelta isn't a whole number of seconds";
         return Err(Failure::refused(name, Code::InvalidArgument, message));
     }
     Ok(Some(format!(

@@ -148,7 +148,7 @@ def test_a_foreign_checkpoint_is_refused(tmp_path: Path, run: Any) -> None:
     run(service, tmp_path)
     service.asked.clear()
     for options in ({"keep": "1h"}, {"window": "5m"}, {"part": (0, 2)}):
-        with pytest.raises(tallyfold.ConfigError, match="no checkpoint of this query") as caught:
+        with pytest.raises(tallyfold.ConfigError, match="isn't a checkpoint of this query") as caught:
             run(service, tmp_path, **options)
         assert caught.value.code == "invalid_checkpoint"
         # Which file it is, and what can be done.

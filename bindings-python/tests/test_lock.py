@@ -74,7 +74,7 @@ def test_no_link_is_followed(tmp_path: Path, run: Any) -> None:
     segment = directory / "segment-00000.json"
     segment.rename(tmp_path / "elsewhere")
     segment.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(tallyfold.ConfigError, match="no regular file") as caught:
+    with pytest.raises(tallyfold.ConfigError, match="isn't a regular file") as caught:
         run(directory)
     assert caught.value.code == "invalid_checkpoint"
     # Nor is a directory read, or left open.
@@ -82,7 +82,7 @@ def test_no_link_is_followed(tmp_path: Path, run: Any) -> None:
     segment.mkdir()
     opened = open_files()
     for _ in range(3):
-        with pytest.raises(tallyfold.ConfigError, match="no regular file"):
+        with pytest.raises(tallyfold.ConfigError, match="isn't a regular file"):
             run(directory)
     assert open_files() <= opened
 
@@ -113,7 +113,7 @@ def test_a_pipe_is_no_segment(tmp_path: Path, run: Any) -> None:
             caught.append(error)
 
     in_time(act)
-    assert "no regular file" in str(caught[0])
+    assert "isn't a regular file" in str(caught[0])
 
 
 @BOTH

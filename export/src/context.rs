@@ -250,7 +250,7 @@ impl Labels {
         for (name, value) in labels {
             if !is_name(&name) || name.starts_with("__") {
                 let message = format!(
-                    "{name:?} is no name of a label: want ASCII letters, digits and underscores, and neither a digit nor \
+                    "{name:?} isn't a valid label name: want ASCII letters, digits and underscores, and neither a digit nor \
                      two underscores at the beginning"
                 );
                 return Err(Error::new(Code::InvalidArgument, message));

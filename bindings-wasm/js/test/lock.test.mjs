@@ -79,7 +79,7 @@ describe("a directory", posix, () => {
     await symlink(join(home, "elsewhere"), segment);
     const error = await rejectionOf(collect(directory));
     assert.equal(error.code, "invalid_checkpoint");
-    assert.match(error.message, /no regular file/);
+    assert.match(error.message, /isn't a regular file/);
   });
 
   test("has no pipe that holds a collect", async () => {
@@ -88,7 +88,7 @@ describe("a directory", posix, () => {
     await collect(directory);
     await rm(join(directory, "segment-00000.json"));
     execFileSync("mkfifo", [join(directory, "segment-00000.json")]);
-    assert.match((await rejectionOf(collect(directory))).message, /no regular file/);
+    assert.match((await rejectionOf(collect(directory))).message, /isn't a regular file/);
   });
 
   test("has files for their owner only, and none that were left over", async () => {

@@ -377,7 +377,7 @@ mod tests {
             ("env", "NAME=VALUE"),
             ("=x", "NAME=VALUE"),
             ("cluster=x", "name of the cluster"),
-            ("1a=x", "no name of a label"),
+            ("1a=x", "isn't a valid label name"),
         ] {
             let failure = labels(&report, &[label.to_owned()]).unwrap_err();
             assert!(failure.text.contains(part), "{}", failure.text);

@@ -31,7 +31,7 @@ pub(crate) struct Loaded {
 /// Reads a table's JSON. Whether the totals and the digest are right, the caller checks.
 pub(crate) fn read(json: &[u8]) -> Result<Loaded> {
     let saved = Tree::read(json).map_err(|NoJson { problem, offset }| {
-        invalid(format!("this is no saved table: {problem}")).with_offset(offset)
+        invalid(format!("this isn't a saved table: {problem}")).with_offset(offset)
     })?;
     let names = [
         "format",
@@ -48,7 +48,7 @@ pub(crate) fn read(json: &[u8]) -> Result<Loaded> {
             let names = names.join(", ");
             invalid_at(
                 "$",
-                format!("this is no saved table: want an object of {names}"),
+                format!("this isn't a saved table: want an object of {names}"),
             )
         })?;
     let digest = load_digest(format, digest)?;

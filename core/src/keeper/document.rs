@@ -62,8 +62,7 @@ impl DocumentKind {
             .strip_prefix(b"{\"format\":\"")
             .and_then(|rest| rest.split(|byte| *byte == b'"').next());
         let Some(written) = written.filter(is_ours) else {
-            let message = ["this is no ", self.what].concat();
-            return Err(Error::new(Code::InvalidCheckpoint, message));
+            return Err(self.wrong("it has another format"));
         };
         if written != self.format.as_bytes() {
             let written = String::from_utf8_lossy(written);
@@ -81,7 +80,7 @@ impl DocumentKind {
     /// The error for a document of this kind that can't be used.
     #[must_use]
     pub fn wrong(&self, why: impl std::fmt::Display) -> Error {
-        let message = format!("this is no {}: {why}", self.what);
+        let message = format!("invalid {}: {why}", self.what);
         Error::new(Code::InvalidCheckpoint, message)
     }
 }
@@ -234,7 +233,7 @@ pub(crate) fn invalid(path: &str, message: impl Into<String>) -> Error {
 
 fn fields(json: &[u8]) -> Result<Tree<'_>> {
     Tree::read_fields(json).map_err(|NoJson { problem, offset }| {
-        let message = format!("this is no checkpoint, or a torn one: {problem}");
+        let message = format!("this isn't a checkpoint, or it is truncated: {problem}");
         invalid("$", message).with_offset(offset)
     })
 }
@@ -244,7 +243,7 @@ fn check(json: &[u8], path: &str, found: &str, expected: &str) -> Result<()> {
         return Ok(());
     }
     let start: String = found.chars().take(120).collect();
-    let message = format!("this is no checkpoint of this query: {start}, want {expected}");
+    let message = format!("this isn't a checkpoint of this query: {start}, want {expected}");
     Err(invalid(path, message).with_offset(offset_in(json, found)))
 }
 
@@ -262,7 +261,7 @@ fn check_names(object: &Tree<'_>, names: &[&str], path: &str) -> Result<()> {
         return Ok(());
     }
     let names = names.join(", ");
-    let message = format!("this is no checkpoint: want an object of {names}");
+    let message = format!("this isn't a checkpoint: want an object of {names}");
     Err(invalid(path, message))
 }
 
@@ -298,10 +297,10 @@ mod tests {
     #[test]
     fn an_error_names_the_kind_and_the_version() {
         let wrong = |json: &str| KIND.read(json.as_bytes()).unwrap_err().message().to_owned();
-        assert_eq!(wrong("{}"), "this is no state of x");
+        assert_eq!(wrong("{}"), "invalid state of x: it has another format");
         assert_eq!(
             wrong(r#"{"format":"tallyfold-x/1","digest":""}"#),
-            "this is no state of x: it is tallyfold-x/1, want tallyfold-x/2"
+            "invalid state of x: it is tallyfold-x/1, want tallyfold-x/2"
         );
     }
 }

@@ -28,6 +28,6 @@ pub(super) fn is_temporary(name: &str) -> bool {
 /// lead out of the folder.
 #[must_use]
 pub fn not_a_file(place: &str) -> Error {
-    let message = [place, " is no regular file"].concat();
+    let message = [place, " isn't a regular file"].concat();
     Error::new(Code::InvalidCheckpoint, message)
 }

@@ -383,7 +383,7 @@ fn what_is_torn_or_was_changed_is_refused_and_changes_nothing() {
         changed("checkpoint/3", "checkpoint/2"),
         (
             "$.format".to_owned(),
-            "this is no checkpoint of this query: \"tallyfold-checkpoint/2\", \
+            "this isn't a checkpoint of this query: \"tallyfold-checkpoint/2\", \
              want \"tallyfold-checkpoint/3\""
                 .to_owned()
         )
@@ -418,7 +418,7 @@ fn what_is_torn_or_was_changed_is_refused_and_changes_nothing() {
         changed(&third, &again),
         (
             "$.table.windows[0]".to_owned(),
-            "[2026-01-01T02:00:00Z, 2026-01-01T02:01:00Z) is no window of the plan, and no part that was stored"
+            "[2026-01-01T02:00:00Z, 2026-01-01T02:01:00Z) is neither a window of the plan nor a stored part"
                 .to_owned()
         )
     );
@@ -453,7 +453,7 @@ fn a_checkpoint_of_another_query_is_refused() {
         assert_eq!(error.code(), Code::InvalidCheckpoint);
         let path = error.path().expect("a path");
         let field = path.strip_prefix("$.query.").expect("a field of the query");
-        let of = "this is no checkpoint of this query: ";
+        let of = "this isn't a checkpoint of this query: ";
         let message = without_advice(&error);
         let message = message.strip_prefix(of).expect("what is wrong");
         format!("{field}: {message}")

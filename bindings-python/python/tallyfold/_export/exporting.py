@@ -145,7 +145,7 @@ class Export(Iterator[bytes]):
         Raises:
             OSError: of the file.
             ConfigError: `unsupported_by_format` if the counts take more than one message of the
-                format, which are no file together: iterate, and send or write each by itself.
+                format, which a file cannot hold: iterate, and send or write each by itself.
 
         >>> import pathlib, tempfile
         >>> directory = tempfile.TemporaryDirectory()
@@ -169,7 +169,7 @@ class Export(Iterator[bytes]):
             if number and self.is_messages:
                 message = (
                     "unsupported_by_format: the counts take more than one message of "
-                    f"{self._format}, which are no file together: iterate over the export and "
+                    f"{self._format}, which a file cannot hold: iterate over the export and "
                     "write each by itself, or give a larger max_bytes"
                 )
                 raise ConfigError(message, code="unsupported_by_format")

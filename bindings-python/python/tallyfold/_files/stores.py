@@ -147,7 +147,7 @@ class Directory:
                 return opened.read()
         if file is not None:
             os.close(file)
-        message = f"invalid_checkpoint: {path} is no regular file"
+        message = f"invalid_checkpoint: {path} isn't a regular file"
         raise ConfigError(message, code="invalid_checkpoint")
 
     def save(self, name: str, data: bytes, /) -> None:

@@ -169,7 +169,7 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
    */
   text(): string {
     if (this.mediaType.includes("protobuf")) {
-      throw unsupported("this format is no text: go through its pieces");
+      throw unsupported("this format isn't text: iterate over its pieces");
     }
     const decoder = new TextDecoder();
     let text = "";

@@ -103,7 +103,7 @@ export class Directory implements Checkpoint {
 }
 
 function noFile(path: string): TallyfoldError {
-  return invalidCheckpoint(`${path} is no regular file`);
+  return invalidCheckpoint(`${path} isn't a regular file`);
 }
 
 function taken(path: string): TallyfoldError {

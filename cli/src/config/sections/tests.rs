@@ -227,7 +227,7 @@ fn values_that_the_core_refuses_are_located() {
         ),
         (
             "[cluster.eu]\nlabels = { \"a b\" = 'canary' }",
-            "t.toml:2:12: cluster.eu.labels.\"a b\": \"a b\" is no name of a label",
+            "t.toml:2:12: cluster.eu.labels.\"a b\": \"a b\" isn't a valid label name",
         ),
         (
             "[push.a]\nformat = 'otlp'",

@@ -403,7 +403,7 @@ fn check_window(window: Window, plan: &Plan, keep: Keep, is_part: bool) -> Resul
     }
     if is_part == is_of_whole_windows(window, plan) {
         return Err(format!(
-            "{window:?} is no window of the plan, and no part that was stored"
+            "{window:?} is neither a window of the plan nor a stored part"
         ));
     }
     Ok(())
