@@ -18,8 +18,7 @@ pub(crate) type Positional<'py> = &'py Bound<'py, PyTuple>;
 /// What was given by name.
 pub(crate) type Named<'py> = &'py Bound<'py, PyDict>;
 
-/// The options of a function, of which the first `most` may be given by position. `others` are
-/// names that the facade handles.
+/// The options of a function. The first `most` may be given by position. `others` are names that the facade handles.
 pub(crate) fn options<T: Options>(
     most: usize,
     positional: Positional<'_>,
@@ -248,7 +247,7 @@ fn text(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
 
 const LONE_SURROGATE: &str = "the text has a lone surrogate";
 
-/// The texts of any sequence; a `str` is not taken for a sequence of its letters.
+/// The texts of any sequence; a `str` does not count as a sequence of its letters.
 fn texts(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>> {
     let Ok(items) = value.extract::<Vec<Bound<'_, PyAny>>>() else {
         return Ok(None);
@@ -344,7 +343,7 @@ fn step(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
         value.getattr("days")?.extract()?,
         value.getattr("seconds")?.extract()?,
     );
-    // Not by microseconds: pandas' Timedelta has nanoseconds beside them.
+    // Not by microseconds: pandas' Timedelta has nanoseconds, too.
     if !value.eq(PyDelta::new(value.py(), days, seconds, 0, true)?)? {
         let message = "the timedelta isn't a whole number of seconds";
         return Err(Failure::refused(name, Code::InvalidArgument, message));

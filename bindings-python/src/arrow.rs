@@ -1,7 +1,7 @@
 //! Columns as an Arrow C stream, which every data frame library reads.
 //!
-//! Columns of ids and counts are not copied: the stream's buffers are those of the table, series or
-//! comparison, which is kept in memory as long as a buffer of it is.
+//! Columns of ids and counts are not copied: the stream uses the buffers of the table, series or comparison, which is
+//! kept in memory as long as a buffer of it is.
 
 use std::sync::Arc;
 

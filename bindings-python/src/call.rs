@@ -1,4 +1,4 @@
-//! `Call`, the steps it asks for, and the requests that it sends.
+//! `Call`, its steps, and the requests to send.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -12,7 +12,7 @@ use tallyfold::{HostFailure, Now};
 
 use crate::error::{Failure, Result};
 
-/// A number that nobody can guess, and that differs between processes.
+/// A number that can't be guessed, and that differs between processes.
 pub(crate) fn random_seed() -> u64 {
     RandomState::new().hash_one(())
 }

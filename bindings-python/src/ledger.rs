@@ -21,7 +21,7 @@ type Shown = (String, String, Vec<String>, Vec<(Vec<String>, u64)>);
 
 #[pymethods]
 impl Totals {
-    /// None, or those of a document.
+    /// No totals, or the totals of a document.
     #[new]
     #[pyo3(signature = (saved = None))]
     fn new(py: Python<'_>, saved: Option<&Bound<'_, PyAny>>) -> Result<Self> {
@@ -33,7 +33,7 @@ impl Totals {
         Ok(Self(detached(py, saved.len(), read)?))
     }
 
-    /// The totals with those of a revision, if it is settled, and the state of its follow after it.
+    /// The totals including a revision, if it is settled, and the state of its follow after it.
     fn added(&self, revision: &Bound<'_, PyAny>, state: &Bound<'_, PyAny>) -> Result<Self> {
         let py = revision.py();
         if !revision.is_instance(&package(py)?.getattr("Revision")?)? {

@@ -52,7 +52,7 @@ impl Machine {
         Self::of(py, named, &names(&others), Some(USER_AGENT))
     }
 
-    /// The names of the arguments that a machine needs beside those with the names `given`.
+    /// The names of the arguments that a machine needs in addition to the `given` ones.
     #[staticmethod]
     fn _missing(given: Vec<String>, has_tokens: bool) -> Vec<&'static str> {
         tallyfold::MachineOptions::missing(&names(&given), has_tokens)
@@ -60,7 +60,7 @@ impl Machine {
 
     /// A call for event delivery metrics (service reference 4.4), whose output is a `CountTable`.
     ///
-    /// Arguments are those of `Client.event_delivery`.
+    /// The arguments are the same as for `Client.event_delivery`.
     ///
     /// Raises:
     ///     ConfigError: for arguments that can't be used.
@@ -72,7 +72,7 @@ impl Machine {
 
     /// A call for event ingestion metrics (service reference 4.5), whose output is a `CountTable`.
     ///
-    /// Arguments are those of `Client.event_ingestion`.
+    /// The arguments are the same as for `Client.event_ingestion`.
     ///
     /// Raises:
     ///     ConfigError: for arguments that can't be used.
@@ -88,7 +88,7 @@ impl Machine {
 
     /// A call for a page of audit logs (service reference 4.2), whose output is JSON as bytes.
     ///
-    /// Arguments are those of `Client.audit_logs`.
+    /// The arguments are the same as for `Client.audit_logs`.
     ///
     /// Raises:
     ///     ConfigError: for arguments that can't be used.
@@ -111,7 +111,7 @@ impl Machine {
 
     /// Begins to collect a long range: makes the `Collect` that workers drive.
     ///
-    /// Arguments are those of `Client.collect`, without `checkpoint`, `on_progress` and `progress`.
+    /// The arguments are the same as for `Client.collect`, without `checkpoint`, `on_progress` and `progress`.
     ///
     /// Raises:
     ///     ConfigError: for arguments that can't be used.
@@ -133,7 +133,7 @@ impl Machine {
 
     /// Begins to follow windows as they close: makes the `Follow` that a host drives.
     ///
-    /// Arguments are those of `Client.follow`.
+    /// The arguments are the same as for `Client.follow`.
     ///
     /// Raises:
     ///     ConfigError: for arguments that can't be used.
@@ -156,7 +156,7 @@ impl Machine {
     /// Begins to test whether the service's windows are half-open: makes the `Probe` that a host
     /// drives.
     ///
-    /// Arguments are those of `Client.probe_additivity`.
+    /// The arguments are the same as for `Client.probe_additivity`.
     ///
     /// Raises:
     ///     ConfigError: for arguments that can't be used.

@@ -1,9 +1,9 @@
 //! How plain values cross into Python: by serde, for all of them alike.
 //!
 //! A struct becomes an object of the class that has its name in the package `tallyfold`, made of
-//! its fields in their order; where there is no such class, a `dict`, which a map is too. (The crate
-//! `pythonize` makes dicts only.) A field that is left out is `None`. One whose name ends in `Ms` is a time, which is
-//! a `float` of seconds in Python.
+//! its fields in their order; without such a class, a `dict`. A map is a `dict`, too. (The crate `pythonize` makes
+//! dicts only.) A field that is left out is `None`. One whose name ends in `Ms` is a time, which is a `float` of
+//! seconds in Python.
 
 use std::fmt::{self, Display};
 
@@ -40,7 +40,7 @@ pub(crate) fn object<'py>(
     package(py)?.getattr(class)?.call1(fields)
 }
 
-/// The package, of which this module is a part.
+/// The package that this module is a part of.
 pub(crate) fn package(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     static PACKAGE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let import = || py.import("tallyfold").map(Bound::unbind);

@@ -31,7 +31,7 @@ use crate::rows::{self, Rows};
 #[pyclass(frozen, eq, module = "tallyfold")]
 pub(crate) struct Plan {
     plan: tallyfold::Plan,
-    /// For pickling: the plan of which this is a part, and which part.
+    /// For pickling: the plan that this is a part of, and which part.
     whole: Option<(Py<Self>, u32, u32)>,
 }
 

@@ -18,9 +18,9 @@ use crate::table::CountTable;
 
 /// Reads a long range window by window, without I/O; `Client.collect` drives one.
 ///
-/// Any number of workers share it: each asks for the `next` step, drives the call of a `Drive` to
-/// its end, and settles it. A window that fails does not end the collect; a window whose response
-/// is too large or too slow is read again as two halves. Calls do their own retries.
+/// Any number of workers share it: each gets the `next` step, drives the call of a `Drive` to its end, and settles it.
+/// A window that fails does not end the collect; a window whose response is too large or too slow is read again as two
+/// halves. Calls do their own retries.
 ///
 /// >>> machine = tallyfold.Machine(cluster_endpoint="https://cluster.example", host_tokens=True)
 /// >>> collect = machine.collect(
@@ -277,7 +277,7 @@ impl Follow {
     /// What to do next: a `Drive`; a `Wait`, which is not longer than a window; or `Done`.
     ///
     /// Raises:
-    ///     ConfigError: at first, if the state that it goes on from is of the future by `now`.
+    /// ConfigError: at first, if the state that it resumes from is in the future of `now`.
     fn next<'py>(&self, py: Python<'py>, now: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let now = Clocks::of("now", now)?;
         Ok(
@@ -329,8 +329,8 @@ impl Follow {
         seconds(locked(py, &self.0, BRIEF, |follow| follow.waiting_ms()))
     }
 
-    /// Where the follow is, as JSON: with it as `state`, a later follow of the same query goes on
-    /// from the revisions that were returned so far.
+    /// The position of the follow, as JSON: with it as `state`, a later follow of the same query resumes from the
+    /// revisions that were returned so far.
     fn state(&self, py: Python<'_>) -> String {
         locked(py, &self.0, BRIEF, |follow| follow.state())
     }

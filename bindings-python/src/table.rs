@@ -283,7 +283,7 @@ impl CountTable {
 }
 
 impl CountTable {
-    /// A range; edges that are not given are those of the table.
+    /// A range; edges that are not given are the edges of the table.
     fn range(&self, start: Option<String>, end: Option<String>) -> Result<Option<Window>> {
         let windows = self.0.windows();
         let edges = windows.first().zip(windows.last());

@@ -57,7 +57,7 @@ tallyfold::options! {
     }
 }
 
-/// What is judged beside the facade's options.
+/// What is judged, in addition to the facade's options.
 const TABLES: &[&str] = &["delivery", "ingestion"];
 
 /// Rules of a file.

@@ -1,4 +1,4 @@
-//! What the host of a machine tells it: its clocks, its random numbers, and what came back.
+//! What the host of a machine reports to it: its clocks, its random numbers, and responses.
 
 use tallyfold::Now;
 use wasm_bindgen::JsValue;
@@ -20,7 +20,7 @@ pub(crate) fn now(now: &JsValue) -> Result<Now> {
     })
 }
 
-/// Something that nobody else can know.
+/// A random seed.
 pub(crate) fn random_seed() -> u64 {
     js_sys::Math::random().to_bits()
 }

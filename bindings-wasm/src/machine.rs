@@ -54,7 +54,7 @@ impl Machine {
         })
     }
 
-    /// The options that a machine needs beside those that are given; all by their names in Rust.
+    /// The options that a machine needs in addition to the given ones; all by their names in Rust.
     pub fn missing(given: Vec<String>, has_tokens: bool) -> JsValue {
         let given: Vec<&str> = given.iter().map(String::as_str).collect();
         plain(&MachineOptions::missing(&given, has_tokens))
@@ -95,7 +95,7 @@ impl Machine {
         Ok(Call(self.core.token(required("api", api)?)?.untyped()))
     }
 
-    /// A long range, of which a table may hold some already.
+    /// A long range. A table may hold a part of it already.
     pub fn collect(&self, query: &JsValue, have: Option<CountTable>) -> Result<Collect, Thrown> {
         let options = tallyfold::CollectOptions {
             have: have.map(|table| table.0),

@@ -61,7 +61,7 @@ impl Outbox {
         self.0.in_doubt()
     }
 
-    /// The same with so many samples finished, of which so many are being sent.
+    /// The same with this number of finished samples, and this number of them being sent.
     pub fn finish(&self, samples: u64, in_doubt: u64) -> Self {
         let mut outbox = self.0.clone();
         outbox.finish(samples, in_doubt);

@@ -15,7 +15,7 @@ use crate::sending::Step;
 #[wasm_bindgen(js_name = CorePush)]
 pub struct Push(tallyfold_export::Push);
 
-/// The names of the options that a push has beside those of an export.
+/// The names of the options that a push has in addition to an export's.
 #[wasm_bindgen(js_name = pushOptionNames)]
 #[must_use]
 pub fn push_option_names() -> Vec<String> {

@@ -53,7 +53,7 @@ impl Rows {
         self.0.counts = [success, errors, filtered];
     }
 
-    /// Sets the counts before, of which the others are changes.
+    /// Sets the counts before; the other counts are changes of these.
     pub fn before(&mut self, success: Vec<u64>, errors: Vec<u64>, filtered: Vec<u64>) {
         self.0.before = Some([success, errors, filtered]);
     }

@@ -402,7 +402,7 @@ mod tests {
         [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
     }
 
-    /// Rows with other keys, those of equal keys added up.
+    /// Rows with other keys; rows with equal keys are added up.
     fn rekeyed<'a>(
         rows: impl IntoIterator<Item = (&'a Vec<String>, &'a [u64; 3])>,
         key: impl Fn(&[String]) -> Vec<String>,

@@ -1,7 +1,7 @@
 //! Hashes with a seed that the host chooses.
 //!
 //! Values come from the senders of events, who could choose values that collide. If the host draws
-//! the seed at random, nobody can know which values collide.
+//! the seed at random, no sender can know which values collide.
 
 use std::fmt;
 use std::hash::Hasher;

@@ -52,7 +52,7 @@ impl Texts {
         }
     }
 
-    /// Adds a value and gives its start; `None` if there is no room for it.
+    /// Adds a value and returns its start; `None` if there is no room for it.
     fn push(&mut self, value: &str) -> Option<u32> {
         if self.last.len() + value.len() > SEGMENT && !self.last.is_empty() {
             let mut next = String::new();

@@ -132,7 +132,7 @@ impl Sorted {
 /// several in a row waits for all of them at the same time.
 const FETCHED: usize = 16;
 
-/// Visits sorted entries, each of which `split` takes apart into key and row.
+/// Visits sorted entries. `split` splits each into key and row.
 #[inline]
 fn visit_each<E, K: Copy + PartialEq, T: Copy + Default>(
     entries: &[E],

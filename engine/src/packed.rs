@@ -1,4 +1,4 @@
-//! Rows that are stored in few bytes, beside a larger set of rows that has their values.
+//! Rows that are stored in few bytes and refer to the values of a larger set of rows.
 
 use integer_encoding::VarInt;
 

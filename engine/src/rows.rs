@@ -151,13 +151,13 @@ pub enum Refused {
 pub struct RowsLimits {
     /// The groups.
     pub groups: usize,
-    /// The bytes: those of each distinct value and [`RowsLimits::PER_VALUE`] more, and
-    /// [`RowsLimits::PER_GROUP`] for each group.
+    /// The bytes: the bytes of each distinct value and [`RowsLimits::PER_VALUE`] more, and [`RowsLimits::PER_GROUP`]
+    /// for each group.
     pub bytes: usize,
 }
 
 impl RowsLimits {
-    /// About what a distinct value takes beside its bytes.
+    /// About how many bytes a distinct value takes in addition to its own.
     pub const PER_VALUE: usize = 32;
 
     /// About what a group takes.

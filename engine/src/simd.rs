@@ -15,7 +15,7 @@ use core::arch::x86_64::{
 /// A mask with a bit for each byte that is a quote, a backslash, a control character or not ASCII.
 #[inline]
 pub(crate) fn ends_of_text(block: [u8; 32]) -> u32 {
-    // SAFETY: this is x86-64, of which SSE2 is a part.
+    // SAFETY: this is x86-64, which includes SSE2.
     unsafe { in_registers(block) }
 }
 

@@ -114,7 +114,7 @@ impl Context {
         format!("{}.{count}", self.stem("."))
     }
 
-    /// The labels of a group, sorted by name: those of the caller, the values of its dimensions, and the revision.
+    /// The labels of a group, sorted by name: the caller's labels, the values of its dimensions, and the revision.
     pub(crate) fn labels<'a>(
         &'a self,
         group: &Group<'a>,

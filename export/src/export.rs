@@ -19,8 +19,8 @@ use crate::walk::{Place, Samples, Walk};
 /// The most samples that an encoder gets at once.
 const MOST_SAMPLES: usize = 256;
 
-/// The most bytes of a piece, whatever the caller asks for: protobuf's readers take messages of up to 2 GiB, and snappy
-/// compresses up to 4 GiB. Half of that leaves room for a group that is larger than expected.
+/// The most bytes of a piece, even if the caller allows more: protobuf's readers take messages of up to 2 GiB, and
+/// snappy compresses up to 4 GiB. Half of that leaves room for a group that is larger than expected.
 const MOST_BYTES: usize = 1 << 30;
 
 /// The same for a datagram over IPv4.
@@ -71,8 +71,8 @@ impl Export {
         Self::of_sources([(source.into(), Labels::default())], options)
     }
 
-    /// Begins an export of several sources, each with labels of its own; those of the options follow them. A text has one
-    /// beginning and one end, and each metric's samples stand together. A message has samples of one source.
+    /// Begins an export of several sources, each with its own labels; the labels of the options follow them. A text has
+    /// one beginning and one end, and each metric's samples stand together. A message has samples of one source.
     ///
     /// # Errors
     /// Those of [`Export::new`]. `incompatible_tables` for sources of different endpoints or dimensions;
@@ -209,7 +209,7 @@ impl Export {
         self.fixed.first().revision
     }
 
-    /// Writes the next piece, in place of what `out` holds. Gives how many samples it has; `None` after the last piece.
+    /// Replaces the content of `out` with the next piece. Returns how many samples it has; `None` after the last piece.
     pub fn next_piece(&mut self, out: &mut Vec<u8>) -> Option<usize> {
         self.next_piece_of(usize::MAX, out)
     }
@@ -294,7 +294,7 @@ impl Export {
         Some(key)
     }
 
-    /// Holds samples for the next piece, before those of the same group that are held.
+    /// Holds samples for the next piece, before held samples of the same group.
     fn hold(&mut self, key: Key, mut samples: Vec<Sample>) {
         if samples.is_empty() {
             return;
@@ -408,7 +408,7 @@ fn values_of(dictionaries: &[Arc<Dictionary>], key: Key) -> impl Iterator<Item =
         .map(|(dictionary, id)| dictionary.value(id))
 }
 
-/// The most bytes of a piece, whatever the caller asks for.
+/// The most bytes of a piece, even if the caller allows more.
 fn most_bytes(form: &Form) -> usize {
     match &form.delivery {
         Some(delivery) if delivery.way == Way::Datagrams => MOST_BYTES_OF_DATAGRAM,

@@ -43,7 +43,7 @@ pub(crate) struct Form {
 
 /// Writes one piece in a format. A new one is made for each piece.
 pub(crate) trait Encoder {
-    /// Begins the piece. `is_first` tells whether no other piece was written before.
+    /// Begins the piece. `is_first` means that no piece was written before.
     fn begin(&mut self, is_first: bool, out: &mut Vec<u8>) {
         let _ = (is_first, out);
     }
@@ -61,7 +61,7 @@ pub(crate) trait Encoder {
         0
     }
 
-    /// Ends the piece. `is_last` tells whether no other piece follows.
+    /// Ends the piece. `is_last` means that no piece follows.
     fn end(&mut self, is_last: bool, out: &mut Vec<u8>) {
         let _ = (is_last, out);
     }

@@ -56,7 +56,7 @@ struct Pending {
     export: String,
     /// How many samples are finished.
     finished: u64,
-    /// How many of them are being sent, at most once: if the process ends, nobody knows whether they were taken.
+    /// How many of them are being sent, at most once: if the process ends, they are unacknowledged.
     #[serde(default, skip_serializing_if = "is_none")]
     in_doubt: u64,
     metric: Option<String>,
@@ -124,7 +124,7 @@ impl Outbox {
     /// The same, with the changes of a revision.
     ///
     /// # Errors
-    /// The same, and `invalid_argument` for what is no revision.
+    /// The same, and `invalid_argument` for anything that isn't a revision.
     pub fn put_source(&mut self, changes: &Source, state: String, format: Format) -> Result<()> {
         check_carries_changes(format)?;
         if self.pending.is_some() {

@@ -9,7 +9,7 @@ pub(crate) struct Sample {
     /// Whether the counts are all that there are and no longer change; for changes, whether they are the last ones.
     pub(crate) settled: bool,
     counts: Deltas,
-    /// Whether these are changes, of which those that are 0 are not written.
+    /// Whether these are changes; changes of 0 are not written.
     is_change: bool,
 }
 

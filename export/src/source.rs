@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tallyfold::{Comparison, CountTable, Deltas, Revision, Series, Window, Windowed};
 
-/// Counts to export: those of a table, which are written by response; those of a series; or the changes of a revision.
+/// Counts to export: the counts of a table, which are written by response, the counts of a series, or the changes of a
+/// revision.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub(crate) rows: Windowed,
@@ -13,7 +14,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// The changes of a window's counts up to the revision with that number. `settled` tells whether it is the last one.
+    /// The changes of a window's counts up to the revision with that number. `settled` means that it is the last one.
     #[must_use]
     pub fn changes(changes: &Arc<Comparison>, window: Window, number: u32, settled: bool) -> Self {
         let mut rows = changes.windowed(window);

@@ -14,7 +14,8 @@ use crate::sample::Sample;
 pub struct Place {
     /// The position of the source.
     pub source: usize,
-    /// The position of the row among all rows of that source, window after window, also those of windows that are left out.
+    /// The position of the row among all rows of that source, window after window, including the rows of windows that
+    /// are left out.
     pub row: usize,
 }
 

@@ -274,7 +274,7 @@ class ExportArguments(TypedDict, total=False):
     """Arguments of `export`, by name."""
 
     name: str | None
-    """What the names of metrics begin with, in place of `tallyfold` and the endpoint.
+    """The prefix of the names of metrics, instead of `tallyfold` and the endpoint.
 
     The dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other
     dimensions are other metrics, so that no sum contains an event twice.

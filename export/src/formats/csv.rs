@@ -3,8 +3,8 @@
 //! The columns are: the caller's labels, in the caller's order; `start` and `end` of the window, as ISO 8601 that ends in
 //! `Z`; `settled`; for a revision its number as `revision`; the dimensions; `success`, `errors` and `filtered`.
 //!
-//! - `settled` is `true` if the counts are all that there are and no longer change. For a revision it tells whether this
-//!   is the last one of its window.
+//! - `settled` is `true` if the counts are all that there are and no longer change. For a revision it shows whether
+//!   this is the last one of its window.
 //! - The counts of a revision are signed changes. A row whose changes are all 0 is left out.
 //! - Values are exact. A spreadsheet takes those that begin with `=`, `+`, `-` or `@` for formulas: import such columns
 //!   as text.

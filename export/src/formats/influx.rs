@@ -4,7 +4,7 @@
 //! - Each piece consists of whole lines, about 9,000 of them: InfluxDB recommends 5,000 to 10,000 lines for a request.
 //! - The tags are the labels, sorted by name, as InfluxDB recommends. A tag can't have an empty value: it is left out.
 //! - A revision has the tag `revision`, so its points replace none of another revision. Changes of 0 are not written.
-//! - Commas, spaces and equals signs in values have a backslash before them. Control characters, of which the line feed
+//! - Commas, spaces and equals signs in values are preceded by a backslash. Control characters, of which the line feed
 //!   has no escape, and backslashes, which do not always stand for themselves, are written as `%` and two hexadecimal
 //!   digits, and so is `%` itself: decode a value as in URLs.
 //! - InfluxDB takes names and tags of up to 65,535 bytes together, and times from the year 1677 to 2262.

@@ -269,7 +269,7 @@ pub(crate) fn is_monotonic(context: &Context) -> bool {
 
 /// The start and the end of a window, in nanoseconds since 1970.
 pub(crate) fn times(window: Window) -> [u64; 2] {
-    // What is no such number was refused by `check_times`.
+    // `check_times` has refused all other numbers.
     [window.start(), window.end()].map(|time| time.unix_ns() as u64)
 }
 

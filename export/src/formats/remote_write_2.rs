@@ -1,7 +1,7 @@
 //! Prometheus remote-write 2.0: the message `io.prometheus.write.v2.Request` of protobuf, compressed with snappy.
 //!
-//! The series are those of version 1.0, but each text stands once in the message, in a list of symbols, and each series
-//! has the type, the help and the unit of its metric. Start timestamps are not sent: gauges have none.
+//! The series are the same as in version 1.0, but each text is in the message only once, in a list of symbols, and each
+//! series has the type, the help and the unit of its metric. Start timestamps are not sent: gauges have none.
 
 use std::collections::HashMap;
 
@@ -86,7 +86,7 @@ struct RemoteWrite2<'a> {
     symbols: Symbols,
     /// The symbol of the label with a metric's name.
     name: u32,
-    /// For each count, the symbol of its metric's name, and what is said of the metric.
+    /// For each count, the symbol of its metric's name, and the metadata of the metric.
     metrics: Vec<(u32, Metadata)>,
     request: Request,
 }

@@ -901,11 +901,12 @@ export interface ExportArguments {
   /**
    * Labels that each sample gets, such as the cluster.
    *
-   * Names consist of ASCII letters, digits and underscores; they are not those of a dimension.
+   * Names consist of ASCII letters, digits and underscores; they differ from the names of
+   * dimensions.
    */
   readonly labels?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
   /**
-   * What the names of metrics begin with, in place of `tallyfold` and the endpoint.
+   * The prefix of the names of metrics, instead of `tallyfold` and the endpoint.
    *
    * The dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other
    * dimensions are other metrics, so that no sum contains an event twice.
