@@ -74,7 +74,7 @@ class SeriesWindow(Window):
     """
 
     complete: bool
-    """Whether the table covers all of the window. If not, its counts are those of a part of it."""
+    """Whether the table covers all of the window. If not, its counts cover only a part of it."""
     provisional: bool = False
     """Whether its counts may still change, because a response in it was read so early
     (`CountTable.provisional`)."""

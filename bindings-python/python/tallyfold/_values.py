@@ -242,7 +242,7 @@ class SeriesRow(Row):
 
     @property
     def complete(self) -> bool:
-        """Whether the table covers all of the window. If not, the counts are those of a part."""
+        """Whether the table covers all of the window. If not, the counts cover only a part."""
         return self.window.complete
 
     @property
@@ -463,8 +463,8 @@ class Limits:
         keys: the keys of one object (`key_limit`).
         body_bytes: the bytes of one body (`body_limit`).
         groups: the groups of one table (`group_limit`).
-        table_bytes: the bytes of one table: those of each distinct value and 32 more, and 64 for
-            each group (`group_limit`).
+        table_bytes: the bytes of one table: for each distinct value its bytes and 32 more, and 64
+            for each group (`group_limit`).
 
     Raises:
         ConfigError: for a limit that is not a number, or too large for this computer.

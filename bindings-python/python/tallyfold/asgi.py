@@ -73,12 +73,12 @@ LEAST_COMPRESSED = 1024
 """A body of fewer bytes is sent as it is."""
 
 LEAST_IN_THREAD = 64 * 1024
-"""A body of more bytes is compressed in a thread, so that the event loop goes on meanwhile."""
+"""A body of more bytes is compressed in a thread, so that the event loop isn't blocked."""
 
 LOGGER = logging.getLogger("tallyfold")
 
 ENTRY_BYTES = 500
-"""About what an answer takes beside its text."""
+"""About how many bytes an answer takes in addition to its text."""
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,9 @@ class AnswerStore(Protocol):
 class PageServer:
     """An ASGI app that answers pages; its requests to the service have the client's own token.
 
-    Pages ask the same paths as those of the service. The page gets the body that the service has
+    Web apps request the same paths as from the service. The page gets the body that the service has
     sent, once it was found valid. An error has the same `code`, `kind` and `status` in the page.
-    Equal questions at the same time are one call to the service, which ends when nobody waits for
+    Identical concurrent requests are one call to the service, which ends when nobody waits for
     it any more. The answer for a window that ended more than an hour ago never changes and is kept.
     A page of another origin is refused. A large answer is compressed if the browser accepts gzip.
 
@@ -141,7 +141,8 @@ class PageServer:
         authorize: a function, or coroutine function, that is called with the `PageRequest` before
             the body is read. The request is answered only if the result is `True`. What it raises
             is raised to the ASGI server.
-        store: where answers for settled windows are kept beside the memory of this process, for
+        store: where answers for settled windows are kept in addition to the memory of this process,
+        for
             other processes and for the time after a restart: an object with `get` and `set`. If it
             fails, the service is asked.
         hand_out_tokens: whether pages get access tokens: `POST` to `token/control` and
@@ -470,7 +471,8 @@ class _Copying:
 
 
 class _Kept:
-    """Answers in memory, of which those that were not asked for the longest time give way."""
+    """Answers in memory. The ones that were not requested for the longest time are dropped
+    first."""
 
     def __init__(self, most: int) -> None:
         self._most = most

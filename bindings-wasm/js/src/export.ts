@@ -1,5 +1,5 @@
 // Exact counts in the formats of observability systems: an entry of its own, with a WebAssembly of its own, so that
-// nobody loads it unasked.
+// only its users load it.
 
 export {
   Export,

@@ -1,5 +1,5 @@
 // What explains a change in exact counts, and what rules find in them: an entry of its own, with a WebAssembly of its own,
-// so that nobody loads it unasked.
+// so that only its users load it.
 
 import {
   type CoreObserved,

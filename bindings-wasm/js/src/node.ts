@@ -17,7 +17,7 @@ import { fieldsOf, pairsOf } from "./values/input.js";
 
 /**
  * A checkpoint in a directory, which is made if it is not there. Each document is one file, which is written
- * beside its place, brought to the disk, and put there as a whole: a job that is killed leaves the old one or
+ * next to its place, synced to the disk, and put there as a whole: a job that is killed leaves the old one or
  * the new one, and at worst a file named `*.tmp`, which the next job removes.
  *
  * It is for one collect at a time, of Node or Python. A second one rejects with `invalid_checkpoint`. The
@@ -57,7 +57,7 @@ export function nodeListener(
       if (!response.writableFinished) visitor.abort(new DOMException("", "AbortError"));
     });
     listened(handle, request, response, visitor.signal).catch((error: unknown) => {
-      // Whoever leaves in the middle of a request is no mistake of the server.
+      // A client that disconnects in the middle of a request isn't an error of the server.
       if (visitor.signal.aborted || request.errored) {
         response.destroy();
         return;

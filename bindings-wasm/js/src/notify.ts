@@ -33,7 +33,7 @@ export interface NotifyOptions extends NotifyArguments, Abortable {
   readonly state?: string | undefined;
   /** The time, for ends of alerts. By default, the clock's time. */
   readonly now?: Instant | undefined;
-  /** A `fetch` to use in place of the host's own. */
+  /** A `fetch` to use instead of the host's own. */
   readonly fetch?: Fetch | undefined;
   /** The time limit of each message, in milliseconds; `Infinity` for none. Default: `10,000`. */
   readonly timeoutMs?: number | undefined;

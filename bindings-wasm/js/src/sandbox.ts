@@ -19,7 +19,7 @@ function sandboxCore(): Glue {
 
 /** The options of a {@link Sandbox}. All of them have defaults. */
 export interface SandboxOptions extends SandboxArguments {
-  /** The clocks to use in place of the host's own. */
+  /** The clocks to use instead of the host's own. */
   readonly now?: (() => Now) | undefined;
 }
 
@@ -52,7 +52,7 @@ export interface SandboxRequest {
   readonly target: string;
   readonly headers?: Iterable<readonly [string, string]> | undefined;
   readonly body?: Uint8Array | undefined;
-  /** What the clocks say; by default, those of the sandbox. */
+  /** The time of both clocks; by default, of the sandbox's clocks. */
   readonly now?: Now | undefined;
 }
 

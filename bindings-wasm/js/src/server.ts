@@ -38,8 +38,8 @@ export interface PageServerOptions extends PagesArguments {
    */
   readonly authorize: (request: WebRequest) => unknown;
   /**
-   * Where answers for settled windows are kept beside the memory of this server, for other servers and for the time
-   * after a restart. If it fails, the service is asked.
+   * Where answers for settled windows are kept in addition to the memory of this server, for other servers and for the
+   * time after a restart. If it fails, the service is asked.
    */
   readonly store?: AnswerStore | undefined;
   /**
@@ -240,7 +240,7 @@ class PageServer {
     this.#kept.set(key, answer, until);
     if (isSettled && stored === undefined) {
       const keeping = this.#keep(key, answer);
-      // A Worker ends with its answer; elsewhere nobody waits for this.
+      // A Worker ends with its answer; elsewhere no request waits for this.
       if (isWorkers()) await soon(keeping);
     }
     return answer;
@@ -357,7 +357,7 @@ async function soon(promised: unknown): Promise<unknown> {
   }
 }
 
-/** Answers in memory, of which those that were not asked for the longest time give way. */
+/** Answers in memory; the least recently used ones are dropped first. */
 class Kept {
   readonly #most: number;
   #bytes = 0;
@@ -395,5 +395,5 @@ class Kept {
   }
 }
 
-/** About what an answer takes beside its text. */
+/** About how many bytes an answer takes in addition to its text. */
 const ENTRY_BYTES = 500;

@@ -48,7 +48,7 @@ class AsyncClient(AsyncDriver):
             `httpx2.AsyncHTTPTransport(proxy=...)`, `sandbox.async_transport()` or your own. The
             client closes it. Without a transport, requests go directly to the service, unless there
             is a `proxy` or `trust_env`.
-        ca: certificates to trust beside the usual ones, as of your own authority: the path of a PEM
+        ca: CA certificates to trust in addition to the usual ones: the path of a PEM
             file, or the PEM text itself. An `ssl.SSLContext` is used as it is.
         proxy: the address of a proxy, `http://user:password@proxy.example:3128`, for all requests,
             also for tokens. No message shows it. Addresses of plain http, which are on this
@@ -207,7 +207,7 @@ class AsyncClient(AsyncDriver):
             patience: for how many seconds to wait for a service that is down, 900 unless told
                 otherwise; `None` for as long as it takes, 0 for not at all. When calls fail and may
                 succeed later, all workers pause, one call at a time tries, and all go on when the
-                service answers. `Progress.waiting` tells that they pause, and `on_attempt` when the
+                service answers. `Progress.waiting` shows that they pause, and `on_attempt` when the
                 next try is. If it takes longer, the collect ends.
             deadline: how many seconds the collect may take with all its windows and waits; `None`,
                 the default, for no limit. It then ends with `deadline_exceeded`, and `partial` has
@@ -270,7 +270,7 @@ class AsyncClient(AsyncDriver):
                 window is read again until then.
             settle_when_unchanged: whether two equal readings, at least the window's length apart,
                 settle a window earlier; events that arrive after them are lost.
-            state: what `state` of an earlier follow of the same query gave: this one goes on there,
+            state: the `state` of an earlier follow of the same query: this one resumes there,
                 and `start` has no effect.
             patience: for how many seconds to wait for a service that is down; `None`, the default,
                 for as long as it takes, 0 for not at all. Until then no reading fails because of

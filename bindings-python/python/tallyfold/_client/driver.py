@@ -71,7 +71,7 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
     def _stop(self, stop: Stop) -> None:
         """Ends what is waited for under it, tokens included."""
         stop.set()
-        # In a fork nobody waits, and a thread that is not there may hold the lock.
+        # In a fork no thread waits, and a thread that does not exist any more may hold the lock.
         if not self._in_other_process():
             self._wake()
 

@@ -114,7 +114,7 @@ class Facade(Generic[TokenT, TransportT]):
                 self._open(transport)
         except BaseException:
             # A traceback that shows the locals of this frame would show the secret, an address
-            # with a password in it, or a token that was given in place of a function.
+            # with a password in it, or a token that was given instead of a function.
             del options, access_token, proxy
             raise
 
@@ -139,7 +139,7 @@ class Facade(Generic[TokenT, TransportT]):
         one counts as missing.
 
         Args:
-            env: a mapping to read in place of `os.environ`.
+            env: a mapping to read instead of `os.environ`.
             access_token: with it, the client's secret and audiences are not needed.
             transport: as of the client, and so are all other arguments. One that is given is used
                 in place of its variable.
@@ -223,7 +223,7 @@ class Facade(Generic[TokenT, TransportT]):
         name = type(self).__name__
         if self._in_other_process():
             # Two processes on one connection would take each other's answers, and a lock that
-            # another thread held stays locked here for ever.
+            # another thread held stays locked here forever.
             raise RuntimeError(f"this {name} was made before a fork: make one in each process")
         self._check_open()
         if any(provision.serves(self) for provision in _provisions.get()):

@@ -47,7 +47,7 @@ async def async_push(
     whatever fails. For other formats, `guarantee` says what happens to a message of which nobody
     knows whether it was taken.
 
-    A push that was ended goes on with `finished`, in any process: store the number that
+    A push that was ended resumes with `finished`, in any process: store the number that
     `on_finished` gets, and give it to a push of the same counts with the same options.
 
     Args:
@@ -56,14 +56,14 @@ async def async_push(
             `"datadog"` or `"dogstatsd"`.
         url: the whole address of the receiver, or `udp://host:port` for `"dogstatsd"` and
             `"statsd"`.
-        labels: names and values that each sample gets beside its dimensions.
+        labels: names and values that each sample gets in addition to its dimensions.
         finished: how many samples were finished by an earlier push of the same counts.
         on_finished: a function, or a coroutine function, which is awaited. It
             gets the number of samples that are finished, and returns once it is stored. If a
             refusal ends the push, the number may be smaller than before.
         timeout: the seconds that one message may take, with its answer; `None` for no limit.
         transport: an httpx2 transport that sends the requests. It is not closed.
-        ca: certificates to trust beside the usual ones, as of a client.
+        ca: CA certificates to trust in addition to the usual ones, as for a client.
         proxy: the address of a proxy, as of a client.
         trust_env: whether the environment names certificates and proxies, as of a client.
         **options: headers of each request (`headers`), which no message shows; `allow_http`,

@@ -78,7 +78,7 @@ class AsyncSender:
         await asyncio.sleep(seconds)
 
     async def send(self, message: Message) -> None:
-        """Sends a message, and tells the push what became of it."""
+        """Sends a message, and reports the outcome to the push."""
         sent = Sent()
         try:
             async with asyncio.timeout(self._timeout) as limit:

@@ -216,9 +216,9 @@ def export(
             `"otlp-json"` (OpenTelemetry), `"influx"`, `"dogstatsd"`, `"statsd"`, `"datadog"`,
             `"csv"`, `"ndjson"`; `"parquet"` and `"arrow"` (an Arrow IPC stream), which pyarrow
             writes: `pip install 'tallyfold[arrow]'`.
-        labels: names and values that each sample gets beside its dimensions, such as
+        labels: names and values that each sample gets in addition to its dimensions, such as
             `{"cluster": "eu-1"}`.
-        name: what the names of metrics begin with, in place of `tallyfold` and the endpoint. The
+        name: the prefix of the names of metrics, instead of `tallyfold` and the endpoint. The
             dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other
             dimensions are other metrics, so that no sum contains an event twice.
         windows: `"settled"` for windows that are covered whole and no longer change, or `"all"`. By

@@ -33,8 +33,8 @@ class Ledger:
 
     Args:
         path: the file, which is made if it is not there; without one, the totals are kept in
-            memory, and `save` gives what to store.
-        saved: what `save` gave, in place of a path.
+            memory, and `save` returns what to store.
+        saved: what `save` returned, instead of a path.
 
     Raises:
         ConfigError: `invalid_checkpoint` for a document that is torn or was changed.
@@ -139,7 +139,7 @@ class Ledger:
         """A collector for a registry of `prometheus_client`, with the totals of each moment.
 
         That package shows counts as 64-bit floats, which Prometheus stores too: above 2^53 they are
-        rounded. Arguments are those of `openmetrics`.
+        rounded. The arguments are the same as for `openmetrics`.
 
         Raises:
             ModuleNotFoundError: without the package: `pip install prometheus-client`.

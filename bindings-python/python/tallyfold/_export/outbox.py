@@ -91,7 +91,7 @@ class Outbox:
         labels: Mapping[str, str] | None = None,
         **options: Any,  # noqa: ANN401
     ) -> PushReport | None:
-        """Sends what is pending; `None` if nothing is. Arguments are those of `tallyfold.push`.
+        """Sends what is pending; `None` if nothing is. Arguments are as in `tallyfold.push`.
 
         After an error the revision is still pending: push again to go on with it, or `drop` it.
         If an earlier process ended while it was sending samples that are sent at most once,

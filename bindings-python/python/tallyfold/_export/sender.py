@@ -81,7 +81,7 @@ class Sender:
         time.sleep(seconds)
 
     def send(self, message: Message) -> None:
-        """Sends a message, and tells the push what became of it."""
+        """Sends a message, and reports the outcome to the push."""
         sent = Sent()
         try:
             if message.is_datagram:

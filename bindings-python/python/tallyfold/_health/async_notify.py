@@ -48,7 +48,7 @@ async def async_notify(
         now: the time, for ends of alerts. By default, the clock's time.
         timeout: the seconds that one message may take, with its answer; `None` for no limit.
         transport: an httpx2 transport that sends the requests. It is not closed.
-        ca: certificates to trust beside the usual ones, as of a client.
+        ca: CA certificates to trust in addition to the usual ones, as for a client.
         proxy: the address of a proxy, as of a client.
         trust_env: whether the environment names certificates and proxies, as of a client.
         **options: `cluster` and `labels`, which are added to each alert; `alert_for`, the seconds

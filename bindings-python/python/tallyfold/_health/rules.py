@@ -126,8 +126,8 @@ class Rules:
         """Judges the windows that have settled since the last check.
 
         A check that comes twice judges nothing twice, and one that comes late judges the windows in
-        between. Without a state, it judges those of the last day. The same counts and state give
-        the same findings, in every language.
+        between. Without a state, it judges the windows of the last day. The same counts and state
+        give the same findings, in every language.
 
         Args:
             delivery: counts of event delivery with their history, as `needs` says.

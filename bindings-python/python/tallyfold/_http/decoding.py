@@ -22,7 +22,7 @@ class Gunzip:
         """Gives what a chunk decodes to. Whoever takes the pieces may stop between two of them.
 
         Raises:
-            DecodingError: for what is no gzip, or comes after its end.
+            DecodingError: for bytes that aren't gzip, or come after its end.
         """
         piece = b""
         # A full piece may not be the last one, even if all bytes of the chunk are taken in.

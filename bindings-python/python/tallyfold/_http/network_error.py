@@ -1,4 +1,4 @@
-"""What an exception of an HTTP stack means: what the core is told, and what a caller may see.
+"""What an exception of an HTTP stack means to the core, and what a caller may see of it.
 
 The core knows the names of what happened (`core/src/calls/broken.rs`), and says it in words.
 """

@@ -140,7 +140,7 @@ class CollectRun:
             return reports
 
     def report(self, progress: Progress) -> object:
-        """Reports a settled window to the host; gives what `on_progress` returned."""
+        """Reports a settled window to the host; returns what `on_progress` returned."""
         if self._show is not None:
             self._show(progress)
         return None if self._on_progress is None else self._on_progress(progress)

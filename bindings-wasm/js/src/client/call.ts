@@ -84,7 +84,7 @@ export class Call<T> {
     throw invalidArgument("call", "want the Call that came with the task");
   }
 
-  /** What to do next. @param at What the clocks say; by default, those of this host. */
+  /** What to do next. @param at The time of both clocks; by default, of this host's clocks. */
   step(at: Now = now()): Step {
     const step = this.#core.object.step(at);
     return step.type === "send" ? { ...step, request: new MachineRequest(step.request) } : step;
@@ -175,7 +175,7 @@ export class Call<T> {
       const output = call.output();
       if (typeof output !== "string") output.free();
     } catch {
-      // It has come to nothing.
+      // It was abandoned.
     }
   }
 

@@ -91,7 +91,7 @@ export class Client {
    * Orchestration API, `TALLYFOLD_BASE_URL`, `TALLYFOLD_AUTH_URL` and `TALLYFOLD_ORCHESTRATION_AUDIENCE`. An empty one counts
    * as missing.
    *
-   * @param options All options of the client, which are used in place of variables; and `env`, to read in place of
+   * @param options All options of the client, which override variables; and `env`, to read instead of
    * `process.env`.
    * @throws {@link TallyfoldError} with the names of all variables that are missing.
    * @example

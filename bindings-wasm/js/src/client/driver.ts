@@ -19,14 +19,14 @@ export interface DriverOptions {
    * whenever a new token is needed. Use this in a browser.
    */
   readonly accessToken?: ((api: Api) => AccessToken | Promise<AccessToken>) | undefined;
-  /** A `fetch` to use in place of the host's own. */
+  /** A `fetch` to use instead of the host's own. */
   readonly fetch?: Fetch | undefined;
   /**
    * Called with the result of each request that has ended, and awaited if it returns a promise. If
    * it throws or rejects, the call ends and rejects with the same error.
    */
   readonly onAttempt?: ((attempt: Attempt) => unknown) | undefined;
-  /** The clocks to use in place of the host's own. */
+  /** The clocks to use instead of the host's own. */
   readonly now?: (() => Now) | undefined;
 }
 

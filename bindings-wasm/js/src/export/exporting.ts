@@ -32,7 +32,7 @@ export function init(): Promise<void> {
 /** The options of {@link exportCounts}. */
 export interface ExportOptions extends ExportArguments {
   /**
-   * Called with each {@link Note}, in place of a warning. By default, Node warns by the name
+   * Called with each {@link Note}, instead of a warning. By default, Node warns by the name
    * `InexactCountWarning` or `WindowsLeftOutWarning`, and other hosts warn in the console.
    */
   readonly onNote?: ((note: Note) => unknown) | undefined;
@@ -73,7 +73,7 @@ export function exported(
 /** What the core reads: options, the names of those that it does not read, and the time. */
 type Given = [options: object, others: string[], unixMs: number];
 
-/** @internal Makes an export with the core's arguments for these options, and tells its notes. */
+/** @internal Makes an export with the core's arguments for these options, and reports its notes. */
 export function withOptions<T extends CoreExport | undefined>(
   options: ExportOptions,
   others: readonly string[],
@@ -89,7 +89,7 @@ export function withOptions<T extends CoreExport | undefined>(
   return made;
 }
 
-/** The names of warnings, as those of Python's classes. */
+/** The names of warnings, the same as Python's classes. */
 const WARNINGS: { readonly [K in Note["kind"]]: string } = {
   inexact_count: "InexactCountWarning",
   windows_left_out: "WindowsLeftOutWarning",
@@ -162,7 +162,7 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
   /**
    * All of it as one text.
    *
-   * @throws {@link TallyfoldError} with code `unsupported_by_format` for a format that is no text, and for counts that
+   * @throws {@link TallyfoldError} with code `unsupported_by_format` for a format that isn't text, and for counts that
    * take more than one message.
    * @example
    * response.end(exportCounts(table, { format: "openmetrics" }).text());
@@ -201,7 +201,7 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
 
   /**
    * Writes all of it to a file, in Node 20.16 or later, Deno or Bun. The file is there as a whole or not at all: it is
-   * written beside its place under another name, brought to the disk, and then put into its place, so that a program
+   * written next to its place under another name, brought to the disk, and then put into its place, so that a program
    * that reads it never sees half of it.
    *
    * @param path The path, or a `file:` URL.

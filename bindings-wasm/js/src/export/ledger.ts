@@ -36,7 +36,7 @@ export interface PromRegistry {
  *
  * {@link Client.follow} gives each window's last revision once, as settled, and only that is added. The document, {@link
  * Ledger.save}, holds the totals and the state of the follow together. It is stored with each revision, before anyone sees
- * the new totals: so a process that is ended at any moment, and goes on with the document and its state, counts nothing
+ * the new totals: so a process that is ended at any moment, and resumes with the document and its state, counts nothing
  * twice, loses nothing, and never shows less than it has shown.
  *
  * @example

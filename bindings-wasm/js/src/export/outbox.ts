@@ -8,14 +8,14 @@ import { own } from "../values/input.js";
 import { exportCore, withOptions } from "./exporting.js";
 import { type PushOptions, pushed, pushNames } from "./push.js";
 
-/** The options of {@link Outbox.push}: those of {@link push}, but for those that the outbox knows. */
+/** The options of {@link Outbox.push}: the options of {@link push}, except for those that the outbox knows. */
 export type OutboxOptions = Omit<PushOptions, "format" | "finished" | "onFinished">;
 
 /**
  * Sends the revisions of a {@link Client.follow} to another system; a document keeps what is not sent yet.
  *
  * The document holds the state of the follow together with the revision that is to be sent. So a process that is ended
- * at any moment, and goes on with the document, loses no revision and sends none under another number.
+ * at any moment, and resumes with the document, loses no revision and sends none under another number.
  *
  * @example
  * const url = "https://influx.example/write?db=counts";

@@ -14,18 +14,18 @@ import { Export, type ExportOptions, exportCore, exported } from "./exporting.js
 
 /** The options of {@link push}. */
 export interface PushOptions extends ExportOptions, PushArguments, Abortable {
-  /** A `fetch` to use in place of the host's own. */
+  /** A `fetch` to use instead of the host's own. */
   readonly fetch?: Fetch | undefined;
   /** The time limit of each message, in milliseconds; `Infinity` for none. Default: `30,000`. */
   readonly timeoutMs?: number | undefined;
-  /** How many samples an earlier push of the same counts has finished: this one goes on after them. */
+  /** How many samples an earlier push of the same counts has finished: this one resumes after them. */
   readonly finished?: number | bigint | undefined;
   /**
    * Called with the number of samples that are finished, whenever it has changed, and awaited if it returns a promise.
    * Store it, and pass it as `finished` to a push that is to go on where this one has ended.
    */
   readonly onFinished?: ((samples: bigint) => unknown) | undefined;
-  /** The clocks to use in place of the host's own. */
+  /** The clocks to use instead of the host's own. */
   readonly now?: (() => Now) | undefined;
 }
 
@@ -56,7 +56,7 @@ export async function push(counts: Exportable, options: PushOptions): Promise<Pu
   return pushed(exported(counts, options, pushNames()), options);
 }
 
-/** @internal The names of the options that a push has beside those of an export. */
+/** @internal The names of the options that a push has in addition to an export's. */
 export function pushNames(): string[] {
   return [...OWN, ...exportCore().pushOptionNames()];
 }

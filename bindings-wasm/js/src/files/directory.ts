@@ -42,7 +42,7 @@ export async function use(checkpoint: Checkpoint | undefined): Promise<() => Pro
 export class Directory implements Checkpoint {
   readonly #path: string;
   readonly #files: Files;
-  /** What tells each file that was written here from any other. */
+  /** Identifies each file that was written here. */
   readonly #written = new Map<string, string>();
   #lock: Lock | undefined;
 

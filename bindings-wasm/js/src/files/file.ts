@@ -16,7 +16,8 @@ export interface Files {
  * Replaces a file atomically.
  *
  * @returns The number of bytes.
- * @throws {@link TallyfoldError} with code `invalid_argument` for what is no path, and where there are no files.
+ * @throws {@link TallyfoldError} with code `invalid_argument` for anything that isn't a path, and where there are no
+ * files.
  */
 export async function writeWhole(
   path: string | URL,

@@ -10,7 +10,7 @@ import { create, type Files, unlessMissing } from "./file.js";
 export class Lock {
   readonly #path: string;
   readonly #files: Files;
-  /** What tells its file from any other that gets its name. */
+  /** Distinguishes its file from any later file with the same name. */
   readonly #identity: string | undefined;
   readonly #life: ReturnType<typeof setInterval>;
 

@@ -23,7 +23,7 @@ export interface Outgoing {
 /** How an exchange failed. `not_sent` means that nothing of the request was sent. */
 export type Failure = "network" | "stale" | "timeout" | "hidden" | "not_sent";
 
-/** What is told how the exchange goes: a call, or a push. */
+/** Gets the events of the exchange: a call, or a push. */
 export interface Exchanged {
   head(status: number, headers: [string, string][]): boolean;
   chunk(chunk: Uint8Array): void;

@@ -1,4 +1,4 @@
-// What an error of a `fetch` means: what the core is told of it, and what a caller may see of it. The core knows
+// What an error of a `fetch` means: what is reported to the core, and what a caller may see. The core knows
 // the names of what happened (`core/src/calls/broken.rs`), and says it in words.
 
 import { isBrowser } from "../loading/runtime.js";
@@ -6,7 +6,7 @@ import { because, TallyfoldError } from "../values/error.js";
 import type { Broken } from "./deadline.js";
 import type { Exchanged, Outgoing } from "./exchange.js";
 
-/** What a `fetch` gave in place of a response. */
+/** What a `fetch` threw instead of returning a response. */
 export class NoResponse extends Error {
   readonly code = "NO_RESPONSE";
 }
@@ -108,7 +108,7 @@ function quotes({ message }: Readable, request: Outgoing): boolean {
   return request.secrets().some((secret) => message.includes(secret));
 }
 
-/** What can be said in a page, which a browser tells nothing. */
+/** The text for a page, because a browser reports no details to it. */
 function inPage(url: string, word: string): ["network" | "hidden", string] {
   const host = globalThis as {
     location?: { origin: string; protocol: string };

@@ -80,7 +80,7 @@ function staged(glue: Glue): Uint8Array {
  * called. A page needs this only before it calls something that gives no promise, such as
  * {@link CountTable.fromJSON}: a call of a {@link Client} waits by itself.
  *
- * @param module The file `tallyfold/tallyfold.wasm` of this version, to be used in place of the one inside this
+ * @param module The file `tallyfold/tallyfold.wasm` of this version, to be used instead of the one inside this
  * package. It has to come before the first use: once one is in use, it stays.
  * @throws {@link TallyfoldError} with code `invalid_argument` for anything else, and what the host throws if it
  * may not compile.

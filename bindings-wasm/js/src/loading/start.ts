@@ -146,7 +146,7 @@ function instantiated(module: WebAssembly.Module, imports: WebAssembly.Imports):
   }
 }
 
-/** The exports, with something else thrown in place of a trap. */
+/** The exports, which throw another error instead of a trap. */
 function guarded(exports: object, failed: (thrown: unknown) => unknown): object {
   const all = Object.entries(exports).map(([name, value]) => [
     name,
@@ -171,7 +171,7 @@ function guard(call: Anything, failed: (thrown: unknown) => unknown): Anything {
 
 /**
  * Whether the code of the module was interrupted: it ran into `unreachable`, or the stack is full. What other code
- * throws while the module calls it goes on unchanged.
+ * throws while the module calls it is passed on unchanged.
  */
 function isTrap(thrown: unknown): boolean {
   return thrown instanceof WebAssembly.RuntimeError || thrown instanceof RangeError;

@@ -127,7 +127,7 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
     return new this(collect);
   }
 
-  /** What to do next. @param at What the clocks say; by default, those of this host. */
+  /** What to do next. @param at The time of both clocks; by default, of this host's clocks. */
   next(at: Now = now()): CollectStep<D> {
     return Call.ofStep(this.#core.object.next(at));
   }

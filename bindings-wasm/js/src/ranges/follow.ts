@@ -40,7 +40,7 @@ export type FollowStep<D extends Dimension | undefined = Dimension | undefined> 
   | DriveStep<CountTable<D>>
   | {
       /**
-       * There is nothing to read for this many milliseconds: at least 1, at most those of a day.
+       * There is nothing to read for this many milliseconds: at least 1, at most a day's.
        */
       readonly type: "wait";
       readonly ms: number;
@@ -80,7 +80,7 @@ export class Follow<D extends Dimension | undefined = Dimension | undefined> {
     return new this(follow);
   }
 
-  /** What to do next. @param at What the clocks say; by default, those of this host. */
+  /** What to do next. @param at The time of both clocks; by default, of this host's clocks. */
   next(at: Now = now()): FollowStep<D> {
     return Call.ofStep(this.#core.object.next(at));
   }
@@ -109,8 +109,8 @@ export class Follow<D extends Dimension | undefined = Dimension | undefined> {
   }
 
   /**
-   * Where the follow is, as JSON: with it as `state`, a later follow of the same query goes on from the revisions
-   * that were returned so far.
+   * The position of the follow, as JSON: with it as `state`, a later follow of the same query resumes after the
+   * revisions that were returned so far.
    */
   state(): string {
     return this.#core.object.state();

@@ -18,7 +18,7 @@ export interface ProbeQuery<M extends Metric, D extends DimensionOf<M>>
 
 /** The result of a probe. */
 export interface Additivity<D extends Dimension | undefined = Dimension | undefined> {
-  /** Whether the counts of the halves add up to those of the whole. */
+  /** Whether the counts of the halves add up to the counts of the whole. */
   readonly verdict: AdditivityVerdict;
   /** The counts of the whole. */
   readonly whole: CountTable<D>;

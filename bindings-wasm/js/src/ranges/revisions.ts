@@ -11,7 +11,7 @@ import type { Follow, Revision } from "./follow.js";
 export interface FollowOptions extends Abortable {
   /**
    * `true` to give what is due now, and to end where it would wait. A job that runs every few minutes, such as a scheduled
-   * Worker, goes on with the `state` of its last run. If the service is down, `next` rejects with the error.
+   * Worker, resumes with the `state` of its last run. If the service is down, `next` rejects with the error.
    */
   readonly once?: boolean | undefined;
   /**

@@ -18,7 +18,7 @@ import { Frame } from "./frame.js";
 
 /** A window of a {@link Series}: a step, or the window of a response if the series has no step. */
 export interface SeriesWindow extends Window {
-  /** Whether the table covers all of the window. If not, its counts are those of a part of it. */
+  /** Whether the table covers all of the window. If not, its counts cover only a part of it. */
   readonly complete: boolean;
   /**
    * Whether its counts may still change, because a response in it was read so early ({@link CountTable.provisional}).
@@ -93,7 +93,7 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
 
   /**
    * The length of the windows, in the largest unit that it is a whole number of: `60m` is `1h`.
-   * `undefined` if the windows are those of the responses.
+   * `undefined` if the windows are the windows of the responses.
    */
   get step(): TimeStep | undefined {
     return own(this).step() as TimeStep | undefined;

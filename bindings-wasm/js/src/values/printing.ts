@@ -27,8 +27,9 @@ const TO_JSON: PropertyDescriptor & ThisType<object> = {
 };
 
 /**
- * For `JSON.stringify`: gives strings of digits in place of each `bigint`, for which JSON has no number. Tables, series,
- * comparisons and their rows need none; `rows` and copies such as `{ ...row }` do, because they have nothing but values.
+ * For `JSON.stringify`: returns a string of digits for each `bigint`, because JSON has no number for it. Tables,
+ * series, comparisons and their rows need none; `rows` and copies such as `{ ...row }` do, because they have nothing
+ * but values.
  *
  * @example
  * const text = JSON.stringify(table.rows, digits);

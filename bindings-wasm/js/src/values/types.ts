@@ -79,7 +79,7 @@ export interface FetchInit {
   readonly signal: Signal;
 }
 
-/** What {@link Fetch} answers: a `Response`, of which a polyfill may lack the optional parts. */
+/** What {@link Fetch} returns: a `Response`. A polyfill may lack the optional parts. */
 export interface FetchResponse {
   readonly status: number;
   readonly type?: string;
