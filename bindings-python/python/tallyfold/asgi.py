@@ -471,8 +471,7 @@ class _Copying:
 
 
 class _Kept:
-    """Answers in memory. The ones that were not requested for the longest time are dropped
-    first."""
+    """Answers in memory; the least recently used ones are dropped first."""
 
     def __init__(self, most: int) -> None:
         self._most = most

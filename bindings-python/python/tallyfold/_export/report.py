@@ -42,7 +42,7 @@ class PushReport:
     """Samples that were sent but not acknowledged, and are not sent again: only if each is to be
     sent at most once."""
     rejected: list[Rejected]
-    """What the destination rejected in messages that it accepted otherwise. It is not sent again."""
+    """What the destination rejected in messages that it accepted. It is not sent again."""
 
 
 # Pickles and docs should name the package, from which users import the classes.
