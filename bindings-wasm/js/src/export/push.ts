@@ -68,11 +68,7 @@ interface Marks {
 }
 
 /** @internal Sends an export, and frees it. */
-export async function pushed(
-  given: Export,
-  from: PushOptions,
-  marks?: Marks,
-): Promise<PushReport> {
+export async function pushed(given: Export, from: PushOptions, marks?: Marks): Promise<PushReport> {
   const options = own(from);
   const way = wayOf(options, TIMEOUT_MS);
   const onFinished = optionalFunction("onFinished", options.onFinished, "want a function");
