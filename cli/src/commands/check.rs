@@ -136,8 +136,8 @@ struct Job<'a> {
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The earliest result of `first`, relative to now. Because `first` adds a day, a run up to eight days after the last
-/// one still judges all windows in between.
+/// How far before now `first` may lie. Because `first` adds a day, a run up to eight days after the last one still
+/// judges all windows in between.
 const LATEST_MS: i64 = 7 * DAY_MS;
 
 /// The state of a cluster while it is checked.
@@ -416,7 +416,9 @@ impl Job<'_> {
             }
             if part.found.findings().is_empty() && self.app.stderr.shows_progress() {
                 let judged = grouped(part.found.judged());
-                let text = format_args!("nothing is wrong; {judged} windows of groups were judged");
+                let text = format_args!(
+                    "nothing is wrong; {judged} windows were judged, counted for each group"
+                );
                 self.app.stderr.note(text);
             }
             for unjudged in part.found.unjudged() {

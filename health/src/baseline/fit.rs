@@ -49,7 +49,7 @@ const HALF_AN_EVENT: f64 = 0.5;
 /// Windows of a season are not independent: each counts as half an independent window.
 const INDEPENDENT: f64 = 0.5;
 
-/// The level of a sample that has at least one round. `noise` is how much the stream is known to vary.
+/// The level of a sample that has at least one round. `noise` is the known variation of the stream.
 pub(crate) fn fit(
     from: &[Prepared],
     sample: &mut Sample,

@@ -16,7 +16,7 @@ pub(crate) enum Direction {
     Fall,
 }
 
-/// A combination, what its leaves sum up to, and how much their sum alone deviates.
+/// A combination, the sums over its leaves, and how much these sums deviate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     pub(crate) element: Element,
@@ -24,7 +24,7 @@ pub(crate) struct Candidate {
     deviance: f64,
 }
 
-/// Candidates, and how many combinations they were chosen from.
+/// The candidates, and the number of combinations that they were chosen from.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pool {
     pub(crate) candidates: Vec<Candidate>,
@@ -109,7 +109,7 @@ pub(crate) struct Sums {
     pub(crate) came: f64,
     /// How many events of the part were expected.
     pub(crate) expected: f64,
-    /// How many events the part is a share of.
+    /// The events that the part is a share of.
     pub(crate) whole: f64,
     /// How many leaves.
     pub(crate) leaves: u32,

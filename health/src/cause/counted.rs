@@ -15,9 +15,9 @@ pub(crate) struct Leaf {
     pub(crate) came: f64,
     /// How many events of the part were expected.
     pub(crate) expected: f64,
-    /// How many events the part is a share of.
+    /// The events that the part is a share of.
     pub(crate) whole: f64,
-    /// How many events of the part the expectation was learned from.
+    /// The number of events that the expectation was learned from.
     pub(crate) known: f64,
 }
 

@@ -90,7 +90,7 @@ impl Attribute {
         &self.ids
     }
 
-    /// The same attribute, marked as one that only events of the part have, such as the reason for which an event was
+    /// The same attribute, marked as one that only counted events have, such as the reason for which an event was
     /// filtered. The share of such a value is then relative to the events with any value.
     #[must_use]
     pub fn of_part(mut self) -> Self {

@@ -11,9 +11,9 @@ use crate::rules::rule::Rule;
 /// The result of judging some windows by a rule.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
-    /// Windows of groups that are bad, sorted by group, then by slot.
+    /// The bad windows of all groups, sorted by group, then by slot.
     pub(crate) odds: Vec<Odd>,
-    /// How many windows of groups were judged.
+    /// How many windows were judged, counted for each group.
     pub(crate) judged: u64,
 }
 

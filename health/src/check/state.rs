@@ -1,4 +1,4 @@
-//! What one check leaves for the next.
+//! The state that one check leaves for the next.
 
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::DocumentKind;
@@ -7,7 +7,7 @@ use tallyfold::{Dimension, Result, Timestamp, Window};
 use crate::cause::explanation::Amount;
 use crate::rules::names::Severity;
 
-/// What one check leaves for the next: up to where each rule has judged, and what is pending or firing.
+/// The state that one check leaves for the next: how far each rule has judged, and what is pending or firing.
 ///
 /// [`State::to_json`] and [`State::from_json`] keep it between checks. Its size grows only with the findings that are
 /// pending or firing.
@@ -33,9 +33,9 @@ pub(crate) struct RuleState {
 pub(crate) struct Live {
     /// The values of the rule's dimensions.
     pub(crate) group: Vec<(Dimension, String)>,
-    /// How many bad windows it has had in a row, until it fired.
+    /// The number of bad windows in a row before it fired.
     pub(crate) bad: u32,
-    /// How many good windows it has had in a row since.
+    /// The number of good windows in a row since the last bad one.
     pub(crate) good: u32,
     /// The start of the first bad window.
     pub(crate) since: Timestamp,
@@ -52,11 +52,11 @@ pub(crate) struct Numbers {
     pub(crate) window: Window,
     /// What was counted.
     pub(crate) observed: Amount,
-    /// What was expected of the part.
+    /// The expected number of counted events.
     pub(crate) expected: f64,
-    /// The normal range of the part.
+    /// The normal range of counted events.
     pub(crate) normal: (u64, u64),
-    /// The natural logarithm of its probability, if it was judged by one.
+    /// The natural logarithm of its probability; none if the rule does not compute one.
     pub(crate) ln_p: Option<f64>,
     /// How bad it is.
     pub(crate) severity: Severity,
@@ -137,7 +137,7 @@ impl State {
             .map(rule_of)
             .collect::<Option<Vec<_>>>();
         let rules = rules.filter(|rules| rules.is_sorted_by(|one, other| one.name < other.name));
-        let rules = rules.ok_or_else(|| KIND.wrong("a value is wrong"))?;
+        let rules = rules.ok_or_else(|| KIND.wrong("a value is invalid"))?;
         Ok(Self { rules })
     }
 

@@ -5,13 +5,14 @@
 pub struct ScanOptions {
     /// Windows in a season, such as 52 weeks in a year or 7 days in a week. 0 or 1 means no season.
     pub period: usize,
-    /// Waves of a season, the first with one cycle; at most 3. They are used from two seasons of history on.
+    /// The number of waves in a season, at most 3; the first has one cycle. They are used if the history has at least
+    /// two seasons.
     pub waves: usize,
     /// How many windows back to learn from. If the history has three seasons or more, there is a trend.
     pub history: usize,
     /// How many of the last windows are not learned from, because they may belong to the incident.
     pub guard: usize,
-    /// The probability at which the sum of 1, 2 or 3 windows alarms.
+    /// The probability below which the sum of 1, 2 or 3 windows is an alarm.
     pub limits: [f64; 3],
     /// Past windows that are less probable than this lose weight: the less probable a window is, the less weight it
     /// gets.
@@ -44,7 +45,7 @@ pub(crate) const MOST: usize = 8;
 /// One row of a regression: the constant, the season's waves, the trend. Unused columns are 0.
 pub(crate) type Row = [f64; MOST];
 
-/// Which terms a regression has.
+/// The terms of a regression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Terms {
     period: f64,
@@ -206,12 +207,12 @@ impl Fit {
         self.dispersion = (squares / freedom.max(1.0)).clamp(1.0, 1e12);
     }
 
-    /// What is expected of a whole of 1.
+    /// The expected count for a whole of 1.
     pub(crate) fn rate(&self, row: &Row) -> f64 {
         libm::exp(product(row, &self.coefficients).clamp(LOGARITHMS.0, LOGARITHMS.1))
     }
 
-    /// The variance that the error of the coefficients gives to a mean with this gradient.
+    /// The variance that the error of the coefficients adds to a mean with this gradient.
     pub(crate) fn error(&self, gradient: &Row) -> f64 {
         let rows = self.covariance.map(|row| product(&row, gradient));
         (product(&rows, gradient) * self.dispersion).max(0.0)

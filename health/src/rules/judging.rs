@@ -76,7 +76,7 @@ pub(crate) struct Delivery<'d> {
     pub(crate) slots: Slots,
 }
 
-/// What the windows of a rule have shown.
+/// The results of a rule's windows.
 #[derive(Debug)]
 pub(crate) struct Sink {
     /// The group that is judged.
@@ -138,9 +138,9 @@ pub(crate) struct Odd {
     pub(crate) severity: Option<Severity>,
     /// What was counted.
     pub(crate) observed: Amount,
-    /// What was expected of the part.
+    /// The expected number of counted events.
     pub(crate) expected: f64,
-    /// The natural logarithm of its probability, if it was judged by one.
+    /// The natural logarithm of its probability; none if the rule does not compute one.
     pub(crate) ln_p: Option<f64>,
     /// What would be normal.
     pub(crate) normal: Normal,

@@ -1,4 +1,4 @@
-//! Probabilities and tests, each a pure function that gives a number for every input.
+//! Probabilities and tests. Each is a pure function that returns a number for every input.
 
 pub(crate) mod distribution;
 pub(crate) mod mass;

@@ -29,7 +29,7 @@ enum Column {
     Windows,
 }
 
-/// The columns that a narrow screen omits, in this order.
+/// The columns that a narrow screen omits, the first one first.
 const GIVING_WAY: [Column; 4] = [
     Column::Rate,
     Column::Delivered,
@@ -37,7 +37,7 @@ const GIVING_WAY: [Column; 4] = [
     Column::Rank,
 ];
 
-/// The minimum width of a longer name, and the minimum number of windows if there are more.
+/// Names are shortened to no less than this width, and at least this many windows are shown.
 const SHORT_NAME: usize = 12;
 const FEW_WINDOWS: usize = 8;
 
@@ -130,7 +130,7 @@ fn right(number: impl ToString) -> Cell<'static> {
     Cell::new(Text::from(number.to_string()).right_aligned())
 }
 
-/// The text in place of rows.
+/// The text that is shown if there are no rows.
 fn nothing(state: &State) -> &'static str {
     let history = &state.cluster().history;
     match (state.filter.is_empty(), history.newest_ms()) {

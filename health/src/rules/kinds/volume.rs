@@ -30,7 +30,7 @@ pub(super) const FORM: Form = Form {
 };
 
 /// Example rules of this kind with all of its keys, as text of a rules file.
-pub(super) const EXAMPLE: &str = r#"# A count that is not as in earlier weeks. side: "high", "low" or "both".
+pub(super) const EXAMPLE: &str = r#"# A count that differs from earlier weeks. side: "high", "low" or "both".
 [[rule]]
 name = "volume is unusual"
 kind = "volume"
