@@ -158,7 +158,7 @@ impl Given {
         arguments::read(&found, &[]).map_err(|error: Error| self.as_failure(error))
     }
 
-    /// Lays these settings over options that the command has set.
+    /// Overrides options that the command has set with these settings.
     ///
     /// # Errors
     /// As [`Given::read`].

@@ -376,7 +376,7 @@ client_secret_env = 'CARGO_PKG_VERSION'
             };
             let failure = wrong(Some(TWO), &[(&variable, "canary")], &[]);
             let expected = format!(
-                "environment variable {variable}: 2 clusters are asked, and all of them would get this;"
+                "environment variable {variable}: 2 clusters are queried, and all of them would get this;"
             );
             assert!(failure.text.starts_with(&expected), "{failure}");
             assert!(!failure.text.contains("canary"), "{failure}");
@@ -392,7 +392,7 @@ client_secret_env = 'CARGO_PKG_VERSION'
             assert!(
                 failure
                     .text
-                    .starts_with(&format!("{flag}: 2 clusters are asked")),
+                    .starts_with(&format!("{flag}: 2 clusters are queried")),
                 "{failure}"
             );
             loaded(Some(TWO), &[], &["--cluster", "us", flag, value]).unwrap();

@@ -16,7 +16,7 @@ pub(crate) struct Trust {
     folder: PathBuf,
 }
 
-/// What is known of a configuration.
+/// Whether a configuration is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It is trusted as it is now.
@@ -38,7 +38,7 @@ impl Trust {
         Some(Self { folder })
     }
 
-    /// What is known of a configuration.
+    /// Whether a configuration is trusted.
     pub(crate) fn verdict(&self, path: &Path, bytes: &[u8]) -> io::Result<Verdict> {
         let path = known_path(path)?;
         let is_ours = |metadata: fs::Metadata| distrust(&metadata).is_none();

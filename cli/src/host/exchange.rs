@@ -25,9 +25,9 @@ const EXCERPT: Duration = Duration::from_secs(1);
 
 /// Receives a response: a call or a push.
 pub(crate) trait Receiver {
-    /// Receives status and headers, and returns whether the body is wanted.
+    /// Receives status and headers, and returns whether to pass the body.
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> tallyfold::Result<bool>;
-    /// Receives the next bytes of the body, and returns whether more are wanted.
+    /// Receives the next bytes of the body, and returns whether to pass more.
     fn chunk(&mut self, chunk: &[u8]) -> tallyfold::Result<bool>;
     /// Called when the body is complete.
     fn end(&mut self) -> tallyfold::Result<()>;
@@ -40,7 +40,7 @@ pub(crate) enum Broken {
     Refused(tallyfold::Error),
     /// The network failed; the core knows this name of the failure.
     Network(&'static str),
-    /// The same before any response, on a connection that an earlier request had used.
+    /// The network failed before any response, on a reused connection.
     Stale(&'static str),
     /// It took too long.
     TimedOut,
@@ -74,7 +74,7 @@ impl From<io::Error> for Broken {
 pub(crate) struct Outgoing {
     request: reqwest::RequestBuilder,
     has_left: HasLeft,
-    /// The first status with which the body of a response is only quoted.
+    /// From this status on, the body of a response is only quoted in an error.
     first_refusal: u16,
 }
 

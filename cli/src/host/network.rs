@@ -92,7 +92,8 @@ pub(crate) fn is_this_machine(host: &str) -> bool {
 
 fn build(builder: impl Fn() -> ClientBuilder, own: &[Certificate]) -> Result<Client> {
     let with_platform = builder().tls_certs_merge(own.to_vec()).build();
-    // An empty container has no certificates. Then only the certificates of the file are trusted, and http still works.
+    // A minimal container may have no system certificates. Then only the certificates of the file are trusted, and http
+    // still works.
     let client = match with_platform {
         Err(_) => builder().tls_certs_only(own.to_vec()).build(),
         client => client,

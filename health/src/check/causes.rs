@@ -86,7 +86,7 @@ fn times(compared: Compared, slots: &Slots, live: &Live) -> Option<Times> {
 }
 
 impl Times {
-    /// How many earlier slots are compared, and with how many current slots.
+    /// The number of earlier slots, and the number of current slots that they are compared with.
     fn compared(&self, slots: &Slots) -> (u64, u64) {
         let known =
             |range: &Range<usize>| range.clone().filter(|slot| slots.known[*slot]).count() as u64;

@@ -58,7 +58,7 @@ impl<'t> Endpoints<'t> {
         }
     }
 
-    /// The most rows that one of the tables has.
+    /// The number of rows of the larger table.
     pub(crate) fn rows(&self) -> usize {
         let both = [&self.delivery, &self.ingestion].into_iter().flatten();
         both.map(|counted| counted.table.len())
@@ -257,7 +257,7 @@ impl<'t> Grid<'t> {
     }
 }
 
-/// Where a value stands in a dictionary, which is sorted.
+/// The position of a value in a sorted dictionary.
 fn position(dictionary: &Dictionary, value: &str) -> Option<u32> {
     let (mut start, mut end) = (0, dictionary.len() as u32);
     while start < end {
