@@ -163,7 +163,7 @@ fn shown(value: &Value, argument: &Argument) -> Option<String> {
 fn value_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Address => "URL",
-        Kind::Instant => "INSTANT",
+        Kind::Instant => "TIMESTAMP",
         Kind::Step => "STEP",
         Kind::Whole => "N",
         Kind::Pair => "I/N",

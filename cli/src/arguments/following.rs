@@ -25,10 +25,10 @@ pub(crate) struct FollowFlags {
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     pub(crate) since: Option<String>,
     /// The start, UTC: 2026-01-31T09:00:00Z, a date, today or yesterday
-    #[arg(long, value_name = "INSTANT")]
+    #[arg(long, value_name = "TIMESTAMP")]
     pub(crate) from: Option<String>,
     /// The end, UTC; later events are not counted
-    #[arg(long, value_name = "INSTANT")]
+    #[arg(long, value_name = "TIMESTAMP")]
     pub(crate) until: Option<String>,
     #[command(flatten)]
     pub(crate) pacing: Declared<Pacing>,

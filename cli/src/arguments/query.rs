@@ -199,13 +199,13 @@ pub(crate) struct RangeFlags {
     #[arg(long, value_name = "TIME", conflicts_with = "from")]
     pub(crate) since: Option<String>,
     /// The start, UTC: 2026-01-31T09:00:00Z, a date, today or yesterday
-    #[arg(long, value_name = "INSTANT")]
+    #[arg(long, value_name = "TIMESTAMP")]
     pub(crate) from: Option<String>,
     /// The end, which is excluded [default: the last whole minute]
     ///
     /// For formats that other systems store (openmetrics, otlp-json, influx, dogstatsd), the default is the last minute
     /// whose counts no longer change.
-    #[arg(long, value_name = "INSTANT")]
+    #[arg(long, value_name = "TIMESTAMP")]
     pub(crate) to: Option<String>,
 }
 

@@ -60,7 +60,7 @@ pub(crate) struct CheckFlags {
     /// Checks as if it were this time, UTC: 2026-01-31T03:00:00Z
     #[arg(
         long,
-        value_name = "INSTANT",
+        value_name = "TIMESTAMP",
         conflicts_with = "replay",
         help_heading = "Rules"
     )]
@@ -80,7 +80,7 @@ pub(crate) struct CheckFlags {
     /// The start, UTC: 2026-01-01T00:00:00Z
     #[arg(
         long,
-        value_name = "INSTANT",
+        value_name = "TIMESTAMP",
         requires = "replay",
         help_heading = "Replay"
     )]
@@ -88,7 +88,7 @@ pub(crate) struct CheckFlags {
     /// The end, which is excluded [default: the last whole minute]
     #[arg(
         long,
-        value_name = "INSTANT",
+        value_name = "TIMESTAMP",
         requires = "replay",
         help_heading = "Replay"
     )]

@@ -38,7 +38,7 @@ Examples:
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ExplainFlags {
     /// A timestamp in the window to explain, UTC: 2026-01-31T03:00:00Z
-    #[arg(long, value_name = "INSTANT", conflicts_with_all = ["since", "from", "to"], help_heading = "Range")]
+    #[arg(long, value_name = "TIMESTAMP", conflicts_with_all = ["since", "from", "to"], help_heading = "Range")]
     at: Option<String>,
     /// The length of that window
     #[arg(
