@@ -99,7 +99,10 @@ fn a_service_behind_our_own_authority_is_well() {
         "{text}"
     );
     assert!(
-        found.text("name").contains("localhost resolves to 127.0.0.1") || found.text("name").contains("::1")
+        found
+            .text("name")
+            .contains("localhost resolves to 127.0.0.1")
+            || found.text("name").contains("::1")
     );
 
     let soon = |params: &mut rcgen::CertificateParams| {
