@@ -74,11 +74,11 @@ fn files_that_are_wrong_say_where_and_what_would_be_right() {
         ),
         (
             "[[rule]]\nname = ''\nkind = 'rate'",
-            "line 2, column 1: rule[0].name: want a name of 1 to 200 characters, none of which is a control character",
+            "line 2, column 1: rule[0].name: want a name of 1 to 200 characters without control characters",
         ),
         (
             "[[rule]]\nname = \"a\\u0007\"\nkind = 'rate'",
-            "line 2, column 1: rule[0].name: want a name of 1 to 200 characters, none of which is a control character",
+            "line 2, column 1: rule[0].name: want a name of 1 to 200 characters without control characters",
         ),
         (
             "[[rule]]\nname = 'x'\nkind = 'rates'",
@@ -511,7 +511,7 @@ fn values_that_are_no_rules_say_what_would_be_right() {
         ),
         (
             Rule::new("", Silent::default()),
-            "the rule \"\": name: want a name of 1 to 200 characters, none of which is a control character",
+            "the rule \"\": name: want a name of 1 to 200 characters without control characters",
         ),
         (
             Rule::new("x", Rate::default()).measure(Measure::Errors),

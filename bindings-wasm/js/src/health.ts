@@ -205,7 +205,7 @@ export class Rules {
    * language.
    *
    * @throws {@link TallyfoldError} with code `invalid_checkpoint` for a state that is torn or was changed;
-   * `unaligned_window` for a table whose windows are longer than those of a rule, or cross the edge of one; of kind
+   * `unaligned_window` for a table whose windows are longer than a rule's windows, or cross the edge of one; of kind
    * `config` for other arguments.
    * @example
    * const { healthy, state } = Rules.standard().check({ delivery: table, state: load() });

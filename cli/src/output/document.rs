@@ -236,8 +236,8 @@ pub(crate) struct MissingDocument<'a> {
 /// What went wrong.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FailureDocument<'a> {
-    /// The code of the error, such as `token_refused`; `null` for other errors than those of the service and of the
-    /// connection to it.
+    /// The code of the error, such as `token_refused`; `null` for errors that come neither from the service nor from
+    /// the connection to it.
     pub(crate) code: Option<&'static str>,
     /// A sentence for people.
     pub(crate) message: &'a str,

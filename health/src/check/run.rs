@@ -31,7 +31,7 @@ impl Rules {
     /// judges all windows that have settled since the last check.
     ///
     /// # Errors
-    /// `unaligned_window` for a table whose windows are longer than those of a rule, or cross the edge of one;
+    /// `unaligned_window` for a table whose windows are longer than a rule's windows, or cross the edge of one;
     /// `invalid_checkpoint` for a state that has judged windows of the future, because a clock was ahead.
     pub fn check(&self, observed: &Observed<'_>, state: &State, now: Timestamp) -> Result<Check> {
         for rule in &state.rules {

@@ -68,7 +68,7 @@ pub(crate) struct Groups<'g> {
     pub(crate) delivery: Option<&'g Delivery<'g>>,
 }
 
-/// The counts of delivery, next to those of ingestion.
+/// The counts of delivery, next to the counts of ingestion.
 pub(crate) struct Delivery<'d> {
     /// The groups, by the same dimensions.
     pub(crate) grid: &'d Grid<'d>,

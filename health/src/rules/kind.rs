@@ -42,7 +42,7 @@ impl Form {
 pub(crate) enum Scope {
     /// The counts of groups of one endpoint.
     Groups,
-    /// The counts of groups of ingestion, compared with those of delivery.
+    /// The counts of groups of ingestion, compared with the counts of delivery.
     BothEndpoints,
     /// The totals that the service reported; there are no groups.
     Totals,

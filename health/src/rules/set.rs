@@ -208,7 +208,7 @@ pub struct Need {
     pub metric: Metric,
     /// The dimensions that all rules together need.
     pub dimensions: Vec<Dimension>,
-    /// The length of the windows, such as `15m`: a divisor of those of all rules.
+    /// The length of the windows, such as `15m`: a divisor of the window length of each rule.
     #[serde(rename = "window", serialize_with = "as_step")]
     #[cfg_attr(feature = "surface", schemars(with = "String", extend("format" = "step")))]
     pub window_s: u64,

@@ -303,7 +303,7 @@ class Need:
     dimensions: list[DimensionName]
     """The dimensions that all rules together need."""
     window: str
-    """The length of the windows, such as `15m`: a divisor of those of all rules."""
+    """The length of the windows, such as `15m`: a divisor of the window length of each rule."""
     back: float
     """How long before now the first window starts. In seconds."""
 

@@ -137,7 +137,7 @@ class Rules:
 
         Raises:
             ConfigError: `invalid_checkpoint` for a state that is torn or was changed;
-                `unaligned_window` for a table whose windows are longer than those of a rule, or
+                `unaligned_window` for a table whose windows are longer than a rule's windows, or
                 cross the edge of one; for other arguments that can't be used.
 
         >>> check = tallyfold.Rules.standard().check(delivery=table, now="2026-01-01T01:00:00Z")

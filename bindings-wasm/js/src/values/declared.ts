@@ -719,7 +719,7 @@ export interface Need {
   readonly metric: Metric;
   /** The dimensions that all rules together need. */
   readonly dimensions: readonly Dimension[];
-  /** The length of the windows, such as `15m`: a divisor of those of all rules. */
+  /** The length of the windows, such as `15m`: a divisor of the window length of each rule. */
   readonly window: TimeStep;
   /** How long before now the first window starts. In milliseconds. */
   readonly backMs: number;

@@ -16,7 +16,7 @@ pub(super) const FORM: Form = Form {
 };
 
 /// Example rules of this kind with all of its keys, as text of a rules file.
-pub(super) const EXAMPLE: &str = r#"# Events that came in, none of which was delivered, failed or filtered.
+pub(super) const EXAMPLE: &str = r#"# Events that were ingested, but neither delivered, failed nor filtered.
 [[rule]]
 name = "a source is not delivered"
 kind = "undelivered"
@@ -24,7 +24,7 @@ by = ["write_key"]
 least = 20
 "#;
 
-/// Compares the counts of ingestion with those of delivery.
+/// Compares the counts of ingestion with the counts of delivery.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Undelivered {}
