@@ -20,7 +20,7 @@ use crate::failure::Exit;
 use crate::host::clock::unix_ms;
 use crate::host::network::{Http, chain, is_this_machine, name_of};
 
-/// What the checks need.
+/// The client and the settings that the checks need.
 pub(crate) struct Looker<'a> {
     /// The HTTP client.
     pub(crate) http: &'a Http,

@@ -15,7 +15,7 @@ use tokio::sync::{Mutex, watch};
 
 use crate::failure::{Exit, Failure, Result};
 
-/// Requests that endless work stops at its next safe point.
+/// A request to endless work to stop at its next safe point.
 #[derive(Clone)]
 pub(crate) struct Shutdown {
     begun: Rc<watch::Sender<bool>>,
@@ -24,7 +24,7 @@ pub(crate) struct Shutdown {
 }
 
 impl Shutdown {
-    /// Nothing has to stop yet.
+    /// A shutdown that has not begun.
     pub(crate) fn new() -> Self {
         Self {
             begun: Rc::new(watch::Sender::new(false)),
@@ -32,7 +32,7 @@ impl Shutdown {
         }
     }
 
-    /// Requests that all work with this shutdown stops.
+    /// Begins the shutdown of all work that uses this.
     pub(crate) fn begin(&self) {
         self.begun.send_replace(true);
     }

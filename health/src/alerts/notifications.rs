@@ -163,11 +163,11 @@ struct Planned {
 
 /// What a receiver knows after it has accepted a message.
 enum Effect {
-    /// Exactly these alerts.
+    /// It knows exactly these alerts.
     All(Alerts),
-    /// Also this one.
+    /// It also knows this one.
     Begins(String, Alert),
-    /// No longer that one.
+    /// It no longer knows that one.
     Ends(String),
 }
 

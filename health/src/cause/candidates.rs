@@ -4,7 +4,7 @@ use super::counted::Counted;
 use super::leaves::Element;
 use crate::stats::mass::deviance;
 
-/// How many combinations of each number of attributes are looked at closely.
+/// How many combinations with each number of attributes are examined closely.
 const OF_EACH_LAYER: usize = 8;
 /// The maximum number of candidates. With the combination of everything, this is the number of bits in a word.
 pub(crate) const MOST: usize = 63;

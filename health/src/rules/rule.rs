@@ -22,8 +22,7 @@ const MOST_CHARS: usize = 200;
 pub(crate) const MOST_WINDOWS: u32 = 1_000;
 
 /// What a name must be.
-pub(crate) const WANT_NAME: &str =
-    "want a name of 1 to 200 characters without control characters";
+pub(crate) const WANT_NAME: &str = "want a name of 1 to 200 characters without control characters";
 
 /// Why a rule that compares both endpoints has no endpoint of its own.
 pub(crate) const NO_METRIC: &str = "this kind of rule compares both endpoints; leave the key out";
