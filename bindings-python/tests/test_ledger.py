@@ -250,3 +250,32 @@ def test_a_total_that_prometheus_rounds_is_a_warning() -> None:
 def test_a_ledger_is_not_pickled() -> None:
     with pytest.raises(TypeError, match="save"):
         pickle.dumps(tallyfold.Ledger())
+
+
+def test_two_processes_never_add_to_the_same_file(
+    day: tallyfold.Sandbox, tmp_path: pathlib.Path
+) -> None:
+    path = tmp_path / "totals.json"
+    one, other = tallyfold.Ledger(path), tallyfold.Ledger(path)
+    with (
+        connect(day) as client,
+        client.follow(*QUERY, window="15m", end=LAST) as revisions,
+    ):
+        revision = next(revisions)
+        one.add(revision, revisions.state())
+        stored = path.read_bytes()
+        with pytest.raises(BlockingIOError, match="since it was read"):
+            other.add(revision, revisions.state())
+        assert path.read_bytes() == stored
+        assert other.state is None
+        # Another process, of any language, is about to write.
+        lease = tmp_path / "totals.json.lease"
+        lease.mkdir()
+        foreign = lease / "lock-0123456789abcdef-1-1-00"
+        foreign.touch()
+        later = next(revisions)
+        with pytest.raises(BlockingIOError, match="another process is writing"):
+            one.add(later, revisions.state())
+        foreign.unlink()
+        one.add(later, revisions.state())
+    assert [file.name for file in tmp_path.iterdir()] == ["totals.json"]

@@ -275,3 +275,20 @@ def test_wrong_arguments(table: tallyfold.CountTable, tmp_path: pathlib.Path) ->
     with pytest.raises(tallyfold.ConfigError, match="path: want"):
         made("", "influx")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_two_processes_never_send_the_same(
+    send: Send, client: tallyfold.Client, tmp_path: pathlib.Path
+) -> None:
+    path, receiver = tmp_path / "outbox.json", Receiver()
+    outbox = tallyfold.Outbox(path, "influx")
+    with client.follow(*QUERY, window="15m", end=LAST) as revisions:
+        outbox.put(next(revisions), revisions.state())
+    other = tallyfold.Outbox(path, "influx")
+    assert send(outbox, URL, transport=receiver) is not None
+    arrived = receiver.sum()
+    assert arrived > 0
+    with pytest.raises(BlockingIOError, match="since it was read"):
+        send(other, URL, transport=receiver)
+    assert receiver.sum() == arrived
+    assert [file.name for file in tmp_path.iterdir()] == ["outbox.json"]

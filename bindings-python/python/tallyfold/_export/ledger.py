@@ -1,7 +1,6 @@
 """Running totals of settled windows, for scrapes."""
 
 import os
-import pathlib
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, NoReturn, final
 
 from tallyfold._errors import wrong_type
 from tallyfold._export.exporting import InexactCountWarning
-from tallyfold._files.file import replacing
+from tallyfold._files.state import StateFile
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import Totals
 
@@ -29,7 +28,11 @@ class Ledger:
     A `follow` gives each window's last revision once, as settled, and only that is added. With the
     path of a file, each revision is on the disk before a scrape can see it, together with the state
     of the follow: so a process that is ended at any moment, and started again, counts nothing twice
-    and loses nothing, and no scrape sees a counter step back. One process at a time may use a file.
+    and loses nothing, and no scrape sees a counter step back.
+
+    One process at a time adds to a file: `add` takes the lock that checkpoints have, and refuses a
+    file that was written since it was read. If you restore an older file, the ledger counts from
+    there on, and Prometheus sees the counters reset.
 
     Args:
         path: the file, which is made if it is not there; without one, the totals are kept in
@@ -61,7 +64,7 @@ class Ledger:
     media_type: ClassVar[str] = Totals.media_type
     """What `openmetrics` gives, for `Content-Type`."""
 
-    __slots__ = ("_lock", "_path", "_totals")
+    __slots__ = ("_file", "_lock", "_totals")
 
     def __init__(
         self, path: str | os.PathLike[str] | None = None, *, saved: str | bytes | None = None
@@ -69,9 +72,9 @@ class Ledger:
         """Reads the file, if it is there."""
         if path is not None and (path == "" or not isinstance(path, (str, os.PathLike))):
             raise wrong_type("path", "want the path of a file", path)
-        self._path = None if path is None else pathlib.Path(path)
-        if self._path is not None and saved is None and self._path.exists():
-            saved = self._path.read_bytes()
+        self._file = None if path is None else StateFile(path)
+        if self._file is not None and saved is None:
+            saved = self._file.read()
         self._totals = Totals(saved)
         self._lock = threading.Lock()
 
@@ -82,17 +85,18 @@ class Ledger:
         Prometheus rounds, it issues an `InexactCountWarning`.
 
         Raises:
-            ConfigError: `incompatible_tables` for counts by other dimensions or of another metric;
-                `overlapping_coverage` for a settled window that was added before.
+            ConfigError: `incompatible_tables` for counts by other dimensions, of another metric,
+                cluster or client; `overlapping_coverage` for a settled window that was added
+                before.
             ResponseError: `sum_overflow`.
-            OSError: of the file. The ledger is unchanged then.
+            OSError: of the file; `BlockingIOError` if another process adds to it, or has written
+                it since it was read. The ledger is unchanged then.
         """
         with self._lock:
             totals = self._totals.added(revision, state)
-            if self._path is not None:
+            if self._file is not None:
                 # On the disk first: a scrape must not see what a restart would take back.
-                with replacing(self._path, private=True) as file:
-                    file.write(totals.to_json().encode())
+                self._file.replace(totals.to_json().encode())
             before, self._totals = self._totals, totals
         if before.inexact is None and totals.inexact is not None:
             warnings.warn(totals.inexact, InexactCountWarning, stacklevel=2)

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import pathlib
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, final
@@ -12,7 +11,7 @@ from tallyfold._errors import ConfigError, wrong_type
 from tallyfold._export.async_push import async_push
 from tallyfold._export.push import push
 from tallyfold._export.report import PushReport
-from tallyfold._files.file import replacing
+from tallyfold._files.state import StateFile
 from tallyfold._names import ExportFormat
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import Held
@@ -26,8 +25,13 @@ class Outbox:
 
     The file holds the state of the follow together with the revision that is to be sent. So a
     process that is ended at any moment, and started again, loses no revision and sends none under
-    another number. One process at a time may use a file. While `put`, a push or `drop` is under
-    way, another one of them is refused as `out_of_order`, in all threads and tasks.
+    another number. While `put`, a push or `drop` is under way, another one of them is refused as
+    `out_of_order`, in all threads and tasks.
+
+    One process at a time may use a file: `put`, a push and `drop` take the lock that checkpoints
+    have, and refuse a file that was written since it was read. If you restore an older file, what
+    came after it is sent again. A destination that overwrites samples with the same time and
+    revision notices it; one that adds changes up, such as OTLP deltas, counts them twice.
 
     Args:
         path: the file, which is made if it is not there.
@@ -52,16 +56,16 @@ class Outbox:
     >>> directory.cleanup()
     """
 
-    __slots__ = ("_busy", "_format", "_held", "_path")
+    __slots__ = ("_busy", "_file", "_format", "_held")
 
     def __init__(self, path: str | os.PathLike[str], format: ExportFormat) -> None:  # noqa: A002
         """Reads the file, if it is there."""
         if path == "" or not isinstance(path, (str, os.PathLike)):
             raise wrong_type("path", "want the path of a file", path)
-        self._path = pathlib.Path(path)
+        self._file = StateFile(path)
         self._format = format
         self._busy = threading.Lock()
-        self._held = Held(self._path.read_bytes() if self._path.exists() else None)
+        self._held = Held(self._file.read())
         # Refuses a wrong format, and one that what is pending is not to be sent in.
         self._held.finished(format)
 
@@ -79,8 +83,10 @@ class Outbox:
         """Stores a revision, and the state of its follow after it: `revisions.state()`.
 
         Raises:
-            ConfigError: `out_of_order` if another revision is pending: push it first.
-            OSError: of the file. Nothing is changed then.
+            ConfigError: `out_of_order` if another revision is pending: push it first;
+                `incompatible_tables` for counts of another cluster or client.
+            OSError: of the file; `BlockingIOError` if another process uses it, or has written it
+                since it was read. Nothing is changed then.
         """
         with self._alone():
             self._store(self._held.put(revision, state, self._format))
@@ -158,7 +164,8 @@ class Outbox:
             message = "out_of_order: another put, push or drop is under way: wait for its end"
             raise ConfigError(message, code="out_of_order")
         try:
-            yield
+            with self._file.held():
+                yield
         finally:
             self._busy.release()
 
@@ -184,8 +191,7 @@ class Outbox:
         storing.result()
 
     def _store(self, held: Held) -> None:
-        with replacing(self._path, private=True) as file:
-            file.write(held.to_json().encode())
+        self._file.replace(held.to_json().encode())
         self._held = held
 
     def __repr__(self) -> str:

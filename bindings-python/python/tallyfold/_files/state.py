@@ -1,0 +1,111 @@
+"""The file of a state, which one process at a time writes."""
+
+import contextlib
+import errno
+import os
+import pathlib
+import stat
+from collections.abc import Iterator
+
+from tallyfold._files.file import replacing
+from tallyfold._files.lock import Lock
+
+__all__ = ["StateFile"]
+
+
+class StateFile:
+    """A file that is written only if nobody else has written it since it was read.
+
+    While it is written, others are kept out by the lock of checkpoints, in the directory
+    `NAME.lease`, which all languages and the command take.
+    """
+
+    __slots__ = ("_lock", "_path", "_seen")
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Touches no file yet."""
+        self._path = pathlib.Path(path)
+        self._lock: Lock | None = None
+        self._seen = _mark(self._path)
+
+    def read(self) -> bytes | None:
+        """Reads the file, if it is there."""
+        self._seen = _mark(self._path)
+        return None if self._seen is None else self._path.read_bytes()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keeps others out until the end of the block, also other objects of this process.
+
+        Raises:
+            BlockingIOError: if others are writing the file, or have written it.
+        """
+        if self._lock is not None or not _is_kept(self._path):
+            yield
+            return
+        real = pathlib.Path(os.path.realpath(self._path))
+        directory = real.with_name(f"{real.name}.lease")
+        try:
+            lock = _locked(directory)
+        except BlockingIOError as error:
+            raise self._refusal("another process is writing this file") from error
+        try:
+            self._lock = lock
+            self._check()
+            yield
+        finally:
+            self._lock = None
+            _release(lock, directory)
+
+    def replace(self, data: bytes) -> None:
+        """Replaces the content. If it fails, the old one stays."""
+        with self.held():
+            if self._lock is not None:
+                self._lock.check()
+                self._check()
+            with replacing(self._path, private=True) as file:
+                file.write(data)
+            self._seen = _mark(self._path)
+
+    def _check(self) -> None:
+        # Nobody else has counted on from a file that is gone.
+        if _mark(self._path) not in (None, self._seen):
+            raise self._refusal("this was written or replaced since it was read: open it anew")
+
+    def _refusal(self, message: str) -> BlockingIOError:
+        return BlockingIOError(errno.EAGAIN, message, str(self._path))
+
+
+def _locked(directory: pathlib.Path) -> Lock:
+    for _ in range(100):
+        directory.mkdir(mode=0o700, exist_ok=True)
+        # Whoever lets go removes the directory, which is empty then.
+        with contextlib.suppress(FileNotFoundError):
+            return Lock(directory)
+    directory.mkdir(mode=0o700, exist_ok=True)
+    return Lock(directory)
+
+
+def _release(lock: Lock, directory: pathlib.Path) -> None:
+    with contextlib.suppress(OSError):
+        lock.release()
+    # The locks of others may be in it.
+    with contextlib.suppress(OSError):
+        directory.rmdir()
+
+
+def _is_kept(path: pathlib.Path) -> bool:
+    """Whether the path is a file, or free; nobody reads back what a pipe has taken."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def _mark(path: pathlib.Path) -> tuple[int, int, int] | None:
+    """Tells the file from any that replaces it."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
