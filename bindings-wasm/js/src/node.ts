@@ -11,6 +11,7 @@ import type { ReadableStream as NodeStream } from "node:stream/web";
 import * as url from "node:url";
 import type { Checkpoint } from "./files/checkpoint.js";
 import { Directory } from "./files/directory.js";
+import { LockedFile, type StateFile } from "./files/state.js";
 import type { Sandbox, SandboxResponse } from "./sandbox.js";
 import { invalidArgument } from "./values/error.js";
 import { fieldsOf, pairsOf } from "./values/input.js";
@@ -33,6 +34,28 @@ import { fieldsOf, pairsOf } from "./values/input.js";
  */
 export function checkpointDirectory(directory: string | URL): Checkpoint {
   return new Directory(directory, { crypto, fs, os, path, url });
+}
+
+export type { StateFile };
+
+/**
+ * A file for the document of a `Ledger` or an `Outbox`, or the state of a follow. One process at a time may use it:
+ * `store` takes the lock that checkpoints have, of all languages, and refuses a file that was written since it was loaded.
+ *
+ * An older file that is restored counts from there on. Prometheus then sees counters reset. Pushes in formats with
+ * revisions overwrite the same samples; those that are added up count twice.
+ *
+ * @param file The path of the file, which is made by the first `store`.
+ * @example
+ * const file = stateFile("totals.json");
+ * const ledger = new Ledger(await file.load());
+ * const revisions = client.follow({ ...query, metric: "event_delivery", state: ledger.state });
+ * for await (const revision of revisions) {
+ *   await ledger.add(revision, revisions.state(), file.store);
+ * }
+ */
+export function stateFile(file: string | URL): StateFile {
+  return new LockedFile(file, { crypto, fs, os, path, url });
 }
 
 /**

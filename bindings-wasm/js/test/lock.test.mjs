@@ -3,13 +3,23 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { lstat, mkdtemp, readdir, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
+import {
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  rename,
+  rm,
+  symlink,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Sandbox } from "tallyfold";
-import { serve } from "tallyfold/node";
+import { serve, stateFile } from "tallyfold/node";
 import { hour } from "./ranges.mjs";
 import { clientOf, rejectionOf } from "./world.mjs";
 
@@ -248,4 +258,27 @@ describe("a directory", posix, () => {
       assert.equal(await last.end, 0, last.complained);
     }
   });
+});
+
+test("a state's file is written by one process at a time, and only as it was loaded", async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), "tallyfold-state-"));
+  t.after(() => rm(directory, { recursive: true }));
+  const path = join(directory, "totals.json");
+  const [one, other] = [stateFile(path), stateFile(path)];
+  assert.deepEqual([await one.load(), await other.load()], [undefined, undefined]);
+  await Promise.all([one.store("first"), one.store("second")]);
+  const refused = await rejectionOf(other.store("another"));
+  assert.equal(refused.code, "invalid_checkpoint");
+  assert.match(refused.message, /since it was loaded/);
+  assert.equal(await other.load(), "second");
+  // A process of another machine, of any language, is about to write.
+  const lease = `${path}.lease`;
+  await mkdir(lease);
+  const foreign = join(lease, "lock-0123456789abcdef-1-1-00");
+  await writeFile(foreign, "");
+  assert.equal((await rejectionOf(other.store("third"))).code, "invalid_checkpoint");
+  await rm(foreign);
+  await other.store("third");
+  assert.equal(await one.load(), "third");
+  assert.deepEqual(await readdir(directory), ["totals.json"]);
 });

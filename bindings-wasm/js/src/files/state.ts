@@ -1,0 +1,86 @@
+/// <reference types="node" preserve="true" />
+
+import { invalidCheckpoint } from "../values/error.js";
+import { type Files, replace, unlessMissing } from "./file.js";
+import { Lock } from "./lock.js";
+
+/** The file of a ledger, an outbox or a follow's state: {@link StateFile.store} replaces it whole. */
+export interface StateFile {
+  /** The document that was stored last; `undefined` without a file. */
+  load(): Promise<string | undefined>;
+  /**
+   * Replaces the document. When its promise is resolved, the new document is on the disk.
+   *
+   * @throws {@link TallyfoldError} with code `invalid_checkpoint` if another process is writing the file, or it was written
+   * since it was loaded; the file is unchanged then.
+   */
+  store(document: string): Promise<void>;
+}
+
+/** @internal While it is written, others are kept out by the lock of checkpoints, in the directory `NAME.lease`. */
+export class LockedFile implements StateFile {
+  readonly #path: string;
+  readonly #files: Files;
+  /** What tells the file that was loaded or stored last from any other. */
+  #seen: string | undefined;
+  /** The end of the last attempt to store. */
+  #stored: Promise<unknown> = Promise.resolve();
+
+  constructor(path: string | URL, files: Files) {
+    this.#path = typeof path === "string" ? path : files.url.fileURLToPath(path);
+    this.#files = files;
+    this.store = this.store.bind(this);
+  }
+
+  async load(): Promise<string | undefined> {
+    this.#seen = await this.#mark();
+    return await unlessMissing(this.#files.fs.readFile(this.#path, "utf8"));
+  }
+
+  store(document: string): Promise<void> {
+    const stored = this.#stored.then(() => this.#store(document));
+    this.#stored = stored.catch(() => {});
+    return stored;
+  }
+
+  async #store(document: string): Promise<void> {
+    const { fs } = this.#files;
+    const place = (await unlessMissing(fs.realpath(this.#path))) ?? this.#path;
+    const directory = `${place}.lease`;
+    const lock = await this.#locked(directory);
+    try {
+      await lock.check();
+      const found = await this.#mark();
+      // Nobody else has counted on from a file that is gone.
+      if (found !== undefined && found !== this.#seen) {
+        throw invalidCheckpoint(
+          `${this.#path} was written or replaced since it was loaded: load it anew`,
+        );
+      }
+      await replace(place, [document], this.#files, 0o600);
+      this.#seen = await this.#mark();
+    } finally {
+      await lock.release();
+      // The locks of others may be in it.
+      await fs.rmdir(directory).catch(() => {});
+    }
+  }
+
+  async #locked(directory: string): Promise<Lock> {
+    const { fs } = this.#files;
+    for (let tries = 100; ; tries--) {
+      await fs.mkdir(directory, { recursive: true, mode: 0o700 });
+      try {
+        return await Lock.take(directory, this.#files);
+      } catch (error) {
+        // Whoever lets go removes the directory, which is empty then.
+        if ((error as NodeJS.ErrnoException).code !== "ENOENT" || tries === 0) throw error;
+      }
+    }
+  }
+
+  async #mark(): Promise<string | undefined> {
+    const found = await unlessMissing(this.#files.fs.stat(this.#path, { bigint: true }));
+    return found && `${found.ino} ${found.mtimeNs} ${found.size}`;
+  }
+}
