@@ -5,7 +5,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 
-from make_vectors import KINDS, entry, provisional, result, table, window
+from make_vectors import KINDS, entry, identified, provisional, result, table, window
 
 SECRET = "canary-secret"
 DIMENSIONS = ["event_name", "integration"]
@@ -122,6 +122,9 @@ CONTROL = Endpoint("control_token", "control", "token", "POST /v1.1/oauth/token"
 ORCHESTRATION = Endpoint("orchestration_token", "orchestration", "token", "POST /oauth/token")
 DELIVERY = Endpoint("event_delivery", "control", "metrics", "POST /v1.1/analytics/event_delivery")
 INGESTION = Endpoint("event_ingestion", "control", "metrics", "POST /v1.1/analytics/event_ingestion")
+# The port of a server differs from run to run.
+IDENTITY = "a faulty service"
+
 LOGS = Endpoint("audit_logs", "orchestration", "audit_logs", "GET /api/v1/audit-logs")
 
 TOKEN_ENDPOINTS = {"control": CONTROL, "orchestration": ORCHESTRATION}
@@ -148,7 +151,8 @@ def outcome_at(endpoint, outcome):
     if outcome == GOOD:
         return f"good {endpoint.name}"
     if "table" in outcome:
-        return {**outcome, "table": provisional({**outcome["table"], "metric": endpoint.name}, unfinished=True)}
+        found = provisional({**outcome["table"], "metric": endpoint.name}, unfinished=True)
+        return {**outcome, "table": identified(found, IDENTITY)}
     return outcome
 
 

@@ -115,6 +115,17 @@ def provisional(saved, *starts, unfinished=False):
     return with_digest({**content, "windows": [marked(of) for of in saved["windows"]]})
 
 
+def identified(saved, identity):
+    """The same table, of counts of a known cluster and client."""
+    content = {}
+    for name, value in saved.items():
+        if name == "totals":
+            content["identity"] = identity
+        if name not in ("format", "digest"):
+            content[name] = value
+    return with_digest(content)
+
+
 def without_digest(saved):
     """A table as it is in a checkpoint."""
     content = {name: value for name, value in saved.items() if name not in ("format", "digest")}
@@ -639,7 +650,9 @@ def exchange(name, options, *calls):
             # Most clocks say that the window has just begun. It ends after 15 minutes, and is settled an hour later.
             minute = max([step.get("wall", step.get("at", 0)) for step in steps], default=0)
             early = provisional(expected, unfinished=minute < 15)
-            outcome = {"table": expected if minute >= 75 else early}
+            of = next(step["send"]["url"].split("/v1.1/")[0] for step in reversed(steps) if "send" in step)
+            identity = options.get("identity") or of + (", client id" if "client_id" in options else "")
+            outcome = {"table": identified(expected if minute >= 75 else early, identity)}
         else:
             outcome = expected
         case["calls"].append({"call": call, "steps": steps, **outcome})
@@ -1878,6 +1891,7 @@ def collected(name, expected, *, answers=None, asked=None, **case):
     query |= case.pop("query", {})
     answers = usual_answers() if answers is None else answers
     asked = sorted(answers) if asked is None else asked
+    expected = {key: value and identified(value, CLUSTER) if key in ("table", "partial") else value for key, value in expected.items()}
     collects.append(
         {
             "name": name,
@@ -1913,7 +1927,7 @@ def quarters(*indexes, start=HOUR):
 
 
 def fingerprint(address):
-    """What a segment tells of an address: 64 bits of FNV-1a."""
+    """What segments of earlier versions tell of an address: 64 bits of FNV-1a."""
     value = 0xCBF29CE484222325
     for byte in address.encode():
         value = (value ^ byte) * 0x100000001B3 % 2**64
@@ -1923,7 +1937,7 @@ def fingerprint(address):
 def segment(number, saved, *, form="tallyfold-checkpoint/3", parts=(), **query):
     """A segment as it is written, byte for byte."""
     query = {
-        "cluster": fingerprint(CLUSTER),
+        "cluster": CLUSTER,
         "metric": "event_delivery",
         "start": HOUR[0],
         "end": HOUR[4],
@@ -1938,7 +1952,7 @@ def segment(number, saved, *, form="tallyfold-checkpoint/3", parts=(), **query):
         "query": query,
         "segment": number,
         "parts": list(parts),
-        "table": saved and without_digest(saved),
+        "table": saved and without_digest(identified(saved, CLUSTER)),
     }
     text = json.dumps(document, separators=(",", ":"))
     # The checksum is that of the document without the value of `digest`.
@@ -2084,7 +2098,7 @@ def collect_vectors():
     invalid("half an hour where windows are kept", segment(0, half), path="$.table.windows[0]")
     invalid("a range that ends before it starts", segment(0, quarters(0), end=HOUR[0]), path="$.query.start", after='"start":')
     invalid("a table of another metric", first.replace('"metric":"event_delivery","dimensions"', '"metric":null,"dimensions"'), path="$.table")
-    invalid("another cluster", segment(0, quarters(0), cluster=fingerprint("https://other.example")), path="$.query.cluster", after='"cluster":')
+    invalid("another cluster", segment(0, quarters(0), cluster="https://other.example"), path="$.query.cluster", after='"cluster":')
     invalid("another metric", first, path="$.query.metric", after='"metric":', metric="event_ingestion")
     invalid("other dimensions", first, path="$.query.dimensions", after='"dimensions":', dimensions=["write_key"])
     invalid("other groups", first, path="$.query.group_by", after='"group_by":', group_by=[])

@@ -58,6 +58,11 @@ impl Machine {
         tallyfold::MachineOptions::missing(&names(&given), has_tokens)
     }
 
+    /// The identity as the beginning of keys in a store that several clients share.
+    fn _shared_identity(&self) -> Result<&str> {
+        Ok(self.0.shared_identity()?)
+    }
+
     /// A call for event delivery metrics (service reference 4.4), whose output is a `CountTable`.
     ///
     /// The arguments are the same as for `Client.event_delivery`.

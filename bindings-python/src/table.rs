@@ -189,20 +189,44 @@ impl CountTable {
     #[staticmethod]
     fn merge_all<'py>(tables: &Bound<'py, PyAny>) -> Result<Bound<'py, Self>> {
         let py = tables.py();
-        let wanted = "want an iterable of CountTable";
-        let all = tables.try_iter();
-        let all = all.map_err(|_| Failure::wrong_type("tables", wanted, tables))?;
-        let tables: Vec<Arc<tallyfold::CountTable>> = all
-            .map(|table| {
-                let table = table?;
-                let table = instance::<Self>("tables", wanted, &table)?;
-                Ok(Arc::clone(&table.get().0))
-            })
-            .collect::<Result<_>>()?;
-        let bytes = tables.iter().map(|table| table.bytes()).sum();
+        let (tables, bytes) = Self::all_of(tables)?;
         let all = tables.iter().map(|table| &**table);
         let table = detached(py, bytes, || tallyfold::CountTable::merge_all(all))?;
         Ok(Self::made(py, table)?)
+    }
+
+    /// Adds up the counts of several clusters or clients, which cover the same time. The label is
+    /// the `identity` of the sum.
+    ///
+    /// `merge` and `merge_all` refuse tables of different clusters, so that none are mixed by mistake.
+    ///
+    /// Raises:
+    ///     ConfigError: `missing_argument` for no table at all; `incompatible_tables` for other
+    ///         dimensions, two tables of the same cluster and client, and a table that lacks time
+    ///         that another covers.
+    ///     ResponseError: `sum_overflow`.
+    ///
+    /// >>> both = tallyfold.CountTable.combine([table], "all clusters")
+    /// >>> both.identity
+    /// 'all clusters'
+    #[staticmethod]
+    fn combine<'py>(
+        tables: &Bound<'py, PyAny>,
+        label: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, Self>> {
+        let py = tables.py();
+        let label: String = required("label", label)?;
+        let (tables, bytes) = Self::all_of(tables)?;
+        let all = tables.iter().map(|table| &**table);
+        let table = detached(py, bytes, || tallyfold::CountTable::combine(all, &label))?;
+        Ok(Self::made(py, table)?)
+    }
+
+    /// Which cluster and client the counts belong to: the client's `identity`. `None` if it is not
+    /// known, as of an `Aggregator`.
+    #[getter]
+    fn identity(&self) -> Option<&str> {
+        self.0.identity().as_str()
     }
 
     /// The parts of `[start, end)` that the counts do not cover, as sorted `Window` objects. `None`
@@ -295,6 +319,22 @@ impl CountTable {
                 Some(Window::parse(&start, &end)?)
             }
         })
+    }
+
+    /// The tables of an iterable, and how many bytes they take.
+    fn all_of(tables: &Bound<'_, PyAny>) -> Result<(Vec<Arc<tallyfold::CountTable>>, usize)> {
+        let wanted = "want an iterable of CountTable";
+        let all = tables.try_iter();
+        let all = all.map_err(|_| Failure::wrong_type("tables", wanted, tables))?;
+        let tables: Vec<Arc<tallyfold::CountTable>> = all
+            .map(|table| {
+                let table = table?;
+                let table = instance::<Self>("tables", wanted, &table)?;
+                Ok(Arc::clone(&table.get().0))
+            })
+            .collect::<Result<_>>()?;
+        let bytes = tables.iter().map(|table| table.bytes()).sum();
+        Ok((tables, bytes))
     }
 
     /// A table of the core.

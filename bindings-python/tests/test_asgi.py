@@ -352,7 +352,8 @@ def test_a_store_keeps_answers_for_another_server(sandbox: tallyfold.Sandbox) ->
         assert first.content == second.content
         assert sandbox.stats["event_delivery"] == 1
         [(key, value)] = store.kept.items()
-        assert key.startswith(f"{ADDRESS}/v1.1/analytics/event_delivery ")
+        client_id = sandbox.credentials["client_id"]
+        assert key.startswith(f"{ADDRESS}, client {client_id}/v1.1/analytics/event_delivery ")
         secret = sandbox.credentials["client_secret"]
         assert secret not in key + value.decode()
         store.kept[key] = value[:-1]
@@ -361,6 +362,43 @@ def test_a_store_keeps_answers_for_another_server(sandbox: tallyfold.Sandbox) ->
         assert sandbox.stats["event_delivery"] == 2
 
     run(test)
+
+
+def test_a_shared_store_gives_nobody_the_answers_of_another() -> None:
+    tenants: list[tuple[tallyfold.Sandbox, dict[str, Any]]] = [
+        (tallyfold.Sandbox(seed=1), {}),
+        (tallyfold.Sandbox(seed=2, client_id="tenant-b"), {}),
+        (tallyfold.Sandbox(seed=3), {"headers": {"x-tenant": "c"}}),
+        (tallyfold.Sandbox(seed=4), {"headers": {"x-tenant": "d"}}),
+        (tallyfold.Sandbox(seed=5), {"identity": "e"}),
+    ]
+
+    async def test() -> None:
+        store, seen = Store(), set()
+        for sandbox, options in tenants:
+            store.saved.clear()
+            client = tallyfold.AsyncClient(
+                cluster_endpoint=ADDRESS,
+                transport=sandbox.async_transport(),
+                **sandbox.credentials,
+                **options,
+            )
+            seen.add((await post(PageServer(client, allow, store=store), PATH)).content)
+            await store.saved.wait()
+            assert sandbox.stats["event_delivery"] == 1
+        assert len(seen) == len(store.kept) == len(tenants)
+
+    run(test)
+
+
+def test_a_store_needs_a_name_for_a_client_of_other_tokens() -> None:
+    given: dict[str, Any] = {"cluster_endpoint": ADDRESS, "access_token": lambda: ("token", 3600)}
+    client = tallyfold.AsyncClient(**given)
+    with pytest.raises(tallyfold.ConfigError) as refused:
+        PageServer(client, allow, store=Store())
+    assert (refused.value.code, refused.value.argument) == ("missing_argument", "identity")
+    PageServer(client, allow)
+    PageServer(tallyfold.AsyncClient(**given, identity="tenant a"), allow, store=Store())
 
 
 def test_a_store_that_fails_does_no_harm(sandbox: tallyfold.Sandbox) -> None:

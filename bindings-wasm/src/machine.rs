@@ -69,6 +69,12 @@ impl Machine {
         }
     }
 
+    /// The beginning of keys in a store that several clients share.
+    #[wasm_bindgen(js_name = sharedIdentity)]
+    pub fn shared_identity(&self) -> Result<String, Thrown> {
+        Ok(self.core.shared_identity()?.to_owned())
+    }
+
     /// Service reference 4.4.
     #[wasm_bindgen(js_name = eventDelivery)]
     pub fn event_delivery(&self, query: &JsValue) -> Result<Call, Thrown> {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tallyfold::{Code, CountTable, Dictionary, Error, Metric, Window, Windowed, WindowedColumns};
+use tallyfold::{
+    Code, CountTable, Dictionary, Error, Identity, Metric, Window, Windowed, WindowedColumns,
+};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::error::{Result, Thrown};
@@ -14,13 +16,14 @@ pub struct Rows(WindowedColumns);
 #[wasm_bindgen(js_class = CoreRows)]
 impl Rows {
     /// Without dimensions and counts. The windows are given by start and end in turn, and whether each is settled, as
-    /// 1 or 0.
+    /// 1 or 0; the identity, by its text.
     #[wasm_bindgen(constructor)]
     pub fn new(
         metric: Option<String>,
         windows: Vec<String>,
         settled: Vec<u8>,
         window_ids: Vec<u32>,
+        identity: Option<String>,
     ) -> Result<Self> {
         let windows = windows.chunks_exact(2).zip(settled);
         let windows = windows.map(|(edges, settled)| {
@@ -29,6 +32,9 @@ impl Rows {
         });
         Ok(Self(WindowedColumns {
             metric: metric.and_then(|name| Metric::from_name(&name)),
+            identity: identity
+                .as_deref()
+                .map_or_else(Identity::default, Identity::new),
             windows: windows.collect::<Result<_>>()?,
             window_ids,
             ..WindowedColumns::default()

@@ -95,6 +95,18 @@ impl CountTable {
         Ok(Self(tallyfold::CountTable::merge_all(tables)?))
     }
 
+    /// Tables of several clusters, added up on purpose.
+    pub fn combine(tables: Vec<CountTable>, label: &JsValue) -> Result<Self, Thrown> {
+        let label: String = required("label", label)?;
+        let tables = tables.iter().map(|table| &table.0);
+        Ok(Self(tallyfold::CountTable::combine(tables, &label)?))
+    }
+
+    /// Whose counts they are.
+    pub fn identity(&self) -> Option<String> {
+        self.0.identity().as_str().map(str::to_owned)
+    }
+
     /// What of a range is not covered.
     pub fn gaps(&self, range: &JsValue) -> Result<JsValue, Thrown> {
         let edges: Option<(String, String)> = optional("range", range)?;

@@ -196,7 +196,7 @@ fn a_state_of_another_service_is_refused_and_its_history_is_not_mixed() {
     let refused = command.current_dir(world.folder.path()).output().unwrap();
     ends(&refused, 2);
     assert!(
-        stderr(&refused).contains("another service"),
+        stderr(&refused).contains("to go on with it, pass --identity"),
         "{}",
         stderr(&refused)
     );

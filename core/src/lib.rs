@@ -128,6 +128,7 @@ pub use counts::{
     dimension::{Dimension, Dimensions},
     frame::{Column, Frame, Keys, Row, Values},
     html::{HtmlFrame, to_html},
+    identity::Identity,
     metric::Metric,
     part::Notes,
     reconciliation::Reconciliation,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::DocumentKind;
 use tallyfold::{
-    Code, CountName, Dimension, Dimensions, Error, Metric, Result, Revision, Timestamp, Window,
-    Windowed,
+    Code, CountName, Dimension, Dimensions, Error, Identity, Metric, Result, Revision, Timestamp,
+    Window, Windowed,
 };
 
 use crate::context::{Context, Labels, UNIT};
@@ -31,6 +31,8 @@ const KIND: DocumentKind = DocumentKind {
 pub struct Ledger {
     /// What is counted; `None` before the first revision.
     subject: Option<Subject>,
+    /// Whose counts they are.
+    identity: Identity,
     /// Per group, the three sums.
     totals: BTreeMap<Vec<String>, [u64; 3]>,
     /// The windows that were added, joined where they meet; sorted.
@@ -54,6 +56,8 @@ struct SavedLedger {
     state: Option<String>,
     metric: Option<String>,
     dimensions: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    identity: Option<String>,
     settled_until: Option<String>,
     /// The edges of windows; left out by earlier versions.
     #[serde(default)]
@@ -112,6 +116,10 @@ impl Ledger {
         }
         Ok(Self {
             subject,
+            identity: saved
+                .identity
+                .as_deref()
+                .map_or_else(Identity::default, Identity::new),
             totals,
             windows: saved
                 .windows
@@ -146,6 +154,7 @@ impl Ledger {
                     .map(str::to_owned)
                     .collect()
             }),
+            identity: self.identity.as_str().map(str::to_owned),
             settled_until: self.settled_until.map(|end| end.to_string()),
             windows: self
                 .windows
@@ -182,8 +191,8 @@ impl Ledger {
     /// Takes a revision and the state of its follow after it. The counts are added if the window is settled.
     ///
     /// # Errors
-    /// `incompatible_tables` for counts by other dimensions or of another metric, `overlapping_coverage` for a settled
-    /// window that was added before, `sum_overflow`. The ledger is unchanged then.
+    /// `incompatible_tables` for counts by other dimensions, of another metric, cluster or client,
+    /// `overlapping_coverage` for a settled window that was added before, `sum_overflow`. The ledger is unchanged then.
     pub fn add(&mut self, revision: &Revision, state: String) -> Result<()> {
         self.add_rows(&revision.table.windowed(), revision.settled, state)
     }
@@ -205,6 +214,7 @@ impl Ledger {
                 message,
             ));
         }
+        let identity = self.identity.with(&rows.identity, "revision")?;
         if self.state.as_ref() == Some(&state) {
             let message = "a revision with this state of its follow was added before";
             return Err(Error::argument("state", Code::OutOfOrder, message));
@@ -234,6 +244,7 @@ impl Ledger {
         self.settled_until = self.settled_until.max(newest);
         self.windows = windows;
         self.subject = Some(subject);
+        self.identity = identity;
         self.state = Some(state);
         Ok(())
     }
@@ -334,6 +345,7 @@ impl Ledger {
                     None => Dimensions::kept(Dimension::ALL)?,
                 },
                 dictionaries: Vec::new(),
+                identity: self.identity.clone(),
                 windows: Vec::new(),
             },
             revision: None,

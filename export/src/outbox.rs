@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::DocumentKind;
 use tallyfold::{
-    Code, Dictionary, Error, Metric, Result, Revision, Window, Windowed, WindowedColumns,
+    Code, Dictionary, Error, Identity, Metric, Result, Revision, Window, Windowed, WindowedColumns,
 };
 
 use crate::formats::Format;
@@ -27,6 +27,8 @@ const KIND: DocumentKind = DocumentKind {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outbox {
     state: Option<String>,
+    /// Whose counts it sends.
+    identity: Identity,
     pending: Option<Pending>,
 }
 
@@ -72,6 +74,8 @@ struct Pending {
 #[serde(deny_unknown_fields)]
 struct SavedOutbox {
     state: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    identity: Option<String>,
     pending: Option<Pending>,
 }
 
@@ -82,18 +86,29 @@ impl Outbox {
     /// `invalid_checkpoint` for one that is torn or was changed.
     pub fn from_json(json: &[u8]) -> Result<Self> {
         let fields = KIND.read(json)?;
-        let SavedOutbox { state, pending } =
-            serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
-        let outbox = Self { state, pending };
+        let SavedOutbox {
+            state,
+            identity,
+            pending,
+        } = serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
+        let identity = identity
+            .as_deref()
+            .map_or_else(Identity::default, Identity::new);
+        let outbox = Self {
+            state,
+            identity,
+            pending,
+        };
         outbox.source()?;
         Ok(outbox)
     }
 
-    /// The document to store, as JSON. It holds no secret and no address.
+    /// The document to store, as JSON. It holds no secret.
     #[must_use]
     pub fn to_json(&self) -> String {
         let saved = SavedOutbox {
             state: self.state.clone(),
+            identity: self.identity.as_str().map(str::to_owned),
             pending: self.pending.clone(),
         };
         // A struct of texts and numbers can be written.
@@ -116,7 +131,7 @@ impl Outbox {
     /// Puts in a revision, which is to be sent in that format, and the state of its follow after it.
     ///
     /// # Errors
-    /// `out_of_order` if another revision is still pending.
+    /// `out_of_order` if another revision is still pending, `incompatible_tables` for counts of another cluster or client.
     pub fn put(&mut self, revision: &Revision, state: String, format: Format) -> Result<()> {
         self.put_source(&revision.into(), state, format)
     }
@@ -169,6 +184,7 @@ impl Outbox {
                 })
                 .collect(),
         };
+        self.identity = self.identity.with(&rows.identity, "revision")?;
         self.pending = Some(pending);
         self.state = Some(state);
         Ok(())

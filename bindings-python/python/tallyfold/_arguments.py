@@ -51,6 +51,7 @@ ENVIRONMENT = {
     "base_url": "TALLYFOLD_BASE_URL",
     "auth_url": "TALLYFOLD_AUTH_URL",
     "orchestration_audience": "TALLYFOLD_ORCHESTRATION_AUDIENCE",
+    "identity": "TALLYFOLD_IDENTITY",
 }
 """The arguments of a client that may come from the environment, and their variables."""
 
@@ -129,6 +130,14 @@ class ClientArguments(TypedDict, total=False):
     """The address of the authorization server, which issues the tokens of the Orchestration API."""
     orchestration_audience: str | None
     """The audience identifier of the Orchestration API."""
+    identity: str | None
+    """A name for the cluster and the client whose counts are read, such as `production`.
+
+    Tables and states contain it, and those with another name are refused. By default it consists of
+    the address and the Client ID, and a checksum of the headers that are added. Set it if the
+    address of a cluster changes, or if an access token from elsewhere decides whose counts are
+    read.
+    """
     tokenless: bool
     """Whether requests carry no token, because the address is that of a server of yours that adds
     it.

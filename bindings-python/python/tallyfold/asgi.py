@@ -187,6 +187,9 @@ class PageServer:
             raise _wrong("authorize", "want a function that returns True for a request to answer")
         if store is not None and not all(hasattr(store, name) for name in ("get", "set")):
             raise _wrong("store", "want an object with the functions get and set")
+        # Others may use the same store, and must not find this client's answers.
+        machine = client._machine  # noqa: SLF001
+        self._service = "" if store is None else machine._shared_identity()  # noqa: SLF001
         self._provisional, concurrency, self._queue, memory_bytes = pages_options(**options)
         self._client = client
         self._authorize = authorize
@@ -233,10 +236,9 @@ class PageServer:
         query = request.scope.get("query_string", b"").decode("latin-1")
         # The path is the one that `authorize` has seen: a `?` in it begins no query.
         target = f"{quote(request.path)}?{query}"
-        service = self._client._address  # noqa: SLF001
         try:
             kind, asked, keeping = page_question(
-                service,
+                self._service,
                 request.method,
                 target,
                 headers,

@@ -114,6 +114,8 @@ const STORE_PATIENCE_MS = 1000;
 class PageServer {
   readonly #client: Client;
   readonly #bytesOf: BytesOf;
+  /** What keys begin with. */
+  readonly #service: string;
   readonly #authorize: (request: Request) => unknown;
   readonly #store: AnswerStore | undefined;
   readonly #options: PagesArguments;
@@ -142,6 +144,8 @@ class PageServer {
     this.#onFailure = optionalFunction("onFailure", onFailure, "want a function") ?? written;
     this.#client = client;
     this.#bytesOf = client.bytesOf();
+    // Others may use the same store, and must not find this client's answers.
+    this.#service = store ? this.#bytesOf.sharedIdentity() : "";
     this.#authorize = authorize;
     this.#store = store ?? undefined;
     this.#options = options;
@@ -192,8 +196,8 @@ class PageServer {
     // Some hosts leave the header out of a `Request`.
     const headers = [...request.headers, ["host", host]].flat();
     const asked = [request.method, pathname + search, body, ...headers];
-    const { address, now } = this.#bytesOf;
-    return pagesCore().pageQuestion(this.#options, address, asked, isAllowed, now());
+    const now = this.#bytesOf.now();
+    return pagesCore().pageQuestion(this.#options, this.#service, asked, isAllowed, now);
   }
 
   async #to(question: Question, signal: AbortSignal): Promise<Answer> {

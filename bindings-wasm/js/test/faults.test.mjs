@@ -45,13 +45,15 @@ async function check(run) {
 }
 
 function options(run, { address }) {
-  const { client_id, client_secret, control_audience, orchestration_audience } = file.client;
+  const { client_id, client_secret, control_audience, orchestration_audience, identity } =
+    file.client;
   const { timeout_ms, max_retries, longest_retry_wait_ms, tolerate } = run.options;
   return {
     clusterEndpoint: address,
     baseUrl: address,
     authUrl: address,
     clientId: client_id,
+    identity,
     clientSecret: client_secret,
     controlAudience: control_audience,
     orchestrationAudience: orchestration_audience,

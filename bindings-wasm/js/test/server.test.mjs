@@ -11,6 +11,7 @@ import { Hono } from "hono";
 import { Client, Plan, Sandbox, TallyfoldError } from "tallyfold";
 import { nodeListener, serve } from "tallyfold/node";
 import { pageServer } from "tallyfold/server";
+import { thrownBy } from "./responses.mjs";
 import { clientOf, clocks, rejectionOf, service } from "./world.mjs";
 
 const DAY = { start: "2026-01-01T00:00:00Z", end: "2026-01-02T00:00:00Z" };
@@ -278,7 +279,8 @@ test("a store keeps settled answers for another server, and does no harm if it f
   const first = await serverOf(store).eventDelivery(query);
   assert.equal(map.size, 1);
   const [[key, text]] = map;
-  assert.ok(key.startsWith("http://localhost/v1.1/analytics/event_delivery "));
+  const { clientId } = sandbox.credentials;
+  assert.ok(key.startsWith(`http://localhost, client ${clientId}/v1.1/analytics/event_delivery `));
   assert.ok(!`${key}${text}`.includes(sandbox.credentials.clientSecret));
   const second = await serverOf(store).eventDelivery(query);
   assert.deepEqual(
@@ -311,6 +313,34 @@ test("a store keeps settled answers for another server, and does no harm if it f
     assert.equal(JSON.stringify(table), JSON.stringify(first));
   }
   assert.equal(sandbox.stats.event_delivery, 1 + failing.length);
+});
+
+test("a shared store gives nobody the answers of another", async () => {
+  const map = new Map();
+  const store = { get: (key) => map.get(key), set: (key, text) => map.set(key, text) };
+  const seen = new Set();
+  const tenants = [
+    [service({ seed: 1 }), {}],
+    [service({ seed: 2, clientId: "tenant-b" }), {}],
+    [service({ seed: 3 }), { headers: { "x-tenant": "c" } }],
+    [service({ seed: 4 }), { headers: { "x-tenant": "d" } }],
+    [service({ seed: 5 }), { identity: "e" }],
+  ];
+  for (const [sandbox, options] of tenants) {
+    const client = clientOf(sandbox, options);
+    const table = await direct(pageServer({ client, authorize, store })).eventDelivery(query);
+    seen.add(JSON.stringify(table.totals, (_, value) => String(value)));
+    assert.equal(sandbox.stats.event_delivery, 1);
+  }
+  assert.deepEqual([map.size, seen.size], [tenants.length, tenants.length]);
+  // Its tokens don't show whose counts they give.
+  const options = { clusterEndpoint: "http://localhost", accessToken: () => ["token", 3600] };
+  const refused = (more) =>
+    thrownBy(() => pageServer({ client: new Client({ ...options, ...more }), authorize, store }));
+  const { code, argument } = refused({});
+  assert.deepEqual([code, argument], ["missing_argument", "identity"]);
+  pageServer({ client: new Client({ ...options, identity: "f" }), authorize, store });
+  pageServer({ client: new Client(options), authorize });
 });
 
 test("answers give way when there is no room", async () => {

@@ -19,8 +19,9 @@ use crate::health::files::{Memory, Places, places, rules, service};
 use crate::health::history::{History, Past, Wanted, read};
 use crate::health::notify::{Notifier, NotifyFlags};
 use crate::host::clock::unix_ms;
-use crate::host::files::{StateFile, file_name};
+use crate::host::files::file_name;
 use crate::host::session::Session;
+use crate::host::state::StateFile;
 use crate::output::check::{self, CheckFormat, CheckReport, Checked, Verdict, write};
 use crate::output::report::{Part, Report, contradiction, spans};
 use crate::stderr::{Bars, show};
@@ -169,7 +170,9 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
         flags,
     };
     let sessions = app.sessions()?;
-    let kept = sessions.iter().map(|(cluster, _)| job.kept(cluster));
+    let kept = sessions
+        .iter()
+        .map(|(cluster, session)| job.kept(cluster, session));
     let mut kept: Vec<Option<Kept>> = kept.collect::<Result<_>>()?;
     let found = job.find(&sessions, &kept).await;
     job.report(&found);
@@ -240,12 +243,14 @@ impl CheckFlags {
 
 impl Job<'_> {
     /// Opens the state that the last run left, and locks it against other processes. A replay has no state.
-    fn kept(&self, cluster: &Cluster) -> Result<Option<Kept>> {
+    fn kept(&self, cluster: &Cluster, session: &Session) -> Result<Option<Kept>> {
         if self.replay.is_some() {
             return Ok(None);
         }
         let file = StateFile::of_cluster(&self.places.state, &self.app.settings, cluster)?;
-        let memory = Memory::read(&file, &service(cluster)?)?;
+        let fingerprint = service(cluster)?;
+        let identity = session.machine.identity().as_str();
+        let memory = Memory::read(&file, identity.unwrap_or(&fingerprint), &fingerprint)?;
         if let Some(judged) = memory.rules.judged() {
             check_past(judged, self.now.unix_ms()).map_err(|error| file.as_failure(error))?;
         }

@@ -80,6 +80,7 @@ pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
         seed: Some(flags.seed),
         ..SandboxOptions::default()
     };
+    let identity = format!("sandbox with seed {}", flags.seed);
     let settings = settings(&options);
     let mut sandbox = Sandbox::new(options)?;
     for fault in &flags.fault {
@@ -109,6 +110,8 @@ pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
             child
                 .args(arguments)
                 .envs(variables(&url, &settings))
+                // The port is another one in each run, and states are to be used again.
+                .env("TALLYFOLD_IDENTITY", &identity)
                 .env_remove("TALLYFOLD_CONFIG");
             let mut child = child.kill_on_drop(true).spawn().map_err(as_failure)?;
             let mut ended = None;

@@ -31,11 +31,11 @@ use crate::arguments::following::FollowFlags;
 use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
-use crate::host::files::StateFile;
 use crate::host::ranges::Following;
 use crate::host::server::{Answer, Server, whole, with_permit};
 use crate::host::session::Session;
 use crate::host::shutdown::{Shutdown, until_shut_down};
+use crate::host::state::StateFile;
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\

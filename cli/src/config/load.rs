@@ -27,7 +27,7 @@ use crate::failure::{Failure, Result};
 const UNNAMED: &str = "default";
 
 /// Options that describe one cluster.
-const OF_ONE_CLUSTER: [&str; 7] = [
+const OF_ONE_CLUSTER: [&str; 8] = [
     "cluster_endpoint",
     "client_id",
     CLIENT_SECRET,
@@ -35,6 +35,7 @@ const OF_ONE_CLUSTER: [&str; 7] = [
     "base_url",
     "auth_url",
     "orchestration_audience",
+    "identity",
 ];
 
 /// Flags of every command that queries a service.
@@ -80,6 +81,7 @@ impl Flags for ClientFlags {
         "base_url",
         "auth_url",
         "orchestration_audience",
+        "identity",
         "dangerously_allow_http",
         "max_retries",
         "longest_retry_wait_ms",

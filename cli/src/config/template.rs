@@ -65,7 +65,7 @@ const TO_FILL_IN: [&str; 4] = [
 ];
 
 /// Keys that are shown in the section of a cluster; all others are shown in `[defaults]`.
-const OF_A_CLUSTER: [&str; 11] = [
+const OF_A_CLUSTER: [&str; 12] = [
     "cluster_endpoint",
     "client_id",
     "client_secret_env",
@@ -75,6 +75,7 @@ const OF_A_CLUSTER: [&str; 11] = [
     "base_url",
     "auth_url",
     "orchestration_audience",
+    "identity",
     "headers",
     "labels",
 ];
@@ -238,6 +239,7 @@ fn example(name: &str) -> &'static str {
         "client_secret_file" => r#""client-secret""#,
         "client_secret_command" => r#"["pass", "show", "tallyfold"]"#,
         "control_audience" => r#""your-control-audience""#,
+        "identity" => r#""production""#,
         "base_url" => r#""https://orchestration.example""#,
         "auth_url" => r#""https://auth.example""#,
         "orchestration_audience" => r#""your-orchestration-audience""#,

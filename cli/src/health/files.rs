@@ -11,7 +11,7 @@ use tallyfold_health::{Notified, Rules, State};
 
 use crate::config::settings::{CheckPlaces, Cluster};
 use crate::failure::{Failure, Result};
-use crate::host::files::StateFile;
+use crate::host::state::StateFile;
 
 /// The rules file that is used if it exists and no other file is named.
 const USUAL: &str = "health.toml";
@@ -68,7 +68,7 @@ pub(crate) fn rules(path: Option<&Path>) -> Result<Rules> {
     Rules::parse(&text).map_err(|error| as_failure(&error.text_in(Spelling::Flag)))
 }
 
-/// Identifies the service of a cluster by a fingerprint of its address.
+/// What states of earlier versions have in place of the identity: a fingerprint of the address.
 ///
 /// # Errors
 /// For an address that can't be read from its source.
@@ -100,7 +100,7 @@ const KIND: DocumentKind = DocumentKind {
 /// What a run leaves for the next one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Memory {
-    /// The service that it belongs to.
+    /// The identity of the client that it belongs to.
     service: String,
     /// The state of the rules.
     pub(crate) rules: State,
@@ -122,26 +122,32 @@ impl Memory {
     /// Reads a file; without one, nothing is remembered.
     ///
     /// # Errors
-    /// For a file that can't be read, that is damaged, or that belongs to another service.
-    pub(crate) fn read(file: &StateFile, service: &str) -> Result<Self> {
+    /// For a file that can't be read, that is damaged, or that belongs to another cluster or client.
+    pub(crate) fn read(file: &StateFile, service: &str, fingerprint: &str) -> Result<Self> {
         match file.read()? {
             None => Ok(Self {
                 service: service.to_owned(),
                 rules: State::default(),
                 notified: Notified::default(),
             }),
-            Some(bytes) => Self::parse(&bytes, service).map_err(|error| file.as_failure(error)),
+            Some(bytes) => {
+                let parsed = Self::parse(&bytes, service, fingerprint);
+                parsed.map_err(|error| file.as_failure(error))
+            }
         }
     }
 
-    fn parse(bytes: &[u8], service: &str) -> tallyfold::Result<Self> {
+    fn parse(bytes: &[u8], service: &str, fingerprint: &str) -> tallyfold::Result<Self> {
         let fields = KIND.read(bytes)?;
         let fields: Fields = serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
-        if fields.service != service {
-            return Err(KIND.wrong("it belongs to another service"));
+        if ![service, fingerprint].contains(&fields.service.as_str()) {
+            return Err(KIND.wrong(format_args!(
+                "it is of {:?}, not of {service:?}; to go on with it, pass --identity with the former",
+                fields.service
+            )));
         }
         Ok(Self {
-            service: fields.service,
+            service: service.to_owned(),
             rules: match fields.rules.is_empty() {
                 true => State::default(),
                 false => State::from_json(fields.rules.as_bytes())?,
@@ -172,18 +178,21 @@ mod tests {
     #[test]
     fn what_was_written_is_read_back_and_any_damage_is_found() {
         let written = KIND.write(WRITTEN);
-        let memory = Memory::parse(written.as_bytes(), "a1").unwrap();
+        let memory = Memory::parse(written.as_bytes(), "eu", "a1").unwrap();
         assert!(memory.rules == State::default() && memory.notified != Notified::default());
         let json = memory.to_json();
-        let read = Memory::parse(json.as_bytes(), "a1").unwrap();
+        let read = Memory::parse(json.as_bytes(), "eu", "a1").unwrap();
         assert_eq!(read, memory);
         assert_eq!(read.to_json(), json);
         for at in 0..json.len() {
             let mut damaged = json.clone().into_bytes();
             damaged[at] ^= 1;
-            assert!(Memory::parse(&damaged, "a1").is_err(), "byte {at}");
+            assert!(Memory::parse(&damaged, "eu", "a1").is_err(), "byte {at}");
         }
-        let other = Memory::parse(json.as_bytes(), "b2").unwrap_err();
-        assert!(other.message().contains("another service"), "{other}");
+        let other = Memory::parse(json.as_bytes(), "us", "b2").unwrap_err();
+        assert!(
+            other.message().contains("it is of \"eu\", not of \"us\""),
+            "{other}"
+        );
     }
 }

@@ -177,6 +177,7 @@ fn options(file: &Value, run: &Value, address: &str) -> MachineOptions {
         base_url: Some(address.to_owned()),
         auth_url: Some(address.to_owned()),
         client_id: given("client_id"),
+        identity: given("identity"),
         client_secret: given("client_secret").map(Secret::from),
         control_audience: given("control_audience"),
         orchestration_audience: given("orchestration_audience"),

@@ -1,140 +1,15 @@
-//! Files: replacing them atomically, locking them, and the state that a command keeps between two runs.
+//! Files: replacing them atomically, and locking them.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use tallyfold::Error;
 use tempfile::NamedTempFile;
 
-use crate::config::settings::{Cluster, Settings};
 use crate::failure::{Failure, Result};
-
-/// The largest document that is read. A document with a million groups has about a quarter of this size.
-const LONGEST: u64 = 1 << 28;
-
-/// A file with a document, locked against other processes.
-#[derive(Debug)]
-pub(crate) struct StateFile {
-    path: PathBuf,
-    /// The operating system releases the lock when the process ends, in whatever way.
-    _lock: File,
-}
-
-impl StateFile {
-    /// Opens the file of a cluster. If clusters have names, `path` is a folder with a file for each cluster, and is
-    /// created if it does not exist. Otherwise, `path` is the file.
-    ///
-    /// # Errors
-    /// For a path that can't be used, and a file that another process uses.
-    pub(crate) fn of_cluster(path: &Path, settings: &Settings, cluster: &Cluster) -> Result<Self> {
-        if !settings.is_named {
-            return Self::open(path.to_owned());
-        }
-        fs::create_dir_all(path).map_err(|error| Failure::file("make the folder", path, &error))?;
-        Self::open(path.join(file_name(&cluster.name, ".json")))
-    }
-
-    /// Opens the file of a state that an earlier run has written. If `path` is a folder, `cluster` names the cluster.
-    ///
-    /// # Errors
-    /// For a path without such a file, and a file that another process uses.
-    pub(crate) fn existing(path: &Path, cluster: Option<&str>) -> Result<Self> {
-        let file = match (path.is_dir(), cluster) {
-            (true, Some(cluster)) => path.join(file_name(cluster, ".json")),
-            (true, None) => {
-                return Err(Failure::usage(format!(
-                    "{}: this is a folder; want --cluster NAME, too",
-                    path.display()
-                )));
-            }
-            (false, Some(_)) => {
-                return Err(Failure::usage(format!(
-                    "--cluster: {} isn't a folder, so it is the state of one cluster",
-                    path.display()
-                )));
-            }
-            (false, None) => path.to_owned(),
-        };
-        fs::metadata(&file).map_err(|error| Failure::file("read", &file, &error))?;
-        Self::open(file)
-    }
-
-    /// Opens and locks a file, which need not exist yet.
-    ///
-    /// # Errors
-    /// For a path that can't be used, and a file that another process uses.
-    fn open(path: PathBuf) -> Result<Self> {
-        if path.is_dir() {
-            let text = format!(
-                "{}: want the path of a file; this is a folder",
-                path.display()
-            );
-            return Err(Failure::usage(text));
-        }
-        // A link stays; its target is replaced.
-        let path = fs::canonicalize(&path).unwrap_or(path);
-        let beside = with_end(&path, ".lock");
-        let lock = locked(&beside)?.ok_or_else(|| {
-            Failure::usage(format!(
-                "{}: another process uses this file; each process needs a file of its own",
-                path.display()
-            ))
-        })?;
-        Ok(Self { path, _lock: lock })
-    }
-
-    /// The document; `None` if there is no file yet.
-    ///
-    /// # Errors
-    /// For a file that can't be read, or is too large to be a state.
-    pub(crate) fn read(&self) -> Result<Option<Vec<u8>>> {
-        let as_failure = |error| Failure::file("read", &self.path, &error);
-        let file = match File::open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(as_failure(error)),
-        };
-        let mut bytes = Vec::new();
-        file.take(LONGEST + 1)
-            .read_to_end(&mut bytes)
-            .map_err(as_failure)?;
-        if bytes.len() as u64 > LONGEST {
-            return Err(Failure::usage(format!(
-                "{}: this is too large to be a state",
-                self.path.display()
-            )));
-        }
-        Ok(Some(bytes))
-    }
-
-    /// Replaces the document. When this returns, the new document is on the disk. If the process ends before that, the
-    /// file contains either the old document or the new one.
-    ///
-    /// # Errors
-    /// For a file that can't be written. It contains the old document then.
-    pub(crate) async fn replace(&self, document: String) -> Result<()> {
-        let path = self.path.clone();
-        // A slow disk must not delay the responses to scrapes.
-        let replaced =
-            tokio::task::spawn_blocking(move || replace_locked(&path, document.as_bytes())).await;
-        let replaced = replaced.unwrap_or_else(|error| Err(io::Error::other(error)));
-        replaced.map_err(|error| Failure::file("write", &self.path, &error))
-    }
-
-    /// An error about the document, with the path and what to do.
-    pub(crate) fn as_failure(&self, error: Error) -> Failure {
-        let mut failure = Failure::from(error);
-        failure.text = format!("{}: {}", self.path.display(), failure.text);
-        failure.helped_by(format!(
-            "another --state, or remove {} to begin anew",
-            self.path.display()
-        ))
-    }
-}
 
 /// Locks a folder by locking the file at `path` in it.
 ///
@@ -150,7 +25,7 @@ pub(crate) fn file_lock(path: &Path, folder: &Path) -> Result<File> {
 }
 
 /// Locks a file, which is created if it does not exist; `None` if another process has locked it.
-fn locked(path: &Path) -> Result<Option<File>> {
+pub(super) fn locked(path: &Path) -> Result<Option<File>> {
     let file = OpenOptions::new()
         .create(true)
         .truncate(false)
@@ -312,7 +187,7 @@ fn folder_of(path: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
-fn with_end(path: &Path, end: &str) -> PathBuf {
+pub(super) fn with_end(path: &Path, end: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(end);
     name.into()
@@ -335,29 +210,6 @@ pub(crate) fn file_name(cluster: &str, end: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[tokio::test]
-    async fn a_document_is_replaced_whole_by_one_process_at_a_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("state.json");
-        let state = StateFile::open(path.clone()).unwrap();
-        assert_eq!(state.read().unwrap(), None);
-        state.replace("one".to_owned()).await.unwrap();
-        // What a process that was killed has left.
-        fs::write(folder.path().join("state.json.new"), "torn").unwrap();
-        state.replace("two".to_owned()).await.unwrap();
-        assert_eq!(state.read().unwrap().unwrap(), b"two");
-        let refused = StateFile::open(path.clone()).unwrap_err();
-        assert!(refused.text.contains("another process"), "{refused}");
-        drop(state);
-        StateFile::open(path).unwrap();
-        let mut names: Vec<_> = fs::read_dir(folder.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name())
-            .collect();
-        names.sort();
-        assert_eq!(names, ["state.json", "state.json.lock"]);
-    }
 
     #[test]
     fn a_failed_replacement_leaves_the_old_file_and_nothing_else() {

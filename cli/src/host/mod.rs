@@ -3,7 +3,7 @@
 //! - `session` is the client of one cluster and drives its calls. `network` sets up its connections and names their
 //!   failures; `exchange` sends one request, and `body` decodes the response.
 //! - `ranges` reads windows, of a range or as they close; `carry` delivers pushes; `server` answers HTTP requests.
-//! - `checkpoint`, `files` and `lease` store what a later process resumes from; `shutdown` stops work at a safe point.
+//! - `checkpoint`, `state`, `files` and `lease` store what a later process resumes from; `shutdown` stops work at a safe point.
 
 mod body;
 pub(crate) mod carry;
@@ -19,3 +19,4 @@ pub(crate) mod ranges;
 pub(crate) mod server;
 pub(crate) mod session;
 pub(crate) mod shutdown;
+pub(crate) mod state;

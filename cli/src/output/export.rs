@@ -172,7 +172,7 @@ impl<'a> Rows<'a> {
             windows,
             window_ids,
             counts: self.counts(rows),
-            before: None,
+            ..WindowedColumns::default()
         };
         Ok(Source::of_rows(Windowed::of_columns(columns)?, None))
     }

@@ -10,6 +10,7 @@ use super::shared::Shared;
 use super::state_machine::StateMachine;
 use crate::access::api::Api;
 use crate::code::Code;
+use crate::counts::identity::Identity;
 use crate::counts::metric::Metric;
 use crate::counts::table::CountTable;
 use crate::endpoint::audit_logs::{AuditLogsOptions, AuditLogsQuery};
@@ -59,6 +60,7 @@ impl Machine {
     /// Of kind `config`, with the name of the argument; nothing is sent then.
     pub fn metrics(&self, metric: Metric, options: &QueryOptions) -> Result<Call<CountTable>> {
         let query = options.check(metric, self.reading())?;
+        let query = query.of_identity(&self.config().identity);
         let call = self.call(self.config().control()?, query);
         Ok(call.ending(options.deadline_ms.ms().map(Delay::For)))
     }
@@ -113,6 +115,28 @@ impl Machine {
     /// How metrics responses are read.
     pub(crate) fn reading(&self) -> ReadOptions {
         self.0.config.metrics
+    }
+
+    /// Whose counts the client reads. It is unknown without an address of the Control API.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.config().identity
+    }
+
+    /// The identity as the beginning of keys in a store that several clients share.
+    ///
+    /// # Errors
+    /// `missing_argument` if access tokens from elsewhere decide which client it is, and the option `identity` isn't set.
+    pub fn shared_identity(&self) -> Result<&str> {
+        let identity = self
+            .identity()
+            .as_str()
+            .filter(|_| self.config().is_client_known);
+        identity.ok_or_else(|| {
+            let message = "want a name for the client: its access tokens don't show whose counts it reads, and others may \
+                           use the same store";
+            Error::argument("identity", Code::MissingArgument, message)
+        })
     }
 
     /// How long one exchange may take. The host enforces it.

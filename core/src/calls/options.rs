@@ -7,7 +7,9 @@ use std::sync::Arc;
 use super::retry::passing::LONGEST_TIMER_MS;
 use crate::access::api::{Control, Orchestration};
 use crate::access::token::{DEFAULT_LIFETIME_S, Lifetime};
+use crate::checksum::checksum;
 use crate::code::Code;
+use crate::counts::identity::Identity;
 use crate::endpoint::{control_token, orchestration_token};
 use crate::error::{Error, Result};
 use crate::fold::read_options::ReadOptions;
@@ -46,6 +48,12 @@ crate::options! {
         auth_url: Option<String> [Address] = None,
         /// The audience identifier of the Orchestration API.
         orchestration_audience: Option<String> = None,
+        /// A name for the cluster and the client whose counts are read, such as `production`.
+        ///
+        /// Tables and states contain it, and those with another name are refused. By default it consists of the
+        /// address and the Client ID, and a checksum of the headers that are added. Set it if the address of a cluster changes, or if an
+        /// access token from elsewhere decides whose counts are read.
+        identity: Option<String> = None,
         /// Whether the host provides the tokens, instead of a client secret.
         host_tokens: bool = false,
         /// Whether requests carry no token, because the address is that of a server of yours that adds it.
@@ -126,6 +134,10 @@ pub(crate) struct Config {
     control: Result<Arc<ApiConfig<Control>>>,
     orchestration: Result<Arc<ApiConfig<Orchestration>>>,
     pub(crate) metrics: ReadOptions,
+    /// Whose counts are read; unknown without an address of the Control API.
+    pub(crate) identity: Identity,
+    /// Whether the identity says which client it is.
+    pub(crate) is_client_known: bool,
     /// It is masked where an error quotes the service.
     pub(super) client_secret: Option<Secret>,
     pub(super) policy: Policy,
@@ -254,6 +266,9 @@ impl Config {
         if base_url.is_some() {
             orchestration.as_ref().map_err(Clone::clone)?;
         }
+        let is_client_known =
+            options.identity.is_some() || options.client_id.is_some() || !options.host_tokens;
+        let identity = identity_of(&options, cluster_endpoint.as_ref());
         let headers = match options.user_agent.filter(|_| !options.in_browser) {
             Some(agent) => options.headers.or_user_agent(agent),
             None => options.headers,
@@ -267,6 +282,8 @@ impl Config {
             control,
             orchestration,
             metrics,
+            identity,
+            is_client_known,
             client_secret: options.client_secret,
             policy: Policy {
                 max_retries: options.max_retries,
@@ -391,6 +408,7 @@ impl ApiParts<'_> {
 fn refuse_slips(options: &MachineOptions) -> Result<()> {
     let texts = [
         ("client_id", options.client_id.as_deref()),
+        ("identity", options.identity.as_deref()),
         (
             "client_secret",
             options.client_secret.as_ref().map(Secret::expose),
@@ -412,6 +430,33 @@ fn refuse_slips(options: &MachineOptions) -> Result<()> {
         return Err(Error::argument(name, Code::InvalidArgument, message));
     }
     Ok(())
+}
+
+/// The identity that the options name; otherwise the address, the client, and a checksum of headers, as one may select a
+/// tenant.
+fn identity_of(options: &MachineOptions, address: Option<&BaseAddress>) -> Identity {
+    let (Some(address), None) = (address, &options.identity) else {
+        return options
+            .identity
+            .as_deref()
+            .map_or_else(Identity::default, Identity::new);
+    };
+    let mut text = address.join("");
+    if let Some(client_id) = &options.client_id {
+        text += ", client ";
+        text += client_id;
+    }
+    let headers = options
+        .headers
+        .iter()
+        .filter(|(name, _)| *name != "user-agent");
+    let mut headers: Vec<&str> = headers.flat_map(|(name, value)| [name, value]).collect();
+    if !headers.is_empty() {
+        headers.push("tallyfold identity");
+        text += ", headers ";
+        text += &checksum(&[headers.join("\n").as_bytes()]);
+    }
+    Identity::new(&text)
 }
 
 fn given<'a, T>(name: &'static str, option: &'a Option<T>) -> Result<&'a T> {

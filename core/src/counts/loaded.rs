@@ -6,6 +6,7 @@
 use tallyfold_engine::{Counts, Refused, Rows};
 
 use super::dimension::{Dimension, Dimensions};
+use super::identity::Identity;
 use super::metric::Metric;
 use super::parse::{parse_count, refusal};
 use super::part::{Notes, Part};
@@ -39,18 +40,27 @@ pub(crate) fn read(json: &[u8]) -> Result<Loaded> {
         "metric",
         "dimensions",
         "filter",
+        "identity",
         "totals",
         "windows",
     ];
     let fields = saved.fields(names);
-    let [format, digest, metric, dimensions, filter, totals, windows] =
-        fields.ok_or_else(|| {
-            let names = names.join(", ");
-            invalid_at(
-                "$",
-                format!("this isn't a saved table: want an object of {names}"),
-            )
-        })?;
+    let [
+        format,
+        digest,
+        metric,
+        dimensions,
+        filter,
+        identity,
+        totals,
+        windows,
+    ] = fields.ok_or_else(|| {
+        let names = names.join(", ");
+        invalid_at(
+            "$",
+            format!("this isn't a saved table: want an object of {names}"),
+        )
+    })?;
     let digest = load_digest(format, digest)?;
     let metric = load_metric(metric)?;
     let dimensions = load_dimensions(dimensions, metric)?;
@@ -58,6 +68,10 @@ pub(crate) fn read(json: &[u8]) -> Result<Loaded> {
         dimensions,
         metric,
         selection: load_filter(filter)?,
+        identity: match identity.given() {
+            Some(identity) => Identity::new(text(identity, "$.identity")?),
+            None => Identity::default(),
+        },
     };
     Ok(Loaded {
         parts: load_parts(windows, dimensions.len())?,

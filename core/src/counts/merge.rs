@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use tallyfold_engine::Rows;
 
+use super::identity::Identity;
 use super::parse::refusal;
 use super::part::{Part, pack};
+use super::subject::Subject;
 use super::table::CountTable;
 use crate::code::Code;
 use crate::error::{Error, Result};
@@ -20,10 +22,11 @@ impl CountTable {
     /// the counts of a window can't be split.
     ///
     /// # Errors
-    /// `incompatible_tables` for other dimensions, another metric or another filter,
+    /// `incompatible_tables` for other dimensions, another metric, another filter, and counts of another
+    /// cluster or client,
     /// `overlapping_coverage`, `sum_overflow`, and `group_limit` for more than 1 GiB of values.
     pub fn merge(&self, other: &Self, replace: bool) -> Result<Self> {
-        self.subject.check_like(&other.subject, "other")?;
+        let subject = self.subject.with(&other.subject, "other")?;
         let theirs = other.coverage();
         let mut parts = other.parts.clone();
         for part in &self.parts {
@@ -36,9 +39,9 @@ impl CountTable {
             }
         }
         let all_stay = parts.len() == self.parts.len() + other.parts.len();
-        parts.sort_unstable_by_key(|part| part.window);
+        sort(&mut parts);
         if !all_stay {
-            return Self::of_parts(self.subject.clone(), parts);
+            return Self::of_parts(subject, parts);
         }
         // The sums of both tables are known, so the parts need not be added up again.
         let width = self.subject.dimensions.len();
@@ -47,7 +50,7 @@ impl CountTable {
         Ok(Self {
             rows: Arc::new(both.map_err(refusal)?),
             parts,
-            ..self.clone()
+            subject,
         })
     }
 
@@ -71,21 +74,14 @@ impl CountTable {
     /// `sum_overflow`, and `group_limit` for more than 1 GiB of values.
     pub fn merge_all<'a>(tables: impl IntoIterator<Item = &'a Self>) -> Result<Self> {
         let mut tables = tables.into_iter();
-        let first = tables.next().ok_or_else(|| {
-            let message = "want one table or more: without any there are no dimensions";
-            Error::argument("tables", Code::MissingArgument, message)
-        })?;
+        let first = tables.next().ok_or_else(no_table)?;
         let mut parts = first.parts.clone();
+        let mut subject = first.subject.clone();
         for table in tables {
-            first.subject.check_like(&table.subject, "tables")?;
+            subject = subject.with(&table.subject, "tables")?;
             parts.extend_from_slice(&table.parts);
         }
-        first.with_parts(parts)
-    }
-
-    /// A table of the given parts, which may be in any order but must not overlap.
-    fn with_parts(&self, mut parts: Vec<Part>) -> Result<Self> {
-        parts.sort_unstable_by_key(|part| part.window);
+        sort(&mut parts);
         let overlaps = |pair: &&[Part]| pair[0].window.overlaps(pair[1].window);
         if let Some(pair) = parts.windows(2).find(overlaps) {
             let message = format!("two tables cover time in {:?}", pair[1].window);
@@ -95,8 +91,96 @@ impl CountTable {
                 message,
             ));
         }
-        Self::of_parts(self.subject.clone(), parts)
+        Self::of_parts(subject, parts)
     }
+}
+
+impl CountTable {
+    /// Adds up the tables of several clusters or clients, which cover the same time. The label is the identity of the sum.
+    ///
+    /// Where tables were read by other windows, the sum has the smallest windows that all of them fit into.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+    /// # fn main() -> Result<()> {
+    /// # let table = Host::new()?.quarter(36)?;
+    /// # let other = CountTable::from_json(table.to_json().as_bytes())?;
+    /// # let table = CountTable::combine([&table], "eu")?;
+    /// let both = CountTable::combine([&table, &other], "all clusters")?;
+    /// assert_eq!(both.totals().success, 2 * table.totals().success);
+    /// assert_eq!(both.identity().as_str(), Some("all clusters"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `missing_argument` for no table at all and `invalid_argument` for an empty label, `incompatible_tables` for other
+    /// dimensions, another metric or filter, for tables of the same cluster and client, and if one lacks time that another
+    /// covers; `sum_overflow`, and `group_limit` for more than 1 GiB of values.
+    pub fn combine<'a>(tables: impl IntoIterator<Item = &'a Self>, label: &str) -> Result<Self> {
+        let mut tables = tables.into_iter();
+        let first = tables.next().ok_or_else(no_table)?;
+        if label.is_empty() {
+            return Err(Error::argument(
+                "label",
+                Code::InvalidArgument,
+                "want a name for the sum",
+            ));
+        }
+        let incompatible =
+            |message| Err(Error::argument("tables", Code::IncompatibleTables, message));
+        let coverage = first.coverage();
+        let mut known = vec![first.identity()];
+        let mut parts = first.parts.clone();
+        for table in tables {
+            first.subject.check_like(&table.subject, "tables")?;
+            if table.coverage() != coverage {
+                return incompatible("one table lacks time that another covers; collect it first");
+            }
+            let identity = table.identity();
+            if identity.as_str().is_some() && known.contains(&identity) {
+                return incompatible("two tables are of the same cluster and client");
+            }
+            known.push(identity);
+            parts.extend_from_slice(&table.parts);
+        }
+        sort(&mut parts);
+        let mut sums: Vec<Part> = Vec::new();
+        let mut rest = parts.as_slice();
+        let width = first.subject.dimensions.len();
+        while let Some(part) = rest.first() {
+            let mut window = part.window;
+            let mut length = 1;
+            while let Some(next) = rest.get(length).filter(|part| part.window.overlaps(window)) {
+                window = Window::new(window.start(), window.end().max(next.window.end()))?;
+                length += 1;
+            }
+            let (same, after) = rest.split_at(length);
+            sums.push(Part::sum_of(window, same, width)?);
+            rest = after;
+        }
+        let subject = Subject {
+            identity: Identity::new(label),
+            ..first.subject.clone()
+        };
+        Self::of_parts(subject, sums)
+    }
+
+    /// Which cluster and client the counts belong to.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.subject.identity
+    }
+}
+
+/// In one place, because each use would have a copy of the sorting in the WebAssembly.
+fn sort(parts: &mut [Part]) {
+    parts.sort_unstable_by_key(|part| part.window);
+}
+
+fn no_table() -> Error {
+    let message = "want one table or more: without any there are no dimensions";
+    Error::argument("tables", Code::MissingArgument, message)
 }
 
 fn overlapping(window: Window, replace: bool) -> Error {

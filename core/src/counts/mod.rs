@@ -7,6 +7,7 @@ pub(crate) mod count_name;
 pub(crate) mod dimension;
 pub(crate) mod frame;
 pub(crate) mod html;
+pub(crate) mod identity;
 pub(crate) mod loaded;
 mod merge;
 pub(crate) mod metric;

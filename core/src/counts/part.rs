@@ -88,6 +88,32 @@ impl Part {
     }
 }
 
+impl Part {
+    /// The sum of parts of several clusters, for the window that they cover together.
+    ///
+    /// # Errors
+    /// `sum_overflow`, and `group_limit` for more than 1 GiB of values.
+    pub(crate) fn sum_of(window: Window, parts: &[Self], width: usize) -> Result<Self> {
+        let reported = parts.iter().map(|part| part.reported);
+        let reported = reported.collect::<Option<Vec<_>>>();
+        let reported = reported.map(|all| {
+            let sum = all
+                .into_iter()
+                .try_fold(Counts::default(), Counts::checked_add);
+            sum.ok_or_else(|| refusal(Refused::SumOverflow))
+        });
+        let notes = parts.iter().map(|part| part.notes);
+        Ok(Self {
+            window,
+            reported: reported.transpose()?,
+            notes: notes.fold(Notes::default(), Notes::and),
+            provisional: parts.iter().any(|part| part.provisional),
+            unfinished: parts.iter().any(|part| part.unfinished),
+            rows: PartRows::Own(sum(parts, width)?),
+        })
+    }
+}
+
 impl From<Rows> for PartRows {
     fn from(rows: Rows) -> Self {
         Self::Own(Arc::new(rows))

@@ -135,7 +135,7 @@ mod tests {
                 .collect(),
             window_ids: series.window_ids().to_vec(),
             counts: [counts.success(), counts.errors(), counts.filtered()].map(<[u64]>::to_vec),
-            before: None,
+            ..WindowedColumns::default()
         }
     }
 

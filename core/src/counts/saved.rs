@@ -28,6 +28,9 @@ pub(crate) struct SavedTable<'a> {
     metric: Option<Metric>,
     dimensions: Vec<&'static str>,
     filter: Vec<SavedFilter<'a>>,
+    /// Left out if it isn't known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    identity: Option<&'a str>,
     totals: SavedCounts,
     windows: Vec<SavedWindow<'a>>,
 }
@@ -107,6 +110,7 @@ impl<'a> SavedTable<'a> {
             metric: subject.metric,
             dimensions: subject.dimensions.names(),
             filter: SavedFilter::all(subject),
+            identity: subject.identity.as_str(),
             totals: totals.into(),
             windows,
         }

@@ -1,27 +1,34 @@
 //! What a table counts.
 
 use super::dimension::Dimensions;
+use super::identity::Identity;
 use super::metric::Metric;
 use super::selection::Selection;
 use crate::code::Code;
 use crate::error::{Error, Result};
 
-/// What a table counts: the dimensions of its rows, the endpoint that the counts are from, and the
-/// filter.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a table counts: the dimensions of its rows, the endpoint that the counts are from, the filter,
+/// and whose counts they are.
+#[derive(Clone, Debug)]
 pub(crate) struct Subject {
     pub(crate) dimensions: Dimensions,
     pub(crate) metric: Option<Metric>,
     pub(crate) selection: Selection,
+    pub(crate) identity: Identity,
 }
 
 impl Subject {
     /// The subject of unfiltered responses.
-    pub(crate) fn whole(dimensions: Dimensions, metric: Option<Metric>) -> Self {
+    pub(crate) fn whole(
+        dimensions: Dimensions,
+        metric: Option<Metric>,
+        identity: Identity,
+    ) -> Self {
         Self {
             dimensions,
             metric,
             selection: Selection::default(),
+            identity,
         }
     }
 
@@ -31,6 +38,15 @@ impl Subject {
             dimensions,
             ..self.clone()
         }
+    }
+
+    /// The subject of counts that are added to these.
+    pub(crate) fn with(&self, other: &Self, argument: &'static str) -> Result<Self> {
+        self.check_like(other, argument)?;
+        Ok(Self {
+            identity: self.identity.with(&other.identity, argument)?,
+            ..self.clone()
+        })
     }
 
     /// Refuses a table that counts something else.
@@ -53,3 +69,13 @@ impl Subject {
         Ok(())
     }
 }
+
+/// Tables are equal if their counts are, whoever they belong to.
+impl PartialEq for Subject {
+    fn eq(&self, other: &Self) -> bool {
+        (self.dimensions, self.metric, &self.selection)
+            == (other.dimensions, other.metric, &other.selection)
+    }
+}
+
+impl Eq for Subject {}

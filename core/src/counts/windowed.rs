@@ -10,6 +10,7 @@ use super::change::Deltas;
 use super::comparison::Comparison;
 use super::dimension::Dimensions;
 use super::frame::Frame;
+use super::identity::Identity;
 use super::metric::Metric;
 use super::part::{Part, PartRows};
 use super::series::Series;
@@ -26,6 +27,8 @@ pub struct Windowed {
     pub dimensions: Dimensions,
     /// For each dimension, its distinct values, sorted.
     pub dictionaries: Vec<Arc<Dictionary>>,
+    /// Whose counts they are.
+    pub identity: Identity,
     /// The windows, sorted.
     pub windows: Vec<WindowRows>,
 }
@@ -203,6 +206,7 @@ impl CountTable {
         });
         Windowed {
             metric: self.metric(),
+            identity: self.subject.identity.clone(),
             dimensions: *self.dimensions(),
             windows: windows.collect(),
             dictionaries,
@@ -219,6 +223,7 @@ impl Series {
         let windows = windows.map(|of| (of.window, of.settled()));
         Windowed {
             metric: self.metric(),
+            identity: self.subject.identity.clone(),
             dimensions: *self.dimensions(),
             windows: WindowRows::all(&rows, self.window_ids(), windows),
             dictionaries: self.keys().dictionaries.to_vec(),
@@ -238,6 +243,7 @@ impl Comparison {
         };
         Windowed {
             metric: self.metric(),
+            identity: self.subject.identity.clone(),
             dimensions: *self.dimensions(),
             windows: vec![changes],
             dictionaries: self.keys().dictionaries.to_vec(),

@@ -7,6 +7,7 @@ use tallyfold_engine::{Counts, Dictionary, Key};
 use super::change::Deltas;
 use super::dimension::Dimensions;
 use super::frame::Keys;
+use super::identity::Identity;
 use super::metric::Metric;
 use super::windowed::{Keyed, WindowRows, Windowed};
 use crate::code::Code;
@@ -19,6 +20,8 @@ use crate::time::window::Window;
 pub struct WindowedColumns {
     /// The endpoint that the counts are from.
     pub metric: Option<Metric>,
+    /// Whose counts they are.
+    pub identity: Identity,
     /// The names of the dimensions, in sorting order.
     pub dimensions: Vec<String>,
     /// For each dimension, its distinct values, sorted.
@@ -47,6 +50,7 @@ impl Windowed {
         let rows = Arc::clone(&columns) as Arc<dyn Keyed>;
         Ok(Self {
             metric: columns.metric,
+            identity: columns.identity.clone(),
             dimensions,
             windows: WindowRows::all(&rows, &columns.window_ids, columns.windows.iter().copied()),
             dictionaries: columns.dictionaries.clone(),
@@ -130,7 +134,7 @@ mod tests {
             windows: vec![(window(0), true), (window(1), false), (window(2), true)],
             window_ids: vec![0, 0, 1],
             counts: [vec![1, u64::MAX, 3], vec![0; 3], vec![0; 3]],
-            before: None,
+            ..WindowedColumns::default()
         }
     }
 

@@ -7,6 +7,7 @@ use super::target::Target;
 use crate::access::api::Control;
 use crate::access::token::AccessToken;
 use crate::counts::dimension::Dimensions;
+use crate::counts::identity::Identity;
 use crate::counts::metric::Metric;
 use crate::counts::subject::Subject;
 use crate::counts::table::CountTable;
@@ -36,6 +37,7 @@ pub(crate) struct MetricsQuery {
     window: Window,
     requested: Dimensions,
     kept: Dimensions,
+    identity: Identity,
     options: ReadOptions,
 }
 
@@ -67,6 +69,7 @@ impl MetricsQuery {
             window,
             requested,
             kept,
+            identity: Identity::default(),
             options,
         })
     }
@@ -81,6 +84,19 @@ impl MetricsQuery {
         let limit = &mut self.options.limits.table_bytes;
         *limit = table_bytes.min(*limit);
         self
+    }
+
+    /// The same query of a client with this identity.
+    pub(crate) fn of_identity(self, identity: &Identity) -> Self {
+        Self {
+            identity: identity.clone(),
+            ..self
+        }
+    }
+
+    /// Whose counts it reads.
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
     }
 
     /// The body of the request: equal for equal questions.
@@ -112,7 +128,7 @@ impl MetricsQuery {
 
     /// What its table counts.
     pub(crate) fn subject(&self) -> Subject {
-        Subject::whole(self.kept, Some(self.metric()))
+        Subject::whole(self.kept, Some(self.metric()), self.identity.clone())
     }
 }
 

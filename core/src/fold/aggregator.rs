@@ -5,6 +5,7 @@ use super::shape::ResultShape;
 use super::tolerate::Tolerate;
 use crate::code::Code;
 use crate::counts::dimension::Dimensions;
+use crate::counts::identity::Identity;
 use crate::counts::metric::Metric;
 use crate::counts::part::Part;
 use crate::counts::subject::Subject;
@@ -203,7 +204,7 @@ impl AggregatorPlan {
             hash_seed,
             ..self.options
         };
-        let subject = Subject::whole(self.kept, self.metric);
+        let subject = Subject::whole(self.kept, self.metric, Identity::default());
         Aggregator::of_parts(self.requested, subject, self.window, options, Shown::All)
     }
 }

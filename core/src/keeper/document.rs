@@ -8,6 +8,7 @@ use crate::code::Code;
 use crate::counts::table::CountTable;
 use crate::counts::tree::{NoJson, Tree};
 use crate::error::{Error, Result};
+use crate::spelling::{Name, Word, Words, words};
 use crate::time::settling::ALARMING_MS;
 use crate::time::timestamp::Timestamp;
 use crate::wire::json::writer::json_of;
@@ -132,13 +133,14 @@ impl<'a> Stored<'a> {
         self.fields.written(name).unwrap_or_default()
     }
 
-    /// Refuses a query that differs from `expected` (JSON), except in the fields named in `may_differ`. Returns its
-    /// fields.
+    /// Refuses a query that differs from `expected` (JSON), except in the fields named in `may_differ`. Earlier versions
+    /// wrote a fingerprint in place of the identity. Returns its fields.
     pub(crate) fn check_query(
         &self,
         expected: &str,
-        names: &[&str],
+        names: &[&'static str],
         may_differ: &[&str],
+        fingerprint: &str,
     ) -> Result<Tree<'a>> {
         let found = fields(self.field("query").as_bytes())?;
         check_names(&found, names, "$.query")?;
@@ -146,7 +148,20 @@ impl<'a> Stored<'a> {
         for name in names.iter().filter(|name| !may_differ.contains(name)) {
             let [found, expected] =
                 [&found, &expected].map(|of| of.written(name).unwrap_or_default());
-            self.check(&format!("$.query.{name}"), found, expected)?;
+            if found != expected && found != json_of(&fingerprint) {
+                let what = match *name {
+                    "cluster" => Word::from(Name::from("identity")),
+                    name => Word::from(name),
+                };
+                let start: String = found.chars().take(120).collect();
+                let message = words![
+                    "this isn't a checkpoint of this query: it was made with ",
+                    what.clone(),
+                    format!(" {start}, not {expected}; to go on with it, pass the same "),
+                    what
+                ];
+                return Err(self.wrong(&format!("$.query.{name}"), message, found));
+            }
         }
         Ok(found)
     }
@@ -204,7 +219,7 @@ impl<'a> Stored<'a> {
     }
 
     /// The error for a value, with its offset.
-    pub(crate) fn wrong(&self, path: &str, message: impl Into<String>, value: &str) -> Error {
+    pub(crate) fn wrong(&self, path: &str, message: impl Into<Words>, value: &str) -> Error {
         invalid(path, message).with_offset(offset_in(self.json, value))
     }
 }
@@ -227,8 +242,8 @@ pub fn check_past(stored: Timestamp, unix_ms: i64) -> Result<()> {
 }
 
 /// The error for a path in a document.
-pub(crate) fn invalid(path: &str, message: impl Into<String>) -> Error {
-    Error::new(Code::InvalidCheckpoint, message.into()).with_path(path.to_owned())
+pub(crate) fn invalid(path: &str, message: impl Into<Words>) -> Error {
+    Error::new(Code::InvalidCheckpoint, message).with_path(path.to_owned())
 }
 
 fn fields(json: &[u8]) -> Result<Tree<'_>> {

@@ -68,7 +68,7 @@ struct SavedQuery {
 
 impl Follow {
     /// The position of the follow, as JSON: what a later follow, also in another process, needs to resume from the
-    /// revisions that were given so far ([`FollowOptions::state`]). It holds no secret, no token and no address.
+    /// revisions that were given so far ([`FollowOptions::state`]). It holds no secret and no token.
     ///
     /// Store it together with what you made of the last revision, in one step. Then no revision is
     /// lost and none is taken twice, whenever the process ends.
@@ -123,7 +123,12 @@ impl Follow {
         let is_1 = state.starts_with(START_1);
         let format = if is_1 { FORMAT_1 } else { KIND.format };
         let stored = Stored::read(state.as_bytes(), format, &STATE)?;
-        stored.check_query(&json_of(&self.saved_query()), &QUERY, &[])?;
+        stored.check_query(
+            &json_of(&self.saved_query()),
+            &QUERY,
+            &[],
+            &self.query.fingerprint(),
+        )?;
         let next = stored.field("next");
         let next_start = Timestamp::parse(next.trim_matches('"'));
         let next_start =

@@ -35,12 +35,18 @@ impl WindowQuery {
         Ok(Self {
             machine: machine.clone(),
             api: Arc::clone(machine.config().control()?),
-            query,
+            query: query.of_identity(&machine.config().identity),
         })
     }
 
-    /// A fingerprint of the cluster that is asked.
+    /// The cluster that is read and the client, as text.
     pub(super) fn cluster(&self) -> String {
+        let identity = self.query.identity().as_str();
+        identity.unwrap_or_default().to_owned()
+    }
+
+    /// What checkpoints and states of earlier versions have in its place: a fingerprint of the address.
+    pub(super) fn fingerprint(&self) -> String {
         self.api.base.fingerprint()
     }
 

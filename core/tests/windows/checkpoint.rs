@@ -464,27 +464,27 @@ fn a_checkpoint_of_another_query_is_refused() {
     };
     assert_eq!(
         refused(ingestion),
-        r#"metric: "event_delivery", want "event_ingestion""#
+        r#"metric: it was made with metric "event_delivery", not "event_ingestion"; to go on with it, pass the same metric"#
     );
     assert_eq!(
         refused(|options| options.keep = Keep::Total),
-        r#"keep: "windows", want "total""#
+        r#"keep: it was made with keep "windows", not "total"; to go on with it, pass the same keep"#
     );
     assert_eq!(
         refused(|options| options.dimensions.reverse()),
-        r#"dimensions: ["integration","reason"], want ["reason","integration"]"#
+        r#"dimensions: it was made with dimensions ["integration","reason"], not ["reason","integration"]; to go on with it, pass the same dimensions"#
     );
     assert_eq!(
         refused(|options| options.group_by = Some(Vec::new())),
-        r#"group_by: ["integration","reason"], want []"#
+        r#"group_by: it was made with group_by ["integration","reason"], not []; to go on with it, pass the same group_by"#
     );
     assert_eq!(
         refused(|options| options.window = step("30m")),
-        r#"window: "1h", want "30m""#
+        r#"window: it was made with window "1h", not "30m"; to go on with it, pass the same window"#
     );
     assert_eq!(
         refused(|options| options.part = Some((1, 2))),
-        "part: null, want [1,2]"
+        "part: it was made with part null, not [1,2]; to go on with it, pass the same part"
     );
 
     let elsewhere = Machine::new(MachineOptions {
@@ -538,14 +538,14 @@ fn nothing_secret_is_stored_or_shown() {
     let mut collect = resumed(&world, collect_options(4 * HOUR, "1h"), &Files::new());
     world.run(&mut collect, |_| None);
     let segment = collect.unsaved().expect("new windows");
+    // It says whose counts they are.
+    let identity = format!("\"cluster\":\"{ADDRESS}, client sandbox-client\"");
+    assert!(segment.json.contains(&identity));
     let shown = format!("{collect:?} {segment:?}");
     let demo = SandboxOptions::default();
     let secrets = [
-        &demo.client_id,
         demo.client_secret.expose(),
         &demo.control_audience,
-        ADDRESS,
-        "https",
         "Bearer",
         "token",
     ];

@@ -15,4 +15,5 @@ mod probe;
 #[allow(dead_code, reason = "the tests of single calls use the rest of it")]
 #[path = "../support/mod.rs"]
 mod support;
+mod whose;
 mod world;

@@ -38,6 +38,9 @@ class Client(Driver):
         base_url: the address of the Orchestration API.
         auth_url: the address of the authorization server (4.1).
         orchestration_audience: the audience identifier of the Orchestration API.
+        identity: a name for the cluster and the client whose counts are read, by default the
+            address and the client id. Tables and states of another one are refused. Set it if an
+            address changes, or if an `access_token` decides whose counts are read.
         access_token: instead of a secret, a function that is called with `"control"` or
             `"orchestration"` and returns a token for that API and the token's lifetime in seconds,
             or `None` if the lifetime is not known. An exception that it raises becomes the cause of

@@ -59,7 +59,6 @@ class Facade(Generic[TokenT, TransportT]):
     __slots__ = (
         "__weakref__",
         "_access_token",
-        "_address",
         "_addresses",
         "_closed",
         "_machine",
@@ -101,7 +100,6 @@ class Facade(Generic[TokenT, TransportT]):
             self._on_attempt = on_attempt
             addresses = map(options.get, ("cluster_endpoint", "base_url", "auth_url"))
             self._addresses = [text for text in addresses if isinstance(text, str)]
-            self._address = str(options.get("cluster_endpoint"))
             self._closed = False
             self._warned = False
             self._process = os.getpid()

@@ -28,7 +28,8 @@ const OF_FOLLOW = ["onFailure", "once"];
 
 /** @internal See {@link Client.bytesOf}. */
 export interface BytesOf {
-  readonly address: string;
+  /** @throws {@link TallyfoldError} with code `missing_argument` if it is not known which client it is. */
+  sharedIdentity(): string;
   now(): Now;
   /** The body, and whether its counts no longer change by the service's clock and by this one. */
   metrics(
@@ -69,7 +70,6 @@ export interface ClientOptions extends MachineOptions, DriverOptions {}
 export class Client {
   readonly #machine: Machine;
   readonly #driver: Driver;
-  readonly #address: string;
 
   /**
    * @throws {@link TallyfoldError} of kind `config`, with the name of the argument. In a browser,
@@ -82,7 +82,6 @@ export class Client {
     this.#machine = new Machine({ ...rest, hostTokens }, OF_CALL, OF_COLLECT, OF_FOLLOW);
     const tokenless = given.tokenless === true;
     this.#driver = new Driver({ accessToken, fetch, onAttempt, now }, this.#machine, tokenless);
-    this.#address = String(given.clusterEndpoint);
   }
 
   /**
@@ -259,7 +258,7 @@ export class Client {
   /** @internal What a server for pages needs: bodies as the service has sent them, once they were found valid. */
   bytesOf(): BytesOf {
     return {
-      address: this.#address,
+      sharedIdentity: () => this.#machine.sharedIdentity(),
       now: this.#driver.now,
       metrics: (metric, { start, end, dimensions }, signal) => {
         const query = { start, end, dimensions };

@@ -117,6 +117,11 @@ export class Machine {
     return this.#core.object;
   }
 
+  /** @internal The beginning of keys in a store that several clients share. */
+  sharedIdentity(): string {
+    return this.#machine.sharedIdentity();
+  }
+
   /** Begins a call of event_delivery (service reference 4.4). */
   eventDelivery<const D extends Dimension, const G extends D = D>(
     query: MetricsQuery<D, G>,

@@ -33,6 +33,8 @@ export interface SavedTable {
   metric: Metric | null;
   dimensions: Dimension[];
   filter: { dimension: Dimension; values: string[] }[];
+  /** Which cluster and client the counts belong to, if it is known. */
+  identity?: string;
   totals: SavedCounts;
   windows: {
     start: string;
@@ -107,11 +109,31 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
    * const hour = CountTable.mergeAll(quarters);
    */
   static mergeAll<D extends Dimension | undefined>(tables: Iterable<CountTable<D>>): CountTable<D> {
-    if (typeof tables?.[Symbol.iterator] !== "function") {
-      throw invalidArgument("tables", "want an iterable of tables");
-    }
-    const all = Array.from(tables, (table) => coreOf("tables", table));
-    return made(core().CoreCountTable.mergeAll(all.map((table) => table.copy())));
+    return made(core().CoreCountTable.mergeAll(copies(tables)));
+  }
+
+  /**
+   * Adds up the tables of several clusters or clients, which cover the same time. The label is the `identity` of the sum.
+   * `merge` and `mergeAll` refuse tables of different clusters, so that none are mixed by mistake.
+   *
+   * @throws {@link TallyfoldError} with code `missing_argument` without any table, `incompatible_tables` also for two
+   * tables of the same cluster and client, and for one that lacks time that another covers; `sum_overflow`.
+   * @example
+   * const both = CountTable.combine([eu, us], "all clusters");
+   */
+  static combine<D extends Dimension | undefined>(
+    tables: Iterable<CountTable<D>>,
+    label: string,
+  ): CountTable<D> {
+    return made(core().CoreCountTable.combine(copies(tables), label));
+  }
+
+  /**
+   * Which cluster and client the counts belong to: the `identity` of the client. `undefined` if it is not known, as of an
+   * {@link Aggregator}.
+   */
+  get identity(): string | undefined {
+    return own(this).identity();
   }
 
   /** The sum of all rows. */
@@ -301,6 +323,16 @@ const MERGING = "want an object, such as { replace: true }";
 
 function own(table: CountTable): CoreCountTable {
   return Frame.coreOf(table) as CoreCountTable;
+}
+
+function copies<D extends Dimension | undefined>(
+  tables: Iterable<CountTable<D>>,
+): CoreCountTable[] {
+  if (typeof tables?.[Symbol.iterator] !== "function") {
+    throw invalidArgument("tables", "want an iterable of tables");
+  }
+  const all = Array.from(tables, (table) => coreOf("tables", table));
+  return all.map((table) => table.copy());
 }
 
 // Outside of the class: a class that refers to itself by name is renamed by bundlers.

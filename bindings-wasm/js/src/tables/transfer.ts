@@ -75,27 +75,29 @@ function isRevision(value: unknown): value is Revision {
 export function ofTable(glue: Glue, table: CountTable): CoreRows {
   const series = table.byWindow();
   try {
-    return ofSeries(glue, series);
+    return ofSeries(glue, series, table.identity);
   } finally {
     series[Symbol.dispose]();
   }
 }
 
-function ofSeries(glue: Glue, series: Series): CoreRows {
+function ofSeries(glue: Glue, series: Series, identity?: string): CoreRows {
   const columns = series.columns();
   const { dictionary, ids } = columns.window;
   // Whether the counts are all there and no longer change.
   const settled = Uint8Array.from(dictionary, ({ complete, provisional }) =>
     complete && !provisional ? 1 : 0,
   );
-  return filled(glue, series, columns, dictionary, settled, ids);
+  return filled(glue, series, columns, [dictionary, settled, ids, identity]);
 }
 
-function ofChanges(glue: Glue, { window, changes, settled }: Revision): CoreRows {
+function ofChanges(glue: Glue, { window, changes, settled, table }: Revision): CoreRows {
   const { before, after, ...columns } = changes.columns();
   const windowIds = new Uint32Array(after.success.length);
   const all = { ...columns, ...after };
-  const rows = filled(glue, changes, all, [window], Uint8Array.of(settled ? 1 : 0), windowIds);
+  const windows = [window];
+  const isSettled = Uint8Array.of(settled ? 1 : 0);
+  const rows = filled(glue, changes, all, [windows, isSettled, windowIds, table.identity]);
   rows.before(before.success, before.errors, before.filtered);
   return rows;
 }
@@ -104,12 +106,15 @@ function filled(
   glue: Glue,
   { metric, dimensions }: Series | Comparison,
   columns: CountColumns & { readonly [N in Dimension]?: DictionaryColumn },
-  windows: readonly Window[],
-  settled: Uint8Array,
-  windowIds: Uint32Array,
+  [windows, settled, windowIds, identity]: [
+    windows: readonly Window[],
+    settled: Uint8Array,
+    windowIds: Uint32Array,
+    identity: string | undefined,
+  ],
 ): CoreRows {
   const edges = windows.flatMap(({ start, end }) => [start, end]);
-  const rows = new glue.CoreRows(metric, edges, settled, windowIds);
+  const rows = new glue.CoreRows(metric, edges, settled, windowIds, identity);
   for (const name of dimensions) {
     const { dictionary, ids } = columns[name] as DictionaryColumn;
     rows.dimension(name, dictionary, ids);

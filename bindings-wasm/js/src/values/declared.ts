@@ -176,6 +176,7 @@ export const environment = {
   baseUrl: "TALLYFOLD_BASE_URL",
   authUrl: "TALLYFOLD_AUTH_URL",
   orchestrationAudience: "TALLYFOLD_ORCHESTRATION_AUDIENCE",
+  identity: "TALLYFOLD_IDENTITY",
 } as const;
 
 /**
@@ -1040,6 +1041,15 @@ export interface MachineArguments {
   readonly authUrl?: string | Url | undefined;
   /** The audience identifier of the Orchestration API. */
   readonly orchestrationAudience?: string | undefined;
+  /**
+   * A name for the cluster and the client whose counts are read, such as `production`.
+   *
+   * Tables and states contain it, and those with another name are refused. By default it consists
+   * of the address and the Client ID, and a checksum of the headers that are added. Set it if the
+   * address of a cluster changes, or if an access token from elsewhere decides whose counts are
+   * read.
+   */
+  readonly identity?: string | undefined;
   /** Whether the host provides the tokens, instead of a client secret. */
   readonly hostTokens?: boolean | undefined;
   /**

@@ -6,7 +6,7 @@ use clap::Args;
 use tallyfold_export::Outbox;
 
 use crate::failure::{Exit, Result};
-use crate::host::files::StateFile;
+use crate::host::state::StateFile;
 use crate::stderr::Stderr;
 
 /// What the help begins with.

@@ -14,10 +14,10 @@ use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::carry::{Carried, Carrier};
 use crate::host::clock::unix_ms;
-use crate::host::files::StateFile;
 use crate::host::ranges::{FollowEvent, Following};
 use crate::host::session::Session;
 use crate::host::shutdown::{Shutdown, until_shut_down};
+use crate::host::state::StateFile;
 use crate::output::pushed::{Pushed, add};
 
 /// What to send, and where.

@@ -13,9 +13,9 @@ use tokio::time::sleep;
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::host::clock::Clock;
-use crate::host::files::StateFile;
 use crate::host::ranges::{FollowEvent, Following};
 use crate::host::shutdown::Shutdown;
+use crate::host::state::StateFile;
 
 /// The pause after a failed attempt to store the state.
 const STORE_AGAIN: Duration = Duration::from_secs(2);

@@ -82,7 +82,7 @@ struct SavedSegment<'a> {
     table: Option<SavedTable<'a>>,
 }
 
-/// The query and a fingerprint of the cluster. It does not say which client asked.
+/// The query, and the identity of the client.
 #[derive(Serialize)]
 struct SavedQuery {
     cluster: String,
@@ -115,6 +115,8 @@ impl SavedQuery {
 /// What has been stored, and what must be stored next.
 pub(super) struct Journal {
     query: SavedQuery,
+    /// What segments of earlier versions have in place of the identity.
+    fingerprint: String,
     /// Windows that were read and are in no segment, in the order of reading.
     unsaved: VecDeque<Window>,
     /// The segments that may be written again.
@@ -157,6 +159,7 @@ impl Journal {
     ) -> Self {
         Self {
             query: SavedQuery::new(query, plan, keep, part),
+            fingerprint: query.fingerprint(),
             unsaved: VecDeque::new(),
             open: Vec::new(),
             next: 0,
@@ -309,7 +312,8 @@ impl Journal {
     /// The windows of a segment.
     fn parts_of(&self, json: &[u8], ledger: &Ledger) -> Result<Vec<Part>> {
         let segment = Stored::read(json, KIND.format, &SEGMENT)?;
-        let query = segment.check_query(&json_of(&self.query), &QUERY, &RANGE)?;
+        let query =
+            segment.check_query(&json_of(&self.query), &QUERY, &RANGE, &self.fingerprint)?;
         segment.check(
             "$.segment",
             segment.field("segment"),

@@ -103,6 +103,7 @@ impl Ledger {
             );
             return Err(Error::argument("have", Code::IncompatibleTables, message));
         }
+        self.subject = self.subject.with(&have.subject, "have")?;
         for part in &have.parts {
             if self.is_usable(part) {
                 self.put(part.clone(), Origin::Given);

@@ -1,0 +1,246 @@
+//! The state that a command keeps between two runs.
+
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use tallyfold::Error;
+
+use super::files::{file_name, locked, replace_locked, with_end};
+use super::lease::Lease;
+use crate::config::settings::{Cluster, Settings};
+use crate::failure::{Failure, Result};
+
+/// The largest document that is read. A document with a million groups has about a quarter of this size.
+const LONGEST: u64 = 1 << 28;
+
+/// A file with a document. It is locked against other processes of the command, and while it is written, by the lease of
+/// checkpoints in the folder `NAME.lease`, against programs in other languages, too.
+#[derive(Debug)]
+pub(crate) struct StateFile {
+    path: PathBuf,
+    /// The operating system releases the lock when the process ends, in whatever way.
+    _lock: File,
+    /// What the file was when it was read or written last.
+    seen: Cell<Option<Mark>>,
+}
+
+impl StateFile {
+    /// Opens the file of a cluster. If clusters have names, `path` is a folder with a file for each cluster, and is
+    /// created if it does not exist. Otherwise, `path` is the file.
+    ///
+    /// # Errors
+    /// For a path that can't be used, and a file that another process uses.
+    pub(crate) fn of_cluster(path: &Path, settings: &Settings, cluster: &Cluster) -> Result<Self> {
+        if !settings.is_named {
+            return Self::open(path.to_owned());
+        }
+        fs::create_dir_all(path).map_err(|error| Failure::file("make the folder", path, &error))?;
+        Self::open(path.join(file_name(&cluster.name, ".json")))
+    }
+
+    /// Opens the file of a state that an earlier run has written. If `path` is a folder, `cluster` names the cluster.
+    ///
+    /// # Errors
+    /// For a path without such a file, and a file that another process uses.
+    pub(crate) fn existing(path: &Path, cluster: Option<&str>) -> Result<Self> {
+        let file = match (path.is_dir(), cluster) {
+            (true, Some(cluster)) => path.join(file_name(cluster, ".json")),
+            (true, None) => {
+                return Err(Failure::usage(format!(
+                    "{}: this is a folder; want --cluster NAME, too",
+                    path.display()
+                )));
+            }
+            (false, Some(_)) => {
+                return Err(Failure::usage(format!(
+                    "--cluster: {} isn't a folder, so it is the state of one cluster",
+                    path.display()
+                )));
+            }
+            (false, None) => path.to_owned(),
+        };
+        fs::metadata(&file).map_err(|error| Failure::file("read", &file, &error))?;
+        Self::open(file)
+    }
+
+    /// Opens and locks a file, which need not exist yet.
+    ///
+    /// # Errors
+    /// For a path that can't be used, and a file that another process uses.
+    fn open(path: PathBuf) -> Result<Self> {
+        if path.is_dir() {
+            let text = format!(
+                "{}: want the path of a file; this is a folder",
+                path.display()
+            );
+            return Err(Failure::usage(text));
+        }
+        // A link stays; its target is replaced.
+        let path = fs::canonicalize(&path).unwrap_or(path);
+        let beside = with_end(&path, ".lock");
+        let lock = locked(&beside)?.ok_or_else(|| {
+            Failure::usage(format!(
+                "{}: another process uses this file; each process needs a file of its own",
+                path.display()
+            ))
+        })?;
+        let seen = Cell::new(mark(&path));
+        Ok(Self {
+            path,
+            _lock: lock,
+            seen,
+        })
+    }
+
+    /// The document; `None` if there is no file yet.
+    ///
+    /// # Errors
+    /// For a file that can't be read, or is too large to be a state.
+    pub(crate) fn read(&self) -> Result<Option<Vec<u8>>> {
+        let as_failure = |error| Failure::file("read", &self.path, &error);
+        self.seen.set(mark(&self.path));
+        let file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(as_failure(error)),
+        };
+        let mut bytes = Vec::new();
+        file.take(LONGEST + 1)
+            .read_to_end(&mut bytes)
+            .map_err(as_failure)?;
+        if bytes.len() as u64 > LONGEST {
+            return Err(Failure::usage(format!(
+                "{}: this is too large to be a state",
+                self.path.display()
+            )));
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Replaces the document. When this returns, the new document is on the disk. If the process ends before that, the
+    /// file contains either the old document or the new one.
+    ///
+    /// # Errors
+    /// For a file that can't be written, or that another program has written. It contains the old document then.
+    pub(crate) async fn replace(&self, document: String) -> Result<()> {
+        let as_failure = |error| Failure::file("write", &self.path, &error);
+        let folder = with_end(&self.path, ".lease");
+        let lease = leased(&folder).await.map_err(as_failure)?;
+        let replaced = self.replace_leased(&lease, document).await;
+        drop(lease);
+        // The leases of others may be in it.
+        let _ = fs::remove_dir(&folder);
+        replaced.map_err(as_failure)
+    }
+
+    async fn replace_leased(&self, lease: &Lease, document: String) -> io::Result<()> {
+        lease.check()?;
+        // Nobody else has counted on from a file that is gone.
+        if mark(&self.path).is_some_and(|found| self.seen.get() != Some(found)) {
+            let message = "it was written or replaced since it was read; run one process with it";
+            return Err(io::Error::new(io::ErrorKind::WouldBlock, message));
+        }
+        let path = self.path.clone();
+        // A slow disk must not delay the responses to scrapes.
+        let replaced =
+            tokio::task::spawn_blocking(move || replace_locked(&path, document.as_bytes())).await;
+        replaced.unwrap_or_else(|error| Err(io::Error::other(error)))?;
+        self.seen.set(mark(&self.path));
+        Ok(())
+    }
+
+    /// An error about the document, with the path and what to do.
+    pub(crate) fn as_failure(&self, error: Error) -> Failure {
+        let mut failure = Failure::from(error);
+        failure.text = format!("{}: {}", self.path.display(), failure.text);
+        failure.helped_by(format!(
+            "another --state, or remove {} to begin anew",
+            self.path.display()
+        ))
+    }
+}
+
+/// Takes the lease of a folder, which is made for it.
+async fn leased(folder: &Path) -> io::Result<Lease> {
+    for _ in 0..100 {
+        create_folder(folder)?;
+        match Lease::take(folder).await {
+            // Whoever lets go removes the folder, which is empty then.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            taken => return taken,
+        }
+    }
+    Lease::take(folder).await
+}
+
+fn create_folder(folder: &Path) -> io::Result<()> {
+    match fs::create_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        created => created,
+    }
+}
+
+/// Tells a file from any that replaces it.
+type Mark = (Option<SystemTime>, u64, u64);
+
+/// The mark of a file; `None` if there is none.
+fn mark(path: &Path) -> Option<Mark> {
+    let found = fs::metadata(path).ok()?;
+    #[cfg(unix)]
+    let number = std::os::unix::fs::MetadataExt::ino(&found);
+    #[cfg(not(unix))]
+    let number = 0;
+    Some((found.modified().ok(), found.len(), number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_document_is_replaced_whole_by_one_process_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.json");
+        let state = StateFile::open(path.clone()).unwrap();
+        assert_eq!(state.read().unwrap(), None);
+        state.replace("one".to_owned()).await.unwrap();
+        // What a process that was killed has left.
+        fs::write(folder.path().join("state.json.new"), "torn").unwrap();
+        state.replace("two".to_owned()).await.unwrap();
+        assert_eq!(state.read().unwrap().unwrap(), b"two");
+        let refused = StateFile::open(path.clone()).unwrap_err();
+        assert!(refused.text.contains("another process"), "{refused}");
+        drop(state);
+        StateFile::open(path).unwrap();
+        let mut names: Vec<_> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["state.json", "state.json.lock"]);
+    }
+
+    #[tokio::test]
+    async fn a_document_that_another_program_has_written_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state.json");
+        let state = StateFile::open(path.clone()).unwrap();
+        state.replace("one".to_owned()).await.unwrap();
+        fs::write(&path, "another's").unwrap();
+        let refused = state.replace("two".to_owned()).await.unwrap_err();
+        assert!(refused.text.contains("since it was read"), "{refused}");
+        assert_eq!(state.read().unwrap().unwrap(), b"another's");
+        // It is being written on another machine.
+        let lease = folder.path().join("state.json.lease");
+        fs::create_dir(&lease).unwrap();
+        let foreign = lease.join("lock-0123456789abcdef-1-1-00");
+        fs::write(&foreign, "").unwrap();
+        state.replace("two".to_owned()).await.unwrap_err();
+        fs::remove_file(&foreign).unwrap();
+        state.replace("two".to_owned()).await.unwrap();
+        assert!(!lease.exists());
+    }
+}

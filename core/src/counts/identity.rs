@@ -1,0 +1,51 @@
+//! Whose counts a table has: the cluster and the client.
+
+use std::sync::Arc;
+
+use crate::code::Code;
+use crate::error::{Error, Result};
+use crate::spelling::{Name, Words, words};
+
+/// Which cluster and which client counts belong to, as a text without a secret; none if it isn't known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity(Option<Arc<str>>);
+
+impl Identity {
+    /// The identity with this text.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Self(Some(text.into()))
+    }
+
+    /// The text; `None` if it isn't known whose counts they are.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
+    /// The identity of counts that are added to these. Counts of unknown origin are taken as they are.
+    ///
+    /// # Errors
+    /// `incompatible_tables` if both are known and differ.
+    pub fn with(&self, other: &Self, argument: &'static str) -> Result<Self> {
+        match (self.as_str(), other.as_str()) {
+            (Some(own), Some(others)) if own != others => {
+                let message = foreign(own, others);
+                Err(Error::argument(argument, Code::IncompatibleTables, message))
+            }
+            (None, _) => Ok(other.clone()),
+            _ => Ok(self.clone()),
+        }
+    }
+}
+
+/// Says whose counts are which, and what to do.
+pub(crate) fn foreign(own: &str, others: &str) -> Words {
+    words![
+        format!(
+            "these are counts of {others}, not of {own}; if both are the same, give clients the "
+        ),
+        Name::from("identity"),
+        format!(" {own:?}")
+    ]
+}
