@@ -181,6 +181,8 @@ def test_a_slip_is_told_what_was_meant(
             "longest_retry_wait",
             "not str",
         ),
+        (lambda client: client.token(1), "api", "want control or orchestration, not int"),
+        (lambda _: make(tallyfold.Client.from_env, env="a"), "env", "want a mapping, not str"),
     ],
 )
 def test_a_value_of_another_type_is_named(
@@ -191,6 +193,44 @@ def test_a_value_of_another_type_is_named(
     assert (caught.value.code, caught.value.argument) == ("invalid_argument", argument)
     assert isinstance(caught.value, TypeError)
     assert str(caught.value).endswith(message)
+
+
+TOKENS = {"cluster_endpoint": ADDRESS, "access_token": lambda _: ("a-token", 3600)}
+
+
+@pytest.mark.parametrize("name", ["a\0b", LONE])
+@pytest.mark.parametrize(
+    ("act", "argument"),
+    [
+        (
+            lambda client, _, name: client.collect(
+                "event_delivery", START, END, ["reason"], checkpoint=name
+            ),
+            "checkpoint",
+        ),
+        (lambda _, table, name: tallyfold.export(table, "csv").write_to(name), "target"),
+        (lambda *given: tallyfold.Ledger(given[-1]), "path"),
+        (lambda *given: tallyfold.Outbox(given[-1], "influx"), "path"),
+        (lambda *given: make(tallyfold.Client, **TOKENS, ca=given[-1]), "ca"),
+    ],
+)
+def test_a_path_that_no_file_can_have_is_named(
+    client: tallyfold.Client,
+    table: tallyfold.CountTable,
+    act: Callable[..., object],
+    argument: str,
+    name: str,
+) -> None:
+    with pytest.raises(tallyfold.ConfigError) as caught:
+        act(client, table, name)
+    assert (caught.value.code, caught.value.argument) == ("invalid_argument", argument)
+
+
+@pytest.mark.parametrize("timeout", [0, float("nan"), float("inf"), 2**70])
+def test_a_timeout_of_a_push_that_can_not_be(table: tallyfold.CountTable, timeout: float) -> None:
+    with pytest.raises(tallyfold.ConfigError) as caught:
+        tallyfold.push(table, "influx", "http://127.0.0.1:9/", timeout=timeout, patience=0)
+    assert caught.value.argument == "timeout"
 
 
 def test_arguments_by_position_are_those_that_come_first(table: tallyfold.CountTable) -> None:

@@ -220,7 +220,7 @@ def test_a_window_is_counted_once(day: tallyfold.Sandbox, tmp_path: pathlib.Path
         (lambda of: of.openmetrics({"1": "x"}), "labels: "),
         (lambda of: of.openmetrics(name="1"), "name: "),
         (lambda of: of.collector({"revision": 5}), "labels: want"),
-        (lambda _: tallyfold.Ledger(""), "path: want"),
+        (lambda _: tallyfold.Ledger(""), "path: this is empty"),
         (lambda _: tallyfold.Ledger(5), "path: want"),  # type: ignore[arg-type]
         (lambda _: tallyfold.Ledger(saved=5), "saved: want"),  # type: ignore[arg-type]
     ],

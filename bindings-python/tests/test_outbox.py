@@ -272,7 +272,7 @@ def test_wrong_arguments(table: tallyfold.CountTable, tmp_path: pathlib.Path) ->
     made: Any = tallyfold.Outbox
     with pytest.raises(tallyfold.ConfigError, match="format: want"):
         made(tmp_path / "outbox.json", "prometheus")
-    with pytest.raises(tallyfold.ConfigError, match="path: want"):
+    with pytest.raises(tallyfold.ConfigError, match="path: this is empty"):
         made("", "influx")
     assert list(tmp_path.iterdir()) == []
 

@@ -7,7 +7,7 @@ from typing import Any, Self, Unpack
 from tallyfold._arguments import CollectArguments, Dimensions, FollowArguments, Instant
 from tallyfold._client.async_driver import AsyncDriver
 from tallyfold._client.callbacks import async_function
-from tallyfold._client.facade import parsed
+from tallyfold._client.facade import given_api, parsed
 from tallyfold._client.steps import Drive
 from tallyfold._errors import TallyfoldError
 from tallyfold._files.async_checkpoint import AsyncCheckpoint
@@ -377,7 +377,7 @@ class AsyncClient(AsyncDriver):
         >>> seconds <= 86400
         True
         """
-        return await self._run(self._machine.token(api))
+        return await self._run(self._machine.token(given_api(api)))
 
     async def close(self) -> None:
         """Closes the transport; calls from now on, and those that wait, raise `RuntimeError`.

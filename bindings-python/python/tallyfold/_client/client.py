@@ -8,7 +8,7 @@ from typing import Any, Self, Unpack
 from tallyfold._arguments import CollectArguments, Dimensions, FollowArguments, Instant
 from tallyfold._client.callbacks import function
 from tallyfold._client.driver import Driver
-from tallyfold._client.facade import parsed
+from tallyfold._client.facade import given_api, parsed
 from tallyfold._client.steps import Drive
 from tallyfold._errors import TallyfoldError
 from tallyfold._files.checkpoint import Checkpoint
@@ -382,7 +382,7 @@ class Client(Driver):
         >>> seconds <= 86400
         True
         """
-        return self._run(self._machine.token(api))
+        return self._run(self._machine.token(given_api(api)))
 
     def close(self) -> None:
         """Closes the transport; calls from now on, and those that wait, raise `RuntimeError`.

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Generic, NoReturn, Self, TypeVar, Unpack
+from typing import Any, Generic, NoReturn, Self, TypeVar, Unpack, cast, get_args
 
 from tallyfold._arguments import ENVIRONMENT, ClientArguments
 from tallyfold._errors import (
@@ -21,6 +21,7 @@ from tallyfold._errors import (
 from tallyfold._http.network import Certificates, Network
 from tallyfold._http.network_error import callers_part, cause_of, is_of_the_network, name_of
 from tallyfold._http.transport import StaleError, timed_out
+from tallyfold._names import ApiName
 from tallyfold._tallyfold import Call, Machine
 from tallyfold._time import Now
 from tallyfold._values import Attempt
@@ -31,6 +32,7 @@ __all__ = [
     "Facade",
     "checked_transport",
     "cleared",
+    "given_api",
     "hand_in",
     "parsed",
     "token_failed",
@@ -155,6 +157,8 @@ class Facade(Generic[TokenT, TransportT]):
         <Client of https://cluster.example>
         """
         env = os.environ if env is None else env
+        if not isinstance(env, Mapping):
+            raise wrong_type("env", "want a mapping", env)
         given = {
             name: value
             for name, value in options.items()
@@ -367,6 +371,17 @@ def waited_too_long() -> ServiceError:
     """The error of a call that has waited too long for another call's token."""
     message = "timed_out: another call, which fetches the token for this one, took too long"
     return ServiceError(message, code="timed_out")
+
+
+def given_api(api: object) -> ApiName:
+    """One of the two APIs, as the caller has named it."""
+    wanted = "want control or orchestration"
+    for name in get_args(ApiName):
+        if api == name:
+            return cast("ApiName", name)
+    if isinstance(api, str):
+        raise invalid(ConfigError, "api", wanted)
+    raise wrong_type("api", wanted, api)
 
 
 def parsed(document: bytes) -> Any:  # noqa: ANN401

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn, Protocol, Unpack, final
 
 from tallyfold._arguments import ExportArguments
-from tallyfold._errors import ConfigError, invalid, wrong_type
+from tallyfold._errors import ConfigError, wrong_type
 from tallyfold._export.arrow import MEDIA_TYPES, Table
-from tallyfold._files.file import replacing
+from tallyfold._files.file import given_path, replacing
 from tallyfold._names import ExportFormat, NoteKind
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import Columns, CountTable, Pieces, Series
@@ -154,10 +154,8 @@ class Export(Iterator[bytes]):
         True
         >>> directory.cleanup()
         """
-        if target == "":
-            raise invalid(ConfigError, "target", "this is empty; want a path")
         if isinstance(target, (str, os.PathLike)):
-            with replacing(target) as file:
+            with replacing(given_path("target", target)) as file:
                 return self._write(file)
         if isinstance(target, io.TextIOBase) or not callable(getattr(target, "write", None)):
             raise wrong_type("target", "want a path, or a file that is open for bytes", target)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar, NoReturn, final
 
-from tallyfold._errors import wrong_type
 from tallyfold._export.exporting import InexactCountWarning
 from tallyfold._files.state import StateFile
 from tallyfold._ranges.values import Revision
@@ -70,8 +69,6 @@ class Ledger:
         self, path: str | os.PathLike[str] | None = None, *, saved: str | bytes | None = None
     ) -> None:
         """Reads the file, if it is there."""
-        if path is not None and (path == "" or not isinstance(path, (str, os.PathLike))):
-            raise wrong_type("path", "want the path of a file", path)
         self._file = None if path is None else StateFile(path)
         if self._file is not None and saved is None:
             saved = self._file.read()

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, final
 
-from tallyfold._errors import ConfigError, wrong_type
+from tallyfold._errors import ConfigError
 from tallyfold._export.async_push import async_push
 from tallyfold._export.push import push
 from tallyfold._export.report import PushReport
@@ -60,8 +60,6 @@ class Outbox:
 
     def __init__(self, path: str | os.PathLike[str], format: ExportFormat) -> None:  # noqa: A002
         """Reads the file, if it is there."""
-        if path == "" or not isinstance(path, (str, os.PathLike)):
-            raise wrong_type("path", "want the path of a file", path)
         self._file = StateFile(path)
         self._format = format
         self._busy = threading.Lock()

@@ -28,6 +28,9 @@ __all__ = [
 EXCERPT_SECONDS = 5.0
 """How long a refusal waits for its body, which is only quoted."""
 
+LONGEST = 86_400
+"""The longest time limit in seconds, which is also that of a client."""
+
 REFUSED = 300
 """The first status with which a receiver does not take a message."""
 
@@ -56,8 +59,9 @@ def seconds_of(timeout: object) -> float | None:
         return None
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
         raise wrong_type("timeout", "want a number of seconds, or None", timeout)
-    if not timeout > 0:
-        raise invalid(ConfigError, "timeout", "want a number of seconds above 0, or None")
+    if not 0 < timeout <= LONGEST:
+        message = f"want a number of seconds above 0 and at most {LONGEST}, or None"
+        raise invalid(ConfigError, "timeout", message)
     return float(timeout)
 
 

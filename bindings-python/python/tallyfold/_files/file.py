@@ -10,10 +10,28 @@ import time
 from collections.abc import Iterator
 from typing import BinaryIO
 
-__all__ = ["create", "replace", "replacing"]
+from tallyfold._errors import ConfigError, invalid, wrong_type
+
+__all__ = ["create", "given_path", "replace", "replacing"]
 
 RETRY_WAITS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28)
 """Seconds between tries to replace a file on Windows, where another program may have it open."""
+
+
+def given_path(argument: str, path: object, wanted: str = "want a path") -> pathlib.Path:
+    """The caller's path, if it is one that a system can have."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise wrong_type(argument, wanted, path)
+    if path == "":
+        raise invalid(ConfigError, argument, "this is empty; is an environment variable unset?")
+    try:
+        is_possible = b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        is_possible = False
+    if not is_possible:
+        message = "no file has such a name, with a NUL or half of a surrogate pair in it"
+        raise invalid(ConfigError, argument, message)
+    return pathlib.Path(path)
 
 
 @contextlib.contextmanager

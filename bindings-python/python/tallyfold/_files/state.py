@@ -7,7 +7,7 @@ import pathlib
 import stat
 from collections.abc import Iterator
 
-from tallyfold._files.file import replacing
+from tallyfold._files.file import given_path, replacing
 from tallyfold._files.lock import Lock
 
 __all__ = ["StateFile"]
@@ -24,7 +24,7 @@ class StateFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Touches no file yet."""
-        self._path = pathlib.Path(path)
+        self._path = given_path("path", path, "want the path of a file")
         self._lock: Lock | None = None
         self._seen = _mark(self._path)
 

@@ -11,10 +11,10 @@ import threading
 from types import TracebackType
 from typing import ClassVar, Generic, Self, TypeVar
 
-from tallyfold._errors import ConfigError, invalid, wrong_type
+from tallyfold._errors import ConfigError, wrong_type
 from tallyfold._files.async_checkpoint import AsyncCheckpoint
 from tallyfold._files.checkpoint import Checkpoint
-from tallyfold._files.file import replace
+from tallyfold._files.file import given_path, replace
 from tallyfold._files.lock import Lock
 
 __all__ = ["AsyncStore", "Path", "Store"]
@@ -33,8 +33,6 @@ class _Opened(Generic[CheckpointT]):
     def __init__(self, checkpoint: CheckpointT | Path | None) -> None:
         self._opened = contextlib.ExitStack()
         self._to: CheckpointT | Directory | None
-        if checkpoint == "":
-            raise _refused("this is empty; is an environment variable unset?")
         if isinstance(checkpoint, (str, os.PathLike)):
             self._to = self._opened.enter_context(Directory(checkpoint))
         elif checkpoint is None or self._can_be_used(checkpoint):
@@ -105,7 +103,7 @@ class Directory:
     """A directory with a file for each segment, which one collect at a time may use."""
 
     def __init__(self, path: Path) -> None:
-        self._path = pathlib.Path(path)
+        self._path = given_path("checkpoint", path)
         self._path.mkdir(parents=True, exist_ok=True)
         # When a task is cancelled, its save continues in a thread, and the next save must wait.
         self._saving = threading.Lock()
@@ -155,7 +153,3 @@ class Directory:
         with self._saving:
             self._lock.check()
             replace(self.path_of(name), data)
-
-
-def _refused(why: str) -> ConfigError:
-    return invalid(ConfigError, "checkpoint", why)

@@ -4,13 +4,13 @@ import ipaddress
 import os
 import ssl
 import urllib.request
-from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import httpcore2
 import httpx2
 
 from tallyfold._errors import ConfigError, invalid
+from tallyfold._files.file import given_path
 
 __all__ = ["Certificates", "Network"]
 
@@ -97,12 +97,12 @@ def _pem(ca: str | bytes | os.PathLike[str]) -> str:
     if not isinstance(ca, str | bytes | os.PathLike):
         name = type(ca).__name__
         raise _refused("ca", f"want a path, PEM text or an ssl.SSLContext, not {name}")
-    if isinstance(ca, str) and "-----BEGIN" not in ca:
-        ca = Path(ca)
+    if isinstance(ca, str) and "-----BEGIN" in ca:
+        return ca
     try:
-        text = ca if isinstance(ca, str | bytes) else Path(ca).read_bytes()
+        text = ca if isinstance(ca, bytes) else given_path("ca", ca).read_bytes()
         # A PEM file may have comments in any encoding around its certificates.
-        return text if isinstance(text, str) else text.decode("ascii", "replace")
+        return text.decode("ascii", "replace")
     except OSError as error:
         message = f"the file can't be read: {error.strerror}: {os.fspath(ca)!r}"
         raise _refused("ca", message) from error
