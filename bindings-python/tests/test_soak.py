@@ -9,9 +9,10 @@ import asyncio
 import bisect
 import os
 import random
+import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from email.utils import formatdate
 from pathlib import Path
@@ -33,7 +34,7 @@ START, END = "2026-01-01T00:00:00Z", "2026-01-31T00:00:00Z"
 START_MS = 1_767_225_600_000
 MINUTE, HOUR = 60_000, 3_600_000
 HOURS = 720
-WINDOW = "1h"
+WINDOW = "2h"
 DIMENSIONS: list[tallyfold.DimensionName] = ["integration"]
 INTEGRATIONS = ("email", "push", "CRM")
 COUNTS: tuple[tallyfold.CountName, ...] = ("success", "errors", "filtered")
@@ -224,11 +225,19 @@ def drive(monkeypatch: pytest.MonkeyPatch) -> Callable[[World], None]:
         monkeypatch.setattr(sender.Sender, "pause", lambda _, seconds: world.wait(seconds))
         monkeypatch.setattr(async_sender.AsyncSender, "pause", pause)
         monkeypatch.setattr(file, "_rename", killable)
-        # No machine loses its power here, and waiting for the disk would take most of the time.
+        # No machine loses its power here.
         monkeypatch.setattr(file, "_sync", lambda opened: opened.flush())
         monkeypatch.setattr(file, "_sync_names", lambda _: None)
 
     return drive
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Gives a directory, in memory where the system has one: a disk would take most of the time."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        yield Path(folder)
 
 
 QUERY: Any = ("event_delivery", START, DIMENSIONS)
@@ -295,17 +304,17 @@ def of_totals(path: Path) -> Sums:
 
 
 @pytest.mark.parametrize("number", range(4))
-def test_a_month_of_a_follow(number: int, drive: Callable[[World], None], tmp_path: Path) -> None:
+def test_a_month_of_a_follow(number: int, drive: Callable[[World], None], folder: Path) -> None:
     job: Job = [ledger, outbox, async_ledger, async_outbox][number]
-    world, path = World(SEED + number), tmp_path / "state.json"
+    world, path = World(SEED + number), folder / "state.json"
     drive(world)
     world.run(job(world, path))
     found = world.received() if world.points else of_totals(path)
     assert +found == world.truth
-    assert world.kills > 300
+    assert world.kills > 200
 
 
-def test_a_month_of_collects(drive: Callable[[World], None], tmp_path: Path) -> None:
+def test_a_month_of_collects(drive: Callable[[World], None], folder: Path) -> None:
     world = World(SEED + 4)
     drive(world)
     tables: list[tallyfold.CountTable] = []
@@ -323,7 +332,7 @@ def test_a_month_of_collects(drive: Callable[[World], None], tmp_path: Path) -> 
                     DIMENSIONS,
                     window=WINDOW,
                     concurrency=4,
-                    checkpoint=tmp_path / "month",
+                    checkpoint=folder / "month",
                     patience=7200,
                 )
                 tables[:] = [table]
