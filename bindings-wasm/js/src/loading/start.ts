@@ -159,10 +159,10 @@ type Anything = (...all: unknown[]) => unknown;
 
 function guard(call: Anything, failed: (thrown: unknown) => unknown): Anything {
   // Listed, because collecting and spreading arguments takes time in every call of a small body.
-  if (call.length > 8) throw new Error("list more parameters here");
-  return (a, b, c, d, e, f, g, h) => {
+  if (call.length > 9) throw new Error("list more parameters here");
+  return (a, b, c, d, e, f, g, h, i) => {
     try {
-      return call(a, b, c, d, e, f, g, h);
+      return call(a, b, c, d, e, f, g, h, i);
     } catch (thrown) {
       throw failed(thrown);
     }
