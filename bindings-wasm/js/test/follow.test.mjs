@@ -170,6 +170,21 @@ describe("a follow", () => {
     assert.match(error.message, /from the future/);
   });
 
+  test("waits for a window that has ended only by this computer's clock", async (t) => {
+    t.after(() => mock.timers.reset());
+    const { sandbox, client, now, pass } = world();
+    sandbox.inject({ kind: "date", milliseconds: 60 * minute, every: 1 });
+    pass(62 * minute);
+    const revisions = client.follow({ ...query, settleMs: 1 });
+    const { value } = await inTime(revisions.next(), pass);
+    assert.deepEqual([value.window.start, value.settled], ["2026-01-01T00:00:00Z", false]);
+    // The two clocks agree if they differ by a minute at most.
+    assert.equal((now().unixMs - startMs) / minute, 64);
+    await revisions.return();
+    const early = client.follow({ ...query, start: value.window.end, once: true });
+    assert.deepEqual(await early.next(), { done: true, value: undefined });
+  });
+
   test("goes on from its state, however often it is stopped", async (t) => {
     t.after(() => mock.timers.reset());
     const { sandbox, client, now, pass } = world();

@@ -88,7 +88,8 @@ export class Follow<D extends Dimension | undefined = Dimension | undefined> {
   /**
    * Takes the result of a call and returns a revision of its window. If the call has not ended, it
    * returns `undefined`, and the window is read again at once. It also returns `undefined`, and the
-   * window is read again later, if the service counts as down: then `waitingMs` is a number.
+   * window is read again later, if by the `Date` of the response it had not ended, or if the service counts as down: then
+   * `waitingMs` is a number.
    *
    * @throws {@link TallyfoldError}: the call's final error, after which its window is read again
    * later; `out_of_order` for a task that is not under way.

@@ -169,7 +169,11 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
     } finally {
       this.#driver.close(call);
     }
-    if (failure === undefined) throw thrown?.error;
+    if (failure === undefined) {
+      // By the service's clock, the window has not ended.
+      if (thrown === undefined) return undefined;
+      throw thrown.error;
+    }
     if (this.#onFailure === undefined) throw failure;
     await awaited(this.#onFailure(window, failure), this.#stop.signal);
     return undefined;
