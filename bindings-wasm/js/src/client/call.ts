@@ -1,5 +1,4 @@
 import type { CoreCall } from "../../wasm/tallyfold_wasm.js";
-import type { Failure } from "../http/exchange.js";
 import { Handle } from "../loading/handle.js";
 import { noteFailure, stage } from "../loading/library.js";
 import { CountTable } from "../tables/table.js";
@@ -8,7 +7,7 @@ import { bytes, checkedToken, flat, pairsOf } from "../values/input.js";
 import { inspectSymbol } from "../values/printing.js";
 import type { Now } from "../values/time.js";
 import { now } from "../values/time.js";
-import type { AccessToken, Api, Attempt, Window } from "../values/types.js";
+import type { AccessToken, Api, Attempt, Failure, Window } from "../values/types.js";
 
 /** What a {@link Call} asks its host to do next. */
 export type Step =

@@ -5,31 +5,8 @@ import { choosesCodings } from "../loading/runtime.js";
 import { bytes } from "../values/input.js";
 import type { Fetch, FetchInit, FetchResponse } from "../values/types.js";
 import { Broken, type Deadline } from "./deadline.js";
-import { NoResponse, report } from "./network_error.js";
+import { type Exchanged, NoResponse, type Outgoing, report } from "./network_error.js";
 import { pastProxy } from "./past_proxy.js";
-
-/** What is sent: a request of a call, or a message of a push. */
-export interface Outgoing {
-  readonly method: string;
-  readonly url: string;
-  headers(): [string, string][];
-  body(): Uint8Array<ArrayBuffer> | undefined;
-  /** What no error message may quote. */
-  secrets(): string[];
-  /** Whether an answer with another status than 200 is a success too, whose whole body is read. */
-  takes?(status: number): boolean;
-}
-
-/** How an exchange failed. `not_sent` means that nothing of the request was sent. */
-export type Failure = "network" | "stale" | "timeout" | "hidden" | "not_sent";
-
-/** Gets the events of the exchange: a call, or a push. */
-export interface Exchanged {
-  head(status: number, headers: [string, string][]): boolean;
-  chunk(chunk: Uint8Array): void;
-  end(): void;
-  failed(failure: Failure, detail: string): void;
-}
 
 /** How many milliseconds a refusal waits for its body, which is only quoted. */
 const EXCERPT_MS = 1000;

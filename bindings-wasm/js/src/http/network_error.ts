@@ -3,8 +3,28 @@
 
 import { isBrowser } from "../loading/runtime.js";
 import { because, TallyfoldError } from "../values/error.js";
+import type { Failure } from "../values/types.js";
 import type { Broken } from "./deadline.js";
-import type { Exchanged, Outgoing } from "./exchange.js";
+
+/** What is sent: a request of a call, or a message of a push. */
+export interface Outgoing {
+  readonly method: string;
+  readonly url: string;
+  headers(): [string, string][];
+  body(): Uint8Array<ArrayBuffer> | undefined;
+  /** What no error message may quote. */
+  secrets(): string[];
+  /** Whether an answer with another status than 200 is a success too, whose whole body is read. */
+  takes?(status: number): boolean;
+}
+
+/** Gets the events of the exchange: a call, or a push. */
+export interface Exchanged {
+  head(status: number, headers: [string, string][]): boolean;
+  chunk(chunk: Uint8Array): void;
+  end(): void;
+  failed(failure: Failure, detail: string): void;
+}
 
 /** What a `fetch` threw instead of returning a response. */
 export class NoResponse extends Error {

@@ -4,10 +4,11 @@
 import { invalidArgument } from "../values/error.js";
 import { optionalFunction, optionalSignal, own, pairsOf } from "../values/input.js";
 import { clocks, type Now } from "../values/time.js";
-import type { Fetch } from "../values/types.js";
+import type { Failure, Fetch } from "../values/types.js";
 import { awaited, pause } from "./abort.js";
 import { Deadline } from "./deadline.js";
-import { exchange, type Failure, type Outgoing } from "./exchange.js";
+import { exchange } from "./exchange.js";
+import type { Outgoing } from "./network_error.js";
 
 /** A machine of the core that has messages to send: a push, or notifications. */
 export interface Sends {

@@ -58,6 +58,9 @@ export type Grouped<A, D extends Dimension, G extends D = D> = Omit<A, "dimensio
   readonly groupBy?: readonly G[] | undefined;
 };
 
+/** How an exchange failed. `not_sent` means that nothing of the request was sent. */
+export type Failure = "network" | "stale" | "timeout" | "hidden" | "not_sent";
+
 /** A way to stop waiting for a call. */
 export interface Abortable {
   /** When it aborts, the call ends and rejects with the signal's reason. */
