@@ -16,9 +16,14 @@ describe("a series", () => {
       provisional: false,
     }));
     assert.deepEqual(rows, [
-      { window: first, dimensions: { integration: "email" }, ...counts(4n, 2n, 5n) },
-      { window: first, dimensions: { integration: "warehouse" }, ...counts(7n, 1n, 0n) },
-      { window: second, dimensions: { integration: "sms" }, ...counts(3n, 1n, 0n) },
+      { window: first, settled: true, dimensions: { integration: "email" }, ...counts(4n, 2n, 5n) },
+      {
+        window: first,
+        settled: true,
+        dimensions: { integration: "warehouse" },
+        ...counts(7n, 1n, 0n),
+      },
+      { window: second, settled: true, dimensions: { integration: "sms" }, ...counts(3n, 1n, 0n) },
     ]);
   });
 

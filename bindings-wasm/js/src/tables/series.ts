@@ -30,8 +30,10 @@ export interface SeriesWindow extends Window {
 export interface SeriesRow<D extends Dimension | undefined = Dimension | undefined> extends Row<D> {
   /** The window. */
   readonly window: SeriesWindow;
+  /** Whether the counts of the window are all that there are and no longer change: it is complete and not provisional. */
+  readonly settled: boolean;
   /** The row with counts as strings of digits, for `JSON.stringify`. */
-  toJSON(): ReturnType<Row<D>["toJSON"]> & { window: SeriesWindow };
+  toJSON(): ReturnType<Row<D>["toJSON"]> & { window: SeriesWindow; settled: boolean };
 }
 
 /**
@@ -183,8 +185,10 @@ function* rowsOf<D extends Dimension | undefined>(
   const names = core.dimensions();
   const columns = core.columns(positions);
   for (let row = 0; row < columns.success.length; row++) {
+    const window: SeriesWindow = valueAt(columns.window, row);
     yield countsOf({
-      window: valueAt(columns.window, row),
+      window,
+      settled: window.complete && !window.provisional,
       dimensions: valuesAt<D>(names, columns, row),
       success: columns.success[row],
       errors: columns.errors[row],
