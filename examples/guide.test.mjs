@@ -94,6 +94,25 @@ class Receiver {
   }
 }
 
+/** A folder for a program, with the package. */
+function folderOf(t) {
+  const folder = mkdtempSync(join(tmpdir(), "guide-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  symlinkSync(join(root, "examples/node_modules"), join(folder, "node_modules"));
+  return folder;
+}
+
+/** The blocks of the page about Workers. */
+function workers() {
+  const text = readFileSync(join(root, "docs/guides/workers.md"), "utf8");
+  return Array.from(text.matchAll(/^```ts\n(.*?)^```$/gms), ([, block]) => block);
+}
+
+async function script(typescript) {
+  const { code } = await esbuild.transform(typescript, { loader: "ts" });
+  return code;
+}
+
 describe("the program at", () => {
   let sandbox;
   const env = { ...process.env };
@@ -119,9 +138,7 @@ describe("the program at", () => {
 
   for (const [place, code] of all) {
     test(place, async (t) => {
-      const folder = mkdtempSync(join(tmpdir(), "guide-"));
-      t.after(() => rmSync(folder, { recursive: true }));
-      symlinkSync(join(root, "examples/node_modules"), join(folder, "node_modules"));
+      const folder = folderOf(t);
       writeFileSync(join(folder, "program.mjs"), code);
       receiver.heard.clear();
       await run(process.execPath, ["program.mjs"], { cwd: folder, env, timeout: 120_000 });
@@ -136,13 +153,9 @@ describe("the program at", () => {
   });
 
   test("docs/guides/workers.md answers with counts", async (t) => {
-    const text = readFileSync(join(root, "docs/guides/workers.md"), "utf8");
-    const [, block] = /^```ts\n(.*?)^```$/ms.exec(text);
-    const { code } = await esbuild.transform(block, { loader: "ts" });
-    const folder = mkdtempSync(join(tmpdir(), "guide-"));
-    t.after(() => rmSync(folder, { recursive: true }));
-    symlinkSync(join(root, "examples/node_modules"), join(folder, "node_modules"));
-    writeFileSync(join(folder, "worker.mjs"), code);
+    const folder = folderOf(t);
+    const [block] = workers();
+    writeFileSync(join(folder, "worker.mjs"), await script(block));
     const worker = await import(join(folder, "worker.mjs"));
     const response = await worker.default.fetch(new Request("https://worker.example"), env);
     const rows = await response.json();
@@ -151,4 +164,105 @@ describe("the program at", () => {
   });
 
   test("is there for each start", () => assert.ok(all.length >= 5, `${all.length}`));
+});
+
+describe("with events that arrive late, the program of", () => {
+  /** Runs it in virtual time: what it has printed, what it has sent, and what has happened. */
+  async function late(folder, code, begin, end) {
+    writeFileSync(join(folder, "program.mjs"), code);
+    const env = {
+      ...process.env,
+      TALLYFOLD_CLUSTER_ENDPOINT: "http://localhost",
+      TALLYFOLD_CLIENT_ID: "id",
+      TALLYFOLD_CLIENT_SECRET: "secret",
+      TALLYFOLD_CONTROL_AUDIENCE: "https://control.example",
+      INFLUX_URL: "http://127.0.0.1",
+      INFLUX_TOKEN: "a-token",
+      LATE_RESULT: join(folder, "result.json"),
+      LATE_BEGIN: `2026-01-31T${begin}:00Z`,
+      LATE_END: `2026-01-31T${end}:00Z`,
+    };
+    const args = ["--no-warnings", "--import", join(root, "examples/late.mjs"), "program.mjs"];
+    const { stdout } = await run(process.execPath, args, { cwd: folder, env, timeout: 120_000 });
+    const { taken, events } = JSON.parse(readFileSync(env.LATE_RESULT, "utf8"));
+    return { stdout, taken, truth: (start, end) => truthOf(events, start, end) };
+  }
+
+  /** How many events there were from one time to another. */
+  function truthOf(events, start, end) {
+    const counts = { success: 0n, errors: 0n };
+    for (const { atMs, outcome, count } of events) {
+      if (atMs >= Date.parse(start) && atMs < Date.parse(end)) counts[outcome] += BigInt(count);
+    }
+    return counts;
+  }
+
+  /** The sum of all matches of a pattern that has two groups, a name and digits. */
+  function sums(text, pattern) {
+    const counts = { success: 0n, errors: 0n };
+    for (const [, name, digits] of text.matchAll(pattern)) {
+      if (name in counts) counts[name] += BigInt(digits);
+    }
+    return counts;
+  }
+
+  /** The program of a page that follows. */
+  const following = (page) =>
+    programs(page).find(([, code]) => code.includes("client.follow("))?.[1] ?? "";
+  const time = ["08:50", "11:30"];
+  const hour = ["2026-01-31T09:00:00Z", "2026-01-31T10:00:00Z"];
+
+  test("docs/guides/following.md prints changes that come to the truth", async (t) => {
+    const { stdout, truth } = await late(folderOf(t), following("docs/guides/following.md"), ...time);
+    assert.deepEqual(sums(stdout, /(\w+): (-?\d+)n/g), truth(...hour));
+    assert.equal(stdout.match(/ true$/gm).length, 4);
+  });
+
+  for (const page of ["overview", "influxdb"]) {
+    test(`docs/guides/exports/${page}.md sends changes that come to the truth`, async (t) => {
+      const code = following(`docs/guides/exports/${page}.md`);
+      const { taken, truth } = await late(folderOf(t), code, ...time);
+      const lines = new Set(taken.join("").split("\n"));
+      assert.deepEqual(sums([...lines].join("\n"), /(\w+)=(-?\d+)i/g), truth(...hour));
+    });
+  }
+
+  test("docs/guides/workers.md prints on its schedule changes that come to the truth", async (t) => {
+    const [head, schedule] = workers();
+    const [top] = head.split("export default");
+    const folder = folderOf(t);
+    const worker = schedule.replace("export default", "const worker =");
+    const code = `${await script(`${top}\n${worker}`)}
+      const kept = new Map();
+      const STATE = { get: async (key) => kept.get(key) ?? null, put: async (...pair) => kept.set(...pair) };
+      for (let run = 0; run < 46; run++) {
+        await worker.scheduled({}, { ...process.env, STATE });
+        await new Promise((resolve) => setTimeout(resolve, 900_000));
+      }`;
+    const { stdout, truth } = await late(folder, code, "00:05", "12:00");
+    const printed = stdout.matchAll(/^(\S+)Z (-?\d+)n$/gm);
+    const isBefore = ([, window]) => window < "2026-01-31T10";
+    const errors = Array.from(printed).filter(isBefore).map(([, , digits]) => BigInt(digits));
+    const { errors: expected } = truth("2026-01-31T00:00:00Z", "2026-01-31T10:00:00Z");
+    assert.equal(errors.reduce((sum, one) => sum + one, 0n), expected);
+  });
+
+  test("docs/guides/backfill.md reads days again until they are the truth", async (t) => {
+    const [[, code]] = programs("docs/guides/backfill.md");
+    const folder = folderOf(t);
+    const run = async (begin) => {
+      const { stdout, truth } = await late(folder, code, begin, begin);
+      const days = stdout.matchAll(/^counts\/(\S+)\.parquet (\d+)n$/gm);
+      return [new Map(Array.from(days, ([, day, digits]) => [day, BigInt(digits)])), truth];
+    };
+    const [first, truth] = await run("00:10");
+    const [later] = await run("04:00");
+    const [last] = await run("04:30");
+    const of = (day) => truth(`2026-01-${day}T00:00:00Z`, `2026-01-${day + 1}T00:00:00Z`).success;
+    assert.deepEqual([...first.keys()], ["2026-01-28", "2026-01-29", "2026-01-30"]);
+    assert.deepEqual([first.get("2026-01-28"), first.get("2026-01-29")], [of(28), of(29)]);
+    assert.ok(first.get("2026-01-30") < of(30), "nothing came late");
+    assert.deepEqual([...later], [["2026-01-30", of(30)]]);
+    assert.deepEqual([...last], []);
+  });
 });
