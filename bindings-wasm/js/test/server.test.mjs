@@ -67,7 +67,7 @@ test("a thousand requests of pages for a day are one call a window", async () =>
     const { control_token: tokens, event_delivery: calls } = sandbox.stats;
     assert.deepEqual([tables.length, tokens, calls], [1000, 1, windows.length]);
     const expected = await client.eventDelivery({ ...windows[3], dimensions: ["integration"] });
-    assert.equal(JSON.stringify(await ask(windows[3])), JSON.stringify(expected));
+    assert.deepEqual((await ask(windows[3])).rows, expected.rows);
     // A long range of the page is answered from what is kept.
     const options = {
       ...DAY,

@@ -159,10 +159,17 @@ type Anything = (...all: unknown[]) => unknown;
 
 function guard(call: Anything, failed: (thrown: unknown) => unknown): Anything {
   // Listed, because collecting and spreading arguments takes time in every call of a small body.
-  if (call.length > 9) throw new Error("list more parameters here");
-  return (a, b, c, d, e, f, g, h, i) => {
+  const listed: Anything = (a, b, c, d, e, f, g, h) => {
     try {
-      return call(a, b, c, d, e, f, g, h, i);
+      return call(a, b, c, d, e, f, g, h);
+    } catch (thrown) {
+      throw failed(thrown);
+    }
+  };
+  if (call.length <= listed.length) return listed;
+  return (...all) => {
+    try {
+      return call(...all);
     } catch (thrown) {
       throw failed(thrown);
     }
