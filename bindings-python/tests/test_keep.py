@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import polars
 import pytest
 from service import DAY, Service, busy_day, truth
+from support import record
 
 import tallyfold
 
@@ -177,3 +179,23 @@ def test_a_month_of_1200_groups_takes_little_memory(keep: str, windows: int, mos
     result = json.loads(job.stdout)
     assert result["windows"] == windows
     assert result["grown"] < most
+
+
+def test_what_lies_in_the_future_is_a_gap() -> None:
+    hour = datetime.datetime.now(datetime.UTC).replace(minute=0, second=0, microsecond=0)
+    start, end = hour - datetime.timedelta(hours=4), hour + datetime.timedelta(hours=4)
+    service = Service(tallyfold.Sandbox())
+    record(service.sandbox, "success", "email", at=f"{start:%Y-%m-%dT%H:%M:%SZ}")
+    with service.client() as client:
+        table = client.collect("event_delivery", start, end, ["integration"], window="1h")
+    (gap,) = table.gaps(start, end)
+    # A full hour may have passed meanwhile.
+    assert gap.start in {hour, hour + datetime.timedelta(hours=1)}
+    assert gap.end == end
+    hours = table.by_window("1h")
+    assert [window.complete for window in hours.windows][:4] == [True] * 4
+    assert not any(window.complete for window in hours.windows[5:])
+    # The last hour before this one ended less than `settle` ago.
+    settled = polars.DataFrame(hours.fill_zeros())["settled"].to_list()
+    assert settled[:3] == [True] * 3
+    assert not any(settled[4:])
