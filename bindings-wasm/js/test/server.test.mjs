@@ -34,7 +34,11 @@ function pageOf(address, options) {
 
 /** A page's client of a server without a port. */
 function direct(handle, options) {
-  const fetch = (url, { redirect: _, ...init }) => handle(new Request(url, init));
+  const fetch = (url, { redirect: _, ...init }) => {
+    // No network decompresses what is answered.
+    const headers = init.headers.filter(([name]) => name !== "accept-encoding");
+    return handle(new Request(url, { ...init, headers }));
+  };
   return pageOf("http://localhost/api", { fetch, ...options });
 }
 
@@ -329,7 +333,7 @@ test("a shared store gives nobody the answers of another", async () => {
   for (const [sandbox, options] of tenants) {
     const client = clientOf(sandbox, options);
     const table = await direct(pageServer({ client, authorize, store })).eventDelivery(query);
-    seen.add(JSON.stringify(table.totals, (_, value) => String(value)));
+    seen.add(JSON.stringify(table.totals));
     assert.equal(sandbox.stats.event_delivery, 1);
   }
   assert.deepEqual([map.size, seen.size], [tenants.length, tenants.length]);
