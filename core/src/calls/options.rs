@@ -446,15 +446,15 @@ fn identity_of(options: &MachineOptions, address: Option<&BaseAddress>) -> Ident
         text += ", client ";
         text += client_id;
     }
-    let headers = options
-        .headers
-        .iter()
-        .filter(|(name, _)| *name != "user-agent");
-    let mut headers: Vec<&str> = headers.flat_map(|(name, value)| [name, value]).collect();
+    let mut headers = String::new();
+    for (name, value) in options.headers.iter() {
+        if name != "user-agent" {
+            headers = [&headers, name, ":", value, "\n"].concat();
+        }
+    }
     if !headers.is_empty() {
-        headers.push("tallyfold identity");
         text += ", headers ";
-        text += &checksum(&[headers.join("\n").as_bytes()]);
+        text += &checksum(&[b"tallyfold identity\n", headers.as_bytes()]);
     }
     Identity::new(&text)
 }

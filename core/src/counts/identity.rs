@@ -42,10 +42,9 @@ impl Identity {
 /// Says whose counts are which, and what to do.
 pub(crate) fn foreign(own: &str, others: &str) -> Words {
     words![
-        format!(
-            "these are counts of {others}, not of {own}; if both are the same, give clients the "
-        ),
+        ["these are counts of ", others, ", not of ", own].concat(),
+        "; if both are the same, give clients the ",
         Name::from("identity"),
-        format!(" {own:?}")
+        [" \"", own, "\""].concat()
     ]
 }

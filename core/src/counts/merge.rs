@@ -118,8 +118,8 @@ impl CountTable {
     /// dimensions, another metric or filter, for tables of the same cluster and client, and if one lacks time that another
     /// covers; `sum_overflow`, and `group_limit` for more than 1 GiB of values.
     pub fn combine<'a>(tables: impl IntoIterator<Item = &'a Self>, label: &str) -> Result<Self> {
-        let mut tables = tables.into_iter();
-        let first = tables.next().ok_or_else(no_table)?;
+        let tables: Vec<&Self> = tables.into_iter().collect();
+        let first = *tables.first().ok_or_else(no_table)?;
         if label.is_empty() {
             return Err(Error::argument(
                 "label",
@@ -130,18 +130,17 @@ impl CountTable {
         let incompatible =
             |message| Err(Error::argument("tables", Code::IncompatibleTables, message));
         let coverage = first.coverage();
-        let mut known = vec![first.identity()];
-        let mut parts = first.parts.clone();
-        for table in tables {
+        let mut parts = Vec::new();
+        for (index, table) in tables.iter().enumerate() {
             first.subject.check_like(&table.subject, "tables")?;
             if table.coverage() != coverage {
                 return incompatible("one table lacks time that another covers; collect it first");
             }
-            let identity = table.identity();
-            if identity.as_str().is_some() && known.contains(&identity) {
+            let own = table.identity().as_str();
+            let is_same = |other: &&Self| own.is_some() && other.identity().as_str() == own;
+            if tables[..index].iter().any(is_same) {
                 return incompatible("two tables are of the same cluster and client");
             }
-            known.push(identity);
             parts.extend_from_slice(&table.parts);
         }
         sort(&mut parts);

@@ -94,23 +94,24 @@ impl Part {
     /// # Errors
     /// `sum_overflow`, and `group_limit` for more than 1 GiB of values.
     pub(crate) fn sum_of(window: Window, parts: &[Self], width: usize) -> Result<Self> {
-        let reported = parts.iter().map(|part| part.reported);
-        let reported = reported.collect::<Option<Vec<_>>>();
-        let reported = reported.map(|all| {
-            let sum = all
-                .into_iter()
-                .try_fold(Counts::default(), Counts::checked_add);
-            sum.ok_or_else(|| refusal(Refused::SumOverflow))
-        });
-        let notes = parts.iter().map(|part| part.notes);
-        Ok(Self {
+        let mut all = Self {
             window,
-            reported: reported.transpose()?,
-            notes: notes.fold(Notes::default(), Notes::and),
-            provisional: parts.iter().any(|part| part.provisional),
-            unfinished: parts.iter().any(|part| part.unfinished),
+            reported: Some(Counts::default()),
+            notes: Notes::default(),
+            provisional: false,
+            unfinished: false,
             rows: PartRows::Own(sum(parts, width)?),
-        })
+        };
+        for part in parts {
+            all.notes = all.notes.and(part.notes);
+            all.provisional |= part.provisional;
+            all.unfinished |= part.unfinished;
+            all.reported = match (all.reported, part.reported) {
+                (Some(sum), Some(reported)) => sum.checked_add(reported),
+                _ => None,
+            };
+        }
+        Ok(all)
     }
 }
 
