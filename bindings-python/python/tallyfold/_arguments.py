@@ -238,7 +238,7 @@ class CollectArguments(TypedDict, total=False):
     being read.
 
     A window that needs more than its share is read while no other is. If what is kept takes more,
-    the collect ends with `memory_limit`; then keep less with `keep`. Default: `1,073,741,824`.
+    the collect ends. Default: `1,073,741,824`.
     """
     drop_old: bool
     """Whether to remove the parts of a checkpoint that hold only time before the range.

@@ -853,7 +853,7 @@ export interface CollectArguments {
    * being read.
    *
    * A window that needs more than its share is read while no other is. If what is kept takes more,
-   * the collect ends with `memoryLimit`; then keep less with `keep`. Default: `1,073,741,824`.
+   * the collect ends. Default: `1,073,741,824`.
    */
   readonly memoryLimit?: number | undefined;
   /**
