@@ -245,7 +245,7 @@ $(examples): $(tarball) examples/package.json
 
 $(docs_python): scripts/docs/requirements.txt $(wheel)
 	$(PYTHON) -m venv .cache/docs
-	.cache/docs/bin/pip install --quiet --requirement $< .cache/wheel/*.whl
+	.cache/docs/bin/pip install --quiet --requirement $<
 	.cache/docs/bin/pip install --quiet --no-deps --force-reinstall .cache/wheel/*.whl
 	touch $@
 

@@ -4,7 +4,7 @@
 import type { BytesOf, Client } from "./client/client.js";
 import { Full, Shared, Turns } from "./http/turns.js";
 import { isWorkers } from "./loading/runtime.js";
-import { serverCore } from "./loading/server.js";
+import { serverCore } from "./loading/server_core.js";
 import type { PagesArguments } from "./values/declared.js";
 import { invalidArgument, TallyfoldError } from "./values/error.js";
 import type { WebRequest, WebResponse } from "./values/host.js";

@@ -2,7 +2,7 @@
 // The lease of a directory: carries out the steps of `core/src/keeper/lease.rs` on this system.
 
 import type { CoreLease } from "../../wasm/tallyfold_pages.js";
-import { serverCore } from "../loading/server.js";
+import { serverCore } from "../loading/server_core.js";
 import { invalidCheckpoint, type TallyfoldError } from "../values/error.js";
 import { create, type Files, unlessMissing } from "./file.js";
 
