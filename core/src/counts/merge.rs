@@ -103,6 +103,7 @@ impl CountTable {
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
     /// # fn main() -> Result<()> {
+    /// # use tallyfold::Frame;
     /// # let table = Host::new()?.quarter(36)?;
     /// # let other = CountTable::from_json(table.to_json().as_bytes())?;
     /// # let table = CountTable::combine([&table], "eu")?;
