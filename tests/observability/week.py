@@ -125,10 +125,14 @@ class Service:
 
 
 class Clock:
-    """A time of the tests' own, which only waiting moves."""
+    """A time of the tests' own, which only waiting moves. It begins where a follow ended that left this state."""
 
-    def __init__(self) -> None:
+    def __init__(self, state: str | None = None) -> None:
         self._passed_ms = 0
+        if state is not None:
+            reached = json.loads(state)
+            begun_ms = [datetime.fromisoformat(reached["next"]).timestamp() * 1000, *map(int, reached["read_ms"])]
+            self._passed_ms = max(0, int(max(begun_ms)) - START_MS)
 
     def now(self) -> tallyfold.Now:
         return tallyfold.Now(self._passed_ms, START_MS + self._passed_ms)
@@ -160,7 +164,7 @@ def follow(
     clock: Clock | None = None,
 ) -> Iterator[tuple[tallyfold.Revision, str]]:
     """Follows the service in virtual time. Gives each revision, and the state of the follow after it."""
-    clock = clock or Clock()
+    clock = clock or Clock(state)
     machine = service.machine()
     following = machine.follow(
         "event_delivery",
