@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles the wasm binding to its six modules, the library, the sandbox, what only servers need, exports, health and
+# Compiles the wasm binding to its six modules, the library, the sandbox, the server for pages, exports, health and
 # notifications, generates their JavaScript glue and optimizes them, all into bindings-wasm/js/wasm/.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1036,13 +1036,14 @@ def exchange_vectors():
         breaks("network", where, "network_failed")
         breaks("timeout", where, "timed_out")
 
-    # Connections that the server has closed since they were last used: once, at once, and for nothing.
+    # Connections that the server has closed since they were last used: at once, and for nothing; but not for ever.
     for where in (control_request(), metrics_request()):
         stale = {"send": where, "fail": "stale", "detail": "ECONNRESET"}
         before = [] if where == control_request() else [fetch]
         after = [fetch, query] if where == control_request() else [query]
         exchange(f"stale connection to {where['url']}", ONCE, (DELIVERY, [*before, stale, *after], table_one))
-        exchange(f"two stale connections to {where['url']}", ONCE, (DELIVERY, [*before, stale, stale], error("network_failed")))
+        exchange(f"16 stale connections to {where['url']}", ONCE, (DELIVERY, [*before, *[stale] * 16, *after], table_one))
+        exchange(f"17 stale connections to {where['url']}", ONCE, (DELIVERY, [*before, *[stale] * 17], error("network_failed")))
 
     # The end of a call.
     late = {"send": metrics_request(), "fail": "timeout", "detail": "TimeoutError"}

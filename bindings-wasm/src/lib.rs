@@ -3,8 +3,8 @@
 //! Only the TypeScript facade in `../js/src` calls it; documentation for users stands there. Arguments are
 //! read by [`arguments`], plain values cross by [`plain`], errors by [`error`].
 //!
-//! Six modules are made of it, by feature: the library; the sandbox, which most pages do without; what only
-//! servers need, to answer pages and to lock files; exports into other systems; health, which judges counts; and notifications of its findings.
+//! Six modules are made of it, by feature: the library; the sandbox, which most pages do without; what only a
+//! server for pages needs; exports into other systems; health, which judges counts; and notifications of its findings.
 #![cfg_attr(
     not(all(
         feature = "library",
@@ -32,7 +32,7 @@ mod frame;
 #[cfg(feature = "health")]
 pub mod health;
 mod host;
-#[cfg(feature = "pages")]
+#[cfg(feature = "library")]
 pub mod lease;
 #[cfg(feature = "export")]
 pub mod ledger;

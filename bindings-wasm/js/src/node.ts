@@ -49,7 +49,7 @@ export type { StateFile };
  * @example
  * const file = stateFile("totals.json");
  * const ledger = new Ledger(await file.load());
- * const revisions = client.follow({ ...query, metric: "event_delivery", state: ledger.state });
+ * const revisions = client.follow({ ...query, metric: "event_delivery", window: "15m", state: ledger.state });
  * for await (const revision of revisions) {
  *   await ledger.add(revision, revisions.state(), file.store);
  * }

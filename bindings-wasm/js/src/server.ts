@@ -1,15 +1,24 @@
 // A server for pages: it asks the service with its own token. The core decides what a page may ask, what it is
 // answered, and what is kept; this file carries the bytes and keeps the answers. It imports nothing of a host.
 
+import { type Glue, glue } from "../wasm/tallyfold_pages.js";
+import source from "../wasm/tallyfold_pages_bg.wasm";
 import type { BytesOf, Client } from "./client/client.js";
 import { Full, Shared, Turns } from "./http/turns.js";
 import { isWorkers } from "./loading/runtime.js";
-import { serverCore } from "./loading/server_core.js";
+import { Module } from "./loading/start.js";
 import type { PagesArguments } from "./values/declared.js";
 import { invalidArgument, TallyfoldError } from "./values/error.js";
 import type { WebRequest, WebResponse } from "./values/host.js";
 import { optionalFunction, own, pairsOf } from "./values/input.js";
 import type { Api, Dimension, Metric } from "./values/types.js";
+
+const module = new Module(glue, source, "pageQuestion");
+
+/** The core of a server for pages. The first call compiles it. */
+function pagesCore(): Glue {
+  return module.glue;
+}
 
 /** Where answers for settled windows are kept, such as a key-value store: both functions may be asynchronous. */
 export interface AnswerStore {
@@ -131,7 +140,7 @@ class PageServer {
     if (store && (typeof store.get !== "function" || typeof store.set !== "function")) {
       throw invalidArgument("store", "want an object with the functions get and set");
     }
-    const [provisionalMs, concurrency, memoryBytes, queue] = serverCore().pagesOptions(options);
+    const [provisionalMs, concurrency, memoryBytes, queue] = pagesCore().pagesOptions(options);
     this.#onFailure = optionalFunction("onFailure", onFailure, "want a function") ?? written;
     this.#client = client;
     this.#bytesOf = client.bytesOf();
@@ -167,7 +176,7 @@ class PageServer {
       return await this.#to(question, signal);
     } catch (error) {
       if (signal.aborted) return GONE;
-      if (error instanceof Full) return answerOf(serverCore().busyAnswer(BUSY_SECONDS));
+      if (error instanceof Full) return answerOf(pagesCore().busyAnswer(BUSY_SECONDS));
       return failed(error, TallyfoldError.is(error) ? this.#referenceTo(error) : undefined);
     }
   }
@@ -188,7 +197,7 @@ class PageServer {
     const headers = [...request.headers, ["host", host]].flat();
     const asked = [request.method, pathname + search, body, ...headers];
     const now = this.#bytesOf.now();
-    return serverCore().pageQuestion(this.#options, this.#service, asked, isAllowed, now);
+    return pagesCore().pageQuestion(this.#options, this.#service, asked, isAllowed, now);
   }
 
   async #to(question: Question, signal: AbortSignal): Promise<Answer> {
@@ -249,7 +258,7 @@ class PageServer {
     if (this.#store === undefined) return undefined;
     try {
       const text = await soon(this.#store.get(key));
-      const body = typeof text === "string" ? serverCore().unsealed(key, text) : undefined;
+      const body = typeof text === "string" ? pagesCore().unsealed(key, text) : undefined;
       return body === undefined ? undefined : good(encoded(body));
     } catch {
       return undefined;
@@ -260,7 +269,7 @@ class PageServer {
   async #keep(key: string, { body }: Answer): Promise<void> {
     if (this.#store === undefined) return;
     try {
-      const text = serverCore().sealed(key, new TextDecoder().decode(body));
+      const text = pagesCore().sealed(key, new TextDecoder().decode(body));
       await this.#store.set(key, text);
     } catch {
       // The service is asked again.
@@ -274,7 +283,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 const GONE: Answer = { status: 499, headers: [], body: new Uint8Array() };
 
 function good(body: Bytes): Answer {
-  const [status, , ...flat] = serverCore().goodAnswer("");
+  const [status, , ...flat] = pagesCore().goodAnswer("");
   return { status, headers: pairsOf(flat), body };
 }
 
@@ -282,7 +291,7 @@ function good(body: Bytes): Answer {
 function failed(error: unknown, reference?: string): Answer {
   if (!TallyfoldError.is(error)) throw error;
   const { code, status, message, retryAfter } = error;
-  return answerOf(serverCore().failedAnswer(code, status, message, retryAfter, reference));
+  return answerOf(pagesCore().failedAnswer(code, status, message, retryAfter, reference));
 }
 
 /** What the core answers: the status, the body, and names and values of the headers in turn. */

@@ -47,9 +47,10 @@ describe("a client", () => {
     const server = await serve(sandbox);
     t.after(() => server.close());
     const { url } = server;
-    const client = clientOf(sandbox, { clusterEndpoint: url, fetch: undefined });
+    const identity = "the same service";
+    const client = clientOf(sandbox, { clusterEndpoint: url, fetch: undefined, identity });
     const table = await client.eventDelivery(query);
-    const inProcess = await clientOf(sandbox).eventDelivery(query);
+    const inProcess = await clientOf(sandbox, { identity }).eventDelivery(query);
     assert.equal(JSON.stringify(table), JSON.stringify(inProcess));
   });
 

@@ -70,6 +70,7 @@ describe("the example", () => {
         ...pages,
         serve: served(t),
         checkpointDirectory: directory(t),
+        stateFile: (name) => node.stateFile(join(emptied(t), name)),
       };
       // There is no IndexedDB in Node.
       known.indexedDbCheckpoint = known.checkpointDirectory;
@@ -104,6 +105,8 @@ async function worldOf(sandbox) {
     client,
     console: { log: () => {} },
     drive: (call) => driveWith(call, sandbox),
+    eu: await clientOf(sandbox, { identity: "eu" }).eventDelivery(query),
+    us: await clientOf(sandbox, { identity: "us" }).eventDelivery(query),
     createReadStream: () => [bytes(response([]))],
     exchange: (request) => {
       const [headers, body] = [request.headers(), request.body()];

@@ -57,7 +57,8 @@ describe("a job", () => {
   }
 
   test("that is killed again and again ends with the same table, and reads no stored window again", async () => {
-    const expected = JSON.stringify(await clientOf(sandbox).collect(query));
+    const identity = `${server.url}, client ${sandbox.credentials.clientId}`;
+    const expected = JSON.stringify(await clientOf(sandbox, { identity }).collect(query));
     const directory = join(home, "killed");
     let stored = [];
     for (const killAfter of [1, 20, 37, 3, 61, 40]) {

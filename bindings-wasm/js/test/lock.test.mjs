@@ -223,7 +223,8 @@ describe("a directory", posix, () => {
   }
 
   test("outlives 30 kills of Node and Python by turns", both, async () => {
-    const expected = JSON.stringify(await clientOf(sandbox).collect(query));
+    const identity = `${server.url}, client ${sandbox.credentials.clientId}`;
+    const expected = JSON.stringify(await clientOf(sandbox, { identity }).collect(query));
     let directory = await fresh();
     let kills = 0;
     for (let round = 0; kills < 30; round++) {

@@ -202,7 +202,10 @@ function checkSeries(it) {
     series.windows,
     windows.map(({ rows, ...window }) => window),
   );
-  const rows = windows.flatMap(({ rows, ...window }) => rows.map((row) => ({ window, ...row })));
+  const rows = windows.flatMap(({ rows, ...window }) => {
+    const settled = window.complete && !window.provisional;
+    return rows.map((row) => ({ window, settled, ...row }));
+  });
   assert.equal(series.length, rows.length);
   const found = Array.from(series, ({ dimensions, ...row }) => ({
     values: Object.values(dimensions),

@@ -61,8 +61,8 @@ pub(super) struct StateMachine {
     pub(super) deadline: Option<Delay>,
     /// Whether that moment comes before the time limit of the current exchange.
     is_cut: bool,
-    /// Whether the last request was sent again because of its connection.
-    is_resent: bool,
+    /// How often the last request was sent again because of its connection.
+    resent: u32,
 }
 
 pub(super) enum State {
@@ -107,6 +107,10 @@ pub(super) struct SentRequest {
     pub(super) at: Now,
 }
 
+/// A request is sent again so often because of its connection: all idle connections of a host may be closed at the same
+/// time, and not every host can choose another one.
+const MOST_RESENT: u32 = 16;
+
 impl StateMachine {
     pub(super) fn new(shared: Arc<Shared>, endpoint: Box<dyn AnyEndpoint>) -> Self {
         let (api, target) = (endpoint.api(), endpoint.target());
@@ -121,7 +125,7 @@ impl StateMachine {
             token: None,
             deadline: None,
             is_cut: false,
-            is_resent: false,
+            resent: 0,
         }
     }
 
@@ -167,7 +171,7 @@ impl StateMachine {
         code: Option<Code>,
         wait_ms: Option<&u64>,
     ) {
-        self.is_resent = false;
+        self.resent = 0;
         let retries = &mut self.retries;
         self.shared
             .with(|common| retries.answered(&mut common.pace, to));
@@ -342,7 +346,8 @@ impl StateMachine {
         if let Input::Head { headers, .. } = &input {
             self.retries.service_time = self.service_time_of(headers);
         }
-        if failure == Some(HostFailure::Stale) && !std::mem::replace(&mut self.is_resent, true) {
+        if failure == Some(HostFailure::Stale) && self.resent < MOST_RESENT {
+            self.resent += 1;
             return self.send_again(&input);
         }
         match &mut self.state {

@@ -1,8 +1,8 @@
 /// <reference types="node" preserve="true" />
 // The lease of a directory: carries out the steps of `core/src/keeper/lease.rs` on this system.
 
-import type { CoreLease } from "../../wasm/tallyfold_pages.js";
-import { serverCore } from "../loading/server_core.js";
+import type { CoreLease } from "../../wasm/tallyfold_wasm.js";
+import { core } from "../loading/library.js";
 import { invalidCheckpoint, type TallyfoldError } from "../values/error.js";
 import { create, type Files, unlessMissing } from "./file.js";
 
@@ -18,7 +18,7 @@ export class Lock {
     this.#path = path;
     this.#files = files;
     this.#identity = identity;
-    this.#life = setInterval(() => this.#showLife(), serverCore().CoreLease.signOfLifeMs());
+    this.#life = setInterval(() => this.#showLife(), core().CoreLease.signOfLifeMs());
     this.#life.unref();
   }
 
@@ -30,7 +30,7 @@ export class Lock {
   static async take(directory: string, files: Files): Promise<Lock> {
     const { fs, path } = files;
     const [host, stat] = [await hostName(files), await statOf("self", files)];
-    const lease = new (serverCore().CoreLease)(host, process.pid, stat);
+    const lease = new (core().CoreLease)(host, process.pid, stat);
     try {
       await take(lease, directory, files);
       const own = path.join(directory, lease.name());
@@ -47,7 +47,7 @@ export class Lock {
   async check(): Promise<void> {
     const found = await identity(this.#path, this.#files);
     if (found !== undefined && found === this.#identity) return;
-    throw inUse(this.#files.path.dirname(this.#path), serverCore().CoreLease.lost());
+    throw inUse(this.#files.path.dirname(this.#path), core().CoreLease.lost());
   }
 
   /** Lets others in. */
@@ -59,7 +59,7 @@ export class Lock {
   /** By writing, because only that takes the time from the file's own machine. */
   async #showLife(): Promise<void> {
     const file = await this.#files.fs.open(this.#path, "r+").catch(() => undefined);
-    await file?.write(serverCore().CoreLease.text(), 0).catch(() => {});
+    await file?.write(core().CoreLease.text(), 0).catch(() => {});
     await file?.close().catch(() => {});
   }
 }
@@ -71,7 +71,7 @@ async function take(lease: CoreLease, directory: string, files: Files): Promise<
     const place = path.join(directory, argument);
     switch (step) {
       case "create":
-        await create(place, [serverCore().CoreLease.text()], fs, 0o600);
+        await create(place, [core().CoreLease.text()], fs, 0o600);
         lease.done();
         break;
       case "list":
