@@ -12,7 +12,7 @@ use crate::arguments::{Named, instant, keywords, required};
 use crate::detach::{BRIEF, locked};
 use crate::error::{Failure, Result};
 use crate::from_plain::from_plain;
-use crate::host::{Chunk, Clocks, Document, failure, headers, pairs, random_seed};
+use crate::host::{self, Chunk, Clocks, Document, failure, pairs, random_seed};
 use crate::plain::plain;
 use crate::push::Step;
 
@@ -84,10 +84,10 @@ impl Notifications {
         &self,
         py: Python<'_>,
         status: &Bound<'_, PyAny>,
-        given: &Bound<'_, PyAny>,
+        headers: &Bound<'_, PyAny>,
     ) -> Result<bool> {
-        let (status, given) = (required("status", status)?, pairs("headers", given)?);
-        self.with(py, |push| push.head(status, &headers(&given)))
+        let (status, headers) = (required("status", status)?, pairs("headers", headers)?);
+        self.with(py, |push| push.head(status, &host::headers(&headers)))
     }
 
     /// Takes a piece of the body; whether more of it is wanted.

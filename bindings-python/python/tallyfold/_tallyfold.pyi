@@ -82,6 +82,7 @@ __all__ = [
     "Lease",
     "Machine",
     "Message",
+    "Notifications",
     "Pending",
     "Pieces",
     "Plan",

@@ -166,7 +166,7 @@ enum Effect {
     /// It knows exactly these alerts.
     All(Alerts),
     /// It also knows this one.
-    Begins(String, Alert),
+    Begins(String, Box<Alert>),
     /// It no longer knows that one.
     Ends(String),
 }
@@ -439,7 +439,7 @@ fn once(
             until: None,
             cluster,
         });
-        let effect = Effect::Begins(id, alert);
+        let effect = Effect::Begins(id, Box::new(alert));
         planned.push_back(Planned { body, effect });
     }
     planned
@@ -451,7 +451,7 @@ impl Effect {
         match self {
             Self::All(alerts) => *known = alerts,
             Self::Begins(id, alert) => {
-                known.insert(id, alert);
+                known.insert(id, *alert);
             }
             Self::Ends(id) => {
                 known.remove(&id);

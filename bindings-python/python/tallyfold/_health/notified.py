@@ -47,3 +47,4 @@ class Notified:
 # Pickles and docs should name the package, from which users import the classes.
 for _class in (Notified, Receiver):
     _class.__module__ = "tallyfold"
+del _class
