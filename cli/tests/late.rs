@@ -5,14 +5,14 @@
 mod support;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use support::{ends, fetch, lines, stderr, stdout, terminate};
+use support::{Received, ends, fetch, lines, read_request, stderr, stdout, terminate};
 use tallyfold::{
     FollowOptions, FollowStep, Machine, MachineOptions, Metric, Now, Step, TimeStep, Timestamp,
 };
@@ -102,24 +102,9 @@ fn answer(stream: TcpStream, shared: &Mutex<Shared>) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut stream = stream;
     loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
+        let (line, Received { headers, body }) = read_request(&mut reader)?;
         let mut words = line.split(' ');
-        let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
-        let mut headers = Vec::new();
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).ok()?;
-            let Some((name, value)) = line.trim().split_once(": ") else {
-                break;
-            };
-            headers.push((name.to_ascii_lowercase(), value.to_owned()));
-        }
-        let length = headers.iter().find(|(name, _)| name == "content-length");
-        let mut body = vec![0; length.map_or(0, |(_, length)| length.parse().unwrap())];
-        reader.read_exact(&mut body).ok()?;
+        let (method, target) = (words.next()?, words.next()?);
         let mut shared = shared.lock().unwrap();
         let Shared {
             sandbox,
@@ -150,7 +135,7 @@ fn answer(stream: TcpStream, shared: &Mutex<Shared>) -> Option<()> {
             monotonic_ms: u64::try_from(unix_ms).unwrap(),
             unix_ms,
         };
-        let response = sandbox.handle(&method, &target, &headers, &body, now);
+        let response = sandbox.handle(method, target, &headers, &body, now);
         drop(shared);
         let mut head = format!("HTTP/1.1 {} -\r\n", response.status);
         for (name, value) in &response.headers {

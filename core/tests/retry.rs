@@ -62,6 +62,16 @@ fn sent(options: MachineOptions) -> (Machine, Sandbox, Call<CountTable>) {
     (client, sandbox, call)
 }
 
+/// A call whose next request goes to that endpoint.
+fn call_at(endpoint: &str, client: &Machine, sandbox: &mut Sandbox) -> Call<CountTable> {
+    let mut call = delivery(client);
+    if endpoint == "event_delivery" {
+        let token = request(call.step(at(0)));
+        exchange(&mut call, &token, sandbox, at(0)).expect("a token");
+    }
+    call
+}
+
 /// Hands in a bare status. A body is wanted only if the call ends, for its error.
 fn answer<T>(call: &mut Call<T>, status: u16, headers: &[(&str, &str)]) -> Result<()> {
     if call.head(status, headers)? {
@@ -86,11 +96,7 @@ fn each_passing_failure_of_either_endpoint_is_tried_again() {
         }
         for failure in [HostFailure::Network, HostFailure::Timeout] {
             let (client, mut sandbox) = (client(), sandbox());
-            let mut call = delivery(&client);
-            if endpoint == "event_delivery" {
-                let token = request(call.step(at(0)));
-                exchange(&mut call, &token, &mut sandbox, at(0)).expect("a token");
-            }
+            let mut call = call_at(endpoint, &client, &mut sandbox);
             request(call.step(at(0)));
             assert_eq!(call.failed(failure, "ECONNRESET"), Ok(()));
             assert!((250..=500).contains(&wait(call.step(at(0)))));
@@ -133,11 +139,7 @@ fn a_connection_that_was_closed_in_between_is_replaced_at_once_and_for_nothing()
 fn what_gets_no_response_at_all_is_asked_twice_and_says_so() {
     for endpoint in ["control_token", "event_delivery"] {
         let (client, mut sandbox) = (client(), sandbox());
-        let mut call = delivery(&client);
-        if endpoint == "event_delivery" {
-            let token = request(call.step(at(0)));
-            exchange(&mut call, &token, &mut sandbox, at(0)).expect("a token");
-        }
+        let mut call = call_at(endpoint, &client, &mut sandbox);
         request(call.step(at(0)));
         assert_eq!(call.failed(HostFailure::Timeout, ""), Ok(()));
         wait(call.step(at(30)));

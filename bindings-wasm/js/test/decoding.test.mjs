@@ -5,21 +5,10 @@ import { createServer } from "node:http";
 import { test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { Client } from "tallyfold";
-import { rejectionOf } from "./world.mjs";
+import { entry, response } from "./responses.mjs";
+import { query, rejectionOf } from "./world.mjs";
 
-const QUERY = {
-  start: "2026-01-01T00:00:00Z",
-  end: "2026-01-01T00:15:00Z",
-  dimensions: ["integration"],
-};
-const TEXT = JSON.stringify({
-  start: QUERY.start,
-  end: QUERY.end,
-  totalDelivered: "7",
-  totalErrors: "0",
-  totalFiltered: "0",
-  counts: [{ success: "7", errors: "0", filtered: "0", dimensions: { integration: "a" } }],
-});
+const TEXT = response([entry({ integration: "a", reason: "" }, 7n)]);
 const PACKED = gzipSync(TEXT);
 const BOMB = gzipSync(Buffer.alloc(256 << 20, " "));
 
@@ -109,7 +98,7 @@ async function ask(bytes, coding, { asked = [], options = {} } = {}) {
       maxRetries: 0,
       ...options,
     });
-    return (await client.eventDelivery(QUERY)).totals.success;
+    return (await client.eventDelivery(query)).totals.success;
   } finally {
     server.closeAllConnections();
     server.close();

@@ -4,20 +4,10 @@ import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { test } from "node:test";
 import { Client } from "tallyfold";
+import { entry, response } from "./responses.mjs";
+import { query } from "./world.mjs";
 
-const QUERY = {
-  start: "2026-01-01T00:00:00Z",
-  end: "2026-01-01T00:15:00Z",
-  dimensions: ["integration"],
-};
-const BODY = JSON.stringify({
-  start: QUERY.start,
-  end: QUERY.end,
-  totalDelivered: "7",
-  totalErrors: "0",
-  totalFiltered: "0",
-  counts: [{ success: "7", errors: "0", filtered: "0", dimensions: { integration: "a" } }],
-});
+const BODY = response([entry({ integration: "a", reason: "" }, 7n)]);
 const ANSWER = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${BODY.length}\r\n\r\n${BODY}`;
 
 test("a connection that was closed in between is no failure", async () => {
@@ -28,7 +18,7 @@ test("a connection that was closed in between is no failure", async () => {
       const onAttempt = (attempt) => attempts.push(attempt);
       const client = clientOf({ clusterEndpoint, maxRetries: 0, onAttempt });
       for (let call = 0; call < 20; call += 1) {
-        assert.equal((await client.eventDelivery(QUERY)).totals.success, 7n);
+        assert.equal((await client.eventDelivery(query)).totals.success, 7n);
       }
       const failed = attempts.filter((attempt) => attempt.code !== undefined);
       assert.ok(failed.length >= 9, `${failed.length}`);
@@ -46,7 +36,7 @@ test("one that is closed before any answer is", async () => {
     },
     async (clusterEndpoint) => {
       const client = clientOf({ clusterEndpoint, maxRetries: 0 });
-      await assert.rejects(client.eventDelivery(QUERY), { code: "network_failed" });
+      await assert.rejects(client.eventDelivery(query), { code: "network_failed" });
     },
   );
   assert.equal(requests, 1);
@@ -58,7 +48,7 @@ for (const status of [403, 404]) {
       (socket) => socket.write(`HTTP/1.1 ${status} No\r\ncontent-length: 9\r\n\r\nno`),
       async (clusterEndpoint) => {
         const client = clientOf({ clusterEndpoint });
-        await assert.rejects(client.eventDelivery({ ...QUERY, deadlineMs: 300 }), { status });
+        await assert.rejects(client.eventDelivery({ ...query, deadlineMs: 300 }), { status });
       },
     );
   });
@@ -72,7 +62,7 @@ test("a service that never answers is asked twice, and the error says so", async
     },
     async (clusterEndpoint) => {
       const client = clientOf({ clusterEndpoint, timeoutMs: 200 });
-      await assert.rejects(client.eventDelivery(QUERY), (error) => {
+      await assert.rejects(client.eventDelivery(query), (error) => {
         assert.equal(error.code, "timed_out");
         assert.match(error.message, /no response began in that time/);
         return true;

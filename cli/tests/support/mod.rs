@@ -281,6 +281,32 @@ impl Sink {
     }
 }
 
+/// The next request of a connection: its first line, and the rest. `None` at the end, and for half a request, which a
+/// process leaves that is killed.
+pub(crate) fn read_request(reader: &mut impl BufRead) -> Option<(String, Received)> {
+    let mut first = String::new();
+    if reader.read_line(&mut first).ok()? == 0 {
+        return None;
+    }
+    let mut headers = BTreeMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        match line.trim().split_once(':') {
+            None => break,
+            Some((name, value)) => {
+                headers.insert(name.to_ascii_lowercase(), value.trim().to_owned())
+            }
+        };
+    }
+    let length = headers
+        .get("content-length")
+        .map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some((first, Received { headers, body }))
+}
+
 fn serve(
     stream: TcpStream,
     send: &Sender<(Received, Reply)>,
@@ -289,27 +315,7 @@ fn serve(
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut stream = stream;
     loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        let mut headers = BTreeMap::new();
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line).ok()?;
-            match line.trim().split_once(':') {
-                None => break,
-                Some((name, value)) => {
-                    headers.insert(name.to_ascii_lowercase(), value.trim().to_owned())
-                }
-            };
-        }
-        let length = headers
-            .get("content-length")
-            .map_or(0, |length| length.parse().unwrap());
-        let mut body = vec![0; length];
-        // A process that is killed leaves half a request, which no receiver takes.
-        reader.read_exact(&mut body).ok()?;
+        let (_, Received { headers, body }) = read_request(&mut reader)?;
         let reply = next();
         send.send((Received { headers, body }, reply.clone()))
             .ok()?;

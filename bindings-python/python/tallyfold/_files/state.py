@@ -77,13 +77,16 @@ class StateFile:
 
 
 def _locked(directory: pathlib.Path) -> Lock:
-    for _ in range(100):
+    tries = 100
+    while True:
         directory.mkdir(mode=0o700, exist_ok=True)
-        # Whoever lets go removes the directory, which is empty then.
-        with contextlib.suppress(FileNotFoundError):
+        try:
             return Lock(directory)
-    directory.mkdir(mode=0o700, exist_ok=True)
-    return Lock(directory)
+        except FileNotFoundError:
+            # Whoever lets go removes the directory, which is empty then.
+            tries -= 1
+            if tries < 0:
+                raise
 
 
 def _release(lock: Lock, directory: pathlib.Path) -> None:
