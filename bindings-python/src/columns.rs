@@ -91,7 +91,10 @@ impl Batches {
             .labels(0)
             .map(|(name, _)| field(name, &text))
             .collect();
-        fields.extend([field("start", &instant), field("end", &instant)]);
+        fields.extend([
+            field("window_start", &instant),
+            field("window_end", &instant),
+        ]);
         fields.push(field("settled", &DataType::Boolean));
         let revision = export.revision();
         if revision.is_some() {

@@ -156,6 +156,14 @@ def test_what_is_inexact_is_a_warning_or_an_error() -> None:
     assert tallyfold.export(exact, "openmetrics", exact=True).notes == ()
 
 
+def test_a_value_that_is_too_long_for_a_reader_is_a_warning() -> None:
+    table = counted(body([({"integration": "x" * 4097}, 1, 0, 0)]))
+    with pytest.warns(tallyfold.LongValueWarning, match="integration has 4097 bytes"):
+        export = tallyfold.export(table, "openmetrics")
+    assert [note.kind for note in export.notes] == ["long_value"]
+    assert tallyfold.export(table, "csv").notes == ()
+
+
 def test_windows_that_may_change_are_left_out_with_a_warning(sandbox: tallyfold.Sandbox) -> None:
     now = int(time.time()) // 900 * 900
     instants = [time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at)) for at in (now - 900, now)]
@@ -418,7 +426,7 @@ def test_columns_are_those_of_csv(name: Any, table: tallyfold.CountTable) -> Non
     wanted = pyarrow.csv.read_csv(io.BytesIO(text))
     assert found.column_names == wanted.column_names
     assert found.schema.field("success").type == pa.uint64()
-    assert found.schema.field("start").type == pa.timestamp("us", "UTC")
+    assert found.schema.field("window_start").type == pa.timestamp("us", "UTC")
     rows = found.to_pylist()
     assert len(rows) == len(table)
     for row, other in zip(rows, wanted.to_pylist(), strict=True):

@@ -64,7 +64,7 @@ fn a_file_is_replaced_only_by_a_whole_result() {
     assert!(
         fs::read_to_string(&partial)
             .unwrap()
-            .starts_with("start,end,")
+            .starts_with("window_start,window_end,")
     );
     assert!(
         stderr(&output).contains("counts.csv.partial"),
@@ -73,6 +73,10 @@ fn a_file_is_replaced_only_by_a_whole_result() {
     );
     let output = Service::start().tallyfold(&all).output().unwrap();
     ends(&output, 0);
-    assert!(fs::read_to_string(&file).unwrap().starts_with("start,end,"));
+    assert!(
+        fs::read_to_string(&file)
+            .unwrap()
+            .starts_with("window_start,window_end,")
+    );
     assert!(!partial.exists());
 }

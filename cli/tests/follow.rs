@@ -26,7 +26,7 @@ fn add_rows(rows: &mut Rows, text: &str) -> usize {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
         let text = |name: &str| row[name].as_str().unwrap().to_owned();
         let key = (
-            text("start"),
+            text("window_start"),
             row["revision"].as_u64().unwrap(),
             text("integration"),
         );
@@ -74,7 +74,7 @@ fn the_sum_of_all_changes_is_the_truth() {
     let text = stdout(&output);
     assert_eq!(
         text.lines()
-            .filter(|line| line.starts_with("start,"))
+            .filter(|line| line.starts_with("window_start,"))
             .count(),
         1
     );
@@ -345,7 +345,7 @@ fn a_hangup_of_the_terminal_does_not_end_it() {
 #[test]
 fn a_file_that_is_continued_has_whole_records_and_one_header() {
     let service = Service::start();
-    let header = "start,end,settled,revision,integration,success,errors,filtered\r\n";
+    let header = "window_start,window_end,settled,revision,integration,success,errors,filtered\r\n";
     for (format, before) in [("ndjson", ""), ("csv", header)] {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state.json");
@@ -372,7 +372,7 @@ fn a_file_that_is_continued_has_whole_records_and_one_header() {
         ends(&output, 0);
         let text = fs::read_to_string(&counts).unwrap();
         let text = text.strip_prefix(&format!("{before}{torn}\n")).unwrap();
-        assert!(!text.contains("start,end"), "{format}");
+        assert!(!text.contains("window_start,"), "{format}");
         if format == "ndjson" {
             let mut rows = Rows::new();
             add_rows(&mut rows, text);

@@ -107,6 +107,7 @@ impl Export {
             (form.check)(&context)?;
             let rows = source.rows;
             notes.extend(check_numbers(&rows, &context, form, options.exact)?);
+            notes.extend(check_values(&rows, form));
             windows.push(rows.windows);
             fixed.push(FixedSource {
                 context,
@@ -387,6 +388,33 @@ fn check_numbers(
         window,
         count,
     }))
+}
+
+/// Looks for a value that a system that reads the format does not take.
+fn check_values(rows: &Windowed, form: &Form) -> Option<Note> {
+    let (most, reader) = form.longest_value?;
+    let is_long =
+        |dictionary: &Arc<Dictionary>| dictionary.values().any(|value| value.len() > most);
+    if !rows.dictionaries.iter().any(is_long) {
+        return None;
+    }
+    // A dictionary may hold values that no row has.
+    let mut keys = rows
+        .windows
+        .iter()
+        .flat_map(|of| of.clone().map(|(key, _)| key));
+    keys.find_map(|key| {
+        let names = rows.dimensions.names();
+        let mut values = names.into_iter().zip(values_of(&rows.dictionaries, key));
+        let (dimension, value) = values.find(|(_, value)| value.len() > most)?;
+        let bytes = value.len();
+        Some(Note::LongValue {
+            dimension,
+            bytes,
+            most,
+            reader,
+        })
+    })
 }
 
 /// Takes windows out whose counts may still change or are not all there, and notes which.

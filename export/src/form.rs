@@ -24,6 +24,8 @@ pub(crate) struct Form {
     pub(crate) order: Order,
     /// Which numbers the format or its readers hold exactly.
     pub(crate) numbers: Numbers,
+    /// How many bytes a system that reads the format takes for a value, unless it is told otherwise, and its name.
+    pub(crate) longest_value: Option<(usize, &'static str)>,
     /// Whether a value that is empty is left out: an event without a reason has no label `reason`. Files have all columns.
     pub(crate) leaves_out_empty: bool,
     /// Whether windows whose counts may still change are written too, unless the caller says otherwise: in files that
@@ -40,6 +42,9 @@ pub(crate) struct Form {
     /// Makes the encoder of a piece.
     pub(crate) encoder: for<'a> fn(&'a Context) -> Box<dyn Encoder + 'a>,
 }
+
+/// The flag `-maxLabelValueLen` of VictoriaMetrics. Prometheus has no limit by default.
+pub(crate) const VICTORIA_METRICS: Option<(usize, &str)> = Some((4_096, "VictoriaMetrics"));
 
 /// Writes one piece in a format. A new one is made for each piece.
 pub(crate) trait Encoder {

@@ -12,6 +12,8 @@ tallyfold::names! {
         InexactCount = "inexact_count",
         /// Windows were left out, because their counts may still change or they are not covered whole.
         WindowsLeftOut = "windows_left_out",
+        /// A value is longer than a system that reads the format takes.
+        LongValue = "long_value",
     }
 }
 
@@ -44,6 +46,17 @@ pub enum Note {
         /// From the start of the first one to the end of the last one.
         range: Window,
     },
+    /// A value is longer than a system that reads the format takes.
+    LongValue {
+        /// Its dimension.
+        dimension: &'static str,
+        /// Its length in bytes.
+        bytes: usize,
+        /// How many bytes that system takes, unless it is told otherwise.
+        most: usize,
+        /// The name of that system.
+        reader: &'static str,
+    },
 }
 
 impl Note {
@@ -53,6 +66,7 @@ impl Note {
         match self {
             Self::InexactCount { .. } | Self::InexactTotal { .. } => NoteKind::InexactCount,
             Self::WindowsLeftOut { .. } => NoteKind::WindowsLeftOut,
+            Self::LongValue { .. } => NoteKind::LongValue,
         }
     }
 
@@ -60,7 +74,9 @@ impl Note {
     #[must_use]
     pub fn message(&self) -> String {
         match self {
-            Self::InexactCount { .. } | Self::InexactTotal { .. } => self.to_string(),
+            Self::InexactCount { .. } | Self::InexactTotal { .. } | Self::LongValue { .. } => {
+                self.to_string()
+            }
             Self::WindowsLeftOut { .. } => {
                 format!("{self}; the option windows with \"all\" writes them too")
             }
@@ -89,6 +105,16 @@ impl fmt::Display for Note {
                 "{windows} windows from {} to {} were left out: their counts may still change, or are not all there",
                 range.start(),
                 range.end()
+            ),
+            Self::LongValue {
+                dimension,
+                bytes,
+                most,
+                reader,
+            } => write!(
+                f,
+                "a value of {dimension} has {bytes} bytes: {reader} takes up to {most} for a label by default, and cuts or \
+                 drops what is longer"
             ),
         }
     }

@@ -29,6 +29,8 @@ pub struct Outbox {
     state: Option<String>,
     /// Whose counts it sends.
     identity: Identity,
+    /// Where it sends them to.
+    destination: Option<String>,
     pending: Option<Pending>,
 }
 
@@ -76,6 +78,8 @@ struct SavedOutbox {
     state: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     identity: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    destination: Option<String>,
     pending: Option<Pending>,
 }
 
@@ -89,6 +93,7 @@ impl Outbox {
         let SavedOutbox {
             state,
             identity,
+            destination,
             pending,
         } = serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
         let identity = identity
@@ -97,6 +102,7 @@ impl Outbox {
         let outbox = Self {
             state,
             identity,
+            destination,
             pending,
         };
         outbox.source()?;
@@ -109,6 +115,7 @@ impl Outbox {
         let saved = SavedOutbox {
             state: self.state.clone(),
             identity: self.identity.as_str().map(str::to_owned),
+            destination: self.destination.clone(),
             pending: self.pending.clone(),
         };
         // A struct of texts and numbers can be written.
@@ -126,6 +133,23 @@ impl Outbox {
     /// begins at the same window. A state that is there already stays.
     pub fn begin(&mut self, state: String) {
         self.state.get_or_insert(state);
+    }
+
+    /// Takes where the revisions are sent to, as a text without secrets. If it changes, the counts of one follow would lie
+    /// in two places; `has_moved` says that this is meant. Returns whether the document is to be stored.
+    ///
+    /// # Errors
+    /// `invalid_checkpoint` for another destination than before, unless `has_moved`. The message names both.
+    pub fn send_to(&mut self, destination: &str, has_moved: bool) -> Result<bool> {
+        match &self.destination {
+            Some(before) if before == destination => return Ok(false),
+            Some(before) if !has_moved => {
+                return Err(KIND.wrong(format_args!("it is for {before}, not for {destination}")));
+            }
+            _ => {}
+        }
+        self.destination = Some(destination.to_owned());
+        Ok(true)
     }
 
     /// Puts in a revision, which is to be sent in that format, and the state of its follow after it.

@@ -53,11 +53,11 @@ const LABELS: [(&str, &str); 2] = [("zone", "eu 1"), ("cluster", "main")];
 
 #[test]
 fn csv_has_labels_times_dimensions_and_counts_as_columns() {
-    let expected = "zone,cluster,start,end,settled,integration,reason,success,errors,filtered\r\n\
+    let expected = "zone,cluster,window_start,window_end,settled,integration,reason,success,errors,filtered\r\n\
         eu 1,main,2026-01-01T00:00:00Z,2026-01-01T00:15:00Z,true,\"ad, =desk\",,3,0,0\r\n\
         eu 1,main,2026-01-01T00:00:00Z,2026-01-01T00:15:00Z,true,warehouse,\"say \"\"50%\"\"|\\\",7,1,2\r\n";
     assert_eq!(text(&quarter(), &options(Format::Csv, &LABELS)), expected);
-    let expected = "start,end,settled,revision,integration,reason,success,errors,filtered\r\n\
+    let expected = "window_start,window_end,settled,revision,integration,reason,success,errors,filtered\r\n\
         2026-01-01T00:00:00Z,2026-01-01T00:15:00Z,false,0,a,x,-3,0,2\r\n\
         2026-01-01T00:00:00Z,2026-01-01T00:15:00Z,false,0,b,,-2,0,0\r\n";
     assert_eq!(text(&fallen(false), &options(Format::Csv, &[])), expected);
@@ -68,10 +68,10 @@ fn csv_has_labels_times_dimensions_and_counts_as_columns() {
 #[test]
 fn ndjson_has_the_same_members() {
     let expected = concat!(
-        r#"{"zone":"eu 1","cluster":"main","start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","#,
+        r#"{"zone":"eu 1","cluster":"main","window_start":"2026-01-01T00:00:00Z","window_end":"2026-01-01T00:15:00Z","#,
         r#""settled":true,"integration":"ad, =desk","reason":"","success":3,"errors":0,"filtered":0}"#,
         "\n",
-        r#"{"zone":"eu 1","cluster":"main","start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","#,
+        r#"{"zone":"eu 1","cluster":"main","window_start":"2026-01-01T00:00:00Z","window_end":"2026-01-01T00:15:00Z","#,
         r#""settled":true,"integration":"warehouse","reason":"say \"50%\"|\\","#,
         r#""success":7,"errors":1,"filtered":2}"#,
         "\n",
@@ -81,10 +81,10 @@ fn ndjson_has_the_same_members() {
         expected
     );
     let expected = concat!(
-        r#"{"start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","settled":true,"revision":0,"#,
+        r#"{"window_start":"2026-01-01T00:00:00Z","window_end":"2026-01-01T00:15:00Z","settled":true,"revision":0,"#,
         r#""integration":"a","reason":"x","success":-3,"errors":0,"filtered":2}"#,
         "\n",
-        r#"{"start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","settled":true,"revision":0,"#,
+        r#"{"window_start":"2026-01-01T00:00:00Z","window_end":"2026-01-01T00:15:00Z","settled":true,"revision":0,"#,
         r#""integration":"b","reason":"","success":-2,"errors":0,"filtered":0}"#,
         "\n",
     );
@@ -220,7 +220,7 @@ fn a_series_by_hours_says_which_of_them_are_not_whole() {
     let table = table(&["integration"], &windows.collect());
     let hours = tallyfold::TimeStep::parse("1h").unwrap();
     let series = std::sync::Arc::new(table.by_window(Some(hours)).unwrap());
-    let expected = "start,end,settled,integration,success,errors,filtered\r\n\
+    let expected = "window_start,window_end,settled,integration,success,errors,filtered\r\n\
         2026-01-01T00:00:00Z,2026-01-01T01:00:00Z,true,a,4,0,0\r\n\
         2026-01-01T01:00:00Z,2026-01-01T02:00:00Z,false,a,1,0,0\r\n";
     assert_eq!(text(&series, &options(Format::Csv, &[])), expected);
@@ -241,7 +241,7 @@ fn without_rows_there_is_no_message_and_a_text_has_its_header() {
         match format {
             Format::Csv => assert_eq!(
                 texts,
-                ["start,end,settled,integration,reason,success,errors,filtered\r\n"]
+                ["window_start,window_end,settled,integration,reason,success,errors,filtered\r\n"]
             ),
             Format::Ndjson => assert_eq!(texts, [""]),
             _ => assert_eq!(texts, [""; 0]),
@@ -286,11 +286,54 @@ fn statsd_refuses_what_it_would_count_in_the_present() {
 }
 
 #[test]
+fn a_value_that_a_reader_does_not_take_is_noted() {
+    for bytes in [4_096, 4_097] {
+        let long = "x".repeat(bytes);
+        let counts = rows(&[(["a", &long], [1, 0, 0]), (["b", ""], [1, 0, 0])]);
+        let whole = table(&BY, &Windows::from([(QUARTER, counts)]));
+        let other = whole
+            .filter(&[("integration".to_owned(), vec!["b".to_owned()])])
+            .unwrap();
+        // StatsD has no times, so it does not take this window.
+        let formats = Format::ALL
+            .iter()
+            .filter(|format| **format != Format::StatsD);
+        for format in formats {
+            let is_limited = matches!(
+                format,
+                Format::OpenMetrics | Format::RemoteWrite | Format::RemoteWrite2
+            );
+            let notes = |counts: &CountTable| {
+                let export = Export::new(counts, &ExportOptions::with_defaults(*format)).unwrap();
+                let notes = export.notes().iter();
+                notes
+                    .map(|note| (note.kind(), note.message()))
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(notes(&other), [], "{format}");
+            let found = notes(&whole);
+            assert_eq!(
+                found.len(),
+                usize::from(is_limited && bytes > 4_096),
+                "{format}"
+            );
+            for (kind, message) in found {
+                assert_eq!(kind, NoteKind::LongValue);
+                assert!(
+                    message.starts_with("a value of reason has 4097 bytes"),
+                    "{message}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn labels_that_a_format_uses_itself_are_refused() {
     let cases = [
-        (Format::Csv, "start", true),
+        (Format::Csv, "window_start", true),
         (Format::Csv, "settled", true),
-        (Format::Csv, "time", false),
+        (Format::Csv, "start", false),
         (Format::Ndjson, "filtered", true),
         (Format::Influx, "time", true),
         (Format::Influx, "errors", true),

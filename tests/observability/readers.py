@@ -227,8 +227,8 @@ def rows_of(rows: Iterable[dict[str, Any]]) -> Samples:
     """Reads rows whose columns are named."""
     found: Samples = {}
     for row in rows:
-        labels = {name: value for name, value in row.items() if name not in {*COUNTS, "start", "end", "settled"}}
-        end = row["end"] if isinstance(row["end"], datetime) else datetime.fromisoformat(row["end"])
+        labels = {name: value for name, value in row.items() if name not in {*COUNTS, "window_start", "window_end", "settled"}}
+        end = row["window_end"] if isinstance(row["window_end"], datetime) else datetime.fromisoformat(row["window_end"])
         at = round(end.timestamp() * 1000) - 1
         for count in COUNTS:
             add(found, count, labels, at, int(row[count]))

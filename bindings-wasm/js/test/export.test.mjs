@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { Client, CountTable, compare, Sandbox, TallyfoldError } from "tallyfold";
+import { Aggregator, Client, CountTable, compare, Sandbox, TallyfoldError } from "tallyfold";
 import { exportCounts, export as exportToo, init } from "tallyfold/export";
-import { thrownBy } from "./responses.mjs";
+import { bytes, entry, response, thrownBy } from "./responses.mjs";
 
 const vectors = JSON.parse(
   await readFile(new URL("../../../tests/vectors/exports.json", import.meta.url), "utf8"),
@@ -112,7 +112,7 @@ describe("an export", () => {
     const texts = [labels, new Map(Object.entries(labels)), Object.entries(labels)].map((labels) =>
       exportCounts(odd, { format: "csv", labels }).text(),
     );
-    assert.match(texts[0], /^cluster,zone,start/);
+    assert.match(texts[0], /^cluster,zone,window_start/);
     assert.deepEqual(new Set(texts).size, 1);
   });
 
@@ -169,6 +169,18 @@ describe("windows that may still change", () => {
     const { name, message } = await warned;
     assert.equal(name, "WindowsLeftOutWarning");
     assert.match(message, /windows/);
+  });
+
+  test("tell of a value that a reader does not take", () => {
+    const kinds = [];
+    const onNote = ({ kind, message }) => kinds.push([kind, message.slice(0, 37)]);
+    const body = response([entry({ integration: "x".repeat(4_097) }, 1n)]);
+    const aggregator = new Aggregator({ dimensions: ["integration"] });
+    aggregator.push(bytes(body));
+    const long = aggregator.finish();
+    exportCounts(long, { format: "openmetrics", onNote });
+    exportCounts(long, { format: "csv", onNote });
+    assert.deepEqual(kinds, [["long_value", "a value of integration has 4097 bytes"]]);
   });
 
   test("are written to files, which say so", () => {

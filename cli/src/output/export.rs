@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "cluster,env,start,end,settled,integration,success,errors,filtered",
+                "cluster,env,window_start,window_end,settled,integration,success,errors,filtered",
                 "eu,\"a,b\",2026-01-01T00:00:00Z,2026-01-01T01:00:00Z,true,a,1,5,0",
                 "eu,\"a,b\",2026-01-01T00:00:00Z,2026-01-01T01:00:00Z,true,b,2,1,0",
                 "us,\"a,b\",2026-01-01T00:00:00Z,2026-01-01T01:00:00Z,true,a,3,3,0",
@@ -246,7 +246,7 @@ mod tests {
             .lines()
             .map(|line| line.rsplit_once("Z,true,").map_or(line, |of| of.1))
             .collect();
-        let header = "cluster,start,end,settled,integration,success,errors,filtered";
+        let header = "cluster,window_start,window_end,settled,integration,success,errors,filtered";
         assert_eq!(ends, [header, "c,4,9,0", "a,1,5,0", "a,3,3,0"]);
         let text = written(&named_pair(), Format::Ndjson, &["--order", "success"]);
         let clusters: Vec<&str> = text.lines().map(|line| &line[..15]).collect();
@@ -327,7 +327,7 @@ mod tests {
             let text = written(&report, Format::Csv, flags);
             assert_eq!(
                 text,
-                "start,end,settled,integration,success,errors,filtered\r\n"
+                "window_start,window_end,settled,integration,success,errors,filtered\r\n"
             );
         }
     }

@@ -184,8 +184,8 @@ fn schema(export: &Export) -> ParquetResult<TypePtr> {
             Some(LogicalType::String),
         )?);
     }
-    fields.push(field("start", Physical::INT64, Some(instant()))?);
-    fields.push(field("end", Physical::INT64, Some(instant()))?);
+    fields.push(field("window_start", Physical::INT64, Some(instant()))?);
+    fields.push(field("window_end", Physical::INT64, Some(instant()))?);
     fields.push(field("settled", Physical::BOOLEAN, None)?);
     for name in export.dimensions() {
         fields.push(field(
@@ -237,8 +237,8 @@ mod tests {
             let reader = read(&named_pair(), &["--label", "env=test"], size);
             let groups = reader.metadata().num_row_groups();
             assert_eq!(groups, 4_usize.div_ceil(size));
-            let first = "{cluster: \"eu\", env: \"test\", start: 2026-01-01 00:00:00.000000 +00:00, \
-                         end: 2026-01-01 01:00:00.000000 +00:00, settled: true, integration: \"a\", success: 1, \
+            let first = "{cluster: \"eu\", env: \"test\", window_start: 2026-01-01 00:00:00.000000 +00:00, \
+                         window_end: 2026-01-01 01:00:00.000000 +00:00, settled: true, integration: \"a\", success: 1, \
                          errors: 5, filtered: 0}";
             let all = rows(&reader);
             assert_eq!(all.len(), 4);

@@ -1,6 +1,6 @@
 //! Comma-separated values, as RFC 4180 says: a header, then a row for each group in each window. Lines end with CR LF.
 //!
-//! The columns are: the caller's labels, in the caller's order; `start` and `end` of the window, as ISO 8601 that ends in
+//! The columns are: the caller's labels, in the caller's order; `window_start` and `window_end`, as ISO 8601 that ends in
 //! `Z`; `settled`; for a revision its number as `revision`; the dimensions; `success`, `errors` and `filtered`.
 //!
 //! - `settled` is `true` if the counts are all that there are and no longer change. For a revision it shows whether
@@ -22,6 +22,7 @@ pub(crate) const FORM: Form = Form {
     media_type: "text/csv; charset=utf-8; header=present",
     order: Order::Windows,
     numbers: Numbers::All,
+    longest_value: None,
     leaves_out_empty: false,
     has_all_windows: true,
     is_messages: false,
@@ -38,7 +39,14 @@ pub(crate) const FORM: Form = Form {
 };
 
 /// The names of columns that are neither labels nor dimensions.
-pub(super) const COLUMNS: &[&str] = &["start", "end", "settled", "success", "errors", "filtered"];
+pub(super) const COLUMNS: &[&str] = &[
+    "window_start",
+    "window_end",
+    "settled",
+    "success",
+    "errors",
+    "filtered",
+];
 
 const QUOTE: Bytes = Bytes::of(b"\"");
 
@@ -83,7 +91,7 @@ impl Encoder for Csv<'_> {
         }
         let labels = self.context.own_labels.iter();
         let mut names: Vec<&str> = labels.map(|(name, _)| name).collect();
-        names.extend(["start", "end", "settled"]);
+        names.extend(&COLUMNS[..3]);
         names.extend(self.context.revision.map(|_| "revision"));
         names.extend(&self.context.dimensions);
         names.extend(CountName::ALL.iter().map(|count| count.as_str()));

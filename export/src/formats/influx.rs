@@ -23,6 +23,7 @@ pub(crate) const FORM: Form = Form {
     media_type: "text/plain; charset=utf-8",
     order: Order::Windows,
     numbers: Numbers::Signed,
+    longest_value: None,
     leaves_out_empty: true,
     has_all_windows: false,
     is_messages: true,

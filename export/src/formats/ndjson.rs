@@ -1,7 +1,7 @@
 //! A JSON object on each line, which ends with a line feed: one for each group in each window.
 //!
 //! Each object has the members that a row of CSV has as columns, under the same names and in the same order: the
-//! caller's labels, `start` and `end`, `settled`, for a revision `revision`, the dimensions, and the three counts.
+//! caller's labels, `window_start` and `window_end`, `settled`, for a revision `revision`, the dimensions, and the three counts.
 //! Dimensions are members of the object itself, so that a reader gets a flat table.
 //!
 //! Counts and the signed changes of a revision are numbers up to 2^53 - 1, and strings of digits beyond, because many
@@ -20,6 +20,7 @@ pub(crate) const FORM: Form = Form {
     media_type: "application/x-ndjson",
     order: Order::Windows,
     numbers: Numbers::All,
+    longest_value: None,
     leaves_out_empty: false,
     has_all_windows: true,
     is_messages: false,
@@ -76,7 +77,8 @@ impl Ndjson<'_> {
             self.before.push(b',');
         }
         let (start, end, settled) = (sample.window.start(), sample.window.end(), sample.settled);
-        let times = format!(r#""start":"{start}","end":"{end}","settled":{settled},"#);
+        let times =
+            format!(r#""window_start":"{start}","window_end":"{end}","settled":{settled},"#);
         self.before.extend_from_slice(times.as_bytes());
         if let Some(number) = self.context.revision {
             let revision = format!(r#""revision":{number},"#);

@@ -5,13 +5,14 @@ use std::fmt;
 use tallyfold::CountName;
 
 use crate::context::{Context, UNIT};
-use crate::form::{Encoder, Form, Numbers, Order, carries_milliseconds};
+use crate::form::{Encoder, Form, Numbers, Order, VICTORIA_METRICS, carries_milliseconds};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
     media_type: "application/openmetrics-text; version=1.0.0; charset=utf-8",
     order: Order::Counts,
     numbers: Numbers::Floats,
+    longest_value: VICTORIA_METRICS,
     leaves_out_empty: true,
     has_all_windows: false,
     is_messages: false,

@@ -20,6 +20,7 @@ pub(crate) const FORM: Form = Form {
     media_type: MEDIA_TYPE,
     order: Order::Groups,
     numbers: Numbers::Signed,
+    longest_value: None,
     leaves_out_empty: true,
     has_all_windows: false,
     is_messages: true,

@@ -11,13 +11,14 @@ use tallyfold::sending::{Answer, Delivery, HTTP};
 
 use super::protobuf::add;
 use crate::context::Context;
-use crate::form::{Encoder, Form, Numbers, Order, carries_milliseconds};
+use crate::form::{Encoder, Form, Numbers, Order, VICTORIA_METRICS, carries_milliseconds};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
     media_type: "application/x-protobuf",
     order: Order::Groups,
     numbers: Numbers::Floats,
+    longest_value: VICTORIA_METRICS,
     leaves_out_empty: true,
     has_all_windows: false,
     is_messages: true,

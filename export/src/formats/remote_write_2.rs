@@ -12,13 +12,14 @@ use tallyfold::sending::{Delivery, HTTP};
 use super::protobuf::add;
 use super::remote_write::{NAME, Point, compress, is_too_old, position_of_name, read_samples};
 use crate::context::{Context, UNIT};
-use crate::form::{Encoder, Form, Numbers, Order, carries_milliseconds};
+use crate::form::{Encoder, Form, Numbers, Order, VICTORIA_METRICS, carries_milliseconds};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
     media_type: "application/x-protobuf;proto=io.prometheus.write.v2.Request",
     order: Order::Groups,
     numbers: Numbers::Floats,
+    longest_value: VICTORIA_METRICS,
     leaves_out_empty: true,
     has_all_windows: false,
     is_messages: true,

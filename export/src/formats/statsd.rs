@@ -26,6 +26,7 @@ pub(crate) const FORM: Form = Form {
     media_type: "text/plain; charset=utf-8",
     order: Order::Windows,
     numbers: Numbers::Floats,
+    longest_value: None,
     leaves_out_empty: false,
     has_all_windows: true,
     is_messages: true,

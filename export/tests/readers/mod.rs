@@ -62,11 +62,12 @@ fn row(members: &[(String, String)]) -> Vec<Count> {
         assert!(found.next().is_none(), "{name} twice");
         value
     };
-    let end = Timestamp::parse(&of("end")).unwrap();
-    assert!(Timestamp::parse(&of("start")).unwrap() < end);
+    let end = Timestamp::parse(&of("window_end")).unwrap();
+    assert!(Timestamp::parse(&of("window_start")).unwrap() < end);
     assert_eq!(of("settled"), "true");
-    let is_label =
-        |name: &str| !COUNTS.contains(&name) && !["start", "end", "settled"].contains(&name);
+    let is_label = |name: &str| {
+        !COUNTS.contains(&name) && !["window_start", "window_end", "settled"].contains(&name)
+    };
     let labels = members.iter().filter(|(name, _)| is_label(name));
     let labels: Vec<_> = labels.cloned().collect();
     COUNTS

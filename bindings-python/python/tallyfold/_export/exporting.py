@@ -20,6 +20,7 @@ __all__ = [
     "Export",
     "ExportWarning",
     "InexactCountWarning",
+    "LongValueWarning",
     "Note",
     "WindowsLeftOutWarning",
     "export",
@@ -51,9 +52,18 @@ class WindowsLeftOutWarning(ExportWarning):
     """
 
 
+class LongValueWarning(ExportWarning):
+    """A value is longer than a system that reads the format takes by default.
+
+    >>> import warnings
+    >>> warnings.simplefilter("error", tallyfold.LongValueWarning)
+    """
+
+
 _WARNINGS: dict[NoteKind, type[ExportWarning]] = {
     "inexact_count": InexactCountWarning,
     "windows_left_out": WindowsLeftOutWarning,
+    "long_value": LongValueWarning,
 }
 
 
@@ -259,5 +269,6 @@ def warn_of(notes: Iterable[Note]) -> None:
 
 
 # Pickles and docs should name the package, from which users import the classes.
-for _class in (Export, ExportWarning, InexactCountWarning, Note, WindowsLeftOutWarning):
+_WARNING_CLASSES = (ExportWarning, InexactCountWarning, LongValueWarning, WindowsLeftOutWarning)
+for _class in (Export, Note, *_WARNING_CLASSES):
     _class.__module__ = "tallyfold"

@@ -33,7 +33,7 @@ export function init(): Promise<void> {
 export interface ExportOptions extends ExportArguments {
   /**
    * Called with each {@link Note}, instead of a warning. By default, Node warns by the name
-   * `InexactCountWarning` or `WindowsLeftOutWarning`, and other hosts warn in the console.
+   * `InexactCountWarning`, `LongValueWarning` or `WindowsLeftOutWarning`, and other hosts warn in the console.
    */
   readonly onNote?: ((note: Note) => unknown) | undefined;
 }
@@ -93,6 +93,7 @@ export function withOptions<T extends CoreExport | undefined>(
 const WARNINGS: { readonly [K in Note["kind"]]: string } = {
   inexact_count: "InexactCountWarning",
   windows_left_out: "WindowsLeftOutWarning",
+  long_value: "LongValueWarning",
 };
 
 function warned({ kind, message }: Note): void {
