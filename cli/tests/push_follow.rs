@@ -168,8 +168,24 @@ fn a_receiver_that_is_down_keeps_the_revision_pending() {
     // It can't be sent in another format.
     let output = push(&service, "otlp", &down.url, &more);
     ends(&output, 2);
+    // What is pending is for the other receiver, until someone says that it has moved.
     let up = Sink::start(vec![], TAKEN);
-    ends(&push(&service, "influx", &up.url, &more), 0);
+    let output = push(&service, "influx", &up.url, &more);
+    ends(&output, 2);
+    let said = stderr(&output);
+    let [before, now] = [&down, &up].map(|sink| sink.url.rsplit_once('/').unwrap().0.to_owned());
+    assert!(
+        said.contains(&format!("it is for influx at {before} "))
+            && said.contains(&format!("not for influx at {now} ")),
+        "{said}"
+    );
+    assert!(
+        said.contains("try: another --state, or, if the destination has moved, --moved once"),
+        "{said}"
+    );
+    assert!(up.all().is_empty());
+    let moved = [&more[..], &["--moved"]].concat();
+    ends(&push(&service, "influx", &up.url, &moved), 0);
     points.extend(taken(&up.all()));
     assert_eq!(sums(&points), expected());
     // Everything was sent.
@@ -312,7 +328,7 @@ fn a_kill_while_a_message_is_under_way_is_reported_at_the_next_start() {
     child.wait().unwrap();
 
     let up = Sink::start(vec![], Reply::Answer(200, "", "{}"));
-    let output = follow_otlp(&service, &up.url, &state, &[]);
+    let output = follow_otlp(&service, &up.url, &state, &["--moved"]);
     ends(&output, 5);
     let said = stderr(&output);
     assert!(
@@ -351,7 +367,7 @@ fn what_never_left_is_not_in_doubt() {
     // Nobody takes this connection from the queue, so TLS is never begun.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let silent = format!("https://{}/", silent.local_addr().unwrap());
-    let more = ["--patience", "0s", "--message-timeout", "300ms"];
+    let more = ["--patience", "0s", "--message-timeout", "300ms", "--moved"];
     let output = follow_otlp(&service, &silent, &state, &more);
     ends(&output, 4);
     assert!(
@@ -360,7 +376,7 @@ fn what_never_left_is_not_in_doubt() {
         stderr(&output)
     );
     assert_eq!(report(&output)["unsure"], 0);
-    let output = follow_otlp(&service, &sink.url, &state, &[]);
+    let output = follow_otlp(&service, &sink.url, &state, &["--moved"]);
     ends(&output, 0);
     let sent: Vec<Vec<u8>> = sink
         .all()
@@ -386,7 +402,7 @@ fn a_web_page_drops_nothing() {
     );
     assert_eq!(report(&output)["samples"], 0);
     let sink = Sink::start(vec![], Reply::Answer(200, "", "{}"));
-    ends(&follow_otlp(&service, &sink.url, &state, &[]), 0);
+    ends(&follow_otlp(&service, &sink.url, &state, &["--moved"]), 0);
     let sent: Vec<Vec<u8>> = sink
         .all()
         .into_iter()
@@ -445,6 +461,7 @@ fn a_revision_that_is_refused_for_good_can_be_dropped() {
 
     // What comes after it is sent.
     let up = Sink::start(vec![], TAKEN);
-    ends(&push(&service, "remote-write", &up.url, &more), 0);
+    let moved = [&more[..], &["--moved"]].concat();
+    ends(&push(&service, "remote-write", &up.url, &moved), 0);
     assert_eq!(up.all().len(), support::WINDOWS - 1);
 }

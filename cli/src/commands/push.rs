@@ -11,7 +11,7 @@ use tallyfold_export::{Export, Labels, Push};
 
 use crate::app::App;
 use crate::arguments::following::FollowFlags;
-use crate::arguments::query::{Query, QueryFlags};
+use crate::arguments::query::{Query, QueryFlags, Suggested, conditions};
 use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::carry::Carried;
@@ -63,6 +63,9 @@ pub(crate) struct PushCommand {
         help_heading = "Following"
     )]
     state: Option<PathBuf>,
+    /// Sends the rest of --state to this destination, although the state was made for another one
+    #[arg(long, requires = "state", help_heading = "Following")]
+    moved: bool,
     #[command(flatten)]
     what: FollowFlags,
     /// Keeps only counts with this value; may be repeated
@@ -70,6 +73,8 @@ pub(crate) struct PushCommand {
         long = "where",
         value_name = "DIMENSION=VALUE",
         conflicts_with = "follow",
+        value_parser = Suggested(conditions),
+        hide_possible_values = true,
         help_heading = "Query"
     )]
     only: Vec<String>,
@@ -113,6 +118,7 @@ pub(crate) async fn run(app: &App, flags: &PushCommand) -> Result<Exit> {
                 destination: &destination,
                 labels: &flags.labels,
                 state,
+                has_moved: flags.moved,
             };
             follow::run(app, &plan).await?
         }

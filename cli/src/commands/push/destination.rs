@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use hyper::Uri;
 use tallyfold::text;
 use tallyfold_export::{ExportOptions, Format, Labels, PushOptions};
 
@@ -14,6 +15,7 @@ use crate::arguments::given::{Given, Origin, Raw};
 use crate::config::sections::is_name;
 use crate::config::settings::{NetworkSettings, Settings};
 use crate::failure::{Failure, Result};
+use crate::health::files::fingerprint;
 use crate::host::carry::Carrier;
 use crate::host::clock::{Clock, unix_ms};
 use crate::host::network::Http;
@@ -173,6 +175,25 @@ fn known(settings: &Settings) -> String {
 }
 
 impl Destination {
+    /// The format, the server, and a fingerprint of the rest of the address, which may contain secrets.
+    pub(crate) fn text(&self) -> String {
+        let (format, url) = (self.format, &self.push.url);
+        let uri: Option<Uri> = url.parse().ok();
+        let place = uri.as_ref().and_then(|uri| {
+            let rest = uri.path_and_query().map_or("", |rest| rest.as_str());
+            Some((uri.scheme_str()?, uri.host()?, uri.port(), rest))
+        });
+        let Some((scheme, host, port, rest)) = place else {
+            return format!("{format} at {}", fingerprint(url));
+        };
+        let port = port.map_or_else(String::new, |port| format!(":{port}"));
+        let path = match rest {
+            "" | "/" => String::new(),
+            rest => format!(" (path {})", fingerprint(rest)),
+        };
+        format!("{format} at {scheme}://{host}{port}{path}")
+    }
+
     /// The options of an export with these labels.
     pub(crate) fn export(&self, labels: &Labels) -> ExportOptions {
         ExportOptions {

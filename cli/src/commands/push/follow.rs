@@ -30,6 +30,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) labels: &'a [String],
     /// The file or folder that keeps what is not sent yet.
     pub(crate) state: &'a Path,
+    /// Whether the state may be of another destination.
+    pub(crate) has_moved: bool,
 }
 
 /// Sends the revisions of one cluster.
@@ -90,8 +92,15 @@ async fn begin<'a>(
             Some("state") => file.as_failure(error),
             _ => error.into(),
         })?;
-    if outbox.state().is_none() {
-        outbox.begin(following.state());
+    let is_new = outbox.state().is_none();
+    outbox.begin(following.state());
+    let is_bound = outbox
+        .send_to(&plan.destination.text(), plan.has_moved)
+        .map_err(|error| {
+            let way = "another --state, or, if the destination has moved, --moved once";
+            file.as_failure(error).helped_by(way)
+        })?;
+    if is_new || is_bound {
         file.replace(outbox.to_json()).await?;
     }
     Ok(Sending {
@@ -157,6 +166,9 @@ impl Sending<'_> {
                 ));
             }
             let export = Export::new(source, &self.destination.export(&self.labels))?;
+            for note in export.notes() {
+                self.warn(format_args!("{note}"));
+            }
             let options = PushOptions {
                 in_doubt: Some(in_doubt),
                 ..self.destination.push(finished)
