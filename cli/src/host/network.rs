@@ -3,24 +3,19 @@
 
 use std::cell::Cell;
 use std::error::Error;
-use std::fs::File;
-use std::io::Read;
 use std::net::IpAddr;
-use std::path::Path;
 use std::{io, iter};
 
 use hyper::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
-use reqwest::{Certificate, Client, ClientBuilder, Proxy, redirect};
-use rustls::CertificateError;
+use reqwest::{Client, ClientBuilder, Proxy, redirect};
+use rustls::{CertificateError, ClientConfig};
 use tower::util::MapRequestLayer;
 
+use super::certificates::trusting;
 use crate::arguments::given::{Origin, Setting};
 use crate::config::settings::NetworkSettings;
 use crate::failure::{Failure, Result};
-
-/// How much of a file of certificates is read. All certificates that a system trusts are about a quarter of a megabyte.
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
 /// The HTTP clients of a cluster, a destination or a receiver. They send the core's requests unchanged: they do not
 /// follow redirects, retry, or decode.
@@ -38,19 +33,16 @@ impl Http {
     /// # Errors
     /// For a file without certificates, and for a proxy's address that can't be used.
     pub(crate) fn new(settings: &NetworkSettings) -> Result<Self> {
-        let own = settings
-            .ca_file
-            .as_deref()
-            .map_or(Ok(Vec::new()), authorities)?;
+        let tls = settings.ca_file.as_deref().map(trusting).transpose()?;
         let proxy = settings.proxy.as_ref().map(proxy_of).transpose()?;
         let has_proxy = proxy.is_some() || has_proxy(&Matcher::from_system());
         let usual = || match &proxy {
             Some(proxy) => builder().proxy(proxy.clone()),
             None => builder(),
         };
-        let past_proxy = || build(|| builder().no_proxy(), &own);
+        let past_proxy = || build(|| builder().no_proxy(), tls.as_ref());
         Ok(Self {
-            usual: build(usual, &own)?,
+            usual: build(usual, tls.as_ref())?,
             past_proxy: has_proxy.then(past_proxy).transpose()?,
         })
     }
@@ -90,44 +82,19 @@ pub(crate) fn is_this_machine(host: &str) -> bool {
     }
 }
 
-fn build(builder: impl Fn() -> ClientBuilder, own: &[Certificate]) -> Result<Client> {
-    let with_platform = builder().tls_certs_merge(own.to_vec()).build();
-    // A minimal container may have no system certificates. Then only the certificates of the file are trusted, and http
-    // still works.
-    let client = match with_platform {
-        Err(_) => builder().tls_certs_only(own.to_vec()).build(),
-        client => client,
+fn build(builder: impl Fn() -> ClientBuilder, tls: Option<&ClientConfig>) -> Result<Client> {
+    let client = match tls {
+        Some(tls) => builder().tls_backend_preconfigured(tls.clone()).build(),
+        // A minimal container may have no system certificates. http still works then.
+        None => builder()
+            .build()
+            .or_else(|_| builder().tls_certs_only([]).build()),
     };
     client.map_err(|error| {
         let names = chain(&error).map(ToString::to_string);
         Failure::usage(format!(
             "the network can't be set up: {}",
             names.last().unwrap_or_default()
-        ))
-    })
-}
-
-/// The certificates of a file.
-fn authorities(path: &Path) -> Result<Vec<Certificate>> {
-    let as_failure = |error: io::Error| Failure::file("read", path, &error);
-    if !std::fs::metadata(path).map_err(as_failure)?.is_file() {
-        return Err(Failure::usage(format!(
-            "{}: want a file of certificates",
-            path.display()
-        )));
-    }
-    let mut pem = Vec::new();
-    let file = File::open(path).map_err(as_failure)?;
-    file.take(MOST_BYTES)
-        .read_to_end(&mut pem)
-        .map_err(as_failure)?;
-    let found = Certificate::from_pem_bundle(&pem)
-        .ok()
-        .filter(|found| !found.is_empty());
-    found.ok_or_else(|| {
-        Failure::usage(format!(
-            "{}: want PEM certificates of authorities",
-            path.display()
         ))
     })
 }

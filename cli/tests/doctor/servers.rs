@@ -8,7 +8,7 @@ use std::thread;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::ServerConfig;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -144,7 +144,13 @@ pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
     pub(crate) fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// An authority whose certificate is changed by `change`.
+    pub(crate) fn with(change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
+        change(&mut params);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params
             .distinguished_name
@@ -158,6 +164,17 @@ impl Authority {
         self.0.pem()
     }
 
+    /// A server whose certificate is the authority's own, as `openssl req -x509` makes one.
+    pub(crate) fn own_server(name: &str) -> (Self, Arc<ServerConfig>) {
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let private = PrivatePkcs8KeyDer::from(key.serialize_der());
+        let own = Self(CertifiedIssuer::self_signed(params, key).unwrap());
+        let config = server(own.0.der().clone(), private);
+        (own, config)
+    }
+
     /// A server with a certificate for a name, changed by `change`.
     pub(crate) fn server(
         &self,
@@ -168,14 +185,21 @@ impl Authority {
         change(&mut params);
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.0).unwrap();
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], key)
-            .unwrap();
-        Arc::new(config)
+        let private = PrivatePkcs8KeyDer::from(key.serialize_der());
+        server(certificate.der().clone(), private)
     }
+}
+
+fn server(
+    certificate: CertificateDer<'static>,
+    key: PrivatePkcs8KeyDer<'static>,
+) -> Arc<ServerConfig> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], PrivateKeyDer::Pkcs8(key))
+        .unwrap();
+    Arc::new(config)
 }

@@ -83,6 +83,52 @@ fn each_wrong_certificate_is_named() {
     }
 }
 
+/// As curl does with `--cacert`.
+#[test]
+fn a_self_signed_certificate_in_the_file_is_trusted_for_its_name() {
+    let sandbox = Sandbox::start(&[]);
+    let found = |name: &str, trusted: Option<&Authority>| {
+        let (own, config) = Authority::own_server(name);
+        let port = serve(Some(config), Manner::Forward(sandbox.port()));
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), trusted.unwrap_or(&own).pem()).unwrap();
+        let mut command = tallyfold(&format!("https://localhost:{port}"));
+        diagnosed(command.arg("--ca-file").arg(file.path()))
+    };
+    let well = found("localhost", None);
+    assert_eq!((well.exit, well.with("failed")), (0, vec![]));
+    let other = found("other.example", None);
+    assert!(
+        other
+            .text("tls")
+            .contains("name that the certificate is for"),
+        "{}",
+        other.text("tls")
+    );
+    // Another certificate for the same name.
+    let (stranger, _) = Authority::own_server("localhost");
+    let foreign = found("localhost", Some(&stranger));
+    assert_eq!(foreign.failure(), ("tls", "network_failed", 4));
+}
+
+#[test]
+fn an_authority_that_has_expired_is_refused() {
+    let expired = |params: &mut rcgen::CertificateParams| {
+        params.not_before = date_time_ymd(2010, 1, 1);
+        params.not_after = date_time_ymd(2020, 1, 1);
+    };
+    let old = Authority::with(expired);
+    let found = with_certificate(&old, "localhost", |_| {}, true, Manner::Silence);
+    assert_eq!(found.exit, 2);
+    let today = Authority::new();
+    let port = serve(Some(old.server("localhost", |_| {})), Manner::Silence);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), today.pem() + &old.pem()).unwrap();
+    let mut command = tallyfold(&format!("https://localhost:{port}"));
+    let found = diagnosed(command.arg("--ca-file").arg(file.path()));
+    assert_eq!(found.failure(), ("tls", "network_failed", 4));
+}
+
 #[test]
 fn a_service_behind_our_own_authority_is_well() {
     let sandbox = Sandbox::start(&[]);
