@@ -330,6 +330,7 @@ class Python(Language):
         "Metric": "MetricName",
         "NoteKind": "NoteKind",
         "Presence": "Presence",
+        "RankBy": "RankBy",
         "ReceiverKind": "ReceiverKind",
         "RuleKind": "RuleKind",
         "Severity": "Severity",

@@ -1256,7 +1256,9 @@ def table_vectors():
         {"group_by": ["reason"]},
         same([(["x"], (5, 1, 0)), (["y"], (1, 1, 0))], dims=["reason"], reported=None, totals=(6, 2, 0), integration=["a"]),
     )
-    for by, order in [("errors", [0, 1, 3]), ("success", [0, 2, 1]), ("filtered", [2, 3, 0])]:
+    ranked = [("errors", [0, 1, 3]), ("success", [0, 2, 1]), ("filtered", [2, 3, 0])]
+    ranked += [("undelivered", [2, 3, 0]), ("error_rate", [3, 1, 0]), ("filtered_rate", [2, 3, 0])]
+    for by, order in ranked:
         operation(f"top 3 by {by}", base, {"top": {"n": 3, "by": by}}, {"rows": order})
     operation("top 0", base, {"top": {"n": 0, "by": "errors"}}, {"rows": []})
     operation("top of more than there are", base, {"top": {"n": 100, "by": "errors"}}, {"rows": [0, 1, 3, 2]})
@@ -1877,6 +1879,9 @@ def comparison_vectors():
     top(100, "success", [3, 0, 4, 1, 2])
     top(3, "errors", [1, 3, 2])
     top(2, "filtered", [0, 1])
+    top(3, "undelivered", [1, 3, 2])
+    # The rate of b falls from (2^64 - 1) / (2^64 + 4) to 0, and that of d rises from 0 to 1: nearest floats are equal.
+    top(3, "error_rate", [3, 1, 2])
     top(1, "total", error("invalid_argument", argument="by"))
 
 

@@ -52,11 +52,14 @@ impl Frame {
         self.core().metric().map(Metric::as_str)
     }
 
-    /// The `n` rows with the highest count `by`, highest first. In a comparison, the rows with the
-    /// largest change of that count, up or down. Rows of equal rank keep their order.
+    /// The `n` rows that are highest in `by`, highest first. In a comparison, the rows with the
+    /// largest change of it, up or down. Rows of equal rank keep their order.
+    ///
+    /// `by` is a count (`success`, `errors`, `filtered`, or `undelivered`: errors and filtered
+    /// together) or a rate (`error_rate`, of success and errors; `filtered_rate`, of all events).
     ///
     /// Raises:
-    ///     ConfigError: `invalid_argument` unless `by` is `success`, `errors` or `filtered`.
+    ///     ConfigError: `invalid_argument` for another `by`.
     ///
     /// >>> table.top(1, by="errors")[0].dimensions["integration"]
     /// 'warehouse'

@@ -124,7 +124,7 @@ pub use counts::{
     change::{Deltas, Presence, Shares},
     comparison::{Comparison, compare},
     count_columns::CountColumns,
-    count_name::{CountName, TopOptions},
+    count_name::{CountName, RankBy, TopOptions},
     dimension::{Dimension, Dimensions},
     frame::{Column, Frame, Keys, Row, Values},
     html::{HtmlFrame, to_html},

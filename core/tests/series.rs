@@ -414,7 +414,7 @@ proptest! {
             let mut order: Vec<usize> = (0..comparison.len()).collect();
             order.sort_by(|one, other| size(*other).cmp(&size(*one)).then(one.cmp(other)));
             order.truncate(n);
-            prop_assert_eq!(comparison.top(n, *by), order);
+            prop_assert_eq!(comparison.top(n, (*by).into()), order);
         }
     }
 }

@@ -87,6 +87,7 @@ fn values() -> Map<String, Value> {
     add::<tallyfold::Attempt>(&mut schemas);
     add::<tallyfold::Code>(&mut schemas);
     add::<tallyfold::CountName>(&mut schemas);
+    add::<tallyfold::RankBy>(&mut schemas);
     add::<tallyfold::Counts>(&mut schemas);
     add::<tallyfold::Deltas>(&mut schemas);
     add::<tallyfold::Dimension>(&mut schemas);

@@ -20,6 +20,7 @@ __all__ = [
     "MetricName",
     "NoteKind",
     "Presence",
+    "RankBy",
     "ReceiverKind",
     "RuleKind",
     "Severity",
@@ -147,11 +148,14 @@ Measure = Literal["success", "errors", "filtered", "events", "error_rate", "filt
 MetricName = Literal["event_delivery", "event_ingestion"]
 """Which counts are asked for: the two analytics endpoints (service reference 4.4 and 4.5)."""
 
-NoteKind = Literal["inexact_count", "windows_left_out"]
+NoteKind = Literal["inexact_count", "windows_left_out", "long_value"]
 """What a caller should know of an export."""
 
 Presence = Literal["both", "new", "vanished"]
 """Which of two tables has a group. A table has a group even if all of its counts are 0."""
+
+RankBy = Literal["success", "errors", "filtered", "undelivered", "error_rate", "filtered_rate"]
+"""What rows are ranked by."""
 
 ReceiverKind = Literal["alertmanager", "webhook", "slack", "pagerduty"]
 """A kind of receiver of alerts."""

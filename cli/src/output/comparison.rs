@@ -269,7 +269,7 @@ mod tests {
 
     fn drawn_of(report: &Report, width: usize, by: CountName) -> String {
         let ranking = Ranking {
-            by: Some(by),
+            by: Some(by.into()),
             top: None,
         };
         let screen = Screen {
@@ -307,7 +307,7 @@ mod tests {
         let mut report = report_of(vec![("e\"u", Counted::Comparison(change()))]);
         report.is_named = true;
         let ranking = Ranking {
-            by: Some(CountName::Errors),
+            by: Some(CountName::Errors.into()),
             top: Some(2),
         };
         let picked = Picked::of(&report, ranking);

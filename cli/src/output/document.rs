@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
-use tallyfold::{CountName, Metric, Presence, Rates, Shares, Window};
+use tallyfold::{Metric, Presence, RankBy, Rates, Shares, Window};
 
 /// The largest safe integer: a 64-bit float, and so every JSON reader, represents it and its neighbours exactly.
 const LARGEST: u64 = (1 << 53) - 1;
@@ -52,8 +52,8 @@ pub(crate) struct AskedDocument<'a> {
     pub(crate) range: Window,
     /// The earlier time range that it is compared with; `null` if nothing is compared.
     pub(crate) before: Option<Window>,
-    /// The count that rows are ranked by; `null` if they are sorted by their values.
-    pub(crate) order: Option<CountName>,
+    /// The count or rate that rows are ranked by; `null` if they are sorted by their values.
+    pub(crate) order: Option<RankBy>,
     /// How many groups were kept at most; `null` if all.
     pub(crate) top: Option<u64>,
 }

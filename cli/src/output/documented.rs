@@ -253,7 +253,7 @@ mod tests {
         unbalanced_table,
     };
     use serde_json::{Value, json};
-    use tallyfold::CountName;
+    use tallyfold::RankBy;
 
     const ALL: Ranking = Ranking {
         by: None,
@@ -387,7 +387,7 @@ mod tests {
     fn top_rows_are_in_order_and_the_rest_is_counted() {
         let report = report_of(vec![("default", Counted::Table(table(ROWS)))]);
         let ranking = Ranking {
-            by: Some(CountName::Errors),
+            by: Some(RankBy::Errors),
             top: Some(2),
         };
         let document = written(&report, ranking);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use tallyfold::{CountName, Frame, Key};
+use tallyfold::{Frame, Key, RankBy};
 use tallyfold_export::{ExportOptions, Format};
 
 use super::report::{Counted, Report};
@@ -92,8 +92,9 @@ impl OutputFormat {
     }
 }
 
-/// A count to rank by.
+/// A count or rate to rank by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
 pub(crate) enum OrderFlag {
     /// Events that were not sent due to an error.
     Errors,
@@ -101,14 +102,23 @@ pub(crate) enum OrderFlag {
     Success,
     /// Events that were filtered.
     Filtered,
+    /// Events that were not delivered: errors and filtered together.
+    Undelivered,
+    /// The share of errors in success and errors.
+    ErrorRate,
+    /// The share of filtered in all events.
+    FilteredRate,
 }
 
-impl From<OrderFlag> for CountName {
+impl From<OrderFlag> for RankBy {
     fn from(flag: OrderFlag) -> Self {
         match flag {
             OrderFlag::Errors => Self::Errors,
             OrderFlag::Success => Self::Success,
             OrderFlag::Filtered => Self::Filtered,
+            OrderFlag::Undelivered => Self::Undelivered,
+            OrderFlag::ErrorRate => Self::ErrorRate,
+            OrderFlag::FilteredRate => Self::FilteredRate,
         }
     }
 }
@@ -149,8 +159,8 @@ pub(crate) struct Picked {
 /// How rows are ranked, and how many groups are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ranking {
-    /// The count to rank by; `None` sorts by values.
-    pub(crate) by: Option<CountName>,
+    /// The count or rate to rank by; `None` sorts by values.
+    pub(crate) by: Option<RankBy>,
     /// The maximum number of groups.
     pub(crate) top: Option<usize>,
 }
@@ -160,14 +170,17 @@ impl Ranking {
     /// Comparisons are always ranked, by errors unless `--order` is given.
     pub(crate) fn of(report: &Report, flags: &ShowFlags) -> Self {
         let compares = report.asked.before.is_some();
-        let by = flags.order.map(CountName::from);
-        let usual = (flags.top.is_some() || compares).then_some(CountName::Errors);
+        let by = flags.order.map(RankBy::from);
+        let usual = (flags.top.is_some() || compares).then_some(RankBy::Errors);
         Self {
             by: by.or(usual),
             top: flags.top,
         }
     }
 }
+
+/// The three counts.
+const COUNTS: [RankBy; 3] = [RankBy::Success, RankBy::Errors, RankBy::Filtered];
 
 /// A row with its sort keys.
 struct Ranked {
@@ -223,13 +236,13 @@ impl Picked {
     }
 }
 
-fn ranked(part: usize, frame: &dyn Frame, is_series: bool, by: CountName) -> Vec<Ranked> {
+fn ranked(part: usize, frame: &dyn Frame, is_series: bool, by: RankBy) -> Vec<Ranked> {
     let sums = is_series.then(|| sums(frame, by));
     let rows = (0..frame.len()).map(|row| {
         let key = key(frame, row);
         let rank = match &sums {
             Some(sums) => (sums.get(&key).copied().unwrap_or_default(), 0),
-            None => (frame.rank(row, by).into(), others(frame, row, by)),
+            None => (frame.rank(row, by), others(frame, row, by)),
         };
         let line = Line { part, row };
         Ranked { rank, key, line }
@@ -237,23 +250,27 @@ fn ranked(part: usize, frame: &dyn Frame, is_series: bool, by: CountName) -> Vec
     rows.collect()
 }
 
-/// The sum of each group over all windows.
-fn sums(frame: &dyn Frame, by: CountName) -> HashMap<Key, u128> {
-    let mut sums = HashMap::new();
+/// The rank of each group, by its sums over all windows.
+fn sums(frame: &dyn Frame, by: RankBy) -> HashMap<Key, u128> {
+    let mut sums: HashMap<Key, [u128; 3]> = HashMap::new();
     for row in 0..frame.len() {
-        *sums.entry(key(frame, row)).or_default() += u128::from(frame.rank(row, by));
+        let sums = sums.entry(key(frame, row)).or_default();
+        for (sum, count) in sums.iter_mut().zip(COUNTS) {
+            *sum += frame.rank(row, count);
+        }
     }
-    sums
+    let ranks = sums.into_iter().map(|(key, sums)| (key, by.rank(sums)));
+    ranks.collect()
 }
 
 /// Breaks ties between rows of a comparison whose count has changed equally: the sum of the changes of the other
 /// counts.
-fn others(frame: &dyn Frame, row: usize, by: CountName) -> u128 {
+fn others(frame: &dyn Frame, row: usize, by: RankBy) -> u128 {
     if frame.delta(row).is_none() {
         return 0;
     }
-    let others = CountName::ALL.iter().filter(|name| **name != by);
-    others.map(|name| u128::from(frame.rank(row, *name))).sum()
+    let others = COUNTS.iter().filter(|name| **name != by);
+    others.map(|name| frame.rank(row, *name)).sum()
 }
 
 /// The positions of a row's values in their dictionaries.
@@ -270,7 +287,7 @@ mod tests {
     use super::*;
     use crate::output::testing::{ROWS, report_of, series, table};
 
-    fn picked(report: &Report, top: Option<usize>, by: CountName) -> (Vec<(usize, usize)>, usize) {
+    fn picked(report: &Report, top: Option<usize>, by: RankBy) -> (Vec<(usize, usize)>, usize) {
         let ranking = Ranking { by: Some(by), top };
         let picked = Picked::of(report, ranking);
         let lines = picked.lines.iter().map(|line| (line.part, line.row));
@@ -280,9 +297,9 @@ mod tests {
     #[test]
     fn tables_are_ranked_as_the_core_ranks_them() {
         let table = table(ROWS);
-        let core = table.top(2, CountName::Errors);
+        let core = table.top(2, RankBy::Errors);
         let report = report_of(vec![("eu", Counted::Table(table))]);
-        let (lines, left_out) = picked(&report, Some(2), CountName::Errors);
+        let (lines, left_out) = picked(&report, Some(2), RankBy::Errors);
         assert_eq!(lines.iter().map(|line| line.1).collect::<Vec<_>>(), core);
         assert_eq!(left_out, ROWS.len() - 2);
     }
@@ -295,7 +312,7 @@ mod tests {
             ("eu", Counted::Table(one)),
             ("us", Counted::Table(other)),
         ]);
-        let (lines, left_out) = picked(&report, Some(3), CountName::Errors);
+        let (lines, left_out) = picked(&report, Some(3), RankBy::Errors);
         assert_eq!(lines, [(1, 1), (0, 0), (1, 0)]);
         assert_eq!(left_out, 1);
     }
@@ -308,7 +325,7 @@ mod tests {
             &[("b", 1, 5, 0), ("c", 1, 1, 0)],
         ]);
         let report = report_of(vec![("eu", Counted::Series(series))]);
-        let (lines, left_out) = picked(&report, Some(1), CountName::Errors);
+        let (lines, left_out) = picked(&report, Some(1), RankBy::Errors);
         assert_eq!(lines, [(0, 1), (0, 2)]);
         assert_eq!(left_out, 2);
     }

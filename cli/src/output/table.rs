@@ -297,7 +297,7 @@ fn numbers(report: &Report, line: Line) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tallyfold::CountName;
+    use tallyfold::RankBy;
 
     use super::*;
     use crate::failure::Exit;
@@ -338,7 +338,7 @@ mod tests {
     fn top_rows() {
         let report = report_of(vec![("default", Counted::Table(table(ROWS)))]);
         let ranking = Ranking {
-            by: Some(CountName::Errors),
+            by: Some(RankBy::Errors),
             top: Some(2),
         };
         assert_drawn(drawn(&report, ranking, 80, false), "top-80.txt");
@@ -432,7 +432,7 @@ mod tests {
         }
     }
 
-    fn written(report: &Report, by: Option<CountName>) -> String {
+    fn written(report: &Report, by: Option<RankBy>) -> String {
         let picked = Picked::of(report, Ranking { by, top: None });
         let mut out = Vec::new();
         write_plain(report, &picked, &mut out).unwrap();
@@ -449,7 +449,7 @@ mod tests {
         );
         report.is_named = true;
         assert_eq!(
-            written(&report, Some(CountName::Errors)),
+            written(&report, Some(RankBy::Errors)),
             "eu\ta b\t1234567\t5\t0\neu\t(none)\t1\t2\t3\n"
         );
     }
@@ -460,7 +460,7 @@ mod tests {
         let text = "a\t2026-01-01T00:00:00Z\t2026-01-01T01:00:00Z\t1\t2\t3\n";
         assert_eq!(written(&report, None), text);
         let report = report_of(vec![("eu", Counted::Comparison(change()))]);
-        let text = written(&report, Some(CountName::Errors));
+        let text = written(&report, Some(RankBy::Errors));
         let first = text.lines().next().unwrap();
         assert_eq!(
             first,

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use tallyfold::CountName;
+use tallyfold::RankBy;
 
 use super::report::{self, Report};
 use super::safe::Terminal;
@@ -87,7 +87,7 @@ fn write_rows(
         OutputFormat::Ndjson => comparison::write_ndjson(report, &picked, &flags.labels, out),
         OutputFormat::Table if screen.width.is_none() => table::write_plain(report, &picked, out),
         OutputFormat::Table if compares => {
-            let by = ranking.by.unwrap_or(CountName::Errors);
+            let by = ranking.by.unwrap_or(RankBy::Errors).count();
             comparison::write_changes(report, &picked, by, screen, out)
         }
         OutputFormat::Table => table::write_table(report, &picked, screen, out),

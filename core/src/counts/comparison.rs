@@ -7,7 +7,7 @@ use tallyfold_engine::{Counts, Dictionary, Key};
 
 use super::change::{Deltas, Presence, Shares};
 use super::count_columns::CountColumns;
-use super::count_name::CountName;
+use super::count_name::RankBy;
 use super::dimension::Dimensions;
 use super::frame::{Column, Frame, Keys, Row, Values};
 use super::html::HtmlFrame;
@@ -51,11 +51,11 @@ struct Side {
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
 /// # fn main() -> Result<()> {
-/// # use tallyfold::{CountName, Frame, compare};
+/// # use tallyfold::{Frame, RankBy, compare};
 /// # let mut host = Host::new()?;
 /// let (before, after) = (host.quarter(36)?, host.quarter(37)?);
 /// let comparison = compare(&before, &after)?;
-/// for position in comparison.top(5, CountName::Errors) {
+/// for position in comparison.top(5, RankBy::Errors) {
 ///     if let Some(row) = comparison.row(position) {
 ///         let values: Vec<&str> = row.values().collect();
 ///         println!("{values:?}: {:+}, {:?}", row.delta().errors, row.share().errors);
@@ -222,7 +222,7 @@ impl Frame for Comparison {
     }
 
     /// How much the count changed, up or down.
-    fn rank(&self, row: usize, by: CountName) -> u64 {
+    fn rank(&self, row: usize, by: RankBy) -> u128 {
         let of = |side: &Side| by.of(side.counts.counts(row));
         of(&self.before).abs_diff(of(&self.after))
     }

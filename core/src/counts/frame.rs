@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tallyfold_engine::{Dictionary, Key};
 
 use super::change::{Deltas, Presence};
-use super::count_name::CountName;
+use super::count_name::RankBy;
 use super::dimension::Dimensions;
 use super::metric::Metric;
 use super::series_window::SeriesWindow;
@@ -36,7 +36,7 @@ pub trait Frame {
     fn columns(&self) -> Vec<Column<'_>>;
 
     /// The number by which a row is ranked: the count with that name, or how much it changed.
-    fn rank(&self, row: usize, by: CountName) -> u64;
+    fn rank(&self, row: usize, by: RankBy) -> u128;
 
     /// The three quotients of a row: rates, or shares of a change.
     fn fractions(&self, row: usize) -> [Option<f64>; 3];
@@ -56,7 +56,7 @@ pub trait Frame {
 
     /// The positions of the `n` rows that rank highest, highest first; rows of equal rank keep
     /// their order.
-    fn top(&self, n: usize, by: CountName) -> Vec<usize> {
+    fn top(&self, n: usize, by: RankBy) -> Vec<usize> {
         let ranks = (0..self.len()).map(|row| self.rank(row, by));
         highest(&ranks.collect::<Vec<_>>(), n)
     }
@@ -79,7 +79,7 @@ pub trait Frame {
 }
 
 /// The positions of the `n` highest numbers, highest first; equal numbers keep their order.
-fn highest(numbers: &[u64], n: usize) -> Vec<usize> {
+fn highest(numbers: &[u128], n: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..numbers.len()).collect();
     order.sort_unstable_by_key(|place| (Reverse(numbers[*place]), *place));
     order.truncate(n);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tallyfold_engine::{Counts, Key, Rates, Rows};
 
 use super::count_columns::CountColumns;
-use super::count_name::CountName;
+use super::count_name::RankBy;
 use super::dimension::Dimensions;
 use super::frame::{Column, Frame, Keys, Row, Values};
 use super::html::HtmlFrame;
@@ -297,7 +297,7 @@ impl Frame for Series {
         [vec![window], keys, counts].concat()
     }
 
-    fn rank(&self, row: usize, by: CountName) -> u64 {
+    fn rank(&self, row: usize, by: RankBy) -> u128 {
         by.of(self.counts.counts(row))
     }
 

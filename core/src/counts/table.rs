@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tallyfold_engine::{Counts, Rates, Rows};
 
 use super::count_columns::count_columns;
-use super::count_name::CountName;
+use super::count_name::RankBy;
 use super::dimension::Dimensions;
 use super::frame::{Column, Frame, Keys, Row};
 use super::html::HtmlFrame;
@@ -330,7 +330,7 @@ impl Frame for CountTable {
         [keys, counts].concat()
     }
 
-    fn rank(&self, row: usize, by: CountName) -> u64 {
+    fn rank(&self, row: usize, by: RankBy) -> u128 {
         by.of(self.rows.counts(row))
     }
 

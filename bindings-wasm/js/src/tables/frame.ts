@@ -1,7 +1,7 @@
 import { Handle } from "../loading/handle.js";
 import { fieldsOf } from "../values/input.js";
 import { bare, type Inspect, shown } from "../values/printing.js";
-import type { CountName, Dimension, Metric } from "../values/types.js";
+import type { Dimension, Metric, RankBy } from "../values/types.js";
 
 /** What the core's tables, series and comparisons have in common. */
 interface CoreFrame {
@@ -147,16 +147,16 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
   }
 
   /**
-   * The `n` rows with the highest counts, highest first; equal counts in sorted order. Those of a
-   * {@link Comparison} are ranked by how much the count changed, up or down.
+   * The `n` rows with the highest count or rate, highest first; equal ones in sorted order. Those of a
+   * {@link Comparison} are ranked by how much it changed, up or down.
    *
    * @param n At most how many rows.
-   * @param options The count to rank by. Default: `errors`.
+   * @param options The count or rate to rank by. Default: `errors`.
    * @throws {@link TallyfoldError} with code `invalid_argument` for any other name or number.
    * @example
    * const [worst] = table.groupBy("integration").top(1);
    */
-  top(n: number, options: { readonly by?: CountName | undefined } = {}): R[] {
+  top(n: number, options: { readonly by?: RankBy | undefined } = {}): R[] {
     const core = this.#core.object;
     const given = fieldsOf("options", options, 'want an object, such as { by: "success" }');
     return [...this.#rows(core as never, core.top({ ...given, n }))];

@@ -211,6 +211,24 @@ export type Api = "control" | "orchestration";
 export type CountName = "success" | "errors" | "filtered";
 
 /**
+ * What rows are ranked by.
+ *
+ * `success`: Events delivered.
+ * `errors`: Events not sent due to an error.
+ * `filtered`: Events filtered from the stream.
+ * `undelivered`: Events that were not delivered: errors and filtered together.
+ * `error_rate`: The share of errors in the events that were to be sent: of success and errors.
+ * `filtered_rate`: The share of filtered in all events.
+ */
+export type RankBy =
+  | "success"
+  | "errors"
+  | "filtered"
+  | "undelivered"
+  | "error_rate"
+  | "filtered_rate";
+
+/**
  * A group-by field of the Event Metrics API (service reference 2.4).
  *
  * `event_name`: Name of the event.
@@ -289,8 +307,9 @@ export type Guarantee = "at_least_once" | "at_most_once";
  * `inexact_count`: A count is above 2^53, and the target stores 64-bit floats.
  * `windows_left_out`: Windows were left out, because their counts may still change or they are not
  * covered whole.
+ * `long_value`: A value is longer than a system that reads the format takes.
  */
-export type NoteKind = "inexact_count" | "windows_left_out";
+export type NoteKind = "inexact_count" | "windows_left_out" | "long_value";
 
 /**
  * Which windows are written.

@@ -18,6 +18,7 @@ export type {
   Metric,
   Notes,
   Presence,
+  RankBy,
   Rates,
   Reconciliation,
   Shares,
