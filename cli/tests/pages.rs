@@ -52,6 +52,18 @@ fn bash_completes_commands_and_flags() {
     };
     assert_eq!(commands, ["delivery"]);
     assert_eq!(offered("tallyfold doctor --js").unwrap(), ["--json"]);
+    let dimensions = offered("tallyfold delivery --by ").unwrap();
+    assert!(
+        dimensions.contains(&"integration".to_owned()),
+        "{dimensions:?}"
+    );
+    assert_eq!(
+        offered("tallyfold delivery --where integ").unwrap(),
+        ["integration="]
+    );
+    assert!(
+        offered("tallyfold follow --window 1").is_some_and(|steps| steps == ["15m", "1h", "1d"])
+    );
     let formats = offered("tallyfold audit-logs --format ").unwrap_or_default();
     assert!(
         formats.is_empty() || formats == ["json", "table"],

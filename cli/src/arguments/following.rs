@@ -5,7 +5,7 @@ use tallyfold::text;
 use tallyfold::{FollowOptions, TimeStep, Timestamp, Window};
 
 use super::declared::{Declared, Flags};
-use super::query::{MetricFlag, RangeFlags, instant};
+use super::query::{MetricFlag, RangeFlags, Suggested, dimensions, instant, ranges, steps};
 use crate::failure::{Failure, Result};
 
 /// Flags of commands that read windows as they close.
@@ -16,13 +16,13 @@ pub(crate) struct FollowFlags {
     #[arg(long, value_enum, default_value = "delivery")]
     pub(crate) metric: MetricFlag,
     /// The dimensions to count by, in this order: write_key, event_name, integration, reason
-    #[arg(long, value_name = "A,B", default_value = "integration")]
+    #[arg(long, value_name = "A,B", default_value = "integration", value_parser = Suggested(dimensions), hide_possible_values = true)]
     pub(crate) by: String,
     /// The length of a window, aligned to the UTC day: 5m, 15m, 1h
-    #[arg(long, value_name = "STEP", default_value = "15m")]
+    #[arg(long, value_name = "STEP", default_value = "15m", value_parser = Suggested(steps), hide_possible_values = true)]
     pub(crate) window: String,
     /// How far back to begin: 15m, 24h, 7d
-    #[arg(long, value_name = "TIME", conflicts_with = "from")]
+    #[arg(long, value_name = "TIME", conflicts_with = "from", value_parser = Suggested(ranges), hide_possible_values = true)]
     pub(crate) since: Option<String>,
     /// The start, UTC: 2026-01-31T09:00:00Z, a date, today or yesterday
     #[arg(long, value_name = "TIMESTAMP")]

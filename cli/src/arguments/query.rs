@@ -1,12 +1,56 @@
 //! Flags of a query: its dimensions, its filters, and its time range (`--since 24h`, or `--from` and `--to`).
 
-use clap::{Args, ValueEnum};
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Args, Command, ValueEnum};
 use tallyfold::text;
 use tallyfold::{CollectOptions, CountTable, Dimension, Metric, TimeStep, Timestamp, Window};
 
 use super::declared::Flags;
 use super::given::Given;
 use crate::failure::{Failure, Result};
+
+/// The parser of a flag that takes any text, and of which a shell suggests some. The query checks the text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Suggested(pub(crate) fn() -> Vec<String>);
+
+impl TypedValueParser for Suggested {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> std::result::Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.0)().into_iter().map(PossibleValue::new)))
+    }
+}
+
+/// The names of the dimensions.
+pub(crate) fn dimensions() -> Vec<String> {
+    Dimension::ALL.iter().map(ToString::to_string).collect()
+}
+
+/// The beginnings of conditions.
+pub(crate) fn conditions() -> Vec<String> {
+    dimensions().iter().map(|name| format!("{name}=")).collect()
+}
+
+/// The usual lengths of windows.
+pub(crate) fn steps() -> Vec<String> {
+    ["5m", "15m", "1h", "1d"].map(str::to_owned).into()
+}
+
+/// The usual lengths of ranges.
+pub(crate) fn ranges() -> Vec<String> {
+    ["15m", "1h", "24h", "7d", "30d"].map(str::to_owned).into()
+}
 
 /// Flags for a query's dimensions.
 #[derive(Args, Clone, Debug)]
@@ -15,13 +59,13 @@ pub(crate) struct QueryFlags {
     /// The dimensions to count by, in this order: write_key, event_name, integration, reason
     ///
     /// Only event delivery has reasons.
-    #[arg(long, value_name = "A,B", default_value = "integration")]
+    #[arg(long, value_name = "A,B", default_value = "integration", value_parser = Suggested(dimensions), hide_possible_values = true)]
     pub(crate) by: String,
     /// Keeps only counts with this value; may be repeated
     ///
     /// Several values of one dimension are alternatives; several dimensions must all match. An empty value keeps counts
     /// without a value.
-    #[arg(long = "where", value_name = "DIMENSION=VALUE")]
+    #[arg(long = "where", value_name = "DIMENSION=VALUE", value_parser = Suggested(conditions), hide_possible_values = true)]
     pub(crate) only: Vec<String>,
 }
 
@@ -106,10 +150,7 @@ pub(crate) fn by_window(text: &str) -> Result<TimeStep> {
 }
 
 fn condition_of(text: &str) -> Result<(String, String)> {
-    let names: Vec<&str> = Dimension::ALL
-        .iter()
-        .map(|dimension| dimension.as_str())
-        .collect();
+    let names = dimensions();
     let wanted = || {
         let names = names.join(", ");
         Failure::usage(format!(
@@ -118,7 +159,7 @@ fn condition_of(text: &str) -> Result<(String, String)> {
     };
     let (name, value) = text.split_once('=').ok_or_else(wanted)?;
     let name = name.trim();
-    match names.contains(&name) {
+    match Dimension::from_name(name).is_some() {
         true => Ok((name.to_owned(), value.to_owned())),
         false => Err(wanted()),
     }
@@ -196,7 +237,7 @@ pub(crate) struct RangeFlags {
     /// How far back: 15m, 24h, 7d [default: 1h]
     ///
     /// Counted from --to. Without --to, the range ends at the last whole minute.
-    #[arg(long, value_name = "TIME", conflicts_with = "from")]
+    #[arg(long, value_name = "TIME", conflicts_with = "from", value_parser = Suggested(ranges), hide_possible_values = true)]
     pub(crate) since: Option<String>,
     /// The start, UTC: 2026-01-31T09:00:00Z, a date, today or yesterday
     #[arg(long, value_name = "TIMESTAMP")]

@@ -7,7 +7,7 @@ use tallyfold::{Counts, Frame, Keep, Metric, Row};
 
 use crate::app::{App, each};
 use crate::arguments::declared::Declared;
-use crate::arguments::query::{QueryFlags, RangeFlags, ReadingNow, by_window};
+use crate::arguments::query::{QueryFlags, RangeFlags, ReadingNow, Suggested, by_window, steps};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
 use crate::host::ranges::read;
@@ -25,7 +25,7 @@ pub(crate) struct CountFlags {
     #[command(flatten)]
     pub(crate) query: QueryFlags,
     /// Also splits counts into windows of this length: 15m, 1h, 1d
-    #[arg(long, value_name = "STEP", help_heading = "Query")]
+    #[arg(long, value_name = "STEP", help_heading = "Query", value_parser = Suggested(steps), hide_possible_values = true)]
     pub(crate) by_window: Option<String>,
     #[command(flatten)]
     pub(crate) reading: Declared<ReadingNow>,

@@ -13,7 +13,9 @@ use tallyfold_health::{Amount, Cause, ExplainOptions, Explanation, Measure, expl
 use super::compare::Against;
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
-use crate::arguments::query::{MetricFlag, Query, RangeFlags, ReadingNow, instant};
+use crate::arguments::query::{
+    MetricFlag, Query, RangeFlags, ReadingNow, Suggested, conditions, dimensions, instant, steps,
+};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::clock::unix_ms;
 use crate::host::ranges::read;
@@ -45,6 +47,8 @@ pub(crate) struct ExplainFlags {
         long,
         value_name = "STEP",
         default_value = "15m",
+        value_parser = Suggested(steps),
+        hide_possible_values = true,
         help_heading = "Range"
     )]
     length: String,
@@ -60,10 +64,10 @@ pub(crate) struct ExplainFlags {
     #[arg(long, value_name = "MEASURE", default_value = "error_rate", value_parser = measures(), help_heading = "Query")]
     measure: Measure,
     /// The dimensions to search for causes [default: all; reason only for filtered events]
-    #[arg(long, value_name = "A,B", help_heading = "Query")]
+    #[arg(long, value_name = "A,B", help_heading = "Query", value_parser = Suggested(dimensions), hide_possible_values = true)]
     by: Option<String>,
     /// Keeps only counts with this value; may be repeated
-    #[arg(long = "where", value_name = "DIMENSION=VALUE", help_heading = "Query")]
+    #[arg(long = "where", value_name = "DIMENSION=VALUE", help_heading = "Query", value_parser = Suggested(conditions), hide_possible_values = true)]
     only: Vec<String>,
     #[command(flatten)]
     causes: Declared<Causes>,

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
-use crate::arguments::query::{MetricFlag, Query, QueryFlags};
+use crate::arguments::query::{MetricFlag, Query, QueryFlags, Suggested, ranges, steps};
 use crate::failure::{Exit, Failure, Result};
 use crate::health::files::rules as read_rules;
 use crate::host::clock::unix_ms;
@@ -50,10 +50,10 @@ pub(crate) struct WatchFlags {
     #[arg(long)]
     once: bool,
     /// How much history is shown: 1h, 3h, 1d
-    #[arg(long, value_name = "TIME", default_value = "3h")]
+    #[arg(long, value_name = "TIME", default_value = "3h", value_parser = Suggested(ranges), hide_possible_values = true)]
     since: String,
     /// The length of a window: 5m, 15m, 1h
-    #[arg(long, value_name = "STEP", default_value = "15m")]
+    #[arg(long, value_name = "STEP", default_value = "15m", value_parser = Suggested(steps), hide_possible_values = true)]
     window: String,
     /// The metric to count
     #[arg(long, value_enum, default_value = "delivery")]
