@@ -1,10 +1,13 @@
-//! `tallyfold sandbox` through the binary: what it answers pages of browsers.
+//! `tallyfold sandbox` through the binary: what it answers pages of browsers, and whose the counts of its commands are.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod support;
 
-use support::{Service, fetch};
+use std::path::Path;
+use std::process::{Command, Output};
+
+use support::{Service, ends, fetch, stderr, stdout};
 
 #[test]
 fn pages_of_any_origin_may_call_it() {
@@ -31,4 +34,39 @@ fn pages_of_any_origin_may_call_it() {
     ] {
         assert!(refused.head.contains(header), "{header} {refused:?}");
     }
+}
+
+/// Follows a sandbox until some hour, from where the state says.
+fn follow(seed: &str, state: &Path, hour: u32) -> Output {
+    let program = env!("CARGO_BIN_EXE_tallyfold");
+    let until = format!("2026-01-01T{hour:02}:00:00Z");
+    let mut command = Command::new(program);
+    command.args(["sandbox", "--seed", seed, "--", program, "follow"]);
+    command.args(["--from", "2026-01-01T00:00:00Z", "--until", &until]);
+    command.args(["--format", "ndjson", "--by", "integration"]);
+    command.arg("--state").arg(state);
+    command.env_remove("TALLYFOLD_CONFIG").output().unwrap()
+}
+
+#[test]
+fn a_state_goes_on_at_another_port_and_not_in_another_sandbox() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state.json");
+    let first = follow("7", &state, 1);
+    ends(&first, 0);
+    let second = follow("7", &state, 2);
+    ends(&second, 0);
+    let (first, second) = (stdout(&first), stdout(&second));
+    assert!(first.contains("2026-01-01T00:45:00Z") && !first.contains("T01:00:00Z\",\"window_end"));
+    assert!(
+        second.contains("2026-01-01T01:45:00Z") && !second.contains("T00:45:00Z\",\"window_end")
+    );
+
+    let other = follow("8", &state, 3);
+    ends(&other, 2);
+    let said = stderr(&other);
+    assert!(
+        said.contains("sandbox with seed 7") && said.contains("sandbox with seed 8"),
+        "{said}"
+    );
 }
