@@ -8,6 +8,7 @@ use crate::sample::{Group, last_ms, last_second};
 
 tallyfold::names! {
     /// Which windows are written.
+    #[non_exhaustive]
     pub enum Windows {
         /// Those that are covered whole and whose counts no longer change.
         Settled = "settled",

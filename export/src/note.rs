@@ -7,6 +7,7 @@ use tallyfold::Window;
 
 tallyfold::names! {
     /// What a caller should know of an export.
+    #[non_exhaustive]
     pub enum NoteKind {
         /// A count is above 2^53, and the target stores 64-bit floats.
         InexactCount = "inexact_count",

@@ -7,6 +7,7 @@ use crate::formats::openmetrics::{write_header, write_labels};
 
 /// A text format that scrapers read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ScrapeFormat {
     /// OpenMetrics 1.0.
     OpenMetrics,

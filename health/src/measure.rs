@@ -4,6 +4,7 @@ use tallyfold::Counts;
 
 tallyfold::names! {
     /// A number that is made from the three counts (service reference 2.3): a volume, or a rate.
+    #[non_exhaustive]
     pub enum Measure {
         /// Events delivered.
         Success = "success",

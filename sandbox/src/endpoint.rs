@@ -3,6 +3,7 @@
 tallyfold::names! {
     /// An endpoint of the sandbox. All of them share one origin, so the sandbox's address serves as
     /// `cluster_endpoint`, `base_url` and `auth_url` alike.
+    #[non_exhaustive]
     pub enum SandboxEndpoint {
         /// A Control API token (service reference 4.3).
         ControlToken = "control_token",

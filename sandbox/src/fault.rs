@@ -6,6 +6,7 @@ use crate::endpoint::{SandboxEndpoint, Task};
 
 tallyfold::names! {
     /// What goes wrong.
+    #[non_exhaustive]
     pub enum FaultKind {
         /// The sandbox does nothing and answers with a status.
         Status = "status",
@@ -69,6 +70,7 @@ pub struct Fault {
 
 /// What goes wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FaultEffect {
     /// See [`FaultKind::Status`].
     Status {

@@ -36,6 +36,7 @@ pub enum Step {
 
 crate::names! {
     /// How an exchange failed in the host.
+    #[non_exhaustive]
     pub enum HostFailure {
         /// There was no connection, or it broke.
         Network = "network",

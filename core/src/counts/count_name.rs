@@ -28,6 +28,7 @@ impl CountName {
 
 crate::names! {
     /// What rows are ranked by.
+    #[non_exhaustive]
     pub enum RankBy {
         /// Events delivered.
         Success = "success",

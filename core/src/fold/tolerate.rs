@@ -7,6 +7,7 @@ use crate::error::Result;
 crate::names! {
     /// A deviation from the service reference that a Beta might send and that a caller may
     /// tolerate. Each occurrence is counted in [`Notes`](crate::Notes).
+    #[non_exhaustive]
     pub enum Tolerance {
         /// Entries of the same combination of dimension values, which are added up.
         RepeatedCombination = "repeated_combination",

@@ -11,6 +11,7 @@ use crate::wire::headers::Headers;
 
 crate::names! {
     /// What happens to a message that was sent but not acknowledged.
+    #[non_exhaustive]
     pub enum Guarantee {
         /// It is sent again, and may be counted twice.
         AtLeastOnce = "at_least_once",

@@ -11,6 +11,7 @@ use crate::time::window::Window;
 /// Settled windows are added up as soon as they are read. So the memory that a collect takes grows with the
 /// groups and the kept steps, not with the windows that it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Keep {
     /// Every window by itself.
     Windows,
