@@ -390,7 +390,7 @@ fn check_numbers(
     }))
 }
 
-/// Looks for a value that a system that reads the format does not take.
+/// Looks for a value that a system that reads the format does not accept.
 fn check_values(rows: &Windowed, form: &Form) -> Option<Note> {
     let (most, reader) = form.longest_value?;
     let is_long =

@@ -25,7 +25,7 @@ pub(crate) struct Form {
     pub(crate) order: Order,
     /// Which numbers the format or its readers hold exactly.
     pub(crate) numbers: Numbers,
-    /// How many bytes a system that reads the format takes for a value, unless it is told otherwise, and its name.
+    /// How many bytes of a value a system that reads the format accepts by default, and the name of that system.
     pub(crate) longest_value: Option<(usize, &'static str)>,
     /// Whether a value that is empty is left out: an event without a reason has no label `reason`. Files have all columns.
     pub(crate) leaves_out_empty: bool,

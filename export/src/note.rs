@@ -13,7 +13,7 @@ tallyfold::names! {
         InexactCount = "inexact_count",
         /// Windows were left out, because their counts may still change or they are not covered whole.
         WindowsLeftOut = "windows_left_out",
-        /// A value is longer than a system that reads the format takes.
+        /// A value is longer than a system that reads the format accepts.
         LongValue = "long_value",
     }
 }
@@ -47,13 +47,13 @@ pub enum Note {
         /// From the start of the first one to the end of the last one.
         range: Window,
     },
-    /// A value is longer than a system that reads the format takes.
+    /// A value is longer than a system that reads the format accepts.
     LongValue {
         /// Its dimension.
         dimension: &'static str,
         /// Its length in bytes.
         bytes: usize,
-        /// How many bytes that system takes, unless it is told otherwise.
+        /// How many bytes that system accepts by default.
         most: usize,
         /// The name of that system.
         reader: &'static str,
@@ -114,8 +114,8 @@ impl fmt::Display for Note {
                 reader,
             } => write!(
                 f,
-                "a value of {dimension} has {bytes} bytes: {reader} takes up to {most} for a label by default, and cuts or \
-                 drops what is longer"
+                "a value of {dimension} has {bytes} bytes: {reader} accepts up to {most} for a label by default, and cuts \
+                 or drops longer ones"
             ),
         }
     }

@@ -248,8 +248,8 @@ class CollectArguments(TypedDict, total=False):
     probe: bool
     """Whether to test first that the counts of two windows add up, which takes one more call.
 
-    It tests the first two adjacent windows that are settled and have not been read yet. If there is
-    no such pair, there is no test.
+    It tests the first two adjacent windows that are settled and have not been read yet. Without
+    such a pair, it tests nothing.
     """
     patience: float | None
     """How long to wait for a service that is down; after that, the collect ends.

@@ -43,8 +43,8 @@ export interface PageServerOptions extends PagesArguments {
    */
   readonly store?: AnswerStore | undefined;
   /**
-   * Called with an error of a call to the service, whose text may quote addresses and bodies, and with the reference under which a
-   * page is told of it. By default, it is written to the console.
+   * Called with an error of a call to the service, whose text may quote addresses and bodies, and with the reference that the browser
+   * got in its place. By default, both are written to the console.
    */
   readonly onFailure?: ((error: TallyfoldError, reference: string) => unknown) | undefined;
 }

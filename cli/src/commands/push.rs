@@ -63,7 +63,7 @@ pub(crate) struct PushCommand {
         help_heading = "Following"
     )]
     state: Option<PathBuf>,
-    /// Sends the rest of --state to this destination, although the state was made for another one
+    /// Sends what is left in --state to this destination, although the state was created for another one
     #[arg(long, requires = "state", help_heading = "Following")]
     moved: bool,
     #[command(flatten)]

@@ -47,7 +47,7 @@ pub(crate) fn trusting(path: &Path) -> Result<ClientConfig> {
     Ok(config)
 }
 
-/// The certificates of a file that have not expired. TLS would trust an authority for ever.
+/// The certificates of a file that have not expired. TLS itself does not check when an authority expires.
 fn valid(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let wanted = |what: &str| Failure::usage(format!("{}: want {what}", path.display()));
     let as_failure = |error: io::Error| Failure::file("read", path, &error);

@@ -53,7 +53,7 @@ class WindowsLeftOutWarning(ExportWarning):
 
 
 class LongValueWarning(ExportWarning):
-    """A value is longer than a system that reads the format takes by default.
+    """A value is longer than a system that reads the format accepts by default.
 
     >>> import warnings
     >>> warnings.simplefilter("error", tallyfold.LongValueWarning)

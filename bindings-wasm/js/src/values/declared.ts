@@ -307,7 +307,7 @@ export type Guarantee = "at_least_once" | "at_most_once";
  * `inexact_count`: A count is above 2^53, and the target stores 64-bit floats.
  * `windows_left_out`: Windows were left out, because their counts may still change or they are not
  * covered whole.
- * `long_value`: A value is longer than a system that reads the format takes.
+ * `long_value`: A value is longer than a system that reads the format accepts.
  */
 export type NoteKind = "inexact_count" | "windows_left_out" | "long_value";
 
@@ -884,8 +884,8 @@ export interface CollectArguments {
   /**
    * Whether to test first that the counts of two windows add up, which takes one more call.
    *
-   * It tests the first two adjacent windows that are settled and have not been read yet. If there
-   * is no such pair, there is no test.
+   * It tests the first two adjacent windows that are settled and have not been read yet. Without
+   * such a pair, it tests nothing.
    */
   readonly probe?: boolean | undefined;
   /**

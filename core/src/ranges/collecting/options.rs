@@ -77,8 +77,8 @@ crate::options! {
         have: Option<CountTable> [Host] = None,
         /// Whether to test first that the counts of two windows add up, which takes one more call.
         ///
-        /// It tests the first two adjacent windows that are settled and have not been read yet. If there is no such
-        /// pair, there is no test.
+        /// It tests the first two adjacent windows that are settled and have not been read yet. Without such a
+        /// pair, it tests nothing.
         probe: bool = false,
         /// How long to wait for a service that is down; after that, the collect ends.
         ///
