@@ -42,7 +42,7 @@ describe("the page", () => {
 
   for (const name of pages) {
     test(name, async () => {
-      for (const { page, foreign, look } of readers) {
+      const read = async ({ page, foreign, look }) => {
         await page.goto(`${site}/${name}`);
         assert.deepEqual(foreign.splice(0), []);
         assert.ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"));
@@ -58,7 +58,8 @@ describe("the page", () => {
           const found = violations.map(({ id, nodes }) => [id, nodes.length, nodes[0].html]);
           assert.deepEqual(found, [], look);
         }
-      }
+      };
+      await Promise.all(readers.map(read));
     });
   }
 
