@@ -34,10 +34,7 @@ pub fn values_come_back(data: &[u8]) {
         .collect();
     let table = table(&groups);
     for format in FORMATS {
-        let options = ExportOptions {
-            now_ms: Some(END_MS + 1_000),
-            ..ExportOptions::with_defaults(format)
-        };
+        let options = ExportOptions::with_defaults(format).now_ms(END_MS + 1_000);
         let mut export = Export::new(&table, &options).expect("a usual table");
         let mut text = Vec::new();
         export
@@ -71,10 +68,7 @@ fn table(groups: &BTreeMap<[String; 2], u64>) -> CountTable {
         "start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:15:00Z",
         "totalDelivered": "0", "totalErrors": "0", "totalFiltered": "0", "counts": counts,
     });
-    let options = AggregatorOptions {
-        metric: Some(Metric::EventDelivery),
-        ..AggregatorOptions::default()
-    };
+    let options = AggregatorOptions::default().metric(Metric::EventDelivery);
     let mut aggregator =
         Aggregator::new(&["integration", "reason"], options).expect("two dimensions");
     aggregator

@@ -69,12 +69,6 @@ fn come_back<T>(
 
 pub(crate) fn machine() -> Machine {
     let text = |text: &str| Some(text.to_owned());
-    Machine::new(MachineOptions {
-        cluster_endpoint: text("https://cluster.example"),
-        client_id: text("id"),
-        client_secret: text("secret").map(tallyfold::Secret::from),
-        control_audience: text("control"),
-        ..MachineOptions::default()
-    })
+    Machine::new(MachineOptions::default().cluster_endpoint(text("https://cluster.example")).client_id(text("id")).client_secret(text("secret").map(tallyfold::Secret::from)).control_audience(text("control")))
     .expect("usual options")
 }

@@ -36,26 +36,6 @@ KINDS = {
 RENAMED = {"Format": "ExportFormat", "Progress": "WindowCounts", "Windows": "ExportWindows"}
 #: Values that the packages have as classes, written by hand.
 CLASSES = {"Counts"}
-#: What the arguments of each kind are for.
-ABOUT = {
-    "AggregatorOptions": "What an {@link Aggregator} has to know, but for the dimensions of the response.",
-    "AuditLogsOptions": "Which page of the audit logs to list (service reference 4.2).",
-    "CollectOptions": "What to collect, and how.",
-    "ExplainOptions": "How to search for causes.",
-    "ExportOptions": "What is exported, and how.",
-    "FollowOptions": "What to follow, and how.",
-    "Limits": "The most that a response may hold; more is an error.",
-    "MachineOptions": "What a {@link Machine} has to know.",
-    "NotifyOptions": "What is added to alerts, and how they are sent.",
-    "PagesOptions": "What pages may ask a server of yours, and how much of the answers is kept.",
-    "PlanOptions": "A range, and the step that it is cut by.",
-    "ProbeOptions": "What to probe: the counts between three instants.",
-    "PushOptions": "Where an export is sent, and what happens when something fails.",
-    "QueryOptions": "What both metrics calls ask for (service reference 4.4 and 4.5).",
-    "ReceiverOptions": "A receiver of alerts.",
-    "SandboxEvent": "Events to store: `count` of them, alike.",
-    "SandboxOptions": "What a {@link Sandbox} is made of. All of it has defaults.",
-}
 #: Options whose fields exclude each other, which the packages declare by hand.
 BY_HAND = {"FaultOptions"}
 #: What the packages say of the state of a check, which is a document in them.
@@ -81,6 +61,7 @@ def main() -> None:
     files = {
         TYPESCRIPT: TypeScript(surface).text(),
         PYTHON / "_names.py": python.names_module(),
+        PYTHON / "_endpoints.py": python.endpoints_module(),
         PYTHON / "_arguments.py": python.arguments_module(),
         PYTHON / "_health/results.py": python.results_module(),
         PYTHON / "codes.py": python.codes_module(),
@@ -103,6 +84,8 @@ class Language:
 
     def __init__(self, surface: dict) -> None:
         self.options = {name: of for name, of in surface["options"].items() if name not in BY_HAND}
+        #: What the options of each kind are for.
+        self.abouts = surface["abouts"]
         self.values = surface["values"]
         #: The kind of each error code, in the order of the documentation.
         self.kinds = surface["kinds"]
@@ -126,7 +109,7 @@ class Language:
         `own` are names of arguments beside those that are known everywhere.
         """
         text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-        text = re.sub(r"\[`([^`]+)`\]\([^)]*\)", lambda link: self.link(link[1]), text)
+        text = re.sub(r"\[`([^`]+)`\](?:\([^)]*\))?", lambda link: self.link(link[1]), text)
         known = self.arguments | own
         spelled = lambda name: self.spelled(name[1]) if name[1] in known else name[1]
         text = re.sub(r"`([a-z_]+)`", lambda name: f"`{spelled(name)}`", text)
@@ -267,7 +250,7 @@ class TypeScript(Language):
             lines.append(comment(self.argument_doc(of, own), "  "))
             optional, undefined = ("", "") if is_required(of) else ("?", " | undefined")
             lines.append(f"  readonly {self.spelled(of['name'])}{optional}: {self.given(of)}{undefined};")
-        head = comment(ABOUT[name])
+        head = comment(self.doc(self.abouts[name], own))
         return "\n".join([head, *lines, "}"])
 
     def given(self, of: dict) -> str:
@@ -339,6 +322,10 @@ class Python(Language):
         "Tolerance": "Tolerance",
         "Windows": "ExportWindows",
     }
+    #: Those that follow from the list of endpoints.
+    OF_ENDPOINTS: ClassVar = ["SandboxEndpoint", "Target"]
+    #: What a call to an endpoint gives.
+    OUTPUTS: ClassVar = {"CountTable": "CountTable", "Json": "bytes"}
     #: Names that only the package knows, because it does their work.
     MORE: ClassVar[dict[str, list[str]]] = {"Format": ["parquet", "arrow"]}
     #: What takes the arguments, and which of them stand in the signature of that or are not for it.
@@ -442,13 +429,13 @@ class Python(Language):
     def __init__(self, surface: dict) -> None:
         super().__init__(surface)
         self.options = surface["options"]
+        self.endpoints = surface["endpoints"]
         self.arguments = {of["name"] for options in self.options.values() for of in options}
 
     def names_module(self) -> str:
         verdicts = [of["properties"]["verdict"] for of in self.values["Reconciliation"]["oneOf"]]
-        unions = [
-            self.literal(name, names_of(self.values[rust]) + self.MORE.get(rust, []), self.values[rust]["description"]) for rust, name in self.LISTS.items()
-        ]
+        lists = {rust: name for rust, name in self.LISTS.items() if rust not in self.OF_ENDPOINTS}
+        unions = [self.closed(rust) for rust in lists]
         about = self.values["Reconciliation"]["description"]
         unions.append(self.literal("Verdict", [of["const"] for of in verdicts], about))
         return (
@@ -456,12 +443,44 @@ class Python(Language):
                 [
                     f'"""Closed lists of names.\n\n{NOTICE}\n"""',
                     "from typing import Literal",
-                    exported([*self.LISTS.values(), "Verdict"]),
+                    exported([*lists.values(), "Verdict"]),
                     *unions,
                 ]
             )
             + "\n"
         )
+
+    def endpoints_module(self) -> str:
+        calls = "\n".join(self.call(endpoint) for endpoint in self.endpoints)
+        aliases = [name for name in ("Dimensions", "Instant", "Step") if re.search(rf"\b{name}\b", calls)]
+        about = "The calls of a `Machine`, as types: its methods are in Rust."
+        return (
+            "\n\n".join(
+                [
+                    f'"""The endpoints: their names, and the calls of a machine.\n\n{NOTICE}\n"""',
+                    "from typing import TYPE_CHECKING, Literal",
+                    f"if TYPE_CHECKING:\n    from tallyfold._arguments import {', '.join(aliases)}\n    from tallyfold._tallyfold import Call, CountTable",
+                    exported([self.LISTS[rust] for rust in self.OF_ENDPOINTS]),
+                    *map(self.closed, self.OF_ENDPOINTS),
+                    f"if TYPE_CHECKING:\n\n    class Calls:\n{docstring(about, ' ' * 8)}\n",
+                ]
+            )
+            + f"\n{calls}\n"
+        )
+
+    def call(self, endpoint: dict) -> str:
+        """The method of a machine. The deadline, the last argument, is given by name."""
+        arguments = [
+            f"            {self.spelled(of['name'])}: {self.given(of)}{'' if is_required(of) else ' = None'},\n" for of in self.options[endpoint["options"]]
+        ]
+        arguments.insert(-1, "            *,\n")
+        output = self.OUTPUTS[endpoint["output"]]
+        return f"        def {endpoint['name']}(\n            self,\n{''.join(arguments)}        ) -> Call[{output}]: ..."
+
+    def closed(self, rust: str) -> str:
+        """A closed list of names."""
+        schema = self.values[rust]
+        return self.literal(self.LISTS[rust], names_of(schema) + self.MORE.get(rust, []), schema["description"])
 
     def codes_module(self) -> str:
         parts, meanings = [], []
@@ -512,8 +531,8 @@ class Python(Language):
                         "from typing import TYPE_CHECKING, Protocol, Required, TypedDict"
                     ),
                     (
-                        "from tallyfold._names import (\n    DimensionName,\n    EndpointName,\n    ExportWindows,\n    Guarantee,\n"
-                        "    MetricName,\n    Tolerance,\n)"
+                        "from tallyfold._endpoints import EndpointName\n"
+                        "from tallyfold._names import DimensionName, ExportWindows, Guarantee, MetricName, Tolerance"
                     ),
                     ("if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n    from tallyfold._values import Limits"),
                     exported(["ENVIRONMENT", *declared, "Dimensions", "Instant", "Step", "Texts"]),

@@ -67,11 +67,9 @@ pub(crate) fn fold(body: &[u8], keep: &[&str]) -> CountTable {
 
 /// Like it, with hashes under that seed.
 pub(crate) fn fold_seeded(body: &[u8], keep: &[&str], hash_seed: u64) -> CountTable {
-    let options = AggregatorOptions {
-        hash_seed,
-        group_by: Some(keep.iter().map(|&name| name.to_owned()).collect()),
-        ..AggregatorOptions::default()
-    };
+    let options = AggregatorOptions::default()
+        .hash_seed(hash_seed)
+        .group_by(keep.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
     let mut aggregator = Aggregator::new(&DIMENSIONS, options).expect("good dimensions");
     for chunk in body.chunks(CHUNK) {
         aggregator.push(chunk).expect("a good body");

@@ -51,13 +51,13 @@ impl Aggregator {
     ) -> Result<Self> {
         let py = dimensions.py();
         let dimensions: Vec<String> = required("dimensions", dimensions)?;
-        let options = AggregatorOptions {
-            group_by: group_by
-                .map(|names| required("group_by", names))
-                .transpose()?,
-            hash_seed: random_seed(),
-            ..keywords(py, named, &[])?
-        };
+        let options = keywords::<AggregatorOptions>(py, named, &[])?
+            .group_by(
+                group_by
+                    .map(|names| required("group_by", names))
+                    .transpose()?,
+            )
+            .hash_seed(random_seed());
         Ok(Self {
             core: Mutex::new(tallyfold::Aggregator::new(&dimensions, options)?),
             pushed: AtomicUsize::new(0),

@@ -149,7 +149,7 @@ impl Call {
         Ok(
             match locked(py, &self.core, BRIEF, tallyfold::Call::output)? {
                 Output::Table(table) => CountTable::made(py, table)?.into_any(),
-                Output::AuditLogs(logs) => PyBytes::new(py, logs.json()).into_any(),
+                Output::Json(document) => PyBytes::new(py, document.bytes()).into_any(),
                 Output::Token(token) => (token.value.expose(), token.expires_in_s)
                     .into_pyobject(py)?
                     .into_any(),

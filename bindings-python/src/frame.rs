@@ -70,7 +70,7 @@ impl Frame {
         named: Option<Named<'py>>,
     ) -> Result<Vec<Bound<'py, PyAny>>> {
         let py = positional.py();
-        let TopOptions { n, by } = options(2, positional, named, &[])?;
+        let TopOptions { n, by, .. } = options(2, positional, named, &[])?;
         let positions = detached(py, self.0.bytes(), || self.core().top(n, by));
         Ok(rows::picked(&*self.0, py, positions)?)
     }

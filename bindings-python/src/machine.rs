@@ -1,7 +1,7 @@
 //! `Machine`: the client without I/O, and the calls that it begins.
 
 use pyo3::prelude::*;
-use tallyfold::arguments::{Parameter, Value};
+use tallyfold::arguments::{Options, Parameter, Value};
 use tallyfold::{Api, CollectOptions, FollowOptions, MachineOptions, ProbeOptions};
 
 use crate::arguments::{Named, Positional, instance, keywords, options};
@@ -13,43 +13,22 @@ use crate::table::CountTable;
 
 const USER_AGENT: &str = concat!("tallyfold/", env!("CARGO_PKG_VERSION"), " python");
 
-/// A client without I/O: it says what to send, and gets the responses from its host.
-///
-/// `Client` and `AsyncClient` each drive one of these; you can also drive one with any other HTTP
-/// stack. All threads and calls of a program may share one machine, and share its tokens (service
-/// reference 5). It has the arguments of `Client`, and two more. With `host_tokens`, the host
-/// answers `ProvideToken` steps instead of giving a secret. With `in_browser`, visitors can read
-/// what the machine holds, as with Pyodide; a secret is refused then, unless
-/// `dangerously_allow_browser` is set.
-///
-/// Raises:
-///     ConfigError: for arguments that can't be used.
-///
-/// >>> machine = tallyfold.Machine(cluster_endpoint="https://cluster.example", host_tokens=True)
-/// >>> call = machine.event_delivery(
-/// ...     "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", ["integration"]
-/// ... )
-/// >>> call.step(tallyfold.Now.read())
-/// ProvideToken(api='control')
-/// >>> call.token("a-token-from-elsewhere", 3600)
-/// >>> call.step(tallyfold.Now.read())
-/// Send(request=<Request POST https://cluster.example/v1.1/analytics/event_delivery>)
-#[pyclass(frozen, module = "tallyfold")]
-pub(crate) struct Machine(tallyfold::Machine);
+/// What a machine has apart from the calls of endpoints.
+#[pyclass(frozen, subclass, module = "tallyfold")]
+pub(crate) struct MachineBase(tallyfold::Machine);
 
 #[pymethods]
-impl Machine {
-    #[new]
-    #[pyo3(signature = (**named))]
-    fn new(py: Python<'_>, named: Option<Named<'_>>) -> Result<Self> {
-        Self::of(py, named, &[], None)
-    }
-
+impl MachineBase {
     /// The machine of a client, which handles the options `others` itself.
     #[staticmethod]
     #[pyo3(signature = (others, **named))]
-    fn _of_client(py: Python<'_>, others: Vec<String>, named: Option<Named<'_>>) -> Result<Self> {
-        Self::of(py, named, &names(&others), Some(USER_AGENT))
+    fn _of_client(
+        py: Python<'_>,
+        others: Vec<String>,
+        named: Option<Named<'_>>,
+    ) -> Result<Py<Machine>> {
+        let base = Self::of(py, named, &names(&others), Some(USER_AGENT))?;
+        Ok(Py::new(py, with_calls(base))?)
     }
 
     /// The names of the arguments that a machine needs in addition to the `given` ones.
@@ -61,46 +40,6 @@ impl Machine {
     /// The identity as the beginning of keys in a store that several clients share.
     fn _shared_identity(&self) -> Result<&str> {
         Ok(self.0.shared_identity()?)
-    }
-
-    /// A call for event delivery metrics (service reference 4.4), whose output is a `CountTable`.
-    ///
-    /// The arguments are the same as for `Client.event_delivery`.
-    ///
-    /// Raises:
-    ///     ConfigError: for arguments that can't be used.
-    #[pyo3(signature = (*positional, **named))]
-    fn event_delivery(&self, positional: Positional<'_>, named: Option<Named<'_>>) -> Result<Call> {
-        let query = options(4, positional, named, &[])?;
-        Ok(Call::new(self.0.event_delivery(&query)?.untyped()))
-    }
-
-    /// A call for event ingestion metrics (service reference 4.5), whose output is a `CountTable`.
-    ///
-    /// The arguments are the same as for `Client.event_ingestion`.
-    ///
-    /// Raises:
-    ///     ConfigError: for arguments that can't be used.
-    #[pyo3(signature = (*positional, **named))]
-    fn event_ingestion(
-        &self,
-        positional: Positional<'_>,
-        named: Option<Named<'_>>,
-    ) -> Result<Call> {
-        let query = options(4, positional, named, &[])?;
-        Ok(Call::new(self.0.event_ingestion(&query)?.untyped()))
-    }
-
-    /// A call for a page of audit logs (service reference 4.2), whose output is JSON as bytes.
-    ///
-    /// The arguments are the same as for `Client.audit_logs`.
-    ///
-    /// Raises:
-    ///     ConfigError: for arguments that can't be used.
-    #[pyo3(signature = (*positional, **named))]
-    fn audit_logs(&self, positional: Positional<'_>, named: Option<Named<'_>>) -> Result<Call> {
-        let query = options(2, positional, named, &[])?;
-        Ok(Call::new(self.0.audit_logs(&query)?.untyped()))
     }
 
     /// A call for an access token of `"control"` or `"orchestration"`, whose output is the token and its remaining
@@ -196,19 +135,17 @@ impl Machine {
     }
 }
 
-impl Machine {
+impl MachineBase {
     fn of(
         py: Python<'_>,
         named: Option<Named<'_>>,
         others: &[&str],
         user_agent: Option<&'static str>,
     ) -> Result<Self> {
-        let options = MachineOptions {
-            hash_seed: random_seed(),
-            jitter_seed: random_seed(),
-            user_agent,
-            ..keywords(py, named, others)?
-        };
+        let options = keywords::<MachineOptions>(py, named, others)?
+            .hash_seed(random_seed())
+            .jitter_seed(random_seed())
+            .user_agent(user_agent);
         Ok(Self(tallyfold::Machine::new(options)?))
     }
 
@@ -235,12 +172,74 @@ impl Machine {
             Ok(table.get().core().clone())
         });
         let others: Vec<&str> = others.iter().copied().chain(["have"]).collect();
-        let options = CollectOptions {
-            have: have.transpose()?,
-            ..options(4, positional, named, &others)?
-        };
+        let options = options::<CollectOptions>(4, positional, named, &others)?;
+        let options = options.have(have.transpose()?);
         Ok(Collect::new(self.0.collect(options)?))
     }
+}
+
+/// A client without I/O: it says what to send, and gets the responses from its host.
+///
+/// `Client` and `AsyncClient` each drive one of these; you can also drive one with any other HTTP
+/// stack. All threads and calls of a program may share one machine, and share its tokens (service
+/// reference 5). It has the arguments of `Client`, and two more. With `host_tokens`, the host
+/// answers `ProvideToken` steps instead of giving a secret. With `in_browser`, visitors can read
+/// what the machine holds, as with Pyodide; a secret is refused then, unless
+/// `dangerously_allow_browser` is set.
+///
+/// Raises:
+///     ConfigError: for arguments that can't be used.
+///
+/// >>> machine = tallyfold.Machine(cluster_endpoint="https://cluster.example", host_tokens=True)
+/// >>> call = machine.event_delivery(
+/// ...     "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", ["integration"]
+/// ... )
+/// >>> call.step(tallyfold.Now.read())
+/// ProvideToken(api='control')
+/// >>> call.token("a-token-from-elsewhere", 3600)
+/// >>> call.step(tallyfold.Now.read())
+/// Send(request=<Request POST https://cluster.example/v1.1/analytics/event_delivery>)
+#[pyclass(frozen, extends = MachineBase, module = "tallyfold")]
+pub(crate) struct Machine;
+
+/// Generates the methods that begin calls: one for each endpoint.
+macro_rules! calls {
+    ($($(#[$doc:meta])* $Target:ident = $name:literal in $method:ident: $Options:ident -> $Output:ident,)+) => {
+        #[pymethods]
+        impl Machine {
+            #[new]
+            #[pyo3(signature = (**named))]
+            fn new(py: Python<'_>, named: Option<Named<'_>>) -> Result<PyClassInitializer<Self>> {
+                Ok(with_calls(MachineBase::of(py, named, &[], None)?))
+            }
+
+            $(
+            /// A call to an endpoint:
+            $(#[$doc])*
+            ///
+            /// The arguments are the same as for the method of `Client`.
+            ///
+            /// Raises:
+            ///     ConfigError: for arguments that can't be used.
+            #[pyo3(signature = (*positional, **named))]
+            fn $method(
+                slf: PyRef<'_, Self>,
+                positional: Positional<'_>,
+                named: Option<Named<'_>>,
+            ) -> Result<Call> {
+                // All but the deadline, which is the last one, may be given by position.
+                let most = tallyfold::$Options::ARGUMENTS.len() - 1;
+                let query: tallyfold::$Options = options(most, positional, named, &[])?;
+                Ok(Call::new(slf.as_super().0.$method(&query)?.untyped()))
+            }
+            )+
+        }
+    };
+}
+tallyfold::each_endpoint!(calls);
+
+fn with_calls(base: MachineBase) -> PyClassInitializer<Machine> {
+    PyClassInitializer::from(base).add_subclass(Machine)
 }
 
 fn names(others: &[String]) -> Vec<&str> {

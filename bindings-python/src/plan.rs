@@ -68,7 +68,7 @@ impl Plan {
         positional: Positional<'_>,
         named: Option<Named<'_>>,
     ) -> Result<Self> {
-        let PartOptions { index, of } = options(2, positional, named, &[])?;
+        let PartOptions { index, of, .. } = options(2, positional, named, &[])?;
         Ok(Self {
             plan: slf.get().plan.part(index, of)?,
             whole: Some((slf.clone().unbind(), index, of)),

@@ -115,7 +115,7 @@ impl Call {
         Ok(match self.0.output()? {
             Output::Table(table) => CountTable(table).into(),
             // It was checked to be JSON, so it is text.
-            Output::AuditLogs(logs) => String::from_utf8(logs.into_json())
+            Output::Json(document) => String::from_utf8(document.into_bytes())
                 .unwrap_or_default()
                 .into(),
             Output::Token(token) => token.to_json().into(),

@@ -55,7 +55,7 @@ pub(crate) use frame;
 
 /// The positions of the rows that rank highest.
 pub(crate) fn top(frame: &dyn Frame, given: &JsValue) -> Result<Vec<u32>> {
-    let TopOptions { n, by } = options("options", given, &[])?;
+    let TopOptions { n, by, .. } = options("options", given, &[])?;
     Ok(frame.top(n, by).into_iter().map(|row| row as u32).collect())
 }
 

@@ -38,13 +38,11 @@ impl Machine {
         others_of_collect: Vec<String>,
         others_of_follow: Vec<String>,
     ) -> Result<Self, Thrown> {
-        let options = MachineOptions {
-            hash_seed: random_seed(),
-            jitter_seed: random_seed(),
+        let options = options::<MachineOptions>("options", given, &[])?
+            .hash_seed(random_seed())
+            .jitter_seed(random_seed())
             // Only a client handles options itself.
-            user_agent: (!others.is_empty()).then_some(USER_AGENT),
-            ..options("options", given, &[])?
-        };
+            .user_agent((!others.is_empty()).then_some(USER_AGENT));
         let core = tallyfold::Machine::new(options)?;
         Ok(Self {
             core,
@@ -75,27 +73,6 @@ impl Machine {
         Ok(self.core.shared_identity()?.to_owned())
     }
 
-    /// Service reference 4.4.
-    #[wasm_bindgen(js_name = eventDelivery)]
-    pub fn event_delivery(&self, query: &JsValue) -> Result<Call, Thrown> {
-        let options = read(query, &self.others)?;
-        Ok(Call(self.core.event_delivery(&options)?.untyped()))
-    }
-
-    /// Service reference 4.5.
-    #[wasm_bindgen(js_name = eventIngestion)]
-    pub fn event_ingestion(&self, query: &JsValue) -> Result<Call, Thrown> {
-        let options = read(query, &self.others)?;
-        Ok(Call(self.core.event_ingestion(&options)?.untyped()))
-    }
-
-    /// Service reference 4.2.
-    #[wasm_bindgen(js_name = auditLogs)]
-    pub fn audit_logs(&self, query: &JsValue) -> Result<Call, Thrown> {
-        let options = read(query, &self.others)?;
-        Ok(Call(self.core.audit_logs(&options)?.untyped()))
-    }
-
     /// An access token of an API.
     pub fn token(&self, api: &JsValue) -> Result<Call, Thrown> {
         Ok(Call(self.core.token(required("api", api)?)?.untyped()))
@@ -103,10 +80,8 @@ impl Machine {
 
     /// A long range. A table may hold a part of it already.
     pub fn collect(&self, query: &JsValue, have: Option<CountTable>) -> Result<Collect, Thrown> {
-        let options = tallyfold::CollectOptions {
-            have: have.map(|table| table.0),
-            ..read(query, &self.others_of_collect)?
-        };
+        let options: tallyfold::CollectOptions = read(query, &self.others_of_collect)?;
+        let options = options.have(have.map(|table| table.0));
         Ok(Collect(self.core.collect(options)?))
     }
 
@@ -129,6 +104,23 @@ impl Machine {
         self.core.token_epoch()
     }
 }
+
+/// Generates what begins the calls of all endpoints.
+macro_rules! calls {
+    ($($(#[$doc:meta])* $Target:ident = $name:literal in $method:ident: $Options:ident -> $Output:ident,)+) => {
+        #[wasm_bindgen(js_class = CoreMachine)]
+        impl Machine {
+            /// A call to the endpoint of that name.
+            pub fn call(&self, endpoint: &str, query: &JsValue) -> Result<Call, Thrown> {
+                match endpoint {
+                    $( $name => Ok(Call(self.core.$method(&read(query, &self.others)?)?.untyped())), )+
+                    _ => Err(Thrown::missing("endpoint")),
+                }
+            }
+        }
+    };
+}
+tallyfold::each_endpoint!(calls);
 
 fn read<T: Options>(query: &JsValue, others: &[String]) -> Result<T, Thrown> {
     let others: Vec<&str> = others.iter().map(String::as_str).collect();

@@ -33,7 +33,7 @@ impl Plan {
 
     /// One of several disjoint parts.
     pub fn part(&self, part: &JsValue) -> Result<Self, Thrown> {
-        let PartOptions { index, of } = options("part", part, &[])?;
+        let PartOptions { index, of, .. } = options("part", part, &[])?;
         Ok(Self(self.0.part(index, of)?))
     }
 }

@@ -255,14 +255,14 @@ fn a_clock_that_is_ahead_is_reported_and_settles_nothing() {
 
 /// The state of a follow that was made with a clock that was an hour ahead.
 fn future_state(service: &Late) -> String {
-    let machine = Machine::new(MachineOptions {
-        cluster_endpoint: Some(service.url.clone()),
-        client_id: Some(service.options.client_id.clone()),
-        client_secret: Some(service.options.client_secret.clone()),
-        control_audience: Some(service.options.control_audience.clone()),
-        dangerously_allow_http: true,
-        ..MachineOptions::default()
-    })
+    let machine = Machine::new(
+        MachineOptions::default()
+            .cluster_endpoint(service.url.clone())
+            .client_id(service.options.client_id.clone())
+            .client_secret(service.options.client_secret.clone())
+            .control_audience(service.options.control_audience.clone())
+            .dangerously_allow_http(true),
+    )
     .unwrap();
     let unix_ms = unix_ms() + 3_600_000;
     let now = Now {

@@ -18,13 +18,13 @@ use tallyfold::{
 use ureq::{Agent, http};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let machine = Machine::new(MachineOptions {
-        cluster_endpoint: Some(env::var("TALLYFOLD_CLUSTER_ENDPOINT")?),
-        client_id: Some(env::var("TALLYFOLD_CLIENT_ID")?),
-        client_secret: Some(env::var("TALLYFOLD_CLIENT_SECRET")?.into()),
-        control_audience: Some(env::var("TALLYFOLD_CONTROL_AUDIENCE")?),
-        ..MachineOptions::default()
-    })?;
+    let machine = Machine::new(
+        MachineOptions::default()
+            .cluster_endpoint(env::var("TALLYFOLD_CLUSTER_ENDPOINT")?)
+            .client_id(env::var("TALLYFOLD_CLIENT_ID")?)
+            .client_secret(env::var("TALLYFOLD_CLIENT_SECRET")?)
+            .control_audience(env::var("TALLYFOLD_CONTROL_AUDIENCE")?),
+    )?;
     let hour = ["2026-01-31T09:00:00Z", "2026-01-31T10:00:00Z"];
     let mut call =
         machine.event_delivery(&QueryOptions::new(hour[0], hour[1], &["integration"]))?;

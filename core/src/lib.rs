@@ -23,14 +23,14 @@
 //! use tallyfold_sandbox::{Sandbox, SandboxOptions};
 //!
 //! # fn main() -> tallyfold::Result<()> {
-//! let known = SandboxOptions { seed: Some(7), ..SandboxOptions::default() };
-//! let machine = Machine::new(MachineOptions {
-//!     cluster_endpoint: Some("https://cluster.example".to_owned()),
-//!     client_id: Some(known.client_id.clone()),
-//!     client_secret: Some(known.client_secret.clone()),
-//!     control_audience: Some(known.control_audience.clone()),
-//!     ..MachineOptions::default()
-//! })?;
+//! let known = SandboxOptions::default().seed(7);
+//! let machine = Machine::new(
+//!     MachineOptions::default()
+//!         .cluster_endpoint("https://cluster.example")
+//!         .client_id(known.client_id.clone())
+//!         .client_secret(known.client_secret.clone())
+//!         .control_audience(known.control_audience.clone()),
+//! )?;
 //! let mut sandbox = Sandbox::new(known)?;
 //! let now = Now { monotonic_ms: 0, unix_ms: 1_767_225_600_000 };
 //!
@@ -96,12 +96,7 @@ pub use calls::{
     options::MachineOptions,
     step::{HostFailure, Step},
 };
-pub use endpoint::{
-    audit_logs::AuditLogsOptions,
-    contract::{AuditLogs, CallOutput, Output, Token},
-    query::QueryOptions,
-    target::Target,
-};
+pub use endpoint::*;
 pub use wire::{headers::Headers, limits::Limits, request::Request};
 
 // Long ranges, and windows as they close.

@@ -150,17 +150,11 @@ fn an_entry_that_ends_close_to_the_cut_is_read_once() {
 
 #[test]
 fn a_string_limit_below_the_digits_of_a_count_holds_however_the_body_comes() {
-    let limits = Limits {
-        string_bytes: 12,
-        ..Limits::default()
-    };
+    let limits = Limits::default().string_bytes(12);
     let entry = r#"{"dimensions":{"write_key":"a","integration":"b"},"errors":"0","filtered":"0","success":"1234567890123"}"#;
     let body = format!(r#"{{"counts":[{entry},{entry}]}}"#);
     let read = |size| {
-        let options = AggregatorOptions {
-            limits,
-            ..AggregatorOptions::default()
-        };
+        let options = AggregatorOptions::default().limits(limits);
         let mut aggregator = Aggregator::new(&DIMENSIONS, options)?;
         body.as_bytes()
             .chunks(size)

@@ -39,14 +39,10 @@ fn both_metrics_and_the_audit_logs_with_a_token_for_each_api() {
     let call = client.event_ingestion(&QueryOptions::new(HOUR[0], HOUR[1], &["write_key"]));
     let ingested = table(drive(call.expect("good arguments"), &mut sandbox, at(0)));
     assert_eq!(ingested.totals(), delivered.totals());
-    let second = AuditLogsOptions {
-        page: Some(2),
-        per_page: Some(10),
-        ..AuditLogsOptions::default()
-    };
+    let second = AuditLogsOptions::default().page(2).per_page(10);
     let logs = client.audit_logs(&second).expect("good arguments");
     let logs = drive(logs, &mut sandbox, at(0)).expect("a page");
-    let page: serde_json::Value = serde_json::from_slice(logs.json()).expect("JSON");
+    let page: serde_json::Value = serde_json::from_slice(logs.bytes()).expect("JSON");
     assert_eq!(page["page"], 2);
     let stats = sandbox.stats();
     assert_eq!((stats.control_token, stats.orchestration_token), (1, 1));
@@ -64,10 +60,10 @@ fn both_metrics_and_the_audit_logs_with_a_token_for_each_api() {
 fn grouping_by_the_service_while_folding_and_afterwards_agree() {
     let (client, mut sandbox) = (client(), sandbox());
     let mut ask = |dimensions: &[&str], group_by: Option<&[&str]>| {
-        let call = client.event_delivery(&QueryOptions {
-            group_by: group_by.map(|names| names.iter().copied().map(str::to_owned).collect()),
-            ..QueryOptions::new(HOUR[0], HOUR[1], dimensions)
-        });
+        let call = client
+            .event_delivery(&QueryOptions::new(HOUR[0], HOUR[1], dimensions).group_by(
+                group_by.map(|names| names.iter().copied().map(str::to_owned).collect()),
+            ));
         table(drive(call.expect("good arguments"), &mut sandbox, at(0)))
     };
     let everything = ["event_name", "write_key", "integration", "reason"];
@@ -286,11 +282,7 @@ fn a_late_401_for_an_old_token_leaves_the_new_one_alone() {
 
 #[test]
 fn a_token_that_is_over_when_it_comes_is_tried_once_and_never_fetched_in_a_loop() {
-    let options_of_sandbox = SandboxOptions {
-        seed: Some(7),
-        token_lifetime_s: 1,
-        ..SandboxOptions::default()
-    };
+    let options_of_sandbox = SandboxOptions::default().seed(7).token_lifetime_s(1);
     let mut sandbox = Sandbox::new(options_of_sandbox).expect("good options");
     let client = client();
     let mut calls = start(&client, 5, at(0));
@@ -509,10 +501,7 @@ fn what_happened_on_the_way_is_told_and_a_certificate_is_not_tried_again() {
 }
 
 fn client_of_one_retry() -> Machine {
-    let options = MachineOptions {
-        max_retries: 1,
-        ..options()
-    };
+    let options = options().max_retries(1);
     Machine::new(options).expect("good options")
 }
 
@@ -632,11 +621,9 @@ fn no_secret_is_printed_by_anything() {
             assert!(!text.contains(canary), "{what} shows {canary}: {text}");
         }
     };
-    let options = MachineOptions {
-        client_secret: Some(Secret::from(canaries[0].to_owned())),
-        max_retries: 0,
-        ..options()
-    };
+    let options = options()
+        .client_secret(Secret::from(canaries[0].to_owned()))
+        .max_retries(0);
     clean("the options", format!("{options:?}"));
     let client = Machine::new(options).expect("good options");
     let mut call = delivery(&client);
@@ -663,20 +650,13 @@ fn no_secret_is_printed_by_anything() {
         format!("{error:?} {error}"),
     );
     let address = Some("https://user:canary-secret@host.example".to_owned());
-    let options = MachineOptions {
-        cluster_endpoint: address,
-        ..MachineOptions::default()
-    };
+    let options = MachineOptions::default().cluster_endpoint(address);
     clean(
         "an address",
         format!("{options:?} {:?}", Machine::new(options.clone())),
     );
 
-    let hosted = MachineOptions {
-        host_tokens: true,
-        client_secret: None,
-        ..support::options()
-    };
+    let hosted = support::options().host_tokens(true).client_secret(None);
     let client = Machine::new(hosted).expect("good options");
     let mut call = delivery(&client);
     assert!(matches!(call.step(at(0)), Ok(Step::ProvideToken { .. })));
@@ -699,10 +679,7 @@ fn no_secret_is_printed_by_anything() {
         clean("a token endpoint's error", format!("{error:?} {error}"));
     }
     let text = "canary-secret".to_owned();
-    let options = SandboxOptions {
-        client_secret: Secret::from(text),
-        ..SandboxOptions::default()
-    };
+    let options = SandboxOptions::default().client_secret(Secret::from(text));
     clean(
         "the sandbox",
         format!("{options:?} {:?}", Sandbox::new(options.clone())),

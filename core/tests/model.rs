@@ -16,8 +16,8 @@ use proptest::test_runner::Config;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 use support::{after, at, options};
 use tallyfold::{
-    Api, AuditLogsOptions, Call, Code, HostFailure, Machine, MachineOptions, Now, QueryOptions,
-    Request, Result, Step,
+    Api, AuditLogsOptions, Call, Code, HostFailure, Machine, Now, QueryOptions, Request, Result,
+    Step,
 };
 
 const SLOTS: usize = 6;
@@ -204,12 +204,10 @@ impl StateMachineTest for World {
     type Reference = Begun;
 
     fn init_test(_: &Begun) -> Self {
-        let options = MachineOptions {
-            max_retries: MAX_RETRIES,
-            longest_retry_wait_ms: LONGEST_WAIT_S * 1000,
-            jitter_seed: 7,
-            ..options()
-        };
+        let options = options()
+            .max_retries(MAX_RETRIES)
+            .longest_retry_wait_ms(LONGEST_WAIT_S * 1000)
+            .jitter_seed(7);
         Self {
             client: Machine::new(options).expect("good options"),
             now: at(0),

@@ -18,10 +18,10 @@ const WINDOW: [&str; 2] = ["2026-01-14T09:00:00Z", "2026-01-14T09:05:00Z"];
 
 fn delivery(client: &Machine, deadline_ms: u64) -> Call<CountTable> {
     client
-        .event_delivery(&QueryOptions {
-            deadline_ms: Patience::Milliseconds(deadline_ms),
-            ..QueryOptions::new(WINDOW[0], WINDOW[1], &["integration"])
-        })
+        .event_delivery(
+            &QueryOptions::new(WINDOW[0], WINDOW[1], &["integration"])
+                .deadline_ms(Patience::Milliseconds(deadline_ms)),
+        )
         .expect("good arguments")
 }
 
@@ -58,10 +58,7 @@ fn a_wait_before_a_retry_ends_at_the_deadline() {
     assert_eq!((error.code(), passed), (Code::DeadlineExceeded, 12_345));
     assert!(error.to_string().ends_with("its deadline"), "{error}");
     assert_eq!(sandbox.stats().event_delivery, 1);
-    let logs = AuditLogsOptions {
-        deadline_ms: Patience::Milliseconds(0),
-        ..AuditLogsOptions::default()
-    };
+    let logs = AuditLogsOptions::default().deadline_ms(Patience::Milliseconds(0));
     let logs = client().audit_logs(&logs).expect("good arguments");
     let (error, passed) = fail(logs, &mut sandbox, at(0));
     assert_eq!((error.code(), passed), (Code::DeadlineExceeded, 0));
@@ -94,12 +91,12 @@ fn an_exchange_that_the_deadline_cuts_is_not_tried_again_and_says_nothing_about_
 
 #[test]
 fn a_source_of_tokens_that_takes_too_long_ends_the_call_too() {
-    let client = Machine::new(MachineOptions {
-        host_tokens: true,
-        client_id: None,
-        client_secret: None,
-        ..options()
-    });
+    let client = Machine::new(
+        options()
+            .host_tokens(true)
+            .client_id(None)
+            .client_secret(None),
+    );
     let client = client.expect("good options");
     let mut call = delivery(&client, 1_000);
     assert!(matches!(call.step(at(0)), Ok(Step::ProvideToken { .. })));
@@ -118,11 +115,9 @@ fn a_source_of_tokens_that_takes_too_long_ends_the_call_too() {
 fn a_collect_ends_at_its_deadline_with_what_was_read() {
     let (client, mut sandbox) = (client(), sandbox());
     let range = ["2026-01-14T00:00:00Z", "2026-01-15T00:00:00Z"];
-    let options = CollectOptions {
-        deadline_ms: Patience::Milliseconds(60_000),
-        patience_ms: Patience::Endless,
-        ..CollectOptions::new(Metric::EventDelivery, range[0], range[1], &["integration"])
-    };
+    let options = CollectOptions::new(Metric::EventDelivery, range[0], range[1], &["integration"])
+        .deadline_ms(Patience::Milliseconds(60_000))
+        .patience_ms(Patience::Endless);
     let mut collect = client.collect(options).expect("good options");
     let start = at(1_000_000);
     let (mut now, mut calls) = (start, 0);
@@ -163,11 +158,11 @@ fn headers(pairs: &[(&str, &str)]) -> Result<Headers> {
 
 #[test]
 fn headers_of_the_caller_go_with_every_request() {
-    let client = Machine::new(MachineOptions {
-        headers: headers(&[("X-Api-Key", "s3cret")]).expect("good headers"),
-        user_agent: Some("tallyfold/1 test"),
-        ..options()
-    });
+    let client = Machine::new(
+        options()
+            .headers(headers(&[("X-Api-Key", "s3cret")]).expect("good headers"))
+            .user_agent("tallyfold/1 test"),
+    );
     let (client, mut sandbox) = (client.expect("good options"), sandbox());
     let mut call = delivery(&client, 1_000);
     let mut names = Vec::new();
@@ -221,17 +216,17 @@ fn asked_for(given: &[&str], host_tokens: bool) -> Vec<String> {
             let is_found = found.iter().any(|found| found == name);
             is_found.then(|| "https://service.example".to_owned())
         };
-        let machine = Machine::new(MachineOptions {
-            cluster_endpoint: address("cluster_endpoint"),
-            base_url: address("base_url"),
-            auth_url: address("auth_url"),
-            client_id: address("client_id"),
-            client_secret: address("client_secret").map(Into::into),
-            control_audience: address("control_audience"),
-            orchestration_audience: address("orchestration_audience"),
-            host_tokens,
-            ..MachineOptions::default()
-        });
+        let machine = Machine::new(
+            MachineOptions::default()
+                .cluster_endpoint(address("cluster_endpoint"))
+                .base_url(address("base_url"))
+                .auth_url(address("auth_url"))
+                .client_id(address("client_id"))
+                .client_secret(address("client_secret").map(Into::into))
+                .control_audience(address("control_audience"))
+                .orchestration_audience(address("orchestration_audience"))
+                .host_tokens(host_tokens),
+        );
         let Err(error) = machine else {
             return missing;
         };

@@ -59,12 +59,10 @@ fn header(answer: &Answer) -> String {
 /// A client of a server for pages.
 fn of_page() -> Machine {
     let demo = options();
-    let options = MachineOptions {
-        cluster_endpoint: demo.cluster_endpoint,
-        tokenless: true,
-        max_retries: 0,
-        ..MachineOptions::default()
-    };
+    let options = MachineOptions::default()
+        .cluster_endpoint(demo.cluster_endpoint)
+        .tokenless(true)
+        .max_retries(0);
     Machine::new(options).expect("an address is all that it needs")
 }
 
@@ -255,12 +253,12 @@ fn errors_keep_their_code_kind_and_status() {
         (503, Code::ServerError),
         (302, Code::Redirected),
     ] {
-        let machine = Machine::new(MachineOptions {
-            max_retries: 0,
-            host_tokens: true,
-            client_secret: None,
-            ..options()
-        });
+        let machine = Machine::new(
+            options()
+                .max_retries(0)
+                .host_tokens(true)
+                .client_secret(None),
+        );
         let mut call = asking(&machine.expect("good options"));
         while let Ok(step) = call.step(at(0)) {
             match step {
@@ -320,16 +318,11 @@ fn a_401_to_a_client_without_tokens_is_final() {
 #[test]
 fn a_client_has_tokens_or_none() {
     for change in [
-        MachineOptions {
-            tokenless: true,
-            ..options()
-        },
-        MachineOptions {
-            tokenless: true,
-            client_secret: None,
-            host_tokens: true,
-            ..options()
-        },
+        options().tokenless(true),
+        options()
+            .tokenless(true)
+            .client_secret(None)
+            .host_tokens(true),
     ] {
         let error = Machine::new(change).expect_err("refused");
         assert_eq!(error.argument_name(), Some("tokenless"));
@@ -381,11 +374,9 @@ fn calls_for_a_token_at_the_same_time_make_one_request() {
 
 #[test]
 fn pages_get_tokens_and_audit_logs_only_if_they_are_allowed_to() {
-    let options = PagesOptions {
-        hand_out_tokens: true,
-        audit_logs: true,
-        ..PagesOptions::default()
-    };
+    let options = PagesOptions::default()
+        .hand_out_tokens(true)
+        .audit_logs(true);
     let ask = |method: &str, target: &str| {
         let asked = PageRequest {
             method,
@@ -418,10 +409,7 @@ fn pages_get_tokens_and_audit_logs_only_if_they_are_allowed_to() {
 
 #[test]
 fn some_call_must_be_allowed_at_a_time() {
-    let options = PagesOptions {
-        concurrency: 0,
-        ..PagesOptions::default()
-    };
+    let options = PagesOptions::default().concurrency(0);
     assert_eq!(
         options.check().expect_err("none").argument_name(),
         Some("concurrency")

@@ -9,8 +9,8 @@ mod support;
 
 use support::{after, at, client, client_of_one_try, drive, exchange, options, sandbox};
 use tallyfold::{
-    Attempt, AuditLogs, AuditLogsOptions, Call, Code, CountTable, Error, HostFailure, Kind,
-    Machine, MachineOptions, Now, QueryOptions, Request, Result, Secret, Step, Target,
+    Attempt, AuditLogsOptions, Call, Code, CountTable, Error, HostFailure, Json, Kind, Machine,
+    MachineOptions, Now, QueryOptions, Request, Result, Secret, Step, Target,
 };
 use tallyfold_sandbox::Sandbox;
 
@@ -25,7 +25,7 @@ fn delivery(client: &Machine) -> Call<CountTable> {
         .expect("good arguments")
 }
 
-fn audit_logs(client: &Machine) -> Call<AuditLogs> {
+fn audit_logs(client: &Machine) -> Call<Json> {
     client
         .audit_logs(&AuditLogsOptions::default())
         .expect("good arguments")
@@ -258,10 +258,7 @@ fn a_body_that_is_cut_is_read_again_however_the_host_tells_of_it() {
 
 #[test]
 fn a_wait_grows_and_is_half_random() {
-    let (_, _, mut call) = sent(MachineOptions {
-        max_retries: 8,
-        ..options()
-    });
+    let (_, _, mut call) = sent(options().max_retries(8));
     let mut now = at(0);
     for backoff in [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000] {
         answer(&mut call, 503, &[]).expect("another try");
@@ -279,10 +276,7 @@ fn a_wait_grows_and_is_half_random() {
 #[test]
 fn seeds_make_clients_wait_differently_and_each_the_same_again() {
     let waits = |seed| {
-        let (_, _, mut call) = sent(MachineOptions {
-            jitter_seed: seed,
-            ..options()
-        });
+        let (_, _, mut call) = sent(options().jitter_seed(seed));
         answer(&mut call, 503, &[]).expect("another try");
         wait(call.step(at(0)))
     };
@@ -326,20 +320,14 @@ fn a_wall_clock_that_jumps_shortens_no_wait() {
 #[test]
 fn a_wait_is_never_longer_than_a_timer_holds() {
     let longest = (1 << 31) - 1;
-    let policy = MachineOptions {
-        longest_retry_wait_ms: longest,
-        ..options()
-    };
+    let policy = options().longest_retry_wait_ms(longest);
     let (_, _, mut call) = sent(policy.clone());
     answer(&mut call, 503, &[("retry-after", "2147483")]).expect("another try");
     assert!(wait(call.step(at(0))) >= 2_147_483_000);
     // With its random part, the wait is longer than what is said at once.
     let ms = wait(call.step(at(0)));
     assert!(ms <= longest);
-    let policy = MachineOptions {
-        longest_retry_wait_ms: longest + 1,
-        ..policy
-    };
+    let policy = policy.longest_retry_wait_ms(longest + 1);
     let refused = Machine::new(policy);
     let error = refused.expect_err("no timer holds it");
     assert_eq!(
@@ -387,10 +375,7 @@ fn what_the_service_asks_for_holds_for_all_calls_of_that_api_and_no_others() {
 
 #[test]
 fn a_call_that_ends_still_tells_the_others_to_wait() {
-    let (client, _, mut call) = sent(MachineOptions {
-        max_retries: 0,
-        ..options()
-    });
+    let (client, _, mut call) = sent(options().max_retries(0));
     let error = answer(&mut call, 503, &[("retry-after", "5")]).expect_err("no retry");
     assert_eq!(
         (error.code(), error.retry_after_s()),
@@ -659,12 +644,8 @@ fn a_renewal_is_no_retry_and_costs_none() {
 
 #[test]
 fn a_retry_gets_itself_a_token_if_its_own_has_died_meanwhile() {
-    let client = Machine::new(MachineOptions {
-        host_tokens: true,
-        client_secret: None,
-        ..options()
-    })
-    .expect("good options");
+    let client =
+        Machine::new(options().host_tokens(true).client_secret(None)).expect("good options");
     let mut call = delivery(&client);
     assert!(matches!(call.step(at(0)), Ok(Step::ProvideToken { .. })));
     call.token(Secret::from("short".to_owned()), Some("10"))
@@ -766,10 +747,7 @@ fn every_request_is_told_of_once() {
 
 #[test]
 fn the_end_of_a_call_is_told_of_too() {
-    let (_, _, mut call) = sent(MachineOptions {
-        max_retries: 0,
-        ..options()
-    });
+    let (_, _, mut call) = sent(options().max_retries(0));
     let error: Error = answer(&mut call, 504, &[]).expect_err("an end");
     let attempt = call.attempt().expect("a request that has ended");
     assert_eq!(

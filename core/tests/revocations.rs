@@ -55,10 +55,7 @@ struct World {
 
 impl World {
     fn new(seed: u64, most_pause_ms: u64) -> Self {
-        let options = SandboxOptions {
-            token_lifetime_s: 60,
-            ..SandboxOptions::default()
-        };
+        let options = SandboxOptions::default().token_lifetime_s(60);
         let mut world = Self {
             client: client_of_one_try(),
             service: Sandbox::new(options).expect("good options"),

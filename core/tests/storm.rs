@@ -21,8 +21,8 @@ use std::collections::BinaryHeap;
 
 use support::{after, at, options};
 use tallyfold::{
-    AuditLogs, AuditLogsOptions, Call, Collect, CollectOptions, CollectStep, Drive, HostFailure,
-    Machine, MachineOptions, Metric, Patience, Request, Result, Step,
+    AuditLogsOptions, Call, Collect, CollectOptions, CollectStep, Drive, HostFailure, Json,
+    Machine, Metric, Patience, Request, Result, Step,
 };
 
 const CLIENTS: usize = 1_000;
@@ -104,7 +104,7 @@ fn no_events(request: &Request) -> String {
 /// One that makes calls in the name of a client.
 struct Worker {
     client: Machine,
-    call: Option<Call<AuditLogs>>,
+    call: Option<Call<Json>>,
     begun_ms: u64,
     begun: usize,
 }
@@ -138,10 +138,7 @@ fn run(service: &mut Service) -> Vec<Ended> {
 
 fn workers() -> Vec<Worker> {
     let of_client = |number: usize| {
-        let options = MachineOptions {
-            jitter_seed: number as u64,
-            ..options()
-        };
+        let options = options().jitter_seed(number as u64);
         let client = Machine::new(options).expect("good options");
         (0..WORKERS).map(move |_| Worker {
             client: client.clone(),
@@ -292,15 +289,10 @@ fn collects(
 }
 
 fn collect(number: usize, patience_ms: Patience) -> Collect {
-    let client = Machine::new(MachineOptions {
-        jitter_seed: number as u64,
-        ..options()
-    });
+    let client = Machine::new(options().jitter_seed(number as u64));
     let (start, end) = ("2025-01-01T00:00:00Z", "2025-01-13T12:00:00Z");
-    let options = CollectOptions {
-        patience_ms,
-        ..CollectOptions::new(Metric::EventDelivery, start, end, &["reason"])
-    };
+    let options = CollectOptions::new(Metric::EventDelivery, start, end, &["reason"])
+        .patience_ms(patience_ms);
     let collect = client.expect("good options").collect(options);
     let collect = collect.expect("good options");
     assert_eq!(collect.progress().planned as usize, CALLS_OF_CLIENT);

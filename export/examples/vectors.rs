@@ -213,16 +213,14 @@ fn case(name: &str, format: Format, counts: &Counts, options: &Options) -> Value
 fn expected(source: Source, format: Format, given: &Options) -> Value {
     let labels = given.labels.iter();
     let labels = labels.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let options = ExportOptions {
-        labels: Labels::new(labels).expect("labels"),
-        name: given.name.map(str::to_owned),
-        windows: given.windows,
-        exact: given.exact,
-        max_bytes: given.max_bytes,
+    let options = ExportOptions::with_defaults(format)
+        .labels(Labels::new(labels).expect("labels"))
+        .name(given.name.map(str::to_owned))
+        .windows(given.windows)
+        .exact(given.exact)
+        .max_bytes(given.max_bytes)
         // Long after all windows.
-        now_ms: Some(4_000_000_000_000),
-        ..ExportOptions::with_defaults(format)
-    };
+        .now_ms(4_000_000_000_000);
     let mut export = match Export::new(source, &options) {
         Ok(export) => export,
         Err(error) => {
@@ -288,10 +286,7 @@ fn counted(quarter: u32, groups: &[(&str, [u64; 3])]) -> CountTable {
         "totalFiltered": total(2),
         "counts": counts.collect::<Vec<_>>(),
     });
-    let options = AggregatorOptions {
-        metric: Some(Metric::EventDelivery),
-        ..AggregatorOptions::default()
-    };
+    let options = AggregatorOptions::default().metric(Metric::EventDelivery);
     let mut aggregator =
         Aggregator::new(&["integration", "reason"], options).expect("two dimensions");
     aggregator

@@ -27,26 +27,22 @@ type Sums = BTreeMap<Vec<String>, [i128; 3]>;
 
 fn options(state: Option<String>) -> FollowOptions {
     let quarter = TimeStep::parse("15m").unwrap();
-    FollowOptions {
-        end: Some(END.to_owned()),
-        state,
-        ..FollowOptions::new(Metric::EventDelivery, START, &DIMENSIONS, quarter)
-    }
+    FollowOptions::new(Metric::EventDelivery, START, &DIMENSIONS, quarter)
+        .end(END.to_owned())
+        .state(state)
 }
 
 /// Events that arrive late: into a window that ended less than the settling time ago.
 fn arrive_late(host: &mut Host, minutes_ago: i64, count: u64) {
     let instant = Timestamp::from_unix_ms(host.now.unix_ms - minutes_ago * 60_000).unwrap();
-    let event = SandboxEvent {
-        count,
-        ..SandboxEvent::with_defaults(
-            instant.to_string(),
-            Outcome::Success,
-            "late".to_owned(),
-            "wk".to_owned(),
-            "late-integration".to_owned(),
-        )
-    };
+    let event = SandboxEvent::with_defaults(
+        instant.to_string(),
+        Outcome::Success,
+        "late".to_owned(),
+        "wk".to_owned(),
+        "late-integration".to_owned(),
+    )
+    .count(count);
     host.sandbox.record(&event).unwrap();
 }
 

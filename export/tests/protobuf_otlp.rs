@@ -264,10 +264,7 @@ fn pieces_are_about_as_small_as_the_caller_asks() {
     let windows = vec![rows.collect()];
     let table = table(&windows);
     for format in FORMATS {
-        let options = ExportOptions {
-            max_bytes: Some(50_000),
-            ..ExportOptions::with_defaults(format)
-        };
+        let options = ExportOptions::with_defaults(format).max_bytes(50_000);
         let pieces = pieces(&table, &options, usize::MAX);
         let largest = pieces.iter().map(Vec::len).max().expect("a piece");
         assert!(

@@ -200,10 +200,7 @@ fn pieces_are_as_small_as_the_caller_asks() {
         .collect();
     let table = table(&windows);
     for format in FORMATS {
-        let options = ExportOptions {
-            max_bytes: Some(20_000),
-            ..ExportOptions::with_defaults(format)
-        };
+        let options = ExportOptions::with_defaults(format).max_bytes(20_000);
         let pieces = pieces(&table, &options, usize::MAX);
         let largest = pieces
             .iter()
@@ -237,10 +234,7 @@ fn many_windows_stay_in_order() {
 fn a_count_above_2_53_is_noted_or_refused() {
     for format in FORMATS {
         let options = ExportOptions::with_defaults(format);
-        let exact = ExportOptions {
-            exact: true,
-            ..options.clone()
-        };
+        let exact = options.clone().exact(true);
         let fits = table(&one_row(1, 1 << 53));
         assert_eq!(Export::new(&fits, &exact).expect("fits").notes(), []);
         let beyond = table(&one_row(1, (1 << 53) + 1));

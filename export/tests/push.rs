@@ -36,10 +36,7 @@ fn table(counts: &[u64]) -> CountTable {
 
 fn export(table: &CountTable, format: Format) -> Export {
     // So few bytes that there are many messages.
-    let options = ExportOptions {
-        max_bytes: Some(400),
-        ..ExportOptions::with_defaults(format)
-    };
+    let options = ExportOptions::with_defaults(format).max_bytes(400);
     Export::new(table, &options).unwrap()
 }
 
@@ -128,12 +125,10 @@ fn drive(format: Format, guarantee: Option<Guarantee>, counts: &[u64], fates: &[
     };
     let mut noted = 0;
     'process: loop {
-        let options = PushOptions {
-            guarantee,
-            finished: noted,
-            patience_ms: Patience::Endless,
-            ..options(format)
-        };
+        let options = options(format)
+            .guarantee(guarantee)
+            .finished(noted)
+            .patience_ms(Patience::Endless);
         let mut push = Push::new(export(&table, format), &options).unwrap();
         loop {
             let body = match push.step(now) {
@@ -277,10 +272,7 @@ fn a_receiver_that_asks_for_a_pause_gets_it() {
 
 #[test]
 fn patience_ends() {
-    let mut push = under_way(&PushOptions {
-        patience_ms: Patience::Milliseconds(10_000),
-        ..options(Format::Influx)
-    });
+    let mut push = under_way(&options(Format::Influx).patience_ms(Patience::Milliseconds(10_000)));
     let mut now = START;
     let error = loop {
         push.head(503, &[]).unwrap();
@@ -308,10 +300,8 @@ fn patience_ends() {
 #[test]
 fn a_refusal_ends_the_push_and_quotes_its_body_but_no_header() {
     let headers = vec!["Authorization".to_owned(), "Token canary-123456".to_owned()];
-    let mut push = under_way(&PushOptions {
-        headers: TargetHeaders::new(headers).unwrap(),
-        ..options(Format::Influx)
-    });
+    let mut push =
+        under_way(&options(Format::Influx).headers(TargetHeaders::new(headers).unwrap()));
     assert!(push.head(401, &[]).unwrap());
     push.chunk(b"bad credentials:\nToken canary-123456")
         .unwrap();
@@ -421,19 +411,16 @@ fn an_address_that_can_not_be_used_is_refused_at_once() {
     assert_eq!(refused(Format::DogStatsD, url("udp://127.0.0.1")), address);
     let format = (Code::InvalidArgument, "format".to_owned());
     assert_eq!(refused(Format::Csv, url("https://files.example/")), format);
-    let needless = PushOptions {
-        guarantee: Some(Guarantee::AtMostOnce),
-        ..options(Format::Influx)
-    };
+    let needless = options(Format::Influx).guarantee(Guarantee::AtMostOnce);
     assert_eq!(
         refused(Format::Influx, needless),
         (Code::InvalidArgument, "guarantee".to_owned())
     );
     let headers = || TargetHeaders::new(vec!["api-key".to_owned(), "k".to_owned()]).unwrap();
-    let open = |allow_http| PushOptions {
-        headers: headers(),
-        allow_http,
-        ..url("http://influx.example/write")
+    let open = |allow_http| {
+        url("http://influx.example/write")
+            .headers(headers())
+            .allow_http(allow_http)
     };
     assert_eq!(
         refused(Format::Influx, open(false)),
@@ -447,10 +434,10 @@ fn an_address_that_can_not_be_used_is_refused_at_once() {
 
 #[test]
 fn a_password_in_the_query_is_in_no_message() {
-    let mut push = under_way(&PushOptions {
-        patience_ms: Patience::Milliseconds(0),
-        ..PushOptions::with_defaults("http://127.0.0.1:8086/write?db=x&p=canary".to_owned())
-    });
+    let mut push = under_way(
+        &PushOptions::with_defaults("http://127.0.0.1:8086/write?db=x&p=canary".to_owned())
+            .patience_ms(Patience::Milliseconds(0)),
+    );
     push.failed(HostFailure::Network, "ECONNRESET").unwrap();
     let error = push.step(START).unwrap_err();
     assert!(
@@ -534,10 +521,9 @@ fn secrets_are_masked_in_all_that_a_receiver_says() {
         "authorization".to_owned(),
         "Bearer canary-123456".to_owned(),
     ];
-    let options = PushOptions {
-        headers: TargetHeaders::new(headers).unwrap(),
-        ..PushOptions::with_defaults("http://127.0.0.1:9/write?db=x&p=password99".to_owned())
-    };
+    let options =
+        PushOptions::with_defaults("http://127.0.0.1:9/write?db=x&p=password99".to_owned())
+            .headers(TargetHeaders::new(headers).unwrap());
     for (status, body) in [
         (401, "the token canary-123456 and password99 are unknown"),
         (
@@ -591,10 +577,7 @@ fn a_datagram_that_is_too_large_is_cut_in_two() {
 
 #[test]
 fn a_number_of_finished_samples_that_there_are_not_is_refused() {
-    let options = PushOptions {
-        finished: 4,
-        ..options(Format::Influx)
-    };
+    let options = options(Format::Influx).finished(4);
     let error = Push::new(export(&table(&[1, 2, 3]), Format::Influx), &options).unwrap_err();
     assert_eq!(error.argument_name(), Some("finished"));
 }
@@ -758,10 +741,7 @@ fn a_message_that_a_server_has_failed_on_is_not_sent_twice() {
         );
         assert_eq!((push.finished(), push.report().unsure), (1, 1), "{format}");
     }
-    let options = PushOptions {
-        guarantee: Some(Guarantee::AtLeastOnce),
-        ..options(Format::Otlp)
-    };
+    let options = options(Format::Otlp).guarantee(Guarantee::AtLeastOnce);
     for (status, is_again) in [
         (500, false),
         (501, false),
@@ -792,10 +772,7 @@ fn what_was_never_sent_is_not_in_doubt() {
         (HostFailure::NotSent, "ProxyError", Code::NetworkFailed),
         (HostFailure::NotSent, "Error", Code::NetworkFailed),
     ] {
-        let options = PushOptions {
-            patience_ms: Patience::Milliseconds(10_000),
-            ..options(Format::OtlpJson)
-        };
+        let options = options(Format::OtlpJson).patience_ms(Patience::Milliseconds(10_000));
         let mut push = Push::new(export(&table(&[1]), Format::OtlpJson), &options).unwrap();
         let mut now = START;
         let error = loop {
@@ -847,11 +824,9 @@ fn until_sent(push: &mut Push) -> Option<(u64, u64)> {
 #[test]
 fn what_was_being_sent_when_a_process_ended_is_in_doubt() {
     let begun = |finished, in_doubt| {
-        let options = PushOptions {
-            finished,
-            in_doubt: Some(in_doubt),
-            ..options(Format::OtlpJson)
-        };
+        let options = options(Format::OtlpJson)
+            .finished(finished)
+            .in_doubt(in_doubt);
         Push::new(export(&table(&[1, 2, 3]), Format::OtlpJson), &options).unwrap()
     };
     let mut push = begun(0, 0);

@@ -262,18 +262,12 @@ fn statsd_refuses_what_it_would_count_in_the_present() {
         assert!(message.contains("StatsD has no timestamps"), "{message}");
         assert!(message.contains("dogstatsd"), "{message}");
     };
-    let at = |seconds: i64| ExportOptions {
-        now_ms: Some((DAY + seconds) * 1000),
-        ..options(Format::StatsD, &[])
-    };
+    let at = |seconds: i64| options(Format::StatsD, &[]).now_ms((DAY + seconds) * 1000);
     // A window of 15 minutes just ended for as long as it lasted.
     assert!(Export::new(&quarter(), &at(900)).is_ok());
     assert!(Export::new(&quarter(), &at(1800)).is_ok());
     refused(&at(1801));
-    refused(&ExportOptions {
-        now_ms: None,
-        ..options(Format::StatsD, &[])
-    });
+    refused(&options(Format::StatsD, &[]).now_ms(None));
     let (code, message) = code_of(&fallen(true), &at(900));
     assert_eq!(code, Code::UnsupportedByFormat);
     assert!(message.contains("late correction"), "{message}");
@@ -469,7 +463,7 @@ proptest! {
             let windows = carried(format, &windows);
             let labels = [("cluster", label.as_str())];
             let now_ms = windows.keys().next().map(|of| (DAY + of.1) * 1000);
-            let options = ExportOptions { max_bytes, now_ms, ..options(format, &labels) };
+            let options = options(format, &labels).max_bytes(max_bytes).now_ms(now_ms);
             let pieces = pieces(&table(&BY, &windows), &options, most);
             let samples: usize = pieces.iter().map(|(samples, _)| samples).sum();
             prop_assert_eq!(samples, samples_of(&windows), "{}", format);
@@ -524,7 +518,7 @@ proptest! {
         for format in TEXTS {
             let windows = carried(format, &windows);
             let now_ms = windows.keys().next().map(|of| (DAY + of.1) * 1000);
-            let options = ExportOptions { now_ms, ..options(format, &[]) };
+            let options = options(format, &[]).now_ms(now_ms);
             let table = table(&BY, &windows);
             let (whole, single) = (pieces(&table, &options, usize::MAX), pieces(&table, &options, 1));
             prop_assert_eq!(read_all(format, &single), read_all(format, &whole));

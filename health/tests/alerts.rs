@@ -112,11 +112,9 @@ fn run_with(
     before: &Notified,
     answers: impl IntoIterator<Item = Answer>,
 ) -> Run {
-    let options = NotifyOptions {
-        cluster: Some("eu".to_owned()),
-        labels: AlertLabels(vec![("region".to_owned(), "west".to_owned())]),
-        ..NotifyOptions::default()
-    };
+    let options = NotifyOptions::default()
+        .cluster("eu")
+        .labels(AlertLabels(vec![("region".to_owned(), "west".to_owned())]));
     // The state crosses a restart each time.
     let before = Notified::from_json(before.to_json().as_bytes()).unwrap();
     let mut notifications =

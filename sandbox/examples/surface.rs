@@ -1,48 +1,78 @@
 //! Prints what the crates' arguments, values and error codes are, as JSON: `scripts/declare.py` makes the type
 //! declarations of every language of it.
 
+use std::collections::BTreeMap;
+
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-use tallyfold::arguments::{Argument, Kind, Options, Value as Shown};
+use tallyfold::arguments::{Argument, Kind, Options as Declared, Value as Shown};
 use tallyfold::{
-    AggregatorOptions, AuditLogsOptions, Code, CollectOptions, FollowOptions, Limits,
-    MachineOptions, PagesOptions, PlanOptions, ProbeOptions, QueryOptions,
+    AggregatorOptions, Code, CollectOptions, FollowOptions, Limits, MachineOptions, PagesOptions,
+    PlanOptions, ProbeOptions,
 };
 use tallyfold_export::{ExportOptions, PushOptions};
 use tallyfold_health::{ExplainOptions, NotifyOptions, ReceiverOptions};
 use tallyfold_sandbox::{FaultOptions, SandboxEvent, SandboxOptions};
 
 fn main() {
-    let mut options = Map::new();
-    let mut add = |name: &str, arguments: &[Argument]| {
-        let arguments: Vec<Value> = arguments.iter().filter_map(argument).collect();
-        options.insert(name.to_owned(), arguments.into());
-    };
-    add("AggregatorOptions", AggregatorOptions::ARGUMENTS);
-    add("AuditLogsOptions", AuditLogsOptions::ARGUMENTS);
-    add("CollectOptions", CollectOptions::ARGUMENTS);
-    add("ExplainOptions", ExplainOptions::ARGUMENTS);
-    add("ExportOptions", ExportOptions::ARGUMENTS);
-    add("FaultOptions", FaultOptions::ARGUMENTS);
-    add("FollowOptions", FollowOptions::ARGUMENTS);
-    add("Limits", Limits::ARGUMENTS);
-    add("MachineOptions", MachineOptions::ARGUMENTS);
-    add("NotifyOptions", NotifyOptions::ARGUMENTS);
-    add("PagesOptions", PagesOptions::ARGUMENTS);
-    add("PlanOptions", PlanOptions::ARGUMENTS);
-    add("ProbeOptions", ProbeOptions::ARGUMENTS);
-    add("PushOptions", PushOptions::ARGUMENTS);
-    add("QueryOptions", QueryOptions::ARGUMENTS);
-    add("ReceiverOptions", ReceiverOptions::ARGUMENTS);
-    add("SandboxEvent", SandboxEvent::ARGUMENTS);
-    add("SandboxOptions", SandboxOptions::ARGUMENTS);
+    let mut options = Options::default();
+    macro_rules! endpoints {
+        ($($(#[doc = $doc:literal])+ $Target:ident = $name:literal in $file:ident: $Options:ident -> $Output:ident,)+) => {{
+            $( options.add::<tallyfold::$Options>(stringify!($Options)); )+
+            json!([$({
+                "name": $name,
+                "doc": concat!($($doc),+).trim(),
+                "options": stringify!($Options),
+                "output": stringify!($Output),
+            }),+])
+        }};
+    }
+    let endpoints = tallyfold::each_endpoint!(endpoints);
+    options.add::<AggregatorOptions>("AggregatorOptions");
+    options.add::<CollectOptions>("CollectOptions");
+    options.add::<ExplainOptions>("ExplainOptions");
+    options.add::<ExportOptions>("ExportOptions");
+    options.add::<FaultOptions>("FaultOptions");
+    options.add::<FollowOptions>("FollowOptions");
+    options.add::<Limits>("Limits");
+    options.add::<MachineOptions>("MachineOptions");
+    options.add::<NotifyOptions>("NotifyOptions");
+    options.add::<PagesOptions>("PagesOptions");
+    options.add::<PlanOptions>("PlanOptions");
+    options.add::<ProbeOptions>("ProbeOptions");
+    options.add::<PushOptions>("PushOptions");
+    options.add::<ReceiverOptions>("ReceiverOptions");
+    options.add::<SandboxEvent>("SandboxEvent");
+    options.add::<SandboxOptions>("SandboxOptions");
     let kinds = Code::ALL
         .iter()
         .map(|code| (code.as_str().to_owned(), code.kind().as_str().into()));
     let kinds: Map<String, Value> = kinds.collect();
-    let surface = json!({ "options": options, "values": values(), "kinds": kinds });
+    let surface = json!({
+        "options": options.arguments,
+        "abouts": options.abouts,
+        "endpoints": endpoints,
+        "values": values(),
+        "kinds": kinds,
+    });
     println!("{surface:#}");
+}
+
+/// Options in the order of their names: their arguments, and what they are for.
+#[derive(Default)]
+struct Options {
+    arguments: BTreeMap<String, Value>,
+    abouts: BTreeMap<String, Value>,
+}
+
+impl Options {
+    fn add<T: Declared>(&mut self, name: &str) {
+        let arguments: Vec<Value> = T::ARGUMENTS.iter().filter_map(argument).collect();
+        self.arguments.insert(name.to_owned(), arguments.into());
+        let about = T::ABOUT.join("\n");
+        self.abouts.insert(name.to_owned(), about.trim().into());
+    }
 }
 
 /// One argument; nothing for one that is not read under its name.

@@ -2,7 +2,7 @@
 
 use tallyfold::{Code, Error, Result};
 
-use crate::endpoint::{SandboxEndpoint, Task};
+use crate::endpoint::SandboxEndpoint;
 
 tallyfold::names! {
     /// What goes wrong.
@@ -211,10 +211,9 @@ impl Fault {
 
 impl FaultEffect {
     pub(crate) fn fits(&self, endpoint: SandboxEndpoint) -> bool {
-        let (_, _, task) = endpoint.route();
         match self {
-            Self::RevokeToken => !matches!(task, Task::Mint(_)),
-            Self::WrongTotal { .. } => matches!(task, Task::Count(_)),
+            Self::RevokeToken => endpoint.route().token.is_some(),
+            Self::WrongTotal { .. } => endpoint.route().has_total,
             _ => true,
         }
     }

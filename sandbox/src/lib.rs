@@ -24,8 +24,6 @@
 //! - `audit_log_shape`, `audit_log_paging`: everything about the audit-log listing.
 #![forbid(unsafe_code)]
 
-mod analytics;
-mod audit_logs;
 mod dimensions;
 mod endpoint;
 mod event;
@@ -39,15 +37,12 @@ mod numbered;
 mod options;
 mod response;
 mod sandbox;
-mod stats;
-mod tokens;
 mod traffic;
 mod vocabulary;
 
-pub use endpoint::SandboxEndpoint;
+pub use endpoint::{SandboxEndpoint, SandboxStats};
 pub use event::{Outcome, SandboxEvent};
 pub use fault::{Fault, FaultEffect, FaultKind, FaultOptions};
 pub use options::SandboxOptions;
 pub use response::SandboxResponse;
 pub use sandbox::Sandbox;
-pub use stats::SandboxStats;

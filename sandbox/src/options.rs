@@ -2,7 +2,12 @@
 
 use tallyfold::{Code, Error, Result, Secret};
 
-use crate::endpoint::Api;
+/// The two APIs, each with an audience of its own (service reference 5.1).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Api {
+    Control,
+    Orchestration,
+}
 
 tallyfold::options! {
     /// The options of a sandbox. The default has the demo credentials and no seeded traffic.

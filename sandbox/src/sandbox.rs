@@ -4,16 +4,15 @@ use std::fmt;
 
 use tallyfold::{Code, Error, Now, Result};
 
-use crate::endpoint::{Api, SandboxEndpoint, Task};
+use crate::endpoint::tokens::Tokens;
+use crate::endpoint::{Asked, Route, SandboxEndpoint, SandboxStats};
 use crate::event::SandboxEvent;
 use crate::events::Events;
 use crate::fault::Fault;
 use crate::faults::Faults;
 use crate::options::SandboxOptions;
 use crate::response::SandboxResponse;
-use crate::stats::SandboxStats;
-use crate::tokens::Tokens;
-use crate::{analytics, audit_logs, fault_json, instant};
+use crate::{fault_json, instant};
 
 /// A replica of the service without a network: it takes requests and gives responses; time is an
 /// argument.
@@ -91,40 +90,42 @@ impl Sandbox {
         let Some(endpoint) = SandboxEndpoint::at(path) else {
             return SandboxResponse::refusal(404, "not_found", "there is no such path");
         };
-        let (expected, _, task) = endpoint.route();
-        if method != expected {
+        let route = endpoint.route();
+        if method != route.method {
             let message = "this path has another method";
             return SandboxResponse::refusal(405, "method_not_allowed", message)
-                .with_header("allow", expected);
+                .with_header("allow", route.method);
         }
         self.stats.add(endpoint);
         let due = self.faults.due(endpoint);
         if due.revokes_tokens() {
             self.revoke_tokens();
         }
-        let refusal = due.answer().or_else(|| self.refuse(task, headers, now));
-        let response = refusal.unwrap_or_else(|| match task {
-            Task::Mint(api) => self.tokens.mint(api, body, &self.options, now),
-            Task::Count(metric) => analytics::answer(metric, body, &mut self.events, due.excess()),
-            Task::ListAuditLogs => audit_logs::answer(query),
+        let refusal = due.answer().or_else(|| self.refuse(route, headers, now));
+        let response = refusal.unwrap_or_else(|| {
+            (route.answer)(Asked {
+                query,
+                body,
+                now,
+                excess: due.excess(),
+                options: &self.options,
+                tokens: &mut self.tokens,
+                events: &mut self.events,
+            })
         });
         due.apply(response, now)
     }
 
     /// The answer to a request whose headers are not valid.
-    fn refuse(&self, task: Task, headers: &[(&str, &str)], now: Now) -> Option<SandboxResponse> {
-        let (needed, has_body) = match task {
-            Task::Mint(_) => (None, true),
-            Task::Count(_) => (Some(Api::Control), true),
-            Task::ListAuditLogs => (Some(Api::Orchestration), false),
-        };
+    fn refuse(&self, route: &Route, headers: &[(&str, &str)], now: Now) -> Option<SandboxResponse> {
         let lifetime_s = self.options.token_lifetime_s;
         let authorization = header(headers, "authorization");
-        if needed.is_some_and(|api| !self.tokens.admit(api, authorization, now, lifetime_s)) {
+        let is_admitted = |api| self.tokens.admit(api, authorization, now, lifetime_s);
+        if !route.token.is_none_or(is_admitted) {
             let message = "the access token is missing, expired, or of another audience";
             return Some(SandboxResponse::refusal(401, "unauthorized", message));
         }
-        if has_body && !says_json(headers) {
+        if route.method == "POST" && !says_json(headers) {
             let message = "want content-type: application/json";
             return Some(SandboxResponse::refusal(
                 415,

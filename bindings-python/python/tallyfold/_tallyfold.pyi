@@ -38,6 +38,7 @@ from tallyfold._arguments import (
     Step,
 )
 from tallyfold._client.steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
+from tallyfold._endpoints import Calls, EndpointName
 from tallyfold._errors import ErrorKind
 from tallyfold._export.exporting import Note
 from tallyfold._export.report import PushReport
@@ -46,7 +47,6 @@ from tallyfold._names import (
     ApiName,
     CountName,
     DimensionName,
-    EndpointName,
     ErrorCode,
     ExportFormat,
     FaultKind,
@@ -449,38 +449,13 @@ class Aggregator:
     def finish(self) -> CountTable: ...
 
 @final
-class Machine:
+class Machine(Calls):
     def __new__(cls, **options: Unpack[MachineArguments]) -> Self: ...
     @staticmethod
     def _of_client(others: Sequence[str], **named: Unpack[MachineArguments]) -> Machine: ...
     @staticmethod
     def _missing(given: Sequence[str], has_tokens: bool) -> list[str]: ...
     def _shared_identity(self) -> str: ...
-    def event_delivery(
-        self,
-        start: Instant,
-        end: Instant,
-        dimensions: Dimensions,
-        group_by: Dimensions | None = None,
-        *,
-        deadline: float | None = None,
-    ) -> Call[CountTable]: ...
-    def event_ingestion(
-        self,
-        start: Instant,
-        end: Instant,
-        dimensions: Dimensions,
-        group_by: Dimensions | None = None,
-        *,
-        deadline: float | None = None,
-    ) -> Call[CountTable]: ...
-    def audit_logs(
-        self,
-        page: int | None = None,
-        per_page: int | None = None,
-        *,
-        deadline: float | None = None,
-    ) -> Call[bytes]: ...
     def token(self, api: ApiName) -> Call[tuple[str, int]]: ...
     def collect(
         self,

@@ -1,10 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 export type { Call, DriveStep, MachineRequest, Step } from "./client/call.js";
-export { Client, type ClientOptions } from "./client/client.js";
+export { Client, type ClientOptions, Machine, type MachineOptions } from "./client/client.js";
 export type { DriverOptions } from "./client/driver.js";
 export type { Environment } from "./client/environment.js";
-export { Machine, type MachineOptions } from "./client/machine.js";
 export type { Checkpoint, StoredSegment } from "./files/checkpoint.js";
 export { type BrowserCheckpoint, indexedDbCheckpoint } from "./files/indexed_db.js";
 export type { WasmSource } from "./loading/compile.js";

@@ -86,7 +86,7 @@ pub(crate) async fn run(app: &App, flags: &AuditLogsFlags) -> Result<Exit> {
         let logs = session.run(call?).await?;
         Ok(Page {
             cluster: cluster.name,
-            json: logs.into_json(),
+            json: logs.into_bytes(),
         })
     })
     .await;

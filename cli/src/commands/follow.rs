@@ -341,10 +341,7 @@ impl<W: Write> Printer<W> {
         revision: &Revision,
         text: &mut Vec<u8>,
     ) -> Result<()> {
-        let options = ExportOptions {
-            labels: origin.labels.clone(),
-            ..ExportOptions::with_defaults(format)
-        };
+        let options = ExportOptions::with_defaults(format).labels(origin.labels.clone());
         let mut export = Export::new(revision, &options)?;
         if std::mem::replace(&mut self.has_begun, true) {
             export = export.continued();

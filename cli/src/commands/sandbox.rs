@@ -76,10 +76,7 @@ pub(crate) struct SandboxFlags {
 /// # Errors
 /// For an address that can't be listened on, a fault that can't happen, and a command that can't be started.
 pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
-    let options = SandboxOptions {
-        seed: Some(flags.seed),
-        ..SandboxOptions::default()
-    };
+    let options = SandboxOptions::default().seed(flags.seed);
     let identity = format!("sandbox with seed {}", flags.seed);
     let settings = settings(&options);
     let mut sandbox = Sandbox::new(options)?;

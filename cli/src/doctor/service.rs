@@ -8,7 +8,7 @@ use tallyfold::sending::named;
 use tallyfold::text::grouped;
 use tallyfold::{
     Api, AuditLogsOptions, Call, CallOutput, Code, CountTable, Error, HostFailure, Metric,
-    Patience, QueryOptions, Result, Spelling, Step, TimeStep, Timestamp, Window,
+    QueryOptions, Result, Spelling, Step, TimeStep, Timestamp, Window,
 };
 use tokio::time::{sleep, timeout};
 
@@ -266,11 +266,7 @@ fn counted(name: CheckName, table: &CountTable, window: Window) -> Check {
 /// Lists the first page of audit logs.
 pub(crate) async fn audit_logs(prepared: &Prepared) -> Check {
     let name = CheckName::AuditLogs;
-    let options = AuditLogsOptions {
-        page: Some(1),
-        per_page: Some(10),
-        deadline_ms: Patience::Endless,
-    };
+    let options = AuditLogsOptions::default().page(1).per_page(10);
     let call = prepared.session.machine.audit_logs(&options);
     let (answer, seen) = asked(prepared, call).await;
     match answer {

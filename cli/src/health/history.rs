@@ -232,9 +232,7 @@ pub(crate) async fn read(
         let options = options(wanted, span.range, given)?;
         let have = stored(session, history, span)?;
         is_new &= have.is_none();
-        let collect = session
-            .machine
-            .collect(CollectOptions { have, ..options })?;
+        let collect = session.machine.collect(options.have(have))?;
         let Progress { planned, done, .. } = collect.progress();
         let left = planned - done;
         pages.push(Page {

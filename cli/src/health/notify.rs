@@ -185,13 +185,11 @@ impl Notifier {
         let Verdict::Check(check) = &part.found else {
             return Ok(None);
         };
-        let options = NotifyOptions {
-            cluster: app.settings.is_named.then(|| part.cluster.clone()),
-            labels: AlertLabels(part.labels.clone()),
-            alert_for_ms: self.alert_for_ms,
-            seed: random(),
-            ..NotifyOptions::default()
-        };
+        let options = NotifyOptions::default()
+            .cluster(app.settings.is_named.then(|| part.cluster.clone()))
+            .labels(AlertLabels(part.labels.clone()))
+            .alert_for_ms(self.alert_for_ms)
+            .seed(random());
         let mut notifications = Notifications::new(
             &check.findings,
             check.left_out > 0,

@@ -172,22 +172,20 @@ fn options(file: &Value, run: &Value, address: &str) -> MachineOptions {
     let tolerated = options["tolerate"].as_array().into_iter().flatten();
     let tolerated: Vec<String> = tolerated.map(|name| text(name).to_owned()).collect();
     let number = |name: &str| options[name].as_u64().unwrap();
-    MachineOptions {
-        cluster_endpoint: Some(address.to_owned()),
-        base_url: Some(address.to_owned()),
-        auth_url: Some(address.to_owned()),
-        client_id: given("client_id"),
-        identity: given("identity"),
-        client_secret: given("client_secret").map(Secret::from),
-        control_audience: given("control_audience"),
-        orchestration_audience: given("orchestration_audience"),
-        tolerate: Tolerate::parse(&tolerated).unwrap(),
-        max_retries: u32::try_from(number("max_retries")).unwrap(),
-        longest_retry_wait_ms: number("longest_retry_wait_ms"),
-        timeout_ms: tallyfold::Patience::Milliseconds(number("timeout_ms")),
-        jitter_seed: 7,
-        ..MachineOptions::default()
-    }
+    MachineOptions::default()
+        .cluster_endpoint(address.to_owned())
+        .base_url(address.to_owned())
+        .auth_url(address.to_owned())
+        .client_id(given("client_id"))
+        .identity(given("identity"))
+        .client_secret(given("client_secret").map(Secret::from))
+        .control_audience(given("control_audience"))
+        .orchestration_audience(given("orchestration_audience"))
+        .tolerate(Tolerate::parse(&tolerated).unwrap())
+        .max_retries(u32::try_from(number("max_retries")).unwrap())
+        .longest_retry_wait_ms(number("longest_retry_wait_ms"))
+        .timeout_ms(tallyfold::Patience::Milliseconds(number("timeout_ms")))
+        .jitter_seed(7)
 }
 
 fn check_outcome(expected: &Value, outcome: Result<Output>, place: &str) {
@@ -199,8 +197,8 @@ fn check_outcome(expected: &Value, outcome: Result<Output>, place: &str) {
             assert_eq!(balanced, expected["verdict"] == "balanced", "{place}");
         }
         Ok(Output::Token(_)) => panic!("no fault is of a call for a token"),
-        Ok(Output::AuditLogs(logs)) => {
-            let found: Value = serde_json::from_slice(logs.json()).unwrap();
+        Ok(Output::Json(document)) => {
+            let found: Value = serde_json::from_slice(document.bytes()).unwrap();
             assert_eq!(Some(&found), expected.get("json"), "{place}");
         }
         Err(error) => {

@@ -49,12 +49,10 @@ impl Session {
         http: Http,
         stderr: Rc<Stderr>,
     ) -> Result<Self> {
-        let options = MachineOptions {
-            user_agent: Some(concat!("tallyfold-cli/", env!("CARGO_PKG_VERSION"))),
-            hash_seed: random(),
-            jitter_seed: random(),
-            ..options
-        };
+        let options = options
+            .user_agent(concat!("tallyfold-cli/", env!("CARGO_PKG_VERSION")))
+            .hash_seed(random())
+            .jitter_seed(random());
         Ok(Self {
             name,
             machine: Machine::new(options)?,

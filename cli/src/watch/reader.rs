@@ -94,10 +94,7 @@ impl Reader {
         let start = self.with(|view| view.history.unsettled_ms());
         let start = Timestamp::from_unix_ms(start)
             .ok_or_else(|| Failure::usage("the clock is not in the years 0 to 9999"))?;
-        let options = FollowOptions {
-            start: start.to_string(),
-            ..self.options.clone()
-        };
+        let options = self.options.clone().start(start.to_string());
         Ok(self.session.machine.follow(&options)?)
     }
 

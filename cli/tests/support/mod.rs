@@ -31,10 +31,7 @@ pub(crate) type Sums = BTreeMap<String, [i128; 3]>;
 
 /// What the service knows of the whole range, asked for in one request.
 pub(crate) fn truth() -> Sums {
-    let options = SandboxOptions {
-        seed: Some(SEED),
-        ..SandboxOptions::default()
-    };
+    let options = SandboxOptions::default().seed(SEED);
     let token = serde_json::json!({
         "client_id": options.client_id,
         "client_secret": options.client_secret.expose(),

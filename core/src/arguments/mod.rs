@@ -17,5 +17,5 @@ pub mod toml;
 pub use argument::{Argument, Kind, Parameter, Surface, Unit, Value, Values};
 #[doc(hidden)]
 pub use names::want_one_of;
-pub use options::{Options, read, read_over};
+pub use options::{Options, Setting, read, read_over};
 pub use source::Arguments;

@@ -4,6 +4,7 @@ use super::argument::{Argument, Kind, Value, Values};
 use super::source::Arguments;
 use crate::code::Code;
 use crate::error::{Error, Result};
+use crate::secret::Secret;
 use crate::spelling::Name;
 use crate::text::nearest;
 
@@ -11,6 +12,9 @@ use crate::text::nearest;
 pub trait Options: Sized {
     /// Every argument, in the order of the declaration.
     const ARGUMENTS: &'static [Argument];
+
+    /// The documentation in lines, with the feature `surface`.
+    const ABOUT: &'static [&'static str];
 
     /// Makes the options from these values.
     ///
@@ -23,6 +27,55 @@ pub trait Options: Sized {
     /// # Errors
     /// As [`Options::from_values`].
     fn over(self, values: Values) -> Result<Self>;
+}
+
+/// A value for an option of type `T`: a `T`; for an option that may be absent also what is in it. Text may be a `&str`,
+/// and a secret a `String`.
+pub trait Setting<T> {
+    /// The value as a `T`.
+    fn setting(self) -> T;
+}
+
+impl<T> Setting<T> for T {
+    fn setting(self) -> T {
+        self
+    }
+}
+
+impl<T> Setting<Option<T>> for T {
+    fn setting(self) -> Option<T> {
+        Some(self)
+    }
+}
+
+impl Setting<String> for &str {
+    fn setting(self) -> String {
+        self.to_owned()
+    }
+}
+
+impl Setting<Option<String>> for &str {
+    fn setting(self) -> Option<String> {
+        Some(self.to_owned())
+    }
+}
+
+impl Setting<Secret> for String {
+    fn setting(self) -> Secret {
+        Secret::from(self)
+    }
+}
+
+impl Setting<Option<Secret>> for String {
+    fn setting(self) -> Option<Secret> {
+        Some(Secret::from(self))
+    }
+}
+
+impl<const N: usize> Setting<Option<Vec<String>>> for [&str; N] {
+    fn setting(self) -> Option<Vec<String>> {
+        Some(self.map(str::to_owned).into())
+    }
 }
 
 /// Reads the options of a function. It refuses names that are neither arguments of the function nor
@@ -98,8 +151,9 @@ fn unknown(name: &str, near: Option<&str>) -> Error {
 /// read by name. Arguments without a default are required, and stand before all others. Names of times end in `_ms` or `_s`,
 /// which each host spells in its own way.
 ///
-/// The struct has a function `with_defaults`, which takes the required arguments. Write `struct X:
-/// Default` if no argument is required.
+/// The struct has a function `with_defaults`, which takes the required arguments, and a method for each argument that
+/// replaces its value. Other crates build it by these, because it is `#[non_exhaustive]`: a new argument with a default
+/// breaks no program. Write `struct X: Default` if no argument is required.
 ///
 /// ```
 /// tallyfold::options! {
@@ -114,12 +168,14 @@ fn unknown(name: &str, near: Option<&str>) -> Error {
 ///         also: Option<Vec<String>> = None,
 ///     }
 /// }
-/// assert_eq!(WaitOptions::with_defaults("me".to_owned()).patience_ms, 900_000);
+/// let options = WaitOptions::with_defaults("me".to_owned()).also(vec!["the door".to_owned()]);
+/// assert_eq!(options.patience_ms, 900_000);
+/// assert_eq!(options.patience_ms(5).patience_ms, 5);
 /// ```
 #[macro_export]
 macro_rules! options {
     (
-        $(#[$meta:meta])*
+        $(#[$($meta:tt)*])*
         $vis:vis struct $Options:ident $(: $Default:ident)? {
             $(
                 $(#[doc = $doc:expr])*
@@ -127,15 +183,28 @@ macro_rules! options {
             ),+ $(,)?
         }
     ) => {
-        $(#[$meta])*
+        $(#[$($meta)*])*
+        #[non_exhaustive]
         $vis struct $Options {
             $( $(#[doc = $doc])* pub $field: $type, )+
         }
+
+        #[allow(dead_code, reason = "a program sets some of the options")]
+        impl $Options { $(
+            $(#[doc = $doc])*
+            #[must_use]
+            pub fn $field(mut self, $field: impl $crate::arguments::Setting<$type>) -> Self {
+                self.$field = $field.setting();
+                self
+            }
+        )+ }
 
         impl $crate::arguments::Options for $Options {
             const ARGUMENTS: &'static [$crate::arguments::Argument] = &[
                 $( $crate::options!(@argument $field, $type, [$($kind)?], [$($default)?], [$($doc)*]) ),+
             ];
+
+            const ABOUT: &'static [&'static str] = $crate::about_of!($([$($meta)*])*);
 
             fn from_values(values: $crate::arguments::Values) -> $crate::Result<Self> {
                 Self::of_values(values)
@@ -223,6 +292,26 @@ macro_rules! surface_of {
             default: DEFAULT.first().copied(),
         })
     }};
+}
+
+/// The lines of documentation among these attributes.
+#[cfg(feature = "surface")]
+#[macro_export]
+#[doc(hidden)]
+macro_rules! about_of {
+    (@line [doc = $line:expr]) => { $line };
+    (@line $other:tt) => { "" };
+    ($($attribute:tt)*) => { &[$( $crate::about_of!(@line $attribute) ),*] };
+}
+
+/// The lines of documentation among these attributes.
+#[cfg(not(feature = "surface"))]
+#[macro_export]
+#[doc(hidden)]
+macro_rules! about_of {
+    ($($of:tt)*) => {
+        &[]
+    };
 }
 
 /// The [`Surface`](crate::arguments::Surface) of an argument, which only makers of manuals pay for.

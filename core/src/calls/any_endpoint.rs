@@ -8,8 +8,8 @@ use crate::access::api::{Api, Audience};
 use crate::access::slot::{Acquired, FetchHistory};
 use crate::access::tokens::Tokens;
 use crate::code::Code;
+use crate::endpoint::Target;
 use crate::endpoint::contract::{Body, Endpoint, Output, Token};
-use crate::endpoint::target::Target;
 use crate::error::{Error, Result};
 use crate::secret::Secret;
 use crate::time::now::Now;
@@ -46,6 +46,7 @@ pub(super) trait AnyEndpoint: Send {
 
 /// The implementation of [`AnyEndpoint`], which knows the types.
 pub(super) struct Typed<E: Endpoint> {
+    pub(super) target: Target,
     pub(super) api: Arc<ApiConfig<E::Audience>>,
     pub(super) endpoint: E,
 }
@@ -56,7 +57,7 @@ impl<E: Endpoint> AnyEndpoint for Typed<E> {
     }
 
     fn target(&self) -> Target {
-        self.endpoint.target()
+        self.target
     }
 
     fn window(&self) -> Option<Window> {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::code::Code;
-use crate::endpoint::target::Target;
+use crate::endpoint::Target;
 use crate::time::settling::ClockDifference;
 use crate::time::window::Window;
 

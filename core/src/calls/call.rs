@@ -24,7 +24,7 @@ use crate::time::settling::ServiceTime;
 ///
 /// The page of this [crate](crate) shows a whole loop.
 ///
-/// `T` is what the call gives: [`CountTable`](crate::CountTable), [`AuditLogs`](crate::AuditLogs) or
+/// `T` is what the call gives: [`CountTable`](crate::CountTable), [`Json`](crate::Json) or
 /// [`Token`](crate::Token), or any [`Output`] if calls to several endpoints are kept together.
 #[must_use = "a call does nothing until it is driven"]
 pub struct Call<T = Output> {

@@ -5,19 +5,17 @@ use std::sync::Arc;
 use super::any_endpoint::{TokenOnly, Typed};
 use super::call::Call;
 use super::delay::Delay;
-use super::options::{ApiConfig, Config, MachineOptions, TokenSource};
+use super::options::{ApiConfig, Config, Configured, MachineOptions, TokenSource};
 use super::shared::Shared;
 use super::state_machine::StateMachine;
-use crate::access::api::Api;
+use crate::access::api::{Api, Control, Orchestration};
 use crate::code::Code;
 use crate::counts::identity::Identity;
 use crate::counts::metric::Metric;
 use crate::counts::table::CountTable;
-use crate::endpoint::audit_logs::{AuditLogsOptions, AuditLogsQuery};
-use crate::endpoint::contract::{AuditLogs, Endpoint, Token};
-use crate::endpoint::query::QueryOptions;
+use crate::endpoint::contract::{Client, Endpoint};
+use crate::endpoint::{self, AuditLogsOptions, Json, QueryOptions, Target, Token, endpoint_of};
 use crate::error::{Error, Result};
-use crate::fold::read_options::ReadOptions;
 use crate::time::patience::Patience;
 
 /// A client without I/O and without a clock: it begins calls and keeps the tokens that they share.
@@ -37,42 +35,13 @@ impl Machine {
         Ok(Self(Shared::new(Config::new(options)?)))
     }
 
-    /// Begins a call for the counts of events sent to integrations in one window (service reference
-    /// 4.4).
-    ///
-    /// # Errors
-    /// Of kind `config`, with the name of the argument; nothing is sent then.
-    pub fn event_delivery(&self, options: &QueryOptions) -> Result<Call<CountTable>> {
-        self.metrics(Metric::EventDelivery, options)
-    }
-
-    /// Begins a call for the counts of events received in one window (service reference 4.5).
-    ///
-    /// # Errors
-    /// Of kind `config`, with the name of the argument; nothing is sent then.
-    pub fn event_ingestion(&self, options: &QueryOptions) -> Result<Call<CountTable>> {
-        self.metrics(Metric::EventIngestion, options)
-    }
-
     /// Begins a call for the counts of a metric in one window.
     ///
     /// # Errors
     /// Of kind `config`, with the name of the argument; nothing is sent then.
     pub fn metrics(&self, metric: Metric, options: &QueryOptions) -> Result<Call<CountTable>> {
-        let query = options.check(metric, self.reading())?;
-        let query = query.of_identity(&self.config().identity);
-        let call = self.call(self.config().control()?, query);
-        Ok(call.ending(options.deadline_ms.ms().map(Delay::For)))
-    }
-
-    /// Begins a call for a page of audit logs (service reference 4.2).
-    ///
-    /// # Errors
-    /// Of kind `config`, with the name of the argument; nothing is sent then.
-    pub fn audit_logs(&self, options: &AuditLogsOptions) -> Result<Call<AuditLogs>> {
-        let query = AuditLogsQuery::new(*options, self.reading().limits)?;
-        let call = self.call(self.config().orchestration()?, query);
-        Ok(call.ending(options.deadline_ms.ms().map(Delay::For)))
+        let query = options.check(endpoint_of(metric), &self.client())?;
+        self.begin(metric.into(), query, options.deadline_ms)
     }
 
     /// Begins a call for an access token of one API: the client's own, which is fetched or renewed only if it is
@@ -83,8 +52,8 @@ impl Machine {
     pub fn token(&self, api: Api) -> Result<Call<Token>> {
         let config = self.config();
         let tokens = match api {
-            Api::Control => &config.control()?.tokens,
-            Api::Orchestration => &config.orchestration()?.tokens,
+            Api::Control => &config.api::<Control>()?.tokens,
+            Api::Orchestration => &config.api::<Orchestration>()?.tokens,
         };
         if matches!(tokens.source, TokenSource::None) {
             let message = "a client without tokens has none to give";
@@ -98,13 +67,30 @@ impl Machine {
         ))))
     }
 
-    pub(crate) fn call<E: Endpoint>(
+    /// Begins a call, which may take so long.
+    fn begin<E: Endpoint<Audience: Configured>>(
         &self,
+        target: Target,
+        endpoint: E,
+        deadline: Patience,
+    ) -> Result<Call<E::Output>> {
+        let call = self.call_of(target, self.config().api()?, endpoint);
+        Ok(call.ending(deadline.ms().map(Delay::For)))
+    }
+
+    /// A call with the settings of its API.
+    pub(crate) fn call_of<E: Endpoint>(
+        &self,
+        target: Target,
         api: &Arc<ApiConfig<E::Audience>>,
         endpoint: E,
     ) -> Call<E::Output> {
         let api = Arc::clone(api);
-        let endpoint = Box::new(Typed { api, endpoint });
+        let endpoint = Box::new(Typed {
+            target,
+            api,
+            endpoint,
+        });
         Call::new(Box::new(StateMachine::new(Arc::clone(&self.0), endpoint)))
     }
 
@@ -112,9 +98,12 @@ impl Machine {
         &self.0.config
     }
 
-    /// How metrics responses are read.
-    pub(crate) fn reading(&self) -> ReadOptions {
-        self.0.config.metrics
+    /// What its queries need to know of it.
+    pub(crate) fn client(&self) -> Client<'_> {
+        Client {
+            reading: self.0.config.metrics,
+            identity: self.identity(),
+        }
     }
 
     /// Whose counts the client reads. It is unknown without an address of the Control API.
@@ -152,3 +141,21 @@ impl Machine {
         self.0.with(|common| common.tokens.epoch())
     }
 }
+
+/// Generates the method that begins a call, for each endpoint.
+macro_rules! methods {
+    ($($(#[$doc:meta])* $Target:ident = $name:literal in $file:ident: $Options:ident -> $Output:ident,)+) => {
+        impl Machine { $(
+            /// Begins a call to an endpoint:
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// Of kind `config`, with the name of the argument; nothing is sent then.
+            pub fn $file(&self, options: &$Options) -> Result<Call<$Output>> {
+                let query = endpoint::$file::query(options, &self.client())?;
+                self.begin(Target::$Target, query, options.deadline_ms)
+            }
+        )+ }
+    };
+}
+crate::each_endpoint!(methods);

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::retry::passing::LONGEST_TIMER_MS;
-use crate::access::api::{Control, Orchestration};
+use crate::access::api::{Audience, Control, Orchestration};
 use crate::access::token::{DEFAULT_LIFETIME_S, Lifetime};
 use crate::checksum::checksum;
 use crate::code::Code;
@@ -295,14 +295,26 @@ impl Config {
         })
     }
 
-    /// The Control API, or an error that names a missing argument.
-    pub(crate) fn control(&self) -> Result<&Arc<ApiConfig<Control>>> {
-        self.control.as_ref().map_err(Clone::clone)
+    /// One of the APIs, or an error that names a missing argument.
+    pub(crate) fn api<A: Configured>(&self) -> Result<&Arc<ApiConfig<A>>> {
+        A::of(self).as_ref().map_err(Clone::clone)
     }
+}
 
-    /// The Orchestration API, or an error that names a missing argument.
-    pub(crate) fn orchestration(&self) -> Result<&Arc<ApiConfig<Orchestration>>> {
-        self.orchestration.as_ref().map_err(Clone::clone)
+/// An API, as a type, whose settings are part of a [`Config`].
+pub(crate) trait Configured: Audience + Sized {
+    fn of(config: &Config) -> &Result<Arc<ApiConfig<Self>>>;
+}
+
+impl Configured for Control {
+    fn of(config: &Config) -> &Result<Arc<ApiConfig<Self>>> {
+        &config.control
+    }
+}
+
+impl Configured for Orchestration {
+    fn of(config: &Config) -> &Result<Arc<ApiConfig<Self>>> {
+        &config.orchestration
     }
 }
 

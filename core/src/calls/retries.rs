@@ -9,7 +9,7 @@ use super::retry::passing::is_passing;
 use crate::access::api::Api;
 use crate::access::slot::{FetchHistory, FetchId};
 use crate::code::Code;
-use crate::endpoint::target::Target;
+use crate::endpoint::Target;
 use crate::error::{Error, Result};
 use crate::time::now::Now;
 use crate::time::patience::Patience;

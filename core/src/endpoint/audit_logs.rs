@@ -4,8 +4,8 @@
 //! reference does not show the response, so it is only checked to be one JSON document, and given
 //! to the caller unchanged.
 
-use super::contract::{AuditLogs, Body, Endpoint, Output};
-use super::target::Target;
+use super::contract::{Client, Endpoint, Json};
+use super::json::JsonBody;
 use crate::access::api::Orchestration;
 use crate::access::token::AccessToken;
 use crate::code::Code;
@@ -13,21 +13,13 @@ use crate::error::{Error, Result};
 use crate::time::patience::Patience;
 use crate::time::window::Window;
 use crate::wire::address::BaseAddress;
-use crate::wire::json::double::is_beyond_double;
-use crate::wire::json::event::{Event, Visitor};
-use crate::wire::json::lexer::Lexer;
-use crate::wire::json::path::{Place, Shown};
 use crate::wire::limits::Limits;
 use crate::wire::request::Request;
 
 pub(crate) const PATH: &str = "/api/v1/audit-logs";
 
-/// A page of audit logs is held in memory as a whole, because its shape is not known; so it has its
-/// own limit.
-const MOST_BYTES: u64 = 64 * 1024 * 1024;
-
 crate::options! {
-    /// Which page of the audit logs to list.
+    /// Which page of the audit logs to list (service reference 4.2).
     #[derive(Clone, Copy, Debug)]
     pub struct AuditLogsOptions: Default {
         /// The number of the page, at least 1.
@@ -48,30 +40,23 @@ pub(crate) struct AuditLogsQuery {
     limits: Limits,
 }
 
-impl AuditLogsQuery {
-    /// Checks a caller's options. It is an assumption that both start at 1.
-    pub(crate) fn new(options: AuditLogsOptions, limits: Limits) -> Result<Self> {
-        for (name, value) in [("page", options.page), ("per_page", options.per_page)] {
-            if value.is_some_and(|value| value < 1) {
-                return Err(Error::argument(name, Code::InvalidPage, "want 1 or more"));
-            }
+/// Checks a caller's options. It is an assumption that both start at 1.
+pub(crate) fn query(options: &AuditLogsOptions, client: &Client<'_>) -> Result<AuditLogsQuery> {
+    for (name, value) in [("page", options.page), ("per_page", options.per_page)] {
+        if value.is_some_and(|value| value < 1) {
+            return Err(Error::argument(name, Code::InvalidPage, "want 1 or more"));
         }
-        let limits = Limits {
-            body_bytes: limits.body_bytes.min(MOST_BYTES),
-            ..limits
-        };
-        Ok(Self { options, limits })
     }
+    Ok(AuditLogsQuery {
+        options: *options,
+        limits: client.reading.limits,
+    })
 }
 
 impl Endpoint for AuditLogsQuery {
     type Audience = Orchestration;
-    type Body = AuditLogsBody;
-    type Output = AuditLogs;
-
-    fn target(&self) -> Target {
-        Target::AuditLogs
-    }
+    type Body = JsonBody;
+    type Output = Json;
 
     fn window(&self) -> Option<Window> {
         None
@@ -97,48 +82,7 @@ impl Endpoint for AuditLogsQuery {
         Request::get(url).bearing(token.map(AccessToken::value))
     }
 
-    fn body(&self) -> AuditLogsBody {
-        AuditLogsBody {
-            // The reference names no field of it.
-            lexer: Lexer::new(self.limits, Shown::Named(|_| false)),
-            bytes: Vec::new(),
-        }
-    }
-}
-
-/// Keeps the bytes of one JSON document and checks them as they arrive.
-#[derive(Debug)]
-pub(crate) struct AuditLogsBody {
-    lexer: Lexer,
-    bytes: Vec<u8>,
-}
-
-/// Takes any shape, of numbers that every host can hold.
-struct AnyShape;
-
-impl Visitor for AnyShape {
-    fn event(&mut self, event: Event<'_>, place: &Place<'_>) -> Result<()> {
-        match event {
-            Event::Number(text) if is_beyond_double(text) => {
-                let message = "a number is above the largest that a 64-bit float holds";
-                Err(place.error(Code::InvalidJson, message))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-impl Body for AuditLogsBody {
-    fn push(&mut self, chunk: &[u8]) -> Result<()> {
-        self.lexer.push(chunk, &mut AnyShape)?;
-        self.bytes.extend_from_slice(chunk);
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<Output> {
-        self.lexer.finish(&mut AnyShape)?;
-        Ok(Output::AuditLogs(AuditLogs(std::mem::take(
-            &mut self.bytes,
-        ))))
+    fn body(&self) -> JsonBody {
+        JsonBody::new(self.limits)
     }
 }

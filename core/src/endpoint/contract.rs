@@ -2,16 +2,26 @@
 
 use serde::Serialize;
 
-use super::target::Target;
 use crate::access::api::Audience;
 use crate::access::token::AccessToken;
+use crate::counts::identity::Identity;
 use crate::counts::table::CountTable;
 use crate::error::Result;
+use crate::fold::read_options::ReadOptions;
 use crate::secret::Secret;
 use crate::time::window::Window;
 use crate::wire::address::BaseAddress;
 use crate::wire::json::writer::json_of;
 use crate::wire::request::Request;
+
+/// What a query needs to know of the client that makes it.
+#[derive(Clone, Copy)]
+pub(crate) struct Client<'a> {
+    /// How metrics responses are read.
+    pub(crate) reading: ReadOptions,
+    /// Whose counts it reads.
+    pub(crate) identity: &'a Identity,
+}
 
 /// A call of an API, with a token of that API.
 pub(crate) trait Endpoint: Send + 'static {
@@ -22,7 +32,6 @@ pub(crate) trait Endpoint: Send + 'static {
     /// What a call to it gives.
     type Output: CallOutput;
 
-    fn target(&self) -> Target;
     /// The window that is asked for; `None` if the endpoint has none.
     fn window(&self) -> Option<Window>;
     /// The request with a token; without one, if the server at that address adds it.
@@ -52,27 +61,27 @@ mod sealed {
 pub enum Output {
     /// Counts.
     Table(CountTable),
-    /// A page of audit logs.
-    AuditLogs(AuditLogs),
+    /// A JSON document.
+    Json(Json),
     /// An access token.
     Token(Token),
 }
 
-/// A page of audit logs: a JSON document whose shape the reference does not show. It was checked to be JSON, and is
+/// A JSON document whose shape the reference does not show, such as a page of audit logs. It was checked to be JSON, and is
 /// unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AuditLogs(pub(super) Vec<u8>);
+pub struct Json(pub(super) Vec<u8>);
 
-impl AuditLogs {
+impl Json {
     /// The document as the service has sent it.
     #[must_use]
-    pub fn json(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// The same without a copy.
     #[must_use]
-    pub fn into_json(self) -> Vec<u8> {
+    pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 }
@@ -126,7 +135,7 @@ macro_rules! outcomes {
 
 outcomes! {
     CountTable: Output::Table(table) => table,
-    AuditLogs: Output::AuditLogs(logs) => logs,
+    Json: Output::Json(document) => document,
     Token: Output::Token(token) => token,
 }
 

@@ -4,13 +4,16 @@
 //! of `start`, `end` and `dimensions`, any of the four. The response is the event metrics result
 //! (2.2), which [`fold`](crate::fold) reads and checks against the requested window and dimensions.
 
-use super::metrics::MetricsEndpoint;
-use super::target::Target;
+use super::contract::Client;
+use super::metrics::{MetricsEndpoint, MetricsQuery, QueryOptions};
 use crate::counts::metric::Metric;
+use crate::error::Result;
 
-/// The endpoint.
 pub(super) const ENDPOINT: MetricsEndpoint = MetricsEndpoint {
     metric: Metric::EventDelivery,
-    target: Target::EventDelivery,
     path: "/v1.1/analytics/event_delivery",
 };
+
+pub(crate) fn query(options: &QueryOptions, client: &Client<'_>) -> Result<MetricsQuery> {
+    options.check(&ENDPOINT, client)
+}

@@ -4,13 +4,16 @@
 //! assumption `same_ingestion_result`) the response are those of event delivery. There is no
 //! dimension `reason`: [`Metric::has`] refuses it before anything is sent.
 
-use super::metrics::MetricsEndpoint;
-use super::target::Target;
+use super::contract::Client;
+use super::metrics::{MetricsEndpoint, MetricsQuery, QueryOptions};
 use crate::counts::metric::Metric;
+use crate::error::Result;
 
-/// The endpoint.
 pub(super) const ENDPOINT: MetricsEndpoint = MetricsEndpoint {
     metric: Metric::EventIngestion,
-    target: Target::EventIngestion,
     path: "/v1.1/analytics/event_ingestion",
 };
+
+pub(crate) fn query(options: &QueryOptions, client: &Client<'_>) -> Result<MetricsQuery> {
+    options.check(&ENDPOINT, client)
+}

@@ -1,9 +1,8 @@
-//! What event_delivery and event_ingestion have in common: the request's body, and the result.
+//! What event_delivery and event_ingestion have in common: their options, the request's body, and the result.
 
 use serde::Serialize;
 
-use super::contract::{Body, Endpoint, Output};
-use super::target::Target;
+use super::contract::{Body, Client, Endpoint, Output};
 use crate::access::api::Control;
 use crate::access::token::AccessToken;
 use crate::counts::dimension::Dimensions;
@@ -16,17 +15,66 @@ use crate::fold::aggregator::Aggregator;
 use crate::fold::read_options::ReadOptions;
 use crate::fold::shape::is_named;
 use crate::secret::Secret;
+use crate::time::patience::Patience;
 use crate::time::window::Window;
 use crate::wire::address::BaseAddress;
 use crate::wire::json::path::Shown;
 use crate::wire::json::writer::json_of;
 use crate::wire::request::Request;
 
+crate::options! {
+    /// Which counts to ask for, in one window (service reference 4.4 and 4.5).
+    #[derive(Clone, Debug)]
+    pub struct QueryOptions {
+        /// The first instant of the window, UTC ISO 8601.
+        start: String [Instant],
+        /// The first instant after the window.
+        ///
+        /// The service advises windows of 5 to 15 minutes.
+        end: String [Instant],
+        /// The dimensions to ask for: one to four of `event_name`, `write_key`, `integration` and `reason`.
+        ///
+        /// Event ingestion does not have `reason`.
+        dimensions: Vec<String>,
+        /// The dimensions to keep while the response streams in, in this order; an empty list gives one grand
+        /// total.
+        ///
+        /// By default, all are kept. Memory grows with the number of kept groups, not with the response.
+        group_by: Option<Vec<String>> = None,
+        /// How long the call may take with all its requests and waits, counted from its first step.
+        ///
+        /// It then ends with `deadline_exceeded`.
+        deadline_ms: Patience = Patience::Endless,
+    }
+}
+
+impl QueryOptions {
+    /// A query that keeps all of its dimensions.
+    #[must_use]
+    pub fn new<S: AsRef<str>>(start: &str, end: &str, dimensions: &[S]) -> Self {
+        let dimensions = dimensions
+            .iter()
+            .map(|name| name.as_ref().to_owned())
+            .collect();
+        Self::with_defaults(start.to_owned(), end.to_owned(), dimensions)
+    }
+
+    /// Checks the options and makes a query.
+    pub(crate) fn check(
+        &self,
+        endpoint: &'static MetricsEndpoint,
+        client: &Client<'_>,
+    ) -> Result<MetricsQuery> {
+        let window = Window::parse(&self.start, &self.end)?;
+        let group_by = self.group_by.as_deref();
+        MetricsQuery::new(endpoint, window, &self.dimensions, group_by, client)
+    }
+}
+
 /// One of the two analytics endpoints.
 #[derive(Debug)]
 pub(crate) struct MetricsEndpoint {
     pub(super) metric: Metric,
-    pub(super) target: Target,
     pub(crate) path: &'static str,
 }
 
@@ -56,7 +104,7 @@ impl MetricsQuery {
         window: Window,
         dimensions: &[S],
         group_by: Option<&[S]>,
-        options: ReadOptions,
+        client: &Client<'_>,
     ) -> Result<Self> {
         let requested = Dimensions::requested(dimensions)?;
         requested.check_available(endpoint.metric)?;
@@ -69,8 +117,8 @@ impl MetricsQuery {
             window,
             requested,
             kept,
-            identity: Identity::default(),
-            options,
+            identity: client.identity.clone(),
+            options: client.reading,
         })
     }
 
@@ -84,14 +132,6 @@ impl MetricsQuery {
         let limit = &mut self.options.limits.table_bytes;
         *limit = table_bytes.min(*limit);
         self
-    }
-
-    /// The same query of a client with this identity.
-    pub(crate) fn of_identity(self, identity: &Identity) -> Self {
-        Self {
-            identity: identity.clone(),
-            ..self
-        }
     }
 
     /// Whose counts it reads.
@@ -136,10 +176,6 @@ impl Endpoint for MetricsQuery {
     type Audience = Control;
     type Body = Aggregator;
     type Output = CountTable;
-
-    fn target(&self) -> Target {
-        self.endpoint.target
-    }
 
     fn window(&self) -> Option<Window> {
         Some(self.window)

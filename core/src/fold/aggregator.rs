@@ -17,7 +17,7 @@ use crate::wire::json::path::Shown;
 use crate::wire::limits::Limits;
 
 crate::options! {
-    /// The options of an [`Aggregator`].
+    /// What an [`Aggregator`] needs to know, apart from the dimensions of the response.
     #[derive(Clone, Debug)]
     pub struct AggregatorOptions: Default {
         /// The endpoint that the bytes are from; the table remembers it.
@@ -53,8 +53,7 @@ crate::options! {
 ///     "totalDelivered": "7", "totalErrors": "0", "totalFiltered": "0",
 ///     "counts": [{"success": "7", "errors": "0", "filtered": "0",
 ///                 "dimensions": {"integration": "warehouse", "reason": ""}}]}"#;
-/// let group_by = Some(vec!["integration".to_owned()]);
-/// let options = AggregatorOptions { group_by, ..AggregatorOptions::default() };
+/// let options = AggregatorOptions::default().group_by(["integration"]);
 /// let mut aggregator = Aggregator::new(&["integration", "reason"], options)?;
 /// for chunk in body.chunks(10) {
 ///     aggregator.push(chunk)?;

@@ -2,10 +2,11 @@
 
 use crate::access::api::Api;
 use crate::code::Code;
+use crate::counts::identity::Identity;
 use crate::counts::metric::Metric;
 use crate::counts::tree::Tree;
-use crate::endpoint::audit_logs::{self, AuditLogsOptions};
-use crate::endpoint::query::{QueryOptions, endpoint_of};
+use crate::endpoint::contract::Client;
+use crate::endpoint::{AuditLogsOptions, QueryOptions, audit_logs, endpoint_of};
 use crate::error::{Error, Result};
 use crate::fold::read_options::ReadOptions;
 use crate::time::now::Now;
@@ -131,7 +132,11 @@ impl PageQuestion {
             let endpoint = endpoint_of(metric);
             if path.ends_with(endpoint.path) {
                 let query = query_of(asked.body)?;
-                let checked = query.check(metric, ReadOptions::default())?;
+                let client = Client {
+                    reading: ReadOptions::default(),
+                    identity: &Identity::default(),
+                };
+                let checked = query.check(endpoint, &client)?;
                 return Ok(Self::Metrics {
                     metric,
                     query,

@@ -11,8 +11,8 @@ use crate::code::Code;
 use crate::counts::comparison::{Comparison, compare};
 use crate::counts::metric::Metric;
 use crate::counts::table::CountTable;
+use crate::endpoint::endpoint_of;
 use crate::endpoint::metrics::MetricsQuery;
-use crate::endpoint::query::endpoint_of;
 use crate::error::{Error, Result};
 use crate::keeper::check_past;
 use crate::time::now::Now;
@@ -32,10 +32,9 @@ crate::options! {
     /// # use tallyfold::{FollowOptions, Metric, TimeStep};
     /// # fn main() -> tallyfold::Result<()> {
     /// let step = TimeStep::parse("5m")?;
-    /// let options = FollowOptions {
-    ///     delay_ms: 30_000,
-    ///     ..FollowOptions::new(Metric::EventDelivery, "2026-01-01T00:00:00Z", &["integration"], step)
-    /// };
+    /// let start = "2026-01-01T00:00:00Z";
+    /// let options = FollowOptions::new(Metric::EventDelivery, start, &["integration"], step)
+    ///     .delay_ms(30_000);
     /// assert_eq!(options.settle_ms, 3_600_000);
     /// # Ok(())
     /// # }
@@ -143,10 +142,8 @@ pub struct Revision {
 /// # let mut host = Host::new()?;
 /// # let step = TimeStep::parse("15m")?;
 /// # let metric = Metric::EventDelivery;
-/// let options = FollowOptions {
-///     end: Some("2026-01-02T13:00:00Z".to_owned()),
-///     ..FollowOptions::new(metric, "2026-01-02T12:00:00Z", &["integration"], step)
-/// };
+/// let options = FollowOptions::new(metric, "2026-01-02T12:00:00Z", &["integration"], step)
+///     .end("2026-01-02T13:00:00Z");
 /// let mut follow = host.machine.follow(&options)?;
 /// let mut sum = 0;
 /// loop {
@@ -283,7 +280,7 @@ impl Machine {
             first_window(start, end, options.window)?,
             &options.dimensions,
             options.group_by.as_deref(),
-            self.reading(),
+            &self.client(),
         )?;
         let reread_ms = options.reread_ms.unwrap_or(options.window.ms());
         if reread_ms == 0 {

@@ -82,7 +82,7 @@ impl Follow {
     /// let options = FollowOptions::new(Metric::EventDelivery, "2026-01-02T12:00:00Z", &["integration"], step);
     /// let state = host.machine.follow(&options)?.state();
     /// // Later, in another process:
-    /// let follow = host.machine.follow(&FollowOptions { state: Some(state), ..options })?;
+    /// let follow = host.machine.follow(&options.state(state))?;
     /// # Ok(())
     /// # }
     /// ```

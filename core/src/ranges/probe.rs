@@ -10,7 +10,7 @@ use crate::counts::comparison::{Comparison, compare};
 use crate::counts::frame::Frame;
 use crate::counts::metric::Metric;
 use crate::counts::table::CountTable;
-use crate::endpoint::query::QueryOptions;
+use crate::endpoint::{QueryOptions, endpoint_of};
 use crate::error::{Error, Result};
 use crate::time::patience::Patience;
 use crate::time::timestamp::Timestamp;
@@ -109,7 +109,7 @@ impl Machine {
             group_by: None,
             deadline_ms: Patience::Endless,
         };
-        let query = query.check(options.metric, self.reading())?;
+        let query = query.check(endpoint_of(options.metric), &self.client())?;
         let whole = query.window();
         let middle =
             Timestamp::parse(&options.middle).map_err(|error| error.with_argument("middle"))?;

@@ -34,8 +34,8 @@ impl WindowQuery {
     pub(super) fn new(machine: &Machine, query: MetricsQuery) -> Result<Self> {
         Ok(Self {
             machine: machine.clone(),
-            api: Arc::clone(machine.config().control()?),
-            query: query.of_identity(&machine.config().identity),
+            api: Arc::clone(machine.config().api()?),
+            query,
         })
     }
 
@@ -67,7 +67,8 @@ impl WindowQuery {
     /// The call for a window whose table may take so many bytes at most.
     pub(super) fn call_within(&self, window: Window, table_bytes: u64) -> Call {
         let query = self.query.clone().of(window).within(table_bytes);
-        self.machine.call(&self.api, query).untyped()
+        let target = query.metric().into();
+        self.machine.call_of(target, &self.api, query).untyped()
     }
 
     /// Takes the outcome of the call of a window.

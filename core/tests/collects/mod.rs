@@ -49,12 +49,12 @@ fn collects() {
 }
 
 fn begin(case: &Value) -> Result<Collect> {
-    let client = Machine::new(MachineOptions {
-        cluster_endpoint: Some("https://cluster.example".to_owned()),
-        host_tokens: true,
-        max_retries: 0,
-        ..MachineOptions::default()
-    })?;
+    let client = Machine::new(
+        MachineOptions::default()
+            .cluster_endpoint("https://cluster.example")
+            .host_tokens(true)
+            .max_retries(0),
+    )?;
     let query = &case["query"];
     let usual = CollectOptions::new(
         Metric::from_name(text(&query["metric"])).expect("a metric"),
@@ -65,22 +65,25 @@ fn begin(case: &Value) -> Result<Collect> {
     let window = TimeStep::parse(text(&query["window"]));
     let small = |value: &Value| u32::try_from(number(value)).expect("a small number");
     let finest = string(&query["finest"]).map(|step| TimeStep::parse(&step));
-    let mut collect = client.collect(CollectOptions {
-        group_by: strings(&query["group_by"]),
-        window: window.map_err(|error| error.with_argument("window"))?,
-        finest: finest.transpose()?.unwrap_or(usual.finest),
-        part: query
-            .get("part")
-            .map(|part| (small(&part[0]), small(&part[1]))),
-        keep: string(&query["keep"]).map_or(Ok(usual.keep), |keep| Keep::parse(&keep))?,
-        memory_limit: query["memory_limit"].as_u64().unwrap_or(usual.memory_limit),
-        drop_old: query["drop_old"].as_bool().unwrap_or(false),
-        have: case.get("have").map(load_table).transpose()?,
-        probe: query["probe"].as_bool().unwrap_or(false),
-        // In a vector no time passes.
-        patience_ms: Patience::Milliseconds(0),
-        ..usual
-    })?;
+    let mut collect = client.collect(
+        usual
+            .clone()
+            .group_by(strings(&query["group_by"]))
+            .window(window.map_err(|error| error.with_argument("window"))?)
+            .finest(finest.transpose()?.unwrap_or(usual.finest))
+            .part(
+                query
+                    .get("part")
+                    .map(|part| (small(&part[0]), small(&part[1]))),
+            )
+            .keep(string(&query["keep"]).map_or(Ok(usual.keep), |keep| Keep::parse(&keep))?)
+            .memory_limit(query["memory_limit"].as_u64().unwrap_or(usual.memory_limit))
+            .drop_old(query["drop_old"].as_bool().unwrap_or(false))
+            .have(case.get("have").map(load_table).transpose()?)
+            .probe(query["probe"].as_bool().unwrap_or(false))
+            // In a vector no time passes.
+            .patience_ms(Patience::Milliseconds(0)),
+    )?;
     for (name, segment) in (0..).map(segment_name).zip(list(&case["segments"])) {
         collect.load(&name, text(segment).as_bytes())?;
     }

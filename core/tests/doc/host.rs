@@ -15,17 +15,8 @@ pub(crate) struct Host {
 impl Host {
     /// With the sandbox's traffic, at noon of the second day of 2026.
     pub(crate) fn new() -> Result<Self> {
-        let known = SandboxOptions {
-            seed: Some(7),
-            ..SandboxOptions::default()
-        };
-        let machine = Machine::new(MachineOptions {
-            cluster_endpoint: Some(ADDRESS.to_owned()),
-            client_id: Some(known.client_id.clone()),
-            client_secret: Some(known.client_secret.clone()),
-            control_audience: Some(known.control_audience.clone()),
-            ..MachineOptions::default()
-        })?;
+        let known = SandboxOptions::default().seed(7);
+        let machine = Machine::new(MachineOptions::default().cluster_endpoint(ADDRESS.to_owned()).client_id(known.client_id.clone()).client_secret(known.client_secret.clone()).control_audience(known.control_audience.clone()))?;
         let now = Now {
             monotonic_ms: 0,
             unix_ms: 1_767_355_200_000,

@@ -117,21 +117,19 @@ fn options(file: &Value, run: &Value, address: &str) -> MachineOptions {
     let options = &run["options"];
     let tolerate = options["tolerate"].as_array();
     let names: Vec<String> = tolerate.into_iter().flatten().map(text).collect();
-    MachineOptions {
-        cluster_endpoint: Some(address.to_owned()),
-        base_url: Some(address.to_owned()),
-        auth_url: Some(address.to_owned()),
-        client_id: given("client_id"),
-        identity: given("identity"),
-        client_secret: given("client_secret").map(Secret::from),
-        control_audience: given("control_audience"),
-        orchestration_audience: given("orchestration_audience"),
-        tolerate: Tolerate::parse(&names).expect("good names"),
-        max_retries: u32::try_from(number(&options["max_retries"])).expect("few"),
-        longest_retry_wait_ms: number(&options["longest_retry_wait_ms"]),
-        jitter_seed: 7,
-        ..MachineOptions::default()
-    }
+    MachineOptions::default()
+        .cluster_endpoint(address.to_owned())
+        .base_url(address.to_owned())
+        .auth_url(address.to_owned())
+        .client_id(given("client_id"))
+        .identity(given("identity"))
+        .client_secret(given("client_secret").map(Secret::from))
+        .control_audience(given("control_audience"))
+        .orchestration_audience(given("orchestration_audience"))
+        .tolerate(Tolerate::parse(&names).expect("good names"))
+        .max_retries(u32::try_from(number(&options["max_retries"])).expect("few"))
+        .longest_retry_wait_ms(number(&options["longest_retry_wait_ms"]))
+        .jitter_seed(7)
 }
 
 /// Carries one request out and its response in.

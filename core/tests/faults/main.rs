@@ -97,8 +97,8 @@ fn check_outcome(expected: &Value, outcome: Result<Output>, place: &str) {
             assert_eq!(balanced, expected["verdict"] == "balanced", "{place}");
         }
         Ok(Output::Token(_)) => panic!("no fault is of a call for a token"),
-        Ok(Output::AuditLogs(logs)) => {
-            let json: Value = serde_json::from_slice(logs.json()).expect("JSON");
+        Ok(Output::Json(document)) => {
+            let json: Value = serde_json::from_slice(document.bytes()).expect("JSON");
             assert_eq!(Some(&json), expected.get("json"), "{place}");
         }
         Err(error) => {

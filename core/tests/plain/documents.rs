@@ -84,14 +84,12 @@ pub(crate) fn any_setup(choices: &mut Choices<'_>) -> Setup {
         .one_in(4)
         .then(|| (START.to_owned(), END.to_owned()));
     let hash_seed = u64::from(choices.byte());
-    let options = AggregatorOptions {
-        metric: None,
-        group_by,
-        window,
-        limits,
-        tolerate,
-        hash_seed,
-    };
+    let options = AggregatorOptions::default()
+        .group_by(group_by)
+        .window(window)
+        .limits(limits)
+        .tolerate(tolerate)
+        .hash_seed(hash_seed);
     Setup {
         dimensions,
         options,

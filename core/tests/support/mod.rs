@@ -19,27 +19,21 @@ pub(crate) fn at(seconds: u64) -> Now {
 
 /// A sandbox with seeded traffic and the demo credentials.
 pub(crate) fn sandbox() -> Sandbox {
-    Sandbox::new(SandboxOptions {
-        seed: Some(7),
-        ..SandboxOptions::default()
-    })
-    .expect("the demo options are good")
+    Sandbox::new(SandboxOptions::default().seed(7)).expect("the demo options are good")
 }
 
 /// What a client of [`sandbox`] is told.
 pub(crate) fn options() -> MachineOptions {
     let text = |text: &str| Some(text.to_owned());
     let demo = SandboxOptions::default();
-    MachineOptions {
-        cluster_endpoint: text(ADDRESS),
-        base_url: text(ADDRESS),
-        auth_url: text(ADDRESS),
-        client_id: Some(demo.client_id),
-        client_secret: Some(demo.client_secret),
-        control_audience: Some(demo.control_audience),
-        orchestration_audience: Some(demo.orchestration_audience),
-        ..MachineOptions::default()
-    }
+    MachineOptions::default()
+        .cluster_endpoint(text(ADDRESS))
+        .base_url(text(ADDRESS))
+        .auth_url(text(ADDRESS))
+        .client_id(demo.client_id)
+        .client_secret(demo.client_secret)
+        .control_audience(demo.control_audience)
+        .orchestration_audience(demo.orchestration_audience)
 }
 
 /// A client of [`sandbox`].
@@ -49,10 +43,7 @@ pub(crate) fn client() -> Machine {
 
 /// A client of [`sandbox`] that tries nothing again.
 pub(crate) fn client_of_one_try() -> Machine {
-    let options = MachineOptions {
-        max_retries: 0,
-        ..options()
-    };
+    let options = options().max_retries(0);
     Machine::new(options).expect("good options")
 }
 

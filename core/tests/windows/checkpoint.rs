@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use tallyfold::{
     Code, Collect, CollectOptions, CollectStep, CountTable, Drive, Error, Frame, Keep, Machine,
-    MachineOptions, Metric, Window, segment_name,
+    Metric, Window, segment_name,
 };
 use tallyfold_sandbox::{Fault, FaultEffect, Outcome, SandboxOptions};
 
@@ -141,14 +141,11 @@ fn a_month_killed_twenty_times_ends_with_the_table_of_an_unbroken_run() {
 
 #[test]
 fn a_segment_grows_to_its_size_and_then_stays_as_it_is() {
-    let options_of_sandbox = SandboxOptions {
-        seed: Some(7),
-        ..SandboxOptions::default()
-    };
+    let options_of_sandbox = SandboxOptions::default().seed(7);
     let mut world = World::of(options_of_sandbox);
-    let options = || CollectOptions {
-        dimensions: vec!["event_name".to_owned(), "write_key".to_owned()],
-        ..collect_options(HOUR, "1m")
+    let options = || {
+        collect_options(HOUR, "1m")
+            .dimensions(vec!["event_name".to_owned(), "write_key".to_owned()])
     };
     let mut collect = resumed(&world, options(), &Files::new());
     let mut files = Files::new();
@@ -176,14 +173,11 @@ fn a_segment_grows_to_its_size_and_then_stays_as_it_is() {
 /// A host may store less often; then there are several segments at once.
 #[test]
 fn what_was_not_asked_for_in_time_is_not_lost() {
-    let options_of_sandbox = SandboxOptions {
-        seed: Some(7),
-        ..SandboxOptions::default()
-    };
+    let options_of_sandbox = SandboxOptions::default().seed(7);
     let mut world = World::of(options_of_sandbox);
-    let options = || CollectOptions {
-        dimensions: vec!["event_name".to_owned(), "write_key".to_owned()],
-        ..collect_options(HOUR, "1m")
+    let options = || {
+        collect_options(HOUR, "1m")
+            .dimensions(vec!["event_name".to_owned(), "write_key".to_owned()])
     };
     let mut collect = resumed(&world, options(), &Files::new());
     world.run(&mut collect, |_| None);
@@ -310,10 +304,7 @@ fn a_checkpoint_outranks_what_the_caller_has() {
     let longer = CountTable::merge_all(&longer).expect("different times");
     for (have, requests) in [(partial, 2), (longer, 2)] {
         let before = world.requests();
-        let options = CollectOptions {
-            have: Some(have),
-            ..options()
-        };
+        let options = options().have(have);
         let mut again = resumed(&world, options, &files);
         world.run(&mut again, |_| None);
         assert_eq!(world.requests() - before, requests);
@@ -487,10 +478,7 @@ fn a_checkpoint_of_another_query_is_refused() {
         "part: it was made with part null, not [1,2]; to go on with it, pass the same part"
     );
 
-    let elsewhere = Machine::new(MachineOptions {
-        cluster_endpoint: Some("https://other.example".to_owned()),
-        ..options()
-    });
+    let elsewhere = Machine::new(options().cluster_endpoint("https://other.example"));
     let options = collect_options(4 * HOUR, "1h");
     let mut collect = elsewhere
         .and_then(|client| client.collect(options))
@@ -499,12 +487,10 @@ fn a_checkpoint_of_another_query_is_refused() {
     assert_eq!(error.path(), Some("$.query.cluster"));
 
     // The spelling of the same instants, and of the same dimensions, makes no difference.
-    let options = CollectOptions {
-        start: "2026-01-01T00:00:00.000Z".to_owned(),
-        group_by: Some(vec!["integration".to_owned(), "reason".to_owned()]),
-        finest: step("1s"),
-        ..collect_options(4 * HOUR, "1h")
-    };
+    let options = collect_options(4 * HOUR, "1h")
+        .start("2026-01-01T00:00:00.000Z")
+        .group_by(vec!["integration".to_owned(), "reason".to_owned()])
+        .finest(step("1s"));
     assert!(resumed(&world, options, &files).finish().is_ok());
 }
 

@@ -2,7 +2,7 @@
 
 use tallyfold::{
     Code, Collect, CollectError, CollectOptions, CollectStep, CountTable, Drive, Frame,
-    HostFailure, Limits, Machine, MachineOptions, Patience, Progress, Settled, Step, Window,
+    HostFailure, Limits, Machine, Patience, Progress, Settled, Step, Window,
 };
 
 use crate::support::{after, at, client, options};
@@ -19,10 +19,7 @@ fn start(world: &World, options: CollectOptions) -> Collect {
 
 /// A window fails once its own retries are used up.
 fn impatient(options: CollectOptions) -> CollectOptions {
-    CollectOptions {
-        patience_ms: Patience::Milliseconds(0),
-        ..options
-    }
+    options.patience_ms(Patience::Milliseconds(0))
 }
 
 fn ended(collect: &Collect) -> CollectError {
@@ -43,10 +40,7 @@ fn progress(collect: &Collect) -> [u32; 4] {
 #[test]
 fn a_range_is_the_sum_of_its_windows_each_read_once() {
     let mut world = World::with_events(DAY, 800);
-    let options = CollectOptions {
-        start: instant(100),
-        ..collect_options(DAY - 7, "15m")
-    };
+    let options = collect_options(DAY - 7, "15m").start(instant(100));
     let mut collect = start(&world, options);
     assert_eq!(progress(&collect), [96, 0, 0, 0]);
     world.run(&mut collect, |_| None);
@@ -176,10 +170,7 @@ fn one_failing_window_leaves_the_others_and_only_its_gap_is_read_again() {
     assert_eq!(partial.gaps(Some(window(0, DAY))), bad);
 
     let before = world.requests();
-    let options = CollectOptions {
-        have: Some(partial),
-        ..collect_options(DAY, "1h")
-    };
+    let options = collect_options(DAY, "1h").have(partial);
     let mut again = start(&world, options);
     assert_eq!(progress(&again), [24, 22, 0, 0]);
     world.run(&mut again, |_| None);
@@ -202,10 +193,7 @@ fn what_is_there_may_be_cut_otherwise_than_the_plan() {
         world.truth(window(8 * HOUR, 9 * HOUR)),
     ];
     let have = CountTable::merge_all(&parts).expect("different times");
-    let options = CollectOptions {
-        have: Some(have),
-        ..collect_options(6 * HOUR, "1h")
-    };
+    let options = collect_options(6 * HOUR, "1h").have(have);
     let mut collect = start(&world, options);
     // Four hours, of which one is a third there; two readings of it, and one of two hours.
     assert_eq!(progress(&collect), [7, 3, 0, 0]);
@@ -228,10 +216,7 @@ fn what_is_there_must_count_the_same() {
     let mut world = World::with_events(2 * HOUR, 50);
     let truth = world.truth(window(0, HOUR));
     let refused = |have: CountTable, range: CollectOptions| {
-        let options = CollectOptions {
-            have: Some(have),
-            ..range
-        };
+        let options = range.have(have);
         let error = world.client.collect(options).expect_err("a refusal");
         assert_eq!(error.argument_name(), Some("have"));
         error.code()
@@ -256,12 +241,12 @@ fn what_is_there_may_reach_beyond_the_range() {
     let parts =
         [(0, 2), (2, 3), (3, 4)].map(|(from, to)| world.truth(window(from * HOUR, to * HOUR)));
     let have = CountTable::merge_all(&parts).expect("different times");
-    let options = |from: u64, to: u64, part| CollectOptions {
-        have: Some(have.clone()),
-        start: instant(from * HOUR),
-        end: instant(to * HOUR),
-        part,
-        ..collect_options(4 * HOUR, "1h")
+    let options = |from: u64, to: u64, part| {
+        collect_options(4 * HOUR, "1h")
+            .have(have.clone())
+            .start(instant(from * HOUR))
+            .end(instant(to * HOUR))
+            .part(part)
     };
     for (options, given, whole) in [
         (options(1, 4, None), 2, window(HOUR, 4 * HOUR)),
@@ -312,10 +297,7 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
         assert_eq!(error.code(), Code::InvalidArgument);
         assert_eq!(error.argument_name(), Some("part"));
     }
-    let other = Machine::new(MachineOptions {
-        cluster_endpoint: None,
-        ..options()
-    });
+    let other = Machine::new(options().cluster_endpoint(None));
     let collect = other
         .expect("one API")
         .collect(collect_options(HOUR, "15m"));
@@ -326,15 +308,8 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
 #[test]
 fn windows_that_are_too_much_are_halved_until_they_fit() {
     let mut world = World::with_events(2 * HOUR, 150);
-    let limits = Limits {
-        body_bytes: 1_000,
-        ..Limits::default()
-    };
-    world.client = Machine::new(MachineOptions {
-        limits,
-        ..options()
-    })
-    .expect("good options");
+    let limits = Limits::default().body_bytes(1_000);
+    world.client = Machine::new(options().limits(limits)).expect("good options");
     let mut collect = start(&world, collect_options(2 * HOUR, "1h"));
     world.run(&mut collect, |_| None);
     let table = collect.finish().expect("a whole table");
@@ -367,10 +342,7 @@ fn windows_that_are_too_much_are_halved_until_they_fit() {
 #[test]
 fn halving_ends_at_the_finest_step_and_then_the_window_has_failed() {
     let mut world = World::with_events(HOUR, 100);
-    let options = CollectOptions {
-        finest: step("5m"),
-        ..collect_options(HOUR, "15m")
-    };
+    let options = collect_options(HOUR, "15m").finest(step("5m"));
     let bad = window(900, 1_200);
     let mut collect = start(&world, options);
     world.run(&mut collect, |window| {
@@ -617,11 +589,9 @@ fn parts_are_collected_apart_and_merge_to_the_whole() {
     let whole = whole.finish().expect("a whole table");
     let mut tables: Vec<CountTable> = (0..5)
         .map(|index| {
-            let options = CollectOptions {
-                part: Some((index, 5)),
-                have: (index == 2).then(|| world.truth(window(DAY, DAY + 60))),
-                ..collect_options(DAY, "1h")
-            };
+            let options = collect_options(DAY, "1h")
+                .part((index, 5))
+                .have((index == 2).then(|| world.truth(window(DAY, DAY + 60))));
             let mut part = start(&world, options);
             world.run(&mut part, |_| None);
             let table = part.finish().expect("a whole part");
@@ -646,10 +616,7 @@ fn parts_are_collected_apart_and_merge_to_the_whole() {
 fn counts_that_were_read_early_are_provisional() {
     let mut world = World::with_events(4 * HOUR, 100);
     let settle_ms = 2 * HOUR * 1_000;
-    let options = || CollectOptions {
-        settle_ms,
-        ..collect_options(4 * HOUR, "1h")
-    };
+    let options = || collect_options(4 * HOUR, "1h").settle_ms(settle_ms);
     let mut collect = start(&world, options());
     world.now = at(4 * HOUR);
     world.run(&mut collect, |_| None);
@@ -683,10 +650,8 @@ fn counts_that_were_read_early_are_provisional() {
 fn fewer_dimensions_may_be_kept_than_are_asked_for() {
     let mut world = World::with_events(DAY, 300);
     for kept in [&["reason"][..], &[]] {
-        let options = CollectOptions {
-            group_by: Some(kept.iter().map(|name| (*name).to_owned()).collect()),
-            ..collect_options(DAY, "6h")
-        };
+        let names: Vec<String> = kept.iter().map(|name| (*name).to_owned()).collect();
+        let options = collect_options(DAY, "6h").group_by(names);
         let mut collect = start(&world, options);
         world.run(&mut collect, |_| None);
         let table = collect.finish().expect("a whole table");
@@ -706,10 +671,7 @@ fn a_month_with_faults_is_exact() {
     let mut rounds = 0;
     let table = loop {
         rounds += 1;
-        let options = CollectOptions {
-            have: have.take(),
-            ..collect_options(MONTH, "15m")
-        };
+        let options = collect_options(MONTH, "15m").have(have.take());
         let mut collect = start(&world, options);
         world.run(&mut collect, |_| fault(&mut random));
         match collect.finish() {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tallyfold::{
-    Code, CountTable, Counts, Deltas, Drive, Follow, FollowOptions, FollowStep, Frame,
-    MachineOptions, Metric, Now, Patience, Revision, Step, Window,
+    Code, CountTable, Counts, Deltas, Drive, Follow, FollowOptions, FollowStep, Frame, Metric, Now,
+    Patience, Revision, Step, Window,
 };
 
 use crate::support::{ADDRESS, NEW_YEAR_MS, at, options as client_options};
@@ -18,10 +18,8 @@ const DAY: u64 = 24 * HOUR;
 /// A reading fails once its own retries are used up.
 fn options(step_text: &str) -> FollowOptions {
     let metric = Metric::EventDelivery;
-    FollowOptions {
-        patience_ms: Patience::Milliseconds(0),
-        ..FollowOptions::new(metric, NEW_YEAR, &DIMENSIONS, step(step_text))
-    }
+    FollowOptions::new(metric, NEW_YEAR, &DIMENSIONS, step(step_text))
+        .patience_ms(Patience::Milliseconds(0))
 }
 
 fn follow(world: &World, options: FollowOptions) -> Follow {
@@ -162,13 +160,7 @@ fn a_quiet_day_with_late_events_gives_the_truth() {
         .collect();
     events.sort_unstable_by(|one, other| other.cmp(one));
     let end = Some(instant(DAY));
-    let mut followed = follow(
-        &world,
-        FollowOptions {
-            end,
-            ..options("5m")
-        },
-    );
+    let mut followed = follow(&world, options("5m").end(end));
     let mut sum = RunningSum::default();
     loop {
         let now_ms = (world.now.unix_ms - NEW_YEAR_MS) as u64;
@@ -199,12 +191,12 @@ fn follow_a_week(late_ms: u64, reread_ms: Option<u64>, is_stopped: bool) {
     const WEEK: u64 = 7 * DAY;
     let mut world = World::empty();
     world.now = at(0);
-    let options = |state| FollowOptions {
-        end: Some(instant(WEEK)),
-        delay_ms: 20_000,
-        reread_ms,
-        state,
-        ..options("15m")
+    let options = |state| {
+        options("15m")
+            .end(instant(WEEK))
+            .delay_ms(20_000)
+            .reread_ms(reread_ms)
+            .state(state)
     };
     let mut followed = follow(&world, options(None));
     let mut stops = 0;
@@ -273,12 +265,10 @@ fn after_settling_the_sum_is_the_truth() {
     world.now = at(0);
     let mut follow = follow(
         &world,
-        FollowOptions {
-            end: Some(instant(2 * DAY)),
+        options("15m")
+            .end(instant(2 * DAY))
             // Later than the settle time, the first reading is also the last.
-            delay_ms: HOUR * 1_000,
-            ..options("15m")
-        },
+            .delay_ms(HOUR * 1_000),
     );
     let mut random = Random(8);
     let mut sum = RunningSum::default();
@@ -308,10 +298,7 @@ fn a_window_settles_early_when_two_readings_are_equal_if_asked_to() {
     let mut world = World::empty();
     world.record(0, &mut Random(1));
     world.now = at(15 * 60 - 1);
-    let early = FollowOptions {
-        settle_when_unchanged: true,
-        ..options("15m")
-    };
+    let early = options("15m").settle_when_unchanged(true);
     let mut follow = follow(&world, early);
     let first = window(0, 900);
     assert_eq!(
@@ -357,12 +344,10 @@ fn equal_readings_settle_a_window_only_if_they_are_its_length_apart() {
     let mut world = World::empty();
     world.record(0, &mut Random(1));
     world.now = at(15 * 60);
-    let quick = FollowOptions {
-        reread_ms: Some(1_000),
-        end: Some(instant(15 * 60)),
-        settle_when_unchanged: true,
-        ..options("15m")
-    };
+    let quick = options("15m")
+        .reread_ms(1_000)
+        .end(instant(15 * 60))
+        .settle_when_unchanged(true);
     let mut follow = follow(&world, quick);
     let mut readings = 0;
     for second in 0..=900 {
@@ -380,10 +365,7 @@ fn a_window_is_read_until_its_settle_time_is_over() {
     let mut world = World::empty();
     world.record(0, &mut Random(1));
     world.now = at(15 * 60);
-    let patient = FollowOptions {
-        end: Some(instant(15 * 60)),
-        ..options("15m")
-    };
+    let patient = options("15m").end(instant(15 * 60));
     let mut follow = follow(&world, patient);
     for quarter in 0..=4 {
         if quarter == 3 {
@@ -406,13 +388,7 @@ fn a_window_that_goes_on_changing_settles_by_age() {
     let mut world = World::empty();
     world.now = at(900);
     let end = Some(instant(900));
-    let mut follow = follow(
-        &world,
-        FollowOptions {
-            end,
-            ..options("15m")
-        },
-    );
+    let mut follow = follow(&world, options("15m").end(end));
     let mut readings = 0;
     loop {
         world.record(readings, &mut Random(1));
@@ -433,11 +409,7 @@ fn the_first_and_the_last_window_may_be_short() {
     let mut world = World::with_events(HOUR, 50);
     let mut follow = follow(
         &world,
-        FollowOptions {
-            start: instant(100),
-            end: Some(instant(2_000)),
-            ..options("15m")
-        },
+        options("15m").start(instant(100)).end(instant(2_000)),
     );
     let (revisions, wait) = read_due(&mut world, &mut follow, |_| None);
     assert_eq!(wait, None);
@@ -500,11 +472,7 @@ fn a_reading_that_fails_is_made_again_and_nothing_is_lost() {
     world.now = at(900);
     let mut follow = follow(
         &world,
-        FollowOptions {
-            reread_ms: Some(60_000),
-            settle_when_unchanged: true,
-            ..options("15m")
-        },
+        options("15m").reread_ms(60_000).settle_when_unchanged(true),
     );
     let first = window(0, 900);
     let fail = |_| Some(Trouble::Status(500));
@@ -572,12 +540,10 @@ fn waits_fit_a_timer_and_a_start_may_be_far_ahead() {
     for (step_text, longest) in [("1s", 1_000), ("1d", 86_400_000)] {
         let mut follow = follow(
             &world,
-            FollowOptions {
-                start: "9999-12-30T00:00:00Z".to_owned(),
-                delay_ms: u64::MAX,
-                settle_ms: u64::MAX,
-                ..options(step_text)
-            },
+            options(step_text)
+                .start("9999-12-30T00:00:00Z")
+                .delay_ms(u64::MAX)
+                .settle_ms(u64::MAX),
         );
         let FollowStep::Wait { ms } = follow.next(world.now) else {
             panic!("a wait")
@@ -619,10 +585,7 @@ fn wrong_arguments_are_refused() {
         refused(unknown),
         (Code::UnknownDimension, "group_by".to_owned())
     );
-    let client = tallyfold::Machine::new(MachineOptions {
-        cluster_endpoint: None,
-        ..client_options()
-    });
+    let client = tallyfold::Machine::new(client_options().cluster_endpoint(None));
     let error = client
         .expect("one API")
         .follow(&options("15m"))
@@ -636,12 +599,12 @@ fn wrong_arguments_are_refused() {
 fn a_state_keeps_for_how_long_counts_were_the_same() {
     let mut world = World::empty();
     world.now = at(900);
-    let options = |state| FollowOptions {
-        reread_ms: Some(300_000),
-        settle_when_unchanged: true,
-        end: Some(instant(900)),
-        state,
-        ..options("15m")
+    let options = |state| {
+        options("15m")
+            .reread_ms(300_000)
+            .settle_when_unchanged(true)
+            .end(instant(900))
+            .state(state)
     };
     let mut followed = follow(&world, options(None));
     let mut settled = Vec::new();
@@ -664,11 +627,7 @@ fn a_state_keeps_for_how_long_counts_were_the_same() {
 fn a_state_is_read_again_however_far_a_clock_leapt() {
     let mut world = World::empty();
     world.now = at(900);
-    let options = |state| FollowOptions {
-        end: Some(instant(900)),
-        state,
-        ..options("15m")
-    };
+    let options = |state| options("15m").end(instant(900)).state(state);
     let mut followed = follow(&world, options(None));
     read_due(&mut world, &mut followed, |_| None);
     world.now.monotonic_ms = u64::MAX - 1;
@@ -684,11 +643,7 @@ fn a_state_is_read_again_however_far_a_clock_leapt() {
 #[test]
 fn a_finished_follow_goes_on_with_a_later_end() {
     let mut world = World::with_events(2 * HOUR, 60);
-    let until = |end, state| FollowOptions {
-        end: Some(instant(end)),
-        state,
-        ..options("30m")
-    };
+    let until = |end, state| options("30m").end(instant(end)).state(state);
     let mut first = follow(&world, until(3_000, None));
     let (revisions, wait) = read_due(&mut world, &mut first, |_| None);
     assert_eq!((windows_of(&revisions).len(), wait), (2, None));
@@ -714,10 +669,7 @@ fn a_state_of_another_query_or_with_a_flipped_bit_is_refused() {
     assert!(state.contains("\"unread\":[\"2026-01-01T00:15:00Z\""));
     type Change = fn(&mut FollowOptions);
     let refused = |state: String, change: Change| {
-        let mut options = FollowOptions {
-            state: Some(state),
-            ..options("15m")
-        };
+        let mut options = options("15m").state(state);
         change(&mut options);
         let error = world.client.follow(&options).expect_err("a refusal");
         assert_eq!(error.code(), Code::InvalidCheckpoint);
@@ -754,13 +706,7 @@ fn a_state_of_another_query_or_with_a_flipped_bit_is_refused() {
             }
         }
     }
-    let mut again = follow(
-        &world,
-        FollowOptions {
-            state: Some(state),
-            ..options("15m")
-        },
-    );
+    let mut again = follow(&world, options("15m").state(state));
     let (revisions, _) = read_due(&mut world, &mut again, |_| None);
     // The others were read just now.
     assert_eq!(windows_of(&revisions), [window(900, 1_800)]);
@@ -786,10 +732,7 @@ fn a_state_without_one_of_its_fields_is_refused() {
         let _: serde_json::Value = values.next().expect("a value").expect("JSON");
         let after = value[values.byte_offset()..].trim_start_matches(',');
         let torn = format!("{}{after}", &state[..at]).replace(",}", "}");
-        let options = FollowOptions {
-            state: Some(sealed(&torn)),
-            ..options("15m")
-        };
+        let options = options("15m").state(sealed(&torn));
         let error = world.client.follow(&options).expect_err(name);
         assert_eq!(error.code(), Code::InvalidCheckpoint, "{name}");
         assert!(
@@ -820,11 +763,7 @@ fn a_state_without_numbers_goes_on_at_1() {
     world.now = at(3 * 900);
     world.record(3, &mut Random(1));
     world.record(4, &mut Random(1));
-    let options = |state: &str| FollowOptions {
-        end: Some(instant(1_800)),
-        state: Some(state.to_owned()),
-        ..options("15m")
-    };
+    let options = |state: &str| options("15m").end(instant(1_800)).state(state.to_owned());
     let mut followed = follow(&world, options(STATE_1));
     let (revisions, _) = read_due(&mut world, &mut followed, |_| None);
     let numbers = |revisions: &[Revision]| -> Vec<(Window, u32)> {
@@ -864,13 +803,7 @@ fn a_follow_that_is_stopped_after_every_revision_goes_on() {
     let mut state = None;
     let mut windows = Vec::new();
     for _ in 0..4 {
-        let mut followed = follow(
-            &world,
-            FollowOptions {
-                state,
-                ..options("15m")
-            },
-        );
+        let mut followed = follow(&world, options("15m").state(state));
         let FollowStep::Drive(mut next) = followed.next(world.now) else {
             panic!("a window is due");
         };
@@ -924,11 +857,7 @@ fn follow_ahead(ahead: impl Fn(u64) -> i64, is_stopped: bool) -> (RunningSum, u3
         .map(|minute| (minute * 60_000 + random.below(50 * 60_000), minute * 60_000))
         .collect();
     events.sort_unstable_by(|one, other| other.cmp(one));
-    let options = |state| FollowOptions {
-        end: Some(instant(8 * HOUR)),
-        state,
-        ..options("5m")
-    };
+    let options = |state| options("5m").end(instant(8 * HOUR)).state(state);
     let mut followed = follow(&world, options(None));
     let (mut sum, mut requests) = (RunningSum::default(), 0);
     loop {
@@ -1026,11 +955,8 @@ fn a_state_of_the_future_is_an_error_that_says_so() {
     let mut ahead = follow(&world, options("15m"));
     read_due(&mut world, &mut ahead, |_| None);
     let state = ahead.state();
-    let again = |state: &str, start: u64| FollowOptions {
-        state: Some(state.to_owned()),
-        start: instant(start),
-        ..options("15m")
-    };
+    let again =
+        |state: &str, start: u64| options("15m").state(state.to_owned()).start(instant(start));
     let mut same = follow(&world, again(&state, 0));
     let first = |follow: &mut Follow, seconds| match follow.next(at(seconds)) {
         FollowStep::Failed(error) => Some(error),
@@ -1047,14 +973,7 @@ fn a_state_of_the_future_is_an_error_that_says_so() {
     assert!(first(&mut same, 6 * HOUR - 300).is_none());
     assert!(first(&mut same, 3 * HOUR).is_none());
     // A follow that has not begun may begin in the future.
-    let waits = follow(
-        &world,
-        FollowOptions {
-            start: instant(9 * DAY),
-            ..options("15m")
-        },
-    )
-    .state();
+    let waits = follow(&world, options("15m").start(instant(9 * DAY))).state();
     let mut later = follow(&world, again(&waits, 9 * DAY));
     assert!(first(&mut later, 0).is_none());
 }

@@ -18,10 +18,7 @@ const HOUR: u64 = 3_600;
 const DAY: u64 = 24 * HOUR;
 
 fn keeping(keep: &str, options: CollectOptions) -> CollectOptions {
-    CollectOptions {
-        keep: Keep::parse(keep).expect("a good word"),
-        ..options
-    }
+    options.keep(Keep::parse(keep).expect("a good word"))
 }
 
 /// The table of a collect that ran without any trouble and kept every window.
@@ -47,10 +44,7 @@ fn run_for(world: &mut World, collect: &mut Collect, files: &mut Files, calls: u
 fn windows_are_added_up_to_what_is_kept() {
     let range = 2 * DAY - HOUR;
     let mut world = World::with_events(2 * DAY, 900);
-    let options = || CollectOptions {
-        start: instant(2 * HOUR + 60),
-        ..collect_options(range, "15m")
-    };
+    let options = || collect_options(range, "15m").start(instant(2 * HOUR + 60));
     let every = unbroken(&mut world, options());
     for (keep, edges) in [
         ("1d", vec![2 * HOUR + 60, DAY, range]),
@@ -196,11 +190,11 @@ fn a_range_that_moves_is_read_once() {
         for run in 0..20 {
             let (from, to) = (run * 6 * HOUR, run * 6 * HOUR + 2 * DAY);
             world.now = at(to + 60);
-            let options = || CollectOptions {
-                start: instant(from),
-                end: instant(to),
-                drop_old,
-                ..keeping(keep, collect_options(DAY, "15m"))
+            let options = || {
+                keeping(keep, collect_options(DAY, "15m"))
+                    .start(instant(from))
+                    .end(instant(to))
+                    .drop_old(drop_old)
             };
             // Killed in the middle.
             let mut killed = resumed(&world, options(), &files);
@@ -218,11 +212,9 @@ fn a_range_that_moves_is_read_once() {
         let grown = sizes[19] > sizes[9] * 3 / 2;
         assert_eq!(grown, !drop_old, "{keep}: {sizes:?}");
         // An earlier range still uses what was not dropped.
-        let early = CollectOptions {
-            start: NEW_YEAR.to_owned(),
-            end: instant(DAY),
-            ..keeping(keep, collect_options(DAY, "15m"))
-        };
+        let early = keeping(keep, collect_options(DAY, "15m"))
+            .start(NEW_YEAR.to_owned())
+            .end(instant(DAY));
         let done = resumed(&world, early, &files).progress().done;
         assert_eq!(done > 90, !drop_old, "{keep}: {done}");
     }
@@ -232,10 +224,10 @@ fn a_range_that_moves_is_read_once() {
 #[test]
 fn a_kept_step_that_reaches_out_of_the_range_stays_stored() {
     let mut world = World::with_events(3 * DAY, 300);
-    let range = |from: u64, to: u64| CollectOptions {
-        start: instant(from),
-        end: instant(to),
-        ..keeping("1d", collect_options(DAY, "1h"))
+    let range = |from: u64, to: u64| {
+        keeping("1d", collect_options(DAY, "1h"))
+            .start(instant(from))
+            .end(instant(to))
     };
     let mut files = Files::new();
     for (from, to, asked) in [(0, 2 * DAY, 48), (12 * HOUR, 3 * DAY, 36), (0, 3 * DAY, 0)] {
@@ -251,9 +243,8 @@ fn a_kept_step_that_reaches_out_of_the_range_stays_stored() {
 #[test]
 fn too_much_memory_ends_a_collect_and_names_what_to_do() {
     let mut world = World::with_events(DAY, 900);
-    let options = |memory_limit, keep: &str| CollectOptions {
-        memory_limit,
-        ..keeping(keep, collect_options(DAY, "15m"))
+    let options = |memory_limit, keep: &str| {
+        keeping(keep, collect_options(DAY, "15m")).memory_limit(memory_limit)
     };
     let mut collect = resumed(&world, options(8_000, "windows"), &Files::new());
     world.run(&mut collect, |_| None);
@@ -286,10 +277,8 @@ fn a_window_that_needs_more_than_its_share_is_read_alone() {
             world.sandbox.record(&event).expect("a good event");
         }
     }
-    let options = |memory_limit| CollectOptions {
-        memory_limit,
-        ..keeping("total", collect_options(HOUR, "15m"))
-    };
+    let options =
+        |memory_limit| keeping("total", collect_options(HOUR, "15m")).memory_limit(memory_limit);
     let mut collect = resumed(&world, options(8 << 20), &Files::new());
     let (mut large, mut most) = (0, 0);
     loop {

@@ -6,8 +6,7 @@ use std::collections::BinaryHeap;
 
 use tallyfold::{
     Attempt, Call, Code, Collect, CollectOptions, CollectStep, Drive, FollowOptions, FollowStep,
-    HostFailure, Machine, MachineOptions, Metric, Now, Patience, Progress, Request, Settled, Step,
-    Window,
+    HostFailure, Machine, Metric, Now, Patience, Progress, Request, Settled, Step, Window,
 };
 use tallyfold_sandbox::SandboxOptions;
 
@@ -226,19 +225,14 @@ impl Simulation {
 }
 
 fn client(seed: u64) -> Machine {
-    let options = MachineOptions {
-        jitter_seed: seed,
-        ..options()
-    };
+    let options = options().jitter_seed(seed);
     Machine::new(options).expect("good options")
 }
 
 fn world(seed: u64) -> World {
-    let options = SandboxOptions {
+    let options = SandboxOptions::default()
         // So that tokens have to be fetched in outages too.
-        token_lifetime_s: 5,
-        ..SandboxOptions::default()
-    };
+        .token_lifetime_s(5);
     let mut world = World::of(options);
     let mut random = Random(seed);
     for _ in 0..300 {
@@ -250,10 +244,7 @@ fn world(seed: u64) -> World {
 }
 
 fn patient(seconds: u64, patience_s: u64) -> CollectOptions {
-    CollectOptions {
-        patience_ms: Patience::Milliseconds(patience_s * 1_000),
-        ..collect_options(seconds, "15m")
-    }
+    collect_options(seconds, "15m").patience_ms(Patience::Milliseconds(patience_s * 1_000))
 }
 
 /// Ten outages of 0.3 to 120 s and one of an hour, in any order.
@@ -429,10 +420,7 @@ fn a_bad_window_that_an_earlier_collect_left_does_not_stall_the_next_one() {
     let bad = window(900, 1_800);
     let mut have = None;
     for requests in [8, 8] {
-        let options = CollectOptions {
-            have,
-            ..patient(HOUR, 7 * DAY)
-        };
+        let options = patient(HOUR, 7 * DAY).have(have);
         let mut collect = world.client.collect(options).expect("good options");
         world.run(&mut collect, |window| {
             (window == bad).then_some(Trouble::Status(500))
@@ -517,10 +505,7 @@ fn other_calls_of_the_client_do_not_wait_so_long() {
 #[test]
 fn a_probe_waits_too() {
     let mut world = world(8);
-    let options = CollectOptions {
-        probe: true,
-        ..patient(DAY, 900)
-    };
+    let options = patient(DAY, 900).probe(true);
     let mut collect = world.client.collect(options).expect("good options");
     let mut tries = 0;
     let begin_ms = world.now.monotonic_ms;
@@ -537,10 +522,7 @@ fn a_probe_waits_too() {
     assert!(world.now.monotonic_ms > begin_ms);
 
     let mut world = World::empty();
-    let options = CollectOptions {
-        probe: true,
-        ..patient(DAY, 60)
-    };
+    let options = patient(DAY, 60).probe(true);
     let mut collect = world.client.collect(options).expect("good options");
     world.run(&mut collect, |_| Some(Trouble::Network));
     let ended = collect.finish().expect_err("nothing was read");
@@ -582,11 +564,9 @@ fn follow_day(
     let mut world = world(9);
     world.now = at(DAY + 7_200);
     let begin_ms = world.now.monotonic_ms;
-    let options = FollowOptions {
-        end: Some(instant(DAY)),
-        patience_ms,
-        ..FollowOptions::new(Metric::EventDelivery, NEW_YEAR, &DIMENSIONS, step("15m"))
-    };
+    let options = FollowOptions::new(Metric::EventDelivery, NEW_YEAR, &DIMENSIONS, step("15m"))
+        .end(instant(DAY))
+        .patience_ms(patience_ms);
     let mut follow = world.client.follow(&options).expect("good options");
     let (mut read, mut errors, mut requests) = (Vec::new(), Vec::new(), 0);
     loop {
@@ -651,10 +631,8 @@ fn a_follow_raises_when_its_patience_is_over_and_starts_anew() {
 fn a_bad_window_of_a_follow_is_told_even_with_endless_patience() {
     let mut world = world(10);
     world.now = at(DAY + 7_200);
-    let options = FollowOptions {
-        end: Some(instant(DAY)),
-        ..FollowOptions::new(Metric::EventDelivery, NEW_YEAR, &DIMENSIONS, step("15m"))
-    };
+    let options = FollowOptions::new(Metric::EventDelivery, NEW_YEAR, &DIMENSIONS, step("15m"))
+        .end(instant(DAY));
     assert_eq!(options.patience_ms, Patience::Endless);
     let mut follow = world.client.follow(&options).expect("good options");
     let bad = window(1_800, 2_700);

@@ -14,10 +14,7 @@ use crate::world::{
 const HOUR: u64 = 3_600;
 
 fn world(closed_windows: bool) -> World {
-    World::of(SandboxOptions {
-        closed_windows,
-        ..SandboxOptions::default()
-    })
+    World::of(SandboxOptions::default().closed_windows(closed_windows))
 }
 
 fn probe(world: &World) -> Probe {
@@ -28,13 +25,8 @@ fn probe(world: &World) -> Probe {
 
 fn probe_options(edges: [u64; 3]) -> ProbeOptions {
     let [start, middle, end] = edges.map(instant);
-    ProbeOptions {
-        metric: Metric::EventDelivery,
-        start,
-        middle,
-        end,
-        dimensions: DIMENSIONS.map(str::to_owned).to_vec(),
-    }
+    let dimensions = DIMENSIONS.map(str::to_owned).to_vec();
+    ProbeOptions::with_defaults(Metric::EventDelivery, start, middle, end, dimensions)
 }
 
 /// Runs a probe; `between` is called before each call.
@@ -90,11 +82,11 @@ fn an_event_on_the_edge_shows_closed_windows() {
 fn closed_windows_of_seeded_traffic_overlap_by_an_instant() {
     let mut doubles = 0;
     for closed_windows in [false, true] {
-        let mut world = World::of(SandboxOptions {
-            seed: Some(7),
-            closed_windows,
-            ..SandboxOptions::default()
-        });
+        let mut world = World::of(
+            SandboxOptions::default()
+                .seed(7)
+                .closed_windows(closed_windows),
+        );
         let first = world.truth(window(0, 300)).totals().success;
         let ms = |ms: i64| {
             let instant = tallyfold::Timestamp::from_unix_ms(crate::support::NEW_YEAR_MS + ms);
@@ -198,10 +190,7 @@ fn a_probe_wants_three_instants_in_order() {
 }
 
 fn probing(seconds: u64) -> CollectOptions {
-    CollectOptions {
-        probe: true,
-        ..collect_options(seconds, "1h")
-    }
+    collect_options(seconds, "1h").probe(true)
 }
 
 #[test]
@@ -248,11 +237,7 @@ fn a_collect_that_probes_reads_one_window_more() {
     ] {
         let before = world.requests();
         world.now = at(seconds);
-        let options = CollectOptions {
-            have,
-            part,
-            ..probing(4 * HOUR)
-        };
+        let options = probing(4 * HOUR).have(have).part(part);
         let mut collect = world.client.collect(options).expect("good options");
         world.run(&mut collect, |_| None);
         assert!(collect.finish().is_ok());

@@ -28,10 +28,7 @@ fn hour(world: &mut World, machine: &Machine, after: u64) -> CountTable {
 }
 
 fn hour_options(after: u64) -> CollectOptions {
-    CollectOptions {
-        start: format!("2026-01-01T{after:02}:00:00Z"),
-        ..collect_options((after + 1) * HOUR, "30m")
-    }
+    collect_options((after + 1) * HOUR, "30m").start(format!("2026-01-01T{after:02}:00:00Z"))
 }
 
 fn text(error: &Error) -> String {
@@ -53,10 +50,7 @@ fn an_identity_is_the_address_and_the_client_without_a_secret() {
     assert_ne!(with_key("key-of-a"), with_key("key-of-b"));
     assert!(!with_key("key-of-a").contains("key-of"));
     assert_eq!(text(named("production")), "production");
-    let slip = Machine::new(MachineOptions {
-        identity: Some(String::new()),
-        ..options()
-    });
+    let slip = Machine::new(options().identity(String::new()));
     assert_eq!(slip.expect_err("a slip").argument_name(), Some("identity"));
 }
 
@@ -114,12 +108,9 @@ fn tables_of_other_clusters_are_not_merged() {
     assert!(CountTable::merge_all([&unknown, &first, &hour(&mut world, &us, 2)]).is_err());
 
     let have = |table: &CountTable| {
-        eu.collect(CollectOptions {
-            have: Some(table.clone()),
-            ..collect_options(4 * HOUR, "30m")
-        })
-        .map(drop)
-        .map_err(|error| (error.code(), error.argument_name().map(str::to_owned)))
+        eu.collect(collect_options(4 * HOUR, "30m").have(table.clone()))
+            .map(drop)
+            .map_err(|error| (error.code(), error.argument_name().map(str::to_owned)))
     };
     assert_eq!(have(&first), Ok(()));
     assert_eq!(
@@ -157,10 +148,7 @@ fn clusters_are_added_up_on_purpose() {
             .is_err()
     );
     // Another cluster was read by other windows.
-    let options = CollectOptions {
-        window: step("1h"),
-        ..hour_options(0)
-    };
+    let options = hour_options(0).window(step("1h"));
     let mut collect = named("ap").collect(options).expect("good options");
     world.run(&mut collect, |_| None);
     let whole = collect.finish().expect("a table");
@@ -184,7 +172,7 @@ fn clusters_are_added_up_on_purpose() {
 fn states_belong_to_a_client_and_say_whose_they_are() {
     let follow = |machine: &Machine, state: Option<String>| {
         let options = FollowOptions::new(Metric::EventDelivery, NEW_YEAR, &DIMENSIONS, step("1h"));
-        machine.follow(&FollowOptions { state, ..options })
+        machine.follow(&options.state(state))
     };
     let (eu, us) = (client(|_| ()), named("us"));
     let state = follow(&eu, None).expect("good options").state();

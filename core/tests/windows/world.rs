@@ -202,16 +202,11 @@ pub(crate) fn event(
     values: [&str; 4],
     count: u64,
 ) -> SandboxEvent {
+    let timestamp = timestamp.to_owned();
     let [event_name, write_key, integration, reason] = values.map(str::to_owned);
-    SandboxEvent {
-        timestamp: timestamp.to_owned(),
-        outcome,
-        event_name,
-        write_key,
-        integration,
-        reason,
-        count,
-    }
+    SandboxEvent::with_defaults(timestamp, outcome, event_name, write_key, integration)
+        .reason(reason)
+        .count(count)
 }
 
 pub(crate) fn step(text: &str) -> TimeStep {
@@ -239,10 +234,7 @@ pub(crate) fn window(start: u64, end: u64) -> Window {
 pub(crate) fn collect_options(seconds: u64, step_text: &str) -> CollectOptions {
     let end = instant(seconds);
     let metric = Metric::EventDelivery;
-    CollectOptions {
-        window: step(step_text),
-        ..CollectOptions::new(metric, NEW_YEAR, &end, &DIMENSIONS)
-    }
+    CollectOptions::new(metric, NEW_YEAR, &end, &DIMENSIONS).window(step(step_text))
 }
 
 /// Checks that a table has the rows of one response of the same time.

@@ -49,10 +49,7 @@ pub(crate) fn labels() -> impl Strategy<Value = BTreeMap<String, String>> {
 }
 
 pub(crate) fn options(format: Format, labels: &BTreeMap<String, String>) -> ExportOptions {
-    ExportOptions {
-        labels: Labels::new(labels.clone()).expect("good names"),
-        ..ExportOptions::with_defaults(format)
-    }
+    ExportOptions::with_defaults(format).labels(Labels::new(labels.clone()).expect("good names"))
 }
 
 pub(crate) fn window(position: usize) -> Window {

@@ -47,10 +47,7 @@ fn part(dimensions: &[&str], of: (i64, i64), rows: &Rows) -> CountTable {
         "totalDelivered": sum(0).to_string(), "totalErrors": sum(1).to_string(),
         "totalFiltered": sum(2).to_string(), "counts": entries,
     });
-    let options = AggregatorOptions {
-        metric: Some(Metric::EventDelivery),
-        ..AggregatorOptions::default()
-    };
+    let options = AggregatorOptions::default().metric(Metric::EventDelivery);
     let mut aggregator = Aggregator::new(dimensions, options).unwrap();
     aggregator.push(body.to_string().as_bytes()).unwrap();
     aggregator.finish().unwrap()
@@ -86,11 +83,9 @@ pub(crate) fn options(format: Format, labels: &[(&str, &str)]) -> ExportOptions 
     let labels = labels
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    ExportOptions {
-        labels: Labels::new(labels).unwrap(),
-        now_ms: Some((DAY + 901) * 1000),
-        ..ExportOptions::with_defaults(format)
-    }
+    ExportOptions::with_defaults(format)
+        .labels(Labels::new(labels).unwrap())
+        .now_ms((DAY + 901) * 1000)
 }
 
 /// All pieces, each with at most so many samples, and how many samples each has.

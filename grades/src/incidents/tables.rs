@@ -42,10 +42,7 @@ pub(super) struct History {
 impl History {
     /// The history of an endpoint, which keeps so many days.
     pub(super) fn new(metric: Metric, days: usize) -> Result<Self> {
-        let options = AggregatorOptions {
-            metric: Some(metric),
-            ..AggregatorOptions::default()
-        };
+        let options = AggregatorOptions::default().metric(metric);
         Ok(Self {
             metric,
             plan: AggregatorPlan::new(dimensions(metric), options)?,

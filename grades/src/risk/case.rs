@@ -49,10 +49,7 @@ impl Case {
 
     /// The causes that were named, and the other candidates, best first.
     pub(crate) fn explained(&self) -> [Vec<Values>; 2] {
-        let options = ExplainOptions {
-            most: MOST,
-            ..ExplainOptions::default()
-        };
+        let options = ExplainOptions::default().most(MOST);
         let told = explain_leaves(&self.leaves, Measure::Events, &options);
         [told.causes, told.others].map(|causes| {
             let values = causes.into_iter().map(|cause| cause.r#where);

@@ -193,10 +193,7 @@ fn day(
         "totalFiltered": total(2),
         "counts": counts.collect::<Vec<_>>(),
     });
-    let options = AggregatorOptions {
-        metric: Some(metric),
-        ..AggregatorOptions::default()
-    };
+    let options = AggregatorOptions::default().metric(metric);
     let mut aggregator = Aggregator::new(dimensions, options).expect("dimensions");
     aggregator
         .push(body.to_string().as_bytes())

@@ -52,11 +52,9 @@ impl Receiver {
             let message = format!("{} needs an address", form.about);
             Error::argument("url", Code::MissingArgument, message)
         })?;
-        let push = PushOptions {
-            headers: options.headers.clone(),
-            allow_http: options.allow_http,
-            ..PushOptions::with_defaults(kind.completed(url))
-        };
+        let push = PushOptions::with_defaults(kind.completed(url))
+            .headers(options.headers.clone())
+            .allow_http(options.allow_http);
         push.check(&form.delivery)?;
         Ok(Self {
             key: format!("{kind}:{}", options.name),
@@ -321,11 +319,12 @@ impl Notifications {
             delivery: &busy.receiver.kind.form().delivery,
             secrets: busy.receiver.secrets.clone(),
         };
-        let options = PushOptions {
-            patience_ms: self.options.patience_ms,
-            seed: self.options.seed,
-            ..busy.receiver.push.clone()
-        };
+        let options = busy
+            .receiver
+            .push
+            .clone()
+            .patience_ms(self.options.patience_ms)
+            .seed(self.options.seed);
         match Push::new(posted, &options) {
             Ok(push) => busy.under_way = Some((Box::new(push), effect)),
             Err(error) => busy.outcome.fail(error),

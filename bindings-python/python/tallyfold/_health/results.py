@@ -250,7 +250,7 @@ class Replay:
 
     findings: list[Finding]
     """Each finding as it first fired, with the time when it was resolved, in chronological order
-    and then as in [`Check`]. Findings that were only pending are left out.
+    and then as in `Check`. Findings that were only pending are left out.
     """
     judged: int
     """How many windows all rules together have judged; each group counts its own windows."""

@@ -768,7 +768,7 @@ export interface Receipt {
 export interface Replay {
   /**
    * Each finding as it first fired, with the time when it was resolved, in chronological order and
-   * then as in [`Check`]. Findings that were only pending are left out.
+   * then as in {@link Check}. Findings that were only pending are left out.
    */
   readonly findings: readonly Finding[];
   /** How many windows all rules together have judged; each group counts its own windows. */
@@ -781,7 +781,7 @@ export interface Replay {
   readonly leftOut: bigint;
 }
 
-/** What an {@link Aggregator} has to know, but for the dimensions of the response. */
+/** What an {@link Aggregator} needs to know, apart from the dimensions of the response. */
 export interface AggregatorArguments {
   /** The endpoint that the bytes are from; the table remembers it. */
   readonly metric?: Metric | undefined;
@@ -814,7 +814,7 @@ export interface AuditLogsArguments {
   readonly deadlineMs?: number | undefined;
 }
 
-/** What to collect, and how. */
+/** What to collect. */
 export interface CollectArguments {
   /** Which counts. */
   readonly metric: Metric;
@@ -953,7 +953,7 @@ export interface ExportArguments {
   readonly maxBytes?: number | undefined;
 }
 
-/** What to follow, and how. */
+/** What to follow. */
 export interface FollowArguments {
   /** Which counts. */
   readonly metric: Metric;
@@ -1017,7 +1017,7 @@ export interface FollowArguments {
   readonly patienceMs?: number | undefined;
 }
 
-/** The most that a response may hold; more is an error. */
+/** How much of a response is read before it is refused. */
 export interface Limits {
   /** How deeply objects and arrays may be nested (`depth_limit`). Default: `32`. */
   readonly depth?: number | undefined;
@@ -1036,7 +1036,10 @@ export interface Limits {
   readonly tableBytes?: number | undefined;
 }
 
-/** What a {@link Machine} has to know. */
+/**
+ * The options of a {@link Machine}. The arguments of an API that is not used may be left out; a
+ * call to that API then fails and names the missing ones.
+ */
 export interface MachineArguments {
   /**
    * The address of your deployment, for the Control API and the Event Metrics API.
@@ -1146,7 +1149,7 @@ export interface NotifyArguments {
   readonly patienceMs?: number | undefined;
 }
 
-/** What pages may ask a server of yours, and how much of the answers is kept. */
+/** What pages may ask, and how much of what the service answers is kept. */
 export interface PagesArguments {
   /** Whether pages get access tokens: `POST` to `token/control` and `token/orchestration`. */
   readonly handOutTokens?: boolean | undefined;
@@ -1175,7 +1178,7 @@ export interface PagesArguments {
   readonly memoryBytes?: number | undefined;
 }
 
-/** A range, and the step that it is cut by. */
+/** A range, and the step by which it is cut. */
 export interface PlanArguments {
   /** The first instant of the range, UTC ISO 8601. */
   readonly start: Instant;
@@ -1238,7 +1241,7 @@ export interface PushArguments {
   readonly patienceMs?: number | undefined;
 }
 
-/** What both metrics calls ask for (service reference 4.4 and 4.5). */
+/** Which counts to ask for, in one window (service reference 4.4 and 4.5). */
 export interface QueryArguments {
   /** The first instant of the window, UTC ISO 8601. */
   readonly start: Instant;
@@ -1307,7 +1310,7 @@ export interface ReceiverArguments {
   readonly routingKey?: string | undefined;
 }
 
-/** Events to store: `count` of them, alike. */
+/** Events to store: `count` equal ones. */
 export interface SandboxEvent {
   /** When they happened, UTC ISO 8601. */
   readonly timestamp: Instant;
@@ -1325,7 +1328,7 @@ export interface SandboxEvent {
   readonly count?: number | bigint | undefined;
 }
 
-/** What a {@link Sandbox} is made of. All of it has defaults. */
+/** The options of a sandbox. The default has the demo credentials and no seeded traffic. */
 export interface SandboxArguments {
   /**
    * The seed of realistic generated traffic: the same seed gives the same counts.

@@ -196,20 +196,12 @@ impl Destination {
 
     /// The options of an export with these labels.
     pub(crate) fn export(&self, labels: &Labels) -> ExportOptions {
-        ExportOptions {
-            labels: labels.clone(),
-            now_ms: Some(unix_ms()),
-            ..self.export.clone()
-        }
+        self.export.clone().labels(labels.clone()).now_ms(unix_ms())
     }
 
     /// The options of a push that resumes after `finished` samples.
     pub(crate) fn push(&self, finished: u64) -> PushOptions {
-        PushOptions {
-            finished,
-            seed: random(),
-            ..self.push.clone()
-        }
+        self.push.clone().finished(finished).seed(random())
     }
 
     /// The carrier that sends messages to this destination.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use futures_util::future::join_all;
 use tallyfold::Code;
-use tallyfold_export::{Export, Labels, Outbox, Push, PushOptions, PushReport};
+use tallyfold_export::{Export, Labels, Outbox, Push, PushReport};
 
 use super::destination::Destination;
 use crate::app::App;
@@ -169,10 +169,7 @@ impl Sending<'_> {
             for note in export.notes() {
                 self.warn(format_args!("{note}"));
             }
-            let options = PushOptions {
-                in_doubt: Some(in_doubt),
-                ..self.destination.push(finished)
-            };
+            let options = self.destination.push(finished).in_doubt(in_doubt);
             let mut push = Push::new(export, &options)?;
             let (file, outbox) = (&self.file, &mut self.outbox);
             let store = async |samples, in_doubt| {

@@ -12,7 +12,7 @@ use crate::calls::delay::Delay;
 use crate::calls::machine::Machine;
 use crate::code::{Code, Kind};
 use crate::counts::table::CountTable;
-use crate::endpoint::query::QueryOptions;
+use crate::endpoint::{QueryOptions, endpoint_of};
 use crate::error::{Error, Result};
 use crate::keeper::check_past;
 use crate::ranges::outage::{Next, Outages};
@@ -128,7 +128,7 @@ impl Machine {
             group_by: options.group_by,
             deadline_ms: Patience::Endless,
         };
-        let query = query.check(options.metric, self.reading())?;
+        let query = query.check(endpoint_of(options.metric), &self.client())?;
         let mut plan = Plan::new(query.window(), options.window);
         if let Some((index, of)) = options.part {
             plan = plan.part(index, of)?;

@@ -14,11 +14,9 @@ crate::options! {
     /// # use tallyfold::{CollectOptions, Metric, TimeStep};
     /// # fn main() -> tallyfold::Result<()> {
     /// let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-31T00:00:00Z");
-    /// let options = CollectOptions {
-    ///     window: TimeStep::parse("5m")?,
-    ///     part: Some((0, 4)),
-    ///     ..CollectOptions::new(Metric::EventDelivery, start, end, &["integration"])
-    /// };
+    /// let options = CollectOptions::new(Metric::EventDelivery, start, end, &["integration"])
+    ///     .window(TimeStep::parse("5m")?)
+    ///     .part((0, 4));
     /// assert_eq!(options.concurrency, 8);
     /// # Ok(())
     /// # }

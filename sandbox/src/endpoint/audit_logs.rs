@@ -48,7 +48,7 @@ struct Record {
     resource: String,
 }
 
-pub(crate) fn answer(query: &str) -> SandboxResponse {
+pub(super) fn answer(query: &str) -> SandboxResponse {
     let Some((page, per_page)) = parse(query) else {
         let message = "want page and perPage, each at most once, as whole numbers from 1";
         return SandboxResponse::refusal(400, "invalid_page", message);

@@ -6,9 +6,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Deserializer, Serialize};
 use tallyfold::{Now, Secret};
 
-use crate::endpoint::Api;
 use crate::mix::mix;
-use crate::options::SandboxOptions;
+use crate::options::{Api, SandboxOptions};
 use crate::response::SandboxResponse;
 
 /// The tokens that were given out. It has no `Debug`, so that no token is printed.

@@ -6,13 +6,19 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::dimensions::{NAMES, REASON, places};
-use crate::endpoint::Metric;
 use crate::events::Events;
 use crate::instant::{self, Instant};
 use crate::numbered::{Names, Values};
 use crate::response::SandboxResponse;
 
 const LONGEST_SEEDED_MS: i64 = 400 * 86_400_000;
+
+/// What is counted. Assumption `ingestion_counts`: the same for both.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Metric {
+    EventDelivery,
+    EventIngestion,
+}
 
 /// Assumption `strict_requests`: a field that the reference does not list is refused.
 #[derive(Deserialize)]
@@ -26,7 +32,7 @@ struct Question<'a> {
 }
 
 /// Answers with the counts; `excess` is added to `totalDelivered` to make it wrong.
-pub(crate) fn answer(
+pub(super) fn answer(
     metric: Metric,
     body: &[u8],
     events: &mut Events,
