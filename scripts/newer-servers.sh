@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# newer-servers.sh FOLDER: unpacks Prometheus 3 and VictoriaMetrics into a folder, from the release of Debian that follows the newest
-# stable one. Nothing is installed, and apt's own lists stay as they are. It uses the mirror that apt uses here.
+# newer-servers.sh FOLDER: unpacks VictoriaMetrics and its vmagent into a folder, from the release of Debian that follows the newest
+# stable one. Nothing is installed, and apt's own lists stay as they are. It uses the mirror that apt uses here. (Debian builds
+# Prometheus 3 without its receiver of OTLP.)
 set -euo pipefail
 folder=$1
 suite=forky
@@ -22,9 +23,7 @@ private=(
 )
 apt-get "${private[@]}" update -qq
 cd "$scratch"
-for package in prometheus victoria-metrics; do
-  apt-get "${private[@]}" download -qq "$package/$suite"
-  dpkg-deb --fsys-tarfile "$package"_*.deb | tar -x -C "$folder" "./usr/bin/$package"
-  echo "$package $(dpkg-deb -f "$package"_*.deb Version)"
-done
+apt-get "${private[@]}" download -qq "victoria-metrics/$suite"
+dpkg-deb --fsys-tarfile victoria-metrics_*.deb | tar -x -C "$folder" ./usr/bin/victoria-metrics ./usr/bin/vmagent
+echo "VictoriaMetrics $(dpkg-deb -f victoria-metrics_*.deb Version)"
 touch "$folder/.complete"

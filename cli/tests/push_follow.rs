@@ -617,7 +617,7 @@ fn totals_are_sent_again_while_they_stay_the_same_and_after_an_outage() {
     let broken = Sink::start(vec![], Reply::Answer(500, "", "boom"));
     let all = [&cumulative("otlp-json", &broken.url, state)[..], &RANGE[..]].concat();
     let output = service.tallyfold(&all).output().unwrap();
-    ends(&output, 5);
+    ends(&output, 4);
     assert!(stderr(&output).contains("boom"), "{}", stderr(&output));
     assert_eq!(report(&output)["unsure"], 0);
 
