@@ -178,8 +178,8 @@ def test_prometheus_has_the_truth_from_an_agent(tmp_path: Path, truth: Truth) ->
             time.sleep(0.1)
         check_raw(of_prometheus(server), truth)
         assert set(newest(server, "resets({}[1h])").values()) == {(0, 0, 0)}
-        jobs = {labels["job"] for labels, _ in server.instant(f"{week.STEM}_success_total", round(time.time() * 1000))}
-        assert jobs == {"tallyfold"}
+        names = {labels["service_name"] for labels, _ in server.instant(f"{week.STEM}_success_total", round(time.time() * 1000))}
+        assert names == {"tallyfold"}
 
 
 @needs_newer
