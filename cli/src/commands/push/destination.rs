@@ -224,6 +224,11 @@ impl Destination {
         }
     }
 
+    /// How long a destination may fail; `None` without a limit.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.push.patience_ms.ms().map(Duration::from_millis)
+    }
+
     /// The carrier that sends messages to this destination.
     ///
     /// # Errors

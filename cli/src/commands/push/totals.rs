@@ -3,9 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::{Either, join_all, select};
+use tallyfold::Code;
 use tallyfold_export::{Export, Labels, Ledger, Push, PushReport};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::timeout;
@@ -186,12 +187,29 @@ impl Totals<'_> {
     /// Sends the totals when they have changed, and again and again while they stay the same.
     async fn send_all(&self, carrier: &mut Carrier, shutdown: &Shutdown) -> Result<()> {
         let mut warned = Vec::new();
+        let mut failing_since = None;
         loop {
             let is_last = self.is_done.get();
             if self.ledger.lock().await.settled_until().is_some() {
-                let carried = self.send(carrier, shutdown, &mut warned).await?;
-                if carried == Carried::Part {
-                    return Ok(());
+                let begun = Instant::now();
+                match self.send(carrier, shutdown, &mut warned).await {
+                    Ok(Carried::Part) => return Ok(()),
+                    Ok(Carried::All) => failing_since = None,
+                    // This message must not be sent again, but the next totals are another one.
+                    Err(failure) if failure.code == Some(Code::ServerError) && !is_last => {
+                        let is_first = failing_since.is_none();
+                        let since = *failing_since.get_or_insert(begun);
+                        let patience = self.plan.destination.patience();
+                        if patience.is_some_and(|patience| since.elapsed() >= patience) {
+                            return Err(failure);
+                        }
+                        if is_first {
+                            let text =
+                                format_args!("{}; the next totals make up for it", failure.text);
+                            self.app.warn(&self.cluster.name, text);
+                        }
+                    }
+                    Err(failure) => return Err(failure),
                 }
             }
             if is_last {
