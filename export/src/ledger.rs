@@ -283,6 +283,18 @@ impl Ledger {
     /// The totals of the last [`Ledger::stamp`], for an [`Export`](crate::Export) in a format that has running totals:
     /// OTLP. The same totals may be sent any number of times.
     ///
+    /// ```
+    /// use tallyfold_export::{Export, ExportOptions, Format, Ledger};
+    ///
+    /// let mut ledger = Ledger::default();
+    /// ledger.stamp(1_770_000_000_000)?;
+    /// // Here the host stores `ledger.to_json()`.
+    /// let options = ExportOptions::with_defaults(Format::Otlp);
+    /// let mut export = Export::new(ledger.totals()?, &options)?;
+    /// assert_eq!(export.next_piece(&mut Vec::new()), None, "there was no revision yet");
+    /// # Ok::<(), tallyfold::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `out_of_order` for a ledger without a stamp.
     pub fn totals(&self) -> Result<Source> {
