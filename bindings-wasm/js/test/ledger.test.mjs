@@ -1,10 +1,17 @@
 // Running totals: counters that never go down, in a text of their own and in a registry of prom-client.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { Counter, Registry } from "prom-client";
-import { CountTable, compare } from "tallyfold";
+import { CountTable, compare, Sandbox } from "tallyfold";
 import { Ledger } from "tallyfold/export";
+import { serve } from "tallyfold/node";
 import { receiver } from "./receiver.mjs";
 import { thrownBy } from "./responses.mjs";
 import { clientOf, service } from "./world.mjs";
@@ -233,6 +240,52 @@ describe("totals that are pushed", () => {
     const late = new Ledger(document).push({ format, url, now }, keep);
     await assert.rejects(late, { code: "invalid_checkpoint", message: /from the future/ });
     assert.equal(document, before);
+  });
+
+  test("grow to the truth through kills", async (t) => {
+    const home = await mkdtemp(join(tmpdir(), "tallyfold-totals-"));
+    t.after(() => rm(home, { recursive: true }));
+    const sandbox = new Sandbox();
+    for (let quarter = 0; quarter < 12; quarter++) {
+      const timestamp = new Date(Date.parse(quarters[0]) + (quarter - 40) * 900_000);
+      const of = { outcome: "success", eventName: "order", writeKey: "web", integration: "email" };
+      sandbox.record({ ...of, timestamp, reason: "", count: quarter + 1 });
+    }
+    const server = await serve(sandbox);
+    t.after(() => server.close());
+    let child;
+    let left = 2;
+    // The process is killed while a message is under way, or a little later.
+    const { url, got } = await receiver(t, () => {
+      left -= 1;
+      if (left === 0) setTimeout(() => child.kill("SIGKILL"), Math.random() * 3);
+      return 200;
+    });
+    const span = { start: "2026-01-01T00:00:00Z", end: "2026-01-01T03:00:00Z" };
+    const query = { ...span, metric: "event_delivery", dimensions: ["integration"], window: "15m" };
+    const options = { ...sandbox.credentials, clusterEndpoint: server.url };
+    const argument = JSON.stringify({ options, query, path: join(home, "totals.json"), url });
+    const program = fileURLToPath(new URL("totals.mjs", import.meta.url));
+    let kills = 0;
+    for (; kills < 40; kills++) {
+      child = spawn(process.execPath, [program, argument], {
+        stdio: ["ignore", "ignore", "inherit"],
+      });
+      const [code] = await once(child, "exit");
+      if (code !== null) {
+        assert.equal(code, 0);
+        break;
+      }
+      left = 2 + (kills % 3);
+    }
+    assert.ok(kills >= 3, `${kills}`);
+    const all = got.map(points);
+    assert.equal(new Set(all.map(({ start }) => start)).size, 1);
+    for (const [at, { time, totals }] of all.slice(1).entries()) {
+      assert.ok(time > all[at].time);
+      assert.ok(totals.success >= all[at].totals.success);
+    }
+    assert.equal(all.at(-1).totals.success, 78n);
   });
 
   test("may be sent again, and are refused in other formats", async (t) => {
