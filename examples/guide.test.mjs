@@ -51,7 +51,7 @@ const heardFrom = {
   "prometheus.md": ["/api/v1/write"],
   "victoriametrics.md": ["/api/v1/write"],
   "influxdb.md": ["/api/v2/write?org=events&bucket=counts&precision=ns"],
-  "opentelemetry.md": ["/v1/metrics"],
+  "opentelemetry.md": ["/v1/metrics", "/v1/metrics"],
   "datadog.md": ["/api/v2/series", datagram],
   "statsd.md": [datagram],
 };
