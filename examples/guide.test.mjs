@@ -51,7 +51,7 @@ const heardFrom = {
   "prometheus.md": ["/api/v1/write"],
   "victoriametrics.md": ["/api/v1/write"],
   "influxdb.md": ["/api/v2/write?org=events&bucket=counts&precision=ns"],
-  "opentelemetry.md": ["/v1/metrics"],
+  "opentelemetry.md": ["/v1/metrics", "/v1/metrics"],
   "datadog.md": ["/api/v2/series", datagram],
   "statsd.md": [datagram],
 };
@@ -178,6 +178,7 @@ describe("with events that arrive late, the program of", () => {
       TALLYFOLD_CONTROL_AUDIENCE: "https://control.example",
       INFLUX_URL: "http://127.0.0.1",
       INFLUX_TOKEN: "a-token",
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1",
       LATE_RESULT: join(folder, "result.json"),
       LATE_BEGIN: `2026-01-31T${begin}:00Z`,
       LATE_END: `2026-01-31T${end}:00Z`,
@@ -226,6 +227,27 @@ describe("with events that arrive late, the program of", () => {
       assert.deepEqual(sums([...lines].join("\n"), /(\w+)=(-?\d+)i/g), truth(...hour));
     });
   }
+
+  test("docs/guides/exports/opentelemetry.md sends totals that grow to the truth", async (t) => {
+    const code = following("docs/guides/exports/opentelemetry.md");
+    const { taken, truth } = await late(folderOf(t), code, ...time);
+    const newest = { success: 0n, errors: 0n };
+    const times = new Set();
+    for (const message of taken.map((text) => JSON.parse(text))) {
+      for (const { name, sum } of message.resourceMetrics[0].scopeMetrics[0].metrics) {
+        const [point, ...others] = sum.dataPoints;
+        assert.deepEqual([sum.aggregationTemporality, sum.isMonotonic, others], [2, true, []]);
+        times.add(point.timeUnixNano);
+        const count = name.split(".").at(-1);
+        if (!(count in newest)) continue;
+        assert.ok(BigInt(point.asInt) >= newest[count]);
+        newest[count] = BigInt(point.asInt);
+      }
+    }
+    assert.deepEqual(newest, truth(...hour));
+    assert.equal(times.size, taken.length);
+    assert.ok(taken.length >= 4);
+  });
 
   test("docs/guides/workers.md prints on its schedule changes that come to the truth", async (t) => {
     const [head, schedule] = workers();

@@ -106,12 +106,12 @@ impl Pieces {
     }
 }
 
-/// The changes of a revision that an outbox holds.
+/// The changes of a revision that an outbox holds, or the totals of a ledger.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
 pub(crate) struct Pending {
     pub(crate) source: Source,
-    /// How many of its samples an earlier process was sending when it ended.
-    pub(crate) in_doubt: u64,
+    /// How many of its samples an earlier process was sending when it ended; `None` for totals.
+    pub(crate) in_doubt: Option<u64>,
 }
 
 /// What can be exported.
@@ -124,8 +124,8 @@ pub(crate) enum Given {
         number: u32,
         settled: bool,
     },
-    /// A revision that an outbox holds.
-    Pending(Source, u64),
+    /// A revision that an outbox holds, or the totals of a ledger.
+    Pending(Source, Option<u64>),
 }
 
 impl Given {
@@ -183,7 +183,7 @@ impl Given {
     /// How many samples an earlier push was sending when it ended; `None` for counts that aren't from an outbox.
     pub(crate) fn in_doubt(&self) -> Option<u64> {
         match self {
-            Self::Pending(_, in_doubt) => Some(*in_doubt),
+            Self::Pending(_, in_doubt) => *in_doubt,
             _ => None,
         }
     }

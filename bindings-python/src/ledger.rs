@@ -7,6 +7,7 @@ use tallyfold_export::{Format, Labels};
 use crate::arguments::optional;
 use crate::detach::detached;
 use crate::error::{Failure, Result};
+use crate::export::Pending;
 use crate::host::Document;
 use crate::plain::package;
 use crate::rows::Content;
@@ -54,6 +55,21 @@ impl Totals {
             tallyfold::Result::<_>::Ok(ledger)
         })?;
         Ok(Self(added))
+    }
+
+    /// The totals with another time, which is that of the host's clock or later than the one before.
+    fn stamped(&self, now_ms: i64) -> Result<Self> {
+        let mut ledger = self.0.clone();
+        ledger.stamp(now_ms)?;
+        Ok(Self(ledger))
+    }
+
+    /// What `Push` sends: the totals at the time that they are stamped with.
+    fn pending(&self) -> Result<Pending> {
+        Ok(Pending {
+            source: self.0.totals()?,
+            in_doubt: None,
+        })
     }
 
     /// The document to store.

@@ -58,7 +58,7 @@ impl Held {
     /// What is to be sent, and how many of its samples are finished.
     fn pending(&self, format: &Bound<'_, PyAny>) -> Result<Option<(Pending, u64)>> {
         let pending = self.0.pending(required("format", format)?)?;
-        let in_doubt = self.0.in_doubt();
+        let in_doubt = Some(self.0.in_doubt());
         Ok(pending.map(|(source, finished)| (Pending { source, in_doubt }, finished)))
     }
 

@@ -277,6 +277,23 @@ def influx(bodies: Iterable[bytes]) -> readers.Samples:
     return found
 
 
+def of_totals(bodies: Iterable[bytes]) -> Sums:
+    """Takes the newest point of each series, none of which is smaller than the one before."""
+    newest: dict[tuple[str, str], tuple[int, int]] = {}
+    starts = set[int]()
+    for body in bodies:
+        for name, labels, start, at, value in readers.otlp_totals(body):
+            (count,) = (count for count in COUNTS if name.endswith(count))
+            series = labels["integration"], count
+            before_at, before = newest.get(series, (0, 0))
+            assert at > before_at
+            assert value >= before
+            newest[series] = at, value
+            starts.add(start)
+    assert len(starts) == 1
+    return +Sums({series: value for series, (_, value) in newest.items()})
+
+
 def of_files(folder: Path) -> Sums:
     """Adds up three files of the same counts."""
     lines = {
@@ -401,7 +418,15 @@ CASES = [
     Case("docs/guides/exports/prometheus.md", 2, HOUR, lambda *_: of_registry(), FOLLOW, kills=5),
     Case("docs/guides/exports/victoriametrics.md", 0, DAY, sent(readers.remote_write), NIGHTS),
     Case("docs/guides/exports/influxdb.md", 0, HOUR, sent(influx), FOLLOW, kills=5),
-    Case("docs/guides/exports/opentelemetry.md", 0, HOUR, sent(readers.otlp)),
+    Case(
+        "docs/guides/exports/opentelemetry.md",
+        0,
+        HOUR,
+        lambda _, __, receiver: of_totals(receiver.bodies),
+        FOLLOW,
+        kills=5,
+    ),
+    Case("docs/guides/exports/opentelemetry.md", 1, HOUR, sent(readers.otlp)),
     Case(
         "docs/guides/exports/datadog.md", 0, HOUR, sent(readers.datadog), FOLLOW, latest=44, kills=5
     ),

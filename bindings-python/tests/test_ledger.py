@@ -1,5 +1,7 @@
-"""Running totals for scrapes: they never go down, whatever ends the process."""
+"""Running totals for scrapes and OTLP: they never go down, whatever ends the process."""
 
+import asyncio
+import itertools
 import os
 import pathlib
 import pickle
@@ -10,7 +12,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import httpx2
 import pytest
+import readers
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parsed
@@ -152,7 +156,8 @@ with connect(sandbox) as client:
 
 def test_a_killed_process_goes_on(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "totals.json"
-    tests = os.fspath(pathlib.Path(__file__).parent)
+    here = pathlib.Path(__file__).parent
+    tests = os.pathsep.join(map(os.fspath, [here, here.parents[1] / "tests/observability"]))
     command = [sys.executable, "-c", PROGRAM, os.fspath(path)]
     environment = {**os.environ, "PYTHONPATH": tests}
     before: dict[Any, float] = {}
@@ -279,3 +284,187 @@ def test_two_processes_never_add_to_the_same_file(
         foreign.unlink()
         one.add(later, revisions.state())
     assert [file.name for file in tmp_path.iterdir()] == ["totals.json"]
+
+
+OTLP = "https://otlp.example/v1/metrics"
+START_MS = 1_770_000_000_000
+
+
+class Target(httpx2.BaseTransport):
+    """Takes messages, and has the points of each, by group and count."""
+
+    def __init__(self, status: int = 200) -> None:
+        self.status = status
+        self.starts: list[int] = []
+        self.times: list[int] = []
+        self.totals: list[dict[tuple[str, str], int]] = []
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        points = list(readers.otlp_totals(request.read()))
+        ((start, at),) = {(start, at) for _, _, start, at, _ in points}
+        self.starts.append(start)
+        self.times.append(at)
+        self.totals.append(
+            {
+                (labels["integration"], name.rpartition(".")[2]): value
+                for name, labels, _, _, value in points
+            }
+        )
+        return httpx2.Response(self.status)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Gives the wall clock of ledgers and pushes, which the test sets."""
+    unix_ms = [START_MS]
+    monkeypatch.setattr(tallyfold.Now, "read", lambda: tallyfold.Now(0, unix_ms[0]))
+    return unix_ms
+
+
+@pytest.fixture
+def revisions(day: tallyfold.Sandbox) -> list[tuple[tallyfold.Revision, str]]:
+    """Gives settled revisions, each with the state of its follow after it."""
+    with connect(day) as client, client.follow(*QUERY, window="15m", end=LAST) as revisions:
+        return [(revision, revisions.state()) for revision in revisions]
+
+
+def pushed(ledger: tallyfold.Ledger, target: Target, way: str, **options: Any) -> Any:
+    if way == "sync":
+        return ledger.push("otlp", OTLP, transport=target, **options)
+
+    async def handle(request: httpx2.Request) -> httpx2.Response:
+        return target.handle_request(request)
+
+    transport = httpx2.MockTransport(handle)
+    return asyncio.run(ledger.async_push("otlp", OTLP, transport=transport, **options))
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_totals_have_one_start_over_restarts_and_no_time_twice(
+    way: str,
+    revisions: list[tuple[tallyfold.Revision, str]],
+    clock: list[int],
+    tmp_path: pathlib.Path,
+) -> None:
+    path, target = tmp_path / "totals.json", Target()
+    assert pushed(tallyfold.Ledger(path), target, way).messages == 0
+    steps = [900_000, 0, -240_000, 3_600_000]
+    for (revision, state), step in zip(revisions, itertools.cycle(steps), strict=False):
+        clock[0] += step
+        ledger = tallyfold.Ledger(path)
+        ledger.add(revision, state)
+        # Each process ends after its message, and the next one sends the same once more.
+        for _ in range(2):
+            report = pushed(tallyfold.Ledger(path), target, way)
+            assert (report.messages, report.unsure) == (1, 0)
+            assert tallyfold.Ledger(path).save() == path.read_text()
+    assert set(target.starts) == {START_MS * 1_000_000}
+    assert target.times == sorted(set(target.times))
+    assert target.times[-1] >= clock[0] * 1_000_000
+    for before, after in itertools.pairwise(target.totals):
+        assert all(after[key] >= total for key, total in before.items())
+    assert target.totals[-1]["a", "success"] == 78
+    # Five minutes behind the last message.
+    stored = path.read_bytes()
+    clock[0] -= 3_600_000 * 2
+    with pytest.raises(tallyfold.ConfigError, match="from the future"):
+        pushed(tallyfold.Ledger(path), target, way)
+    assert path.read_bytes() == stored
+    # A ledger that begins anew has another start.
+    other = tallyfold.Ledger()
+    other.add(*revisions[0])
+    pushed(other, target, way)
+    assert target.starts[-1] == clock[0] * 1_000_000 != target.starts[0]
+
+
+def test_a_push_of_totals_is_never_in_doubt(
+    revisions: list[tuple[tallyfold.Revision, str]], tmp_path: pathlib.Path
+) -> None:
+    ledger = tallyfold.Ledger(tmp_path / "totals.json")
+    ledger.add(*revisions[0])
+    target, breaks = Target(), 0
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        nonlocal breaks
+        taken = target.handle_request(request)
+        if breaks == 0:
+            breaks += 1
+            raise httpx2.ReadError("taken, and broken before the answer")
+        return taken
+
+    report = ledger.push("otlp", OTLP, transport=httpx2.MockTransport(handle))
+    assert (report.retries, report.unsure) == (1, 0)
+    assert target.times[0] == target.times[1]
+    assert target.totals[0] == target.totals[1]
+    with pytest.raises(tallyfold.ServiceError) as failed:
+        ledger.push("otlp", OTLP, transport=Target(500))
+    assert failed.value.report is not None
+    assert failed.value.report.unsure == 0
+    with pytest.raises(tallyfold.ConfigError, match="guarantee"):
+        ledger.push("otlp", OTLP, transport=target, guarantee="at_least_once")
+    with pytest.raises(tallyfold.ConfigError, match="no running totals"):
+        ledger.push("remote-write", OTLP, transport=target)
+
+
+def test_of_two_processes_one_pushes(
+    revisions: list[tuple[tallyfold.Revision, str]], tmp_path: pathlib.Path
+) -> None:
+    path, target = tmp_path / "totals.json", Target()
+    one = tallyfold.Ledger(path)
+    one.add(*revisions[0])
+    other = tallyfold.Ledger(path)
+    one.push("otlp", OTLP, transport=target)
+    with pytest.raises(BlockingIOError, match="since it was read"):
+        other.push("otlp", OTLP, transport=target)
+    assert len(target.times) == 1
+    refused: list[object] = []
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        # Others may add meanwhile, but not push.
+        one.add(*revisions[1])
+        with pytest.raises(tallyfold.ConfigError) as error:
+            one.push("otlp", OTLP, transport=target)
+        refused.append(error.value.code)
+        return target.handle_request(request)
+
+    one.push("otlp", OTLP, transport=httpx2.MockTransport(handle))
+    assert refused == ["out_of_order"]
+    one.push("otlp", OTLP, transport=target)
+    assert len(target.times) == 3
+
+
+def test_totals_of_an_older_file_go_on_from_there(
+    revisions: list[tuple[tallyfold.Revision, str]], tmp_path: pathlib.Path
+) -> None:
+    path, target = tmp_path / "totals.json", Target()
+    ledger = tallyfold.Ledger(path)
+    ledger.add(*revisions[0])
+    older = path.read_bytes()
+    ledger.add(*revisions[1])
+    ledger.push("otlp", OTLP, transport=target)
+    # A process that runs notices that its file was replaced.
+    path.unlink()
+    path.write_bytes(older)
+    with pytest.raises(BlockingIOError, match="written or replaced"):
+        ledger.push("otlp", OTLP, transport=target)
+    # The next process can't: what it sends is smaller, and has the same start.
+    ledger = tallyfold.Ledger(path)
+    ledger.push("otlp", OTLP, transport=target)
+    ledger.add(*revisions[1])
+    ledger.push("otlp", OTLP, transport=target)
+    successes = [totals["a", "success"] for totals in target.totals]
+    assert successes == [3, 1, 3]
+    assert len(set(target.starts)) == 1
+
+
+def test_labels_beyond_the_limits_of_a_reader_are_warnings(
+    revisions: list[tuple[tallyfold.Revision, str]],
+) -> None:
+    ledger = tallyfold.Ledger()
+    ledger.add(*revisions[0])
+    for labels, kind in [
+        ({f"label_{number}": "x" for number in range(40)}, tallyfold.LabelLimitWarning),
+        ({"own": "x" * 4097}, tallyfold.LongValueWarning),
+    ]:
+        with pytest.warns(kind, match="VictoriaMetrics"):
+            ledger.push("otlp", OTLP, labels, transport=Target())

@@ -6,6 +6,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::arguments::optional;
 use crate::error::Result;
+use crate::export::{Export, read};
 use crate::plain::plain;
 use crate::rows::Rows;
 
@@ -15,12 +16,26 @@ pub struct Ledger(tallyfold_export::Ledger);
 
 #[wasm_bindgen(js_class = CoreLedger)]
 impl Ledger {
-    /// Empty, or as a document says.
+    /// As a document says; without one, it is empty and begins now.
     #[wasm_bindgen(constructor)]
-    pub fn new(saved: &JsValue) -> Result<Self> {
+    pub fn new(saved: &JsValue, unix_ms: f64) -> Result<Self> {
         let saved: Option<String> = optional("saved", saved)?;
-        let ledger = saved.map(|saved| tallyfold_export::Ledger::from_json(saved.as_bytes()));
-        Ok(Self(ledger.transpose()?.unwrap_or_default()))
+        if let Some(saved) = saved {
+            return Ok(Self(tallyfold_export::Ledger::from_json(saved.as_bytes())?));
+        }
+        Self(tallyfold_export::Ledger::default()).stamped(unix_ms)
+    }
+
+    /// The ledger with another time, which is that of the host's clock or later than the one before.
+    pub fn stamped(&self, unix_ms: f64) -> Result<Self> {
+        let mut ledger = self.0.clone();
+        ledger.stamp(unix_ms as i64)?;
+        Ok(Self(ledger))
+    }
+
+    /// An export of the totals, with the arguments of [`Export::new`] after the rows.
+    pub fn totals(&self, given: &JsValue, others: Vec<String>, unix_ms: f64) -> Result<Export> {
+        Export::made(self.0.totals()?, &read(given, &others, unix_ms)?)
     }
 
     /// The ledger with the rows of a revision's table, and the state of its follow.

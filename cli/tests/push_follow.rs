@@ -465,3 +465,285 @@ fn a_revision_that_is_refused_for_good_can_be_dropped() {
     ends(&push(&service, "remote-write", &up.url, &moved), 0);
     assert_eq!(up.all().len(), support::WINDOWS - 1);
 }
+
+/// What a receiver of cumulative sums has: for each series its newest point. A series has one start; its time and its value
+/// never go down.
+#[derive(Default)]
+struct Cumulative {
+    start: Option<String>,
+    newest: std::collections::BTreeMap<(usize, String), (u64, i128)>,
+    /// How many points replaced an earlier one with the same value.
+    repeated: usize,
+}
+
+impl Cumulative {
+    fn take(&mut self, body: &[u8]) {
+        let message: serde_json::Value = serde_json::from_slice(body).unwrap();
+        let metrics = &message["resourceMetrics"][0]["scopeMetrics"][0]["metrics"];
+        for metric in metrics.as_array().unwrap() {
+            let name = metric["name"].as_str().unwrap();
+            let stem = "tallyfold.event_delivery.by_integration.";
+            let count = name.strip_prefix(stem).unwrap();
+            let mut names = ["success", "errors", "filtered"].iter();
+            let place = names.position(|known| *known == count).unwrap();
+            let sum = &metric["sum"];
+            assert_eq!(sum["aggregationTemporality"], 2);
+            assert_eq!(sum["isMonotonic"], true);
+            for point in sum["dataPoints"].as_array().unwrap() {
+                let text = |name: &str| point[name].as_str().unwrap().to_owned();
+                let start = text("startTimeUnixNano");
+                assert_eq!(*self.start.get_or_insert(start.clone()), start);
+                let time: u64 = text("timeUnixNano").parse().unwrap();
+                assert!(time > start.parse().unwrap());
+                let value: i128 = text("asInt").parse().unwrap();
+                let series = (
+                    place,
+                    point["attributes"][0]["value"]["stringValue"].to_string(),
+                );
+                if let Some((before, total)) = self.newest.insert(series, (time, value)) {
+                    assert!(time >= before && value >= total, "{value} after {total}");
+                    // A message that is sent again is the same.
+                    assert!(time > before || value == total);
+                    self.repeated += usize::from(value == total);
+                }
+            }
+        }
+    }
+
+    fn sums(&self) -> Sums {
+        let mut sums = Sums::new();
+        for ((place, name), (_, value)) in &self.newest {
+            let name = serde_json::from_str(name).unwrap();
+            sums.entry(name).or_default()[*place] = *value;
+        }
+        sums
+    }
+}
+
+/// The arguments of a push of totals that sends several messages each time.
+fn cumulative<'a>(format: &'a str, url: &'a str, state: &'a str) -> Vec<&'a str> {
+    let usual = ["--max-bytes", "3000", "--format", "json"];
+    let all = [
+        "push",
+        "--to",
+        format,
+        url,
+        "--follow",
+        "--cumulative",
+        "--state",
+        state,
+    ];
+    [&all[..], &usual[..]].concat()
+}
+
+#[test]
+fn totals_grow_to_the_truth_through_kills_and_failures() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("totals.json");
+    let state = state.to_str().unwrap();
+    let mut draw = Draw(9);
+    let fate = vec![BUSY, Reply::Break, BUSY];
+    let sink = Sink::start(fate, Reply::Answer(200, "", "{}"));
+    let mut received = Cumulative::default();
+    let mut kills = 0;
+    loop {
+        let all = [&cumulative("otlp-json", &sink.url, state)[..], &RANGE[..]].concat();
+        let mut child = service
+            .tallyfold(&all)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut left = 1 + draw.below(4);
+        let status = loop {
+            match sink.requests.recv_timeout(Duration::from_millis(20)) {
+                Ok((request, _)) => {
+                    received.take(&request.body);
+                    left = left.saturating_sub(1);
+                }
+                Err(_) => {
+                    if let Some(status) = child.try_wait().unwrap() {
+                        break status;
+                    }
+                }
+            }
+            if left == 0 && kills < 25 {
+                std::thread::sleep(Duration::from_micros(draw.below(8_000)));
+                child.kill().unwrap();
+                break child.wait().unwrap();
+            }
+        };
+        if status.success() {
+            break;
+        }
+        kills += 1;
+    }
+    assert!(kills >= 5, "{kills}");
+    sink.all()
+        .iter()
+        .for_each(|(request, _)| received.take(&request.body));
+    assert_eq!(received.sums(), truth());
+    assert!(received.repeated > 0);
+    // Without anything new, the same totals are sent once more, with the same start.
+    let all = [&cumulative("otlp-json", &sink.url, state)[..], &RANGE[..]].concat();
+    let output = service.tallyfold(&all).output().unwrap();
+    ends(&output, 0);
+    assert_eq!(report(&output)["unsure"], 0);
+    let last = sink.all();
+    assert!(!last.is_empty());
+    last.iter()
+        .for_each(|(request, _)| received.take(&request.body));
+    assert_eq!(received.sums(), truth());
+}
+
+#[test]
+fn totals_are_sent_again_while_they_stay_the_same_and_after_an_outage() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("totals.json");
+    let state = state.to_str().unwrap();
+    let first = Sink::start(vec![], Reply::Answer(200, "", "{}"));
+    let all = [&cumulative("otlp-json", &first.url, state)[..], &RANGE[..]].concat();
+    ends(&service.tallyfold(&all).output().unwrap(), 0);
+    let mut received = Cumulative::default();
+    first
+        .all()
+        .iter()
+        .for_each(|(request, _)| received.take(&request.body));
+    assert_eq!(received.sums(), truth());
+
+    // A receiver that answers something else is an error, and what came after it is not lost.
+    let broken = Sink::start(vec![], Reply::Answer(500, "", "boom"));
+    let all = [&cumulative("otlp-json", &broken.url, state)[..], &RANGE[..]].concat();
+    let output = service.tallyfold(&all).output().unwrap();
+    ends(&output, 4);
+    assert!(stderr(&output).contains("boom"), "{}", stderr(&output));
+    assert_eq!(report(&output)["unsure"], 0);
+
+    // Another receiver has all of them at once, as totals are not bound to one. It may fail for a moment.
+    let other = Sink::start(
+        vec![Reply::Answer(500, "", "boom")],
+        Reply::Answer(200, "", "{}"),
+    );
+    let begin = ["--from", RANGE[1], "--every", "1s"];
+    let all = [&cumulative("otlp-json", &other.url, state)[..], &begin[..]].concat();
+    let mut command = service.tallyfold(&all);
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut times = 0;
+    while times < 4 {
+        let (request, _) = other
+            .requests
+            .recv_timeout(Duration::from_secs(20))
+            .unwrap();
+        let before = received.newest.values().map(|(time, _)| *time).max();
+        received.take(&request.body);
+        times += usize::from(received.newest.values().map(|(time, _)| *time).max() > before);
+        if times == 1 {
+            // One process at a time.
+            let output = service.tallyfold(&all).output().unwrap();
+            ends(&output, 2);
+            assert!(stderr(&output).contains("another process uses this file"));
+        }
+    }
+    terminate(&child);
+    let output = child.wait_with_output().unwrap();
+    ends(&output, 0);
+    let said = stderr(&output);
+    assert!(
+        said.contains("status 500: boom); the next totals make up for it"),
+        "{said}"
+    );
+}
+
+#[test]
+fn totals_of_an_older_file_go_on_from_there() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("totals.json");
+    let older = folder.path().join("older.json");
+    let path = state.to_str().unwrap();
+    let sink = Sink::start(vec![], Reply::Answer(200, "", "{}"));
+    let all = [&cumulative("otlp-json", &sink.url, path)[..], &RANGE[..]].concat();
+    let mut child = service
+        .tallyfold(&all)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let (request, _) = sink.requests.recv_timeout(Duration::from_secs(20)).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut before = Cumulative::default();
+    before.take(&request.body);
+    fs::copy(&state, &older).unwrap();
+    ends(&service.tallyfold(&all).output().unwrap(), 0);
+    sink.all();
+    fs::copy(&older, &state).unwrap();
+    ends(&service.tallyfold(&all).output().unwrap(), 0);
+    // A receiver sees totals that are smaller than before, with the start that they had, and in the end the truth.
+    let mut after = Cumulative::default();
+    sink.all()
+        .iter()
+        .for_each(|(request, _)| after.take(&request.body));
+    assert_eq!(after.start, before.start);
+    assert_eq!(after.sums(), truth());
+    // Totals that begin anew have a new start.
+    fs::remove_file(&state).unwrap();
+    ends(&service.tallyfold(&all).output().unwrap(), 0);
+    let mut anew = Cumulative::default();
+    sink.all()
+        .iter()
+        .for_each(|(request, _)| anew.take(&request.body));
+    assert_eq!(anew.sums(), truth());
+    assert_ne!(anew.start, before.start);
+}
+
+#[test]
+fn totals_need_a_format_and_a_file_of_their_own() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let outbox = folder.path().join("outbox.json");
+    let totals = folder.path().join("totals.json");
+    let (outbox, totals) = (outbox.to_str().unwrap(), totals.to_str().unwrap());
+    let sink = Sink::start(vec![], Reply::Answer(200, "", "{}"));
+    let refused = |arguments: &[&str], code: i32, words: &str| {
+        let output = service
+            .tallyfold(&[arguments, &RANGE[..]].concat())
+            .output()
+            .unwrap();
+        ends(&output, code);
+        assert!(stderr(&output).contains(words), "{}", stderr(&output));
+    };
+    let wrong = cumulative("remote-write", &sink.url, totals);
+    refused(
+        &wrong,
+        2,
+        "--cumulative: remote-write has no running totals; want otlp or otlp-json",
+    );
+    let right = cumulative("otlp-json", &sink.url, totals);
+    for (more, words) in [
+        (
+            ["--every", "10ms"],
+            "--every: want a length of time of 1s or more",
+        ),
+        (["--guarantee", "at_most_once"], "--guarantee"),
+    ] {
+        refused(&[&right[..], &more[..]].concat(), 2, words);
+    }
+    // A file of the other kind.
+    ends(
+        &follow_otlp(&service, &sink.url, std::path::Path::new(outbox), &[]),
+        0,
+    );
+    refused(&cumulative("otlp-json", &sink.url, outbox), 2, "ledger");
+    let all = [&right[..], &RANGE[..]].concat();
+    ends(&service.tallyfold(&all).output().unwrap(), 0);
+    let output = follow_otlp(&service, &sink.url, std::path::Path::new(totals), &[]);
+    ends(&output, 2);
+    assert!(stderr(&output).contains("outbox"), "{}", stderr(&output));
+}

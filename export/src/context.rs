@@ -23,6 +23,8 @@ pub(crate) struct Context {
     pub(crate) own_labels: Labels,
     /// The number of the revision, if changes are exported.
     pub(crate) revision: Option<u32>,
+    /// Whether running totals are exported.
+    pub(crate) is_total: bool,
     /// Whether a change is below 0.
     pub(crate) has_negative: bool,
     /// About how many bytes the names and the fixed values of the labels have, with the name of a metric.
@@ -93,6 +95,7 @@ impl Context {
             own_labels,
             dimensions,
             revision: source.revision,
+            is_total: source.is_total,
             leaves_out_empty,
             windows: rows.windows.iter().map(|rows| rows.window).collect(),
             now_ms,
@@ -145,7 +148,10 @@ impl Context {
 
     /// Refuses another source of the same export whose counts are of another kind: they would have other columns.
     pub(crate) fn check_sibling(&self, other: &Self) -> Result<()> {
-        let subject = |of: &Self| (of.metric, of.dimensions.clone(), of.revision.is_some());
+        let subject = |of: &Self| {
+            let kind = (of.revision.is_some(), of.is_total);
+            (of.metric, of.dimensions.clone(), kind)
+        };
         if subject(self) != subject(other) {
             let message = "the sources of an export have the same endpoint and the same dimensions";
             return Err(Error::argument("counts", Code::IncompatibleTables, message));
@@ -193,6 +199,7 @@ impl Context {
     pub(crate) fn description(&self, count: CountName) -> String {
         let what = self.what(count);
         match self.revision {
+            None if self.is_total => format!("{what} in all windows whose counts no longer change"),
             None => what.to_owned(),
             Some(_) => format!("{what}, as signed changes: sum all revisions"),
         }

@@ -8,7 +8,7 @@ use tallyfold::sending::{self, Delivery, Way};
 use tallyfold::{Code, CountName, Dictionary, Error, Key, Result, Window, WindowRows, Windowed};
 
 use crate::context::{Context, Labels};
-use crate::form::{Form, Numbers, Order, Windows};
+use crate::form::{Form, Limits, Numbers, Order, Windows};
 use crate::note::Note;
 use crate::options::ExportOptions;
 use crate::piece::Piece;
@@ -104,10 +104,13 @@ impl Export {
             if let Some(first) = fixed.first() {
                 first.context.check_sibling(&context)?;
             }
+            if source.is_total {
+                form.totals()?;
+            }
             (form.check)(&context)?;
             let rows = source.rows;
             notes.extend(check_numbers(&rows, &context, form, options.exact)?);
-            notes.extend(check_values(&rows, form));
+            notes.extend(check_labels(&rows, &context, form));
             windows.push(rows.windows);
             fixed.push(FixedSource {
                 context,
@@ -320,7 +323,11 @@ impl Export {
 
 impl sending::Source for Export {
     fn delivery(&self) -> Result<&'static Delivery> {
-        self.fixed.form.delivery()
+        let form = self.fixed.form;
+        match self.fixed.first().is_total {
+            true => form.totals(),
+            false => form.delivery(),
+        }
     }
 
     fn media_type(&self) -> &'static str {
@@ -390,12 +397,49 @@ fn check_numbers(
     }))
 }
 
-/// Looks for a value that a system that reads the format does not accept.
-fn check_values(rows: &Windowed, form: &Form) -> Option<Note> {
-    let (most, reader) = form.longest_value?;
-    let is_long =
+/// Looks for labels that a system that reads the format does not accept.
+fn check_labels(rows: &Windowed, context: &Context, form: &Form) -> Vec<Note> {
+    let Some(limits) = form.limits else {
+        return Vec::new();
+    };
+    let reader = limits.reader;
+    let long_value = long_value(rows, context, limits);
+    let long_name = context.label_names().find_map(|name| {
+        let is_long = name.len() > limits.name_bytes;
+        is_long.then(|| Note::LongName {
+            label: name.to_owned(),
+            most: limits.name_bytes,
+            reader,
+        })
+    });
+    let labels = context.label_names().count() + limits.added;
+    let many = (labels > limits.labels).then_some(Note::ManyLabels {
+        labels,
+        most: limits.labels,
+        reader,
+    });
+    long_value
+        .into_iter()
+        .chain(long_name)
+        .chain(many)
+        .collect()
+}
+
+fn long_value(rows: &Windowed, context: &Context, limits: Limits) -> Option<Note> {
+    let most = limits.value_bytes;
+    let note = |(label, value): (&str, &str)| Note::LongValue {
+        label: label.to_owned(),
+        bytes: value.len(),
+        most,
+        reader: limits.reader,
+    };
+    let is_long = |(_, value): &(&str, &str)| value.len() > most;
+    if let Some(own) = context.own_labels.iter().find(is_long) {
+        return Some(note(own));
+    }
+    let has_long =
         |dictionary: &Arc<Dictionary>| dictionary.values().any(|value| value.len() > most);
-    if !rows.dictionaries.iter().any(is_long) {
+    if !rows.dictionaries.iter().any(has_long) {
         return None;
     }
     // A dictionary may hold values that no row has.
@@ -406,14 +450,7 @@ fn check_values(rows: &Windowed, form: &Form) -> Option<Note> {
     keys.find_map(|key| {
         let names = rows.dimensions.names();
         let mut values = names.into_iter().zip(values_of(&rows.dictionaries, key));
-        let (dimension, value) = values.find(|(_, value)| value.len() > most)?;
-        let bytes = value.len();
-        Some(Note::LongValue {
-            dimension,
-            bytes,
-            most,
-            reader,
-        })
+        values.find(is_long).map(note)
     })
 }
 

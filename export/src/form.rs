@@ -25,8 +25,8 @@ pub(crate) struct Form {
     pub(crate) order: Order,
     /// Which numbers the format or its readers hold exactly.
     pub(crate) numbers: Numbers,
-    /// How many bytes of a value a system that reads the format accepts by default, and the name of that system.
-    pub(crate) longest_value: Option<(usize, &'static str)>,
+    /// What a system that reads the format accepts of labels by default; `None` without such a limit.
+    pub(crate) limits: Option<Limits>,
     /// Whether a value that is empty is left out: an event without a reason has no label `reason`. Files have all columns.
     pub(crate) leaves_out_empty: bool,
     /// Whether windows whose counts may still change are written too, unless the caller says otherwise: in files that
@@ -40,12 +40,36 @@ pub(crate) struct Form {
     pub(crate) check: fn(&Context) -> Result<()>,
     /// How pieces are delivered; `None` for formats that are not sent.
     pub(crate) delivery: Option<Delivery>,
+    /// How running totals are delivered; `None` for formats that have none.
+    pub(crate) totals: Option<Delivery>,
     /// Makes the encoder of a piece.
     pub(crate) encoder: for<'a> fn(&'a Context) -> Box<dyn Encoder + 'a>,
 }
 
-/// The flag `-maxLabelValueLen` of VictoriaMetrics. Prometheus has no limit by default.
-pub(crate) const VICTORIA_METRICS: Option<(usize, &str)> = Some((4_096, "VictoriaMetrics"));
+/// What a system that reads a format accepts of labels by default.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// The name of that system.
+    pub(crate) reader: &'static str,
+    /// How many bytes a value has at most.
+    pub(crate) value_bytes: usize,
+    /// How many bytes a name has at most.
+    pub(crate) name_bytes: usize,
+    /// How many labels a series has at most.
+    pub(crate) labels: usize,
+    /// How many of them the system makes itself, such as one for the name of the metric.
+    pub(crate) added: usize,
+}
+
+/// The flags `-maxLabelValueLen`, `-maxLabelNameLen` and `-maxLabelsPerTimeseries` of VictoriaMetrics since 1.108. Prometheus
+/// has no limits by default.
+pub(crate) const VICTORIA_METRICS: Limits = Limits {
+    reader: "VictoriaMetrics",
+    value_bytes: 4_096,
+    name_bytes: 256,
+    labels: 40,
+    added: 1,
+};
 
 /// Writes one piece in a format. A new one is made for each piece.
 pub(crate) trait Encoder {
@@ -85,6 +109,14 @@ impl Form {
         self.delivery.as_ref().ok_or_else(|| {
             let message = "this is a format of files and scrapes, which is not sent";
             Error::argument("format", Code::InvalidArgument, message)
+        })
+    }
+
+    /// How running totals are delivered.
+    pub(crate) fn totals(&'static self) -> Result<&'static Delivery> {
+        self.totals.as_ref().ok_or_else(|| {
+            let message = "this format has no running totals; want \"otlp\" or \"otlp-json\"";
+            Error::new(Code::UnsupportedByFormat, message)
         })
     }
 

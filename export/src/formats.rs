@@ -97,6 +97,14 @@ impl Format {
         self.form().delivery()
     }
 
+    /// How the running totals of a ledger are sent, for [`PushOptions::check`](crate::PushOptions::check).
+    ///
+    /// # Errors
+    /// `unsupported_by_format` for a format that has no running totals.
+    pub fn totals_delivery(self) -> Result<&'static Delivery> {
+        self.form().totals()
+    }
+
     /// Whether it can be sent with [`Push`](crate::Push). The others are for files and scrapes.
     #[must_use]
     pub const fn is_sent(self) -> bool {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use tallyfold::keeper::DocumentKind;
+use tallyfold::keeper::{DocumentKind, check_past};
 use tallyfold::{
     Code, CountName, Dimension, Dimensions, Error, Identity, Metric, Result, Revision, Timestamp,
     Window, Windowed,
@@ -14,7 +14,7 @@ use crate::form::Numbers;
 use crate::formats::openmetrics::Seconds;
 use crate::note::Note;
 use crate::scrape::{FamilyKind, Scrape, ScrapeFormat};
-use crate::source::Source;
+use crate::source::{Source, columns_of};
 
 const KIND: DocumentKind = DocumentKind {
     format: "tallyfold-ledger/1",
@@ -27,6 +27,9 @@ const KIND: DocumentKind = DocumentKind {
 /// The document, [`Ledger::to_json`], holds the totals and the state of the follow together. Store it after each
 /// revision, in one step: then a process that is ended at any moment, and started again with the document and its state,
 /// goes on as if nothing had happened.
+///
+/// A scrape reads the totals as [`Ledger::openmetrics`], and OTLP gets them as cumulative sums: [`Ledger::stamp`],
+/// [`Ledger::totals`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     /// What is counted; `None` before the first revision.
@@ -41,6 +44,10 @@ pub struct Ledger {
     settled_until: Option<Timestamp>,
     /// The state of the follow.
     state: Option<String>,
+    /// When the totals were 0, by the clock of the host.
+    began: Option<Timestamp>,
+    /// The time that the totals were stamped with last.
+    stamped: Option<Timestamp>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +66,10 @@ struct SavedLedger {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     identity: Option<String>,
     settled_until: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    began: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stamped: Option<String>,
     /// The edges of windows; left out by earlier versions.
     #[serde(default)]
     windows: Vec<(String, String)>,
@@ -127,11 +138,9 @@ impl Ledger {
                 .map(|(start, end)| Window::parse(start, end))
                 .collect::<Result<_>>()
                 .map_err(|error| KIND.wrong(error.message()))?,
-            settled_until: saved
-                .settled_until
-                .as_deref()
-                .map(Timestamp::parse)
-                .transpose()?,
+            settled_until: timestamp(saved.settled_until)?,
+            began: timestamp(saved.began)?,
+            stamped: timestamp(saved.stamped)?,
             state: saved.state,
         })
     }
@@ -156,6 +165,8 @@ impl Ledger {
             }),
             identity: self.identity.as_str().map(str::to_owned),
             settled_until: self.settled_until.map(|end| end.to_string()),
+            began: self.began.map(|began| began.to_string()),
+            stamped: self.stamped.map(|stamped| stamped.to_string()),
             windows: self
                 .windows
                 .iter()
@@ -249,6 +260,65 @@ impl Ledger {
         Ok(())
     }
 
+    /// Stamps the totals with the time that [`Ledger::totals`] shows: the clock of the host, but always later than the time
+    /// before, also if the clock was set back. The first stamp is when the totals begin, and stays. So stamp a ledger
+    /// when it is made, and before each message; store the document before the message is sent.
+    ///
+    /// # Errors
+    /// `invalid_checkpoint` if the time before is more than five minutes ahead of the clock.
+    pub fn stamp(&mut self, unix_ms: i64) -> Result<()> {
+        let at = |ms| {
+            let message = "the clock is not in the years 0 to 9999";
+            Timestamp::from_unix_ms(ms).ok_or_else(|| Error::new(Code::InvalidTimestamp, message))
+        };
+        let now = at(unix_ms)?;
+        let began = self.began.unwrap_or(now);
+        let before = self.stamped.unwrap_or(began);
+        check_past(before, unix_ms)?;
+        self.stamped = Some(now.max(at(before.unix_ms() + 1)?));
+        self.began = Some(began);
+        Ok(())
+    }
+
+    /// The totals of the last [`Ledger::stamp`], for an [`Export`](crate::Export) in a format that has running totals:
+    /// OTLP. The same totals may be sent any number of times.
+    ///
+    /// ```
+    /// use tallyfold_export::{Export, ExportOptions, Format, Ledger};
+    ///
+    /// let mut ledger = Ledger::default();
+    /// ledger.stamp(1_770_000_000_000)?;
+    /// // Here the host stores `ledger.to_json()`.
+    /// let options = ExportOptions::with_defaults(Format::Otlp);
+    /// let mut export = Export::new(ledger.totals()?, &options)?;
+    /// assert_eq!(export.next_piece(&mut Vec::new()), None, "there was no revision yet");
+    /// # Ok::<(), tallyfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `out_of_order` for a ledger without a stamp.
+    pub fn totals(&self) -> Result<Source> {
+        let (Some(began), Some(stamped)) = (self.began, self.stamped) else {
+            let message = "stamp the ledger first: its totals have no time";
+            return Err(Error::new(Code::OutOfOrder, message));
+        };
+        let names = self.dimensions()?.names();
+        let names = names.into_iter().map(str::to_owned).collect();
+        let groups = self.totals.keys().map(Vec::as_slice);
+        let unusable = || KIND.wrong("the totals can't be used");
+        let mut columns =
+            columns_of(names, Window::new(began, stamped)?, groups).ok_or_else(unusable)?;
+        columns.metric = self.subject.and_then(|subject| subject.metric);
+        columns.identity = self.identity.clone();
+        for (place, counts) in columns.counts.iter_mut().enumerate() {
+            counts.extend(self.totals.values().map(|sums| sums[place]));
+        }
+        Ok(Source {
+            is_total: true,
+            ..Source::of_rows(Windowed::of_columns(columns)?, None)
+        })
+    }
+
     /// Says which total is above 2^53, if one is: Prometheus stores 64-bit floats, and would round it. The text has all digits.
     #[must_use]
     pub fn note(&self) -> Option<Note> {
@@ -286,10 +356,7 @@ impl Ledger {
             });
             Counter {
                 name: format!("{}_{count}_settled_{UNIT}", context.stem("_")),
-                help: format!(
-                    "{} in all windows whose counts no longer change",
-                    context.what(*count)
-                ),
+                help: context.description(*count),
                 labels: context.label_names().map(str::to_owned).collect(),
                 samples: samples.collect(),
             }
@@ -336,23 +403,32 @@ impl Ledger {
     }
 
     fn context(&self, labels: &Labels, name: Option<&str>) -> Result<Context> {
+        let rows = Windowed {
+            metric: self.subject.and_then(|subject| subject.metric),
+            dimensions: self.dimensions()?,
+            dictionaries: Vec::new(),
+            identity: self.identity.clone(),
+            windows: Vec::new(),
+        };
         let source = Source {
-            rows: Windowed {
-                metric: self.subject.and_then(|subject| subject.metric),
-                dimensions: match self.subject {
-                    Some(subject) => subject.dimensions,
-                    // Any may come: no label may have the name of one.
-                    None => Dimensions::kept(Dimension::ALL)?,
-                },
-                dictionaries: Vec::new(),
-                identity: self.identity.clone(),
-                windows: Vec::new(),
-            },
-            revision: None,
+            is_total: true,
+            ..Source::of_rows(rows, None)
         };
         // Each sample of a counter has a value for each name of a label.
         Context::new(&source, labels.clone(), name, None, false)
     }
+
+    fn dimensions(&self) -> Result<Dimensions> {
+        match self.subject {
+            Some(subject) => Ok(subject.dimensions),
+            // Any may come: no label may have the name of one.
+            None => Dimensions::kept(Dimension::ALL),
+        }
+    }
+}
+
+fn timestamp(saved: Option<String>) -> Result<Option<Timestamp>> {
+    saved.as_deref().map(Timestamp::parse).transpose()
 }
 
 /// These windows and another one, which must not overlap them; joined where they meet.

@@ -15,6 +15,8 @@ tallyfold::names! {
         WindowsLeftOut = "windows_left_out",
         /// A value is longer than a system that reads the format accepts.
         LongValue = "long_value",
+        /// There are more labels, or longer names of labels, than a system that reads the format accepts.
+        LabelLimit = "label_limit",
     }
 }
 
@@ -49,11 +51,29 @@ pub enum Note {
     },
     /// A value is longer than a system that reads the format accepts.
     LongValue {
-        /// Its dimension.
-        dimension: &'static str,
+        /// Its dimension, or the label of the caller.
+        label: String,
         /// Its length in bytes.
         bytes: usize,
         /// How many bytes that system accepts by default.
+        most: usize,
+        /// The name of that system.
+        reader: &'static str,
+    },
+    /// A name of a label is longer than a system that reads the format accepts.
+    LongName {
+        /// The name.
+        label: String,
+        /// How many bytes that system accepts by default.
+        most: usize,
+        /// The name of that system.
+        reader: &'static str,
+    },
+    /// Series have more labels than a system that reads the format accepts.
+    ManyLabels {
+        /// How many labels they have in that system.
+        labels: usize,
+        /// How many it accepts by default.
         most: usize,
         /// The name of that system.
         reader: &'static str,
@@ -68,6 +88,7 @@ impl Note {
             Self::InexactCount { .. } | Self::InexactTotal { .. } => NoteKind::InexactCount,
             Self::WindowsLeftOut { .. } => NoteKind::WindowsLeftOut,
             Self::LongValue { .. } => NoteKind::LongValue,
+            Self::LongName { .. } | Self::ManyLabels { .. } => NoteKind::LabelLimit,
         }
     }
 
@@ -75,12 +96,10 @@ impl Note {
     #[must_use]
     pub fn message(&self) -> String {
         match self {
-            Self::InexactCount { .. } | Self::InexactTotal { .. } | Self::LongValue { .. } => {
-                self.to_string()
-            }
             Self::WindowsLeftOut { .. } => {
                 format!("{self}; the option windows with \"all\" writes them too")
             }
+            _ => self.to_string(),
         }
     }
 }
@@ -108,14 +127,32 @@ impl fmt::Display for Note {
                 range.end()
             ),
             Self::LongValue {
-                dimension,
+                label,
                 bytes,
                 most,
                 reader,
             } => write!(
                 f,
-                "a value of {dimension} has {bytes} bytes: {reader} accepts up to {most} for a label by default, and cuts \
-                 or drops longer ones"
+                "a value of {label} has {bytes} bytes: {reader} accepts up to {most} by default, and drops series with \
+                 longer ones"
+            ),
+            Self::LongName {
+                label,
+                most,
+                reader,
+            } => write!(
+                f,
+                "the name of the label {label} has {} bytes: {reader} accepts up to {most} by default, and drops series \
+                 with longer ones",
+                label.len()
+            ),
+            Self::ManyLabels {
+                labels,
+                most,
+                reader,
+            } => write!(
+                f,
+                "series have {labels} labels in {reader}, which accepts up to {most} by default, and drops series with more"
             ),
         }
     }

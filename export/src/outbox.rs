@@ -1,15 +1,11 @@
 //! What a host stores while it pushes the revisions of a follow, so that none is lost or counted twice.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::DocumentKind;
-use tallyfold::{
-    Code, Dictionary, Error, Identity, Metric, Result, Revision, Window, Windowed, WindowedColumns,
-};
+use tallyfold::{Code, Error, Identity, Metric, Result, Revision, Window, Windowed};
 
 use crate::formats::Format;
-use crate::source::Source;
+use crate::source::{Source, columns_of};
 
 const KIND: DocumentKind = DocumentKind {
     format: "tallyfold-outbox/1",
@@ -295,29 +291,11 @@ impl Pending {
         let metric = metric
             .map(|name| Metric::from_name(name).ok_or_else(unusable))
             .transpose()?;
-        let mut columns = WindowedColumns {
-            metric,
-            dimensions: self.dimensions.clone(),
-            windows: vec![(Window::parse(&self.start, &self.end)?, true)],
-            window_ids: vec![0; self.changes.len()],
-            ..WindowedColumns::default()
-        };
-        for column in 0..self.dimensions.len() {
-            let values = self
-                .changes
-                .iter()
-                .map(|(values, _)| values.get(column).map(String::as_str));
-            let values: Vec<&str> = values.collect::<Option<_>>().ok_or_else(unusable)?;
-            let mut distinct = values.clone();
-            distinct.sort_unstable();
-            distinct.dedup();
-            let ids = values
-                .iter()
-                .filter_map(|value| distinct.binary_search(value).ok());
-            columns.ids.push(ids.map(|id| id as u32).collect());
-            let dictionary = Dictionary::of_sorted(distinct.into_iter()).ok_or_else(unusable)?;
-            columns.dictionaries.push(Arc::new(dictionary));
-        }
+        let window = Window::parse(&self.start, &self.end)?;
+        let groups = self.changes.iter().map(|(values, _)| values.as_slice());
+        let mut columns =
+            columns_of(self.dimensions.clone(), window, groups).ok_or_else(unusable)?;
+        columns.metric = metric;
         let mut before = [(); 3].map(|()| Vec::new());
         for (_, changes) in &self.changes {
             for ((change, before), after) in

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use tallyfold::{Comparison, CountTable, Deltas, Revision, Series, Window, Windowed};
+use tallyfold::{
+    Comparison, CountTable, Deltas, Dictionary, Revision, Series, Window, Windowed, WindowedColumns,
+};
 
-/// Counts to export: the counts of a table, which are written by response, the counts of a series, or the changes of a
-/// revision.
+/// Counts to export: the counts of a table, which are written by response, the counts of a series, the changes of a
+/// revision, or the totals of a ledger.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub(crate) rows: Windowed,
     /// The number of the revision, if these are its changes.
     pub(crate) revision: Option<u32>,
+    /// Whether these are running totals. Their only window goes from when they began to the time of the totals.
+    pub(crate) is_total: bool,
 }
 
 impl Source {
@@ -27,25 +31,23 @@ impl Source {
     /// Rows that come from another memory; with the number of a revision, they are its changes.
     #[must_use]
     pub fn of_rows(rows: Windowed, revision: Option<u32>) -> Self {
-        Self { rows, revision }
+        Self {
+            rows,
+            revision,
+            is_total: false,
+        }
     }
 }
 
 impl From<&CountTable> for Source {
     fn from(table: &CountTable) -> Self {
-        Self {
-            rows: table.windowed(),
-            revision: None,
-        }
+        Self::of_rows(table.windowed(), None)
     }
 }
 
 impl From<&Arc<Series>> for Source {
     fn from(series: &Arc<Series>) -> Self {
-        Self {
-            rows: series.windowed(),
-            revision: None,
-        }
+        Self::of_rows(series.windowed(), None)
     }
 }
 
@@ -63,4 +65,35 @@ impl Source {
         let mut windows = self.rows.windows.iter();
         self.revision.is_some() && windows.any(|rows| rows.clone().any(is_negative))
     }
+}
+
+/// Columns for groups in one window, without counts. Each group is given by its values; groups are sorted. `None` if a group
+/// has fewer values than there are dimensions.
+pub(crate) fn columns_of<'a>(
+    dimensions: Vec<String>,
+    window: Window,
+    groups: impl Iterator<Item = &'a [String]> + Clone,
+) -> Option<WindowedColumns> {
+    let mut columns = WindowedColumns {
+        windows: vec![(window, true)],
+        window_ids: groups.clone().map(|_| 0).collect(),
+        ..WindowedColumns::default()
+    };
+    for column in 0..dimensions.len() {
+        let values = groups
+            .clone()
+            .map(|group| group.get(column).map(String::as_str));
+        let values: Vec<&str> = values.collect::<Option<_>>()?;
+        let mut distinct = values.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let ids = values
+            .iter()
+            .filter_map(|value| distinct.binary_search(value).ok());
+        columns.ids.push(ids.map(|id| id as u32).collect());
+        let dictionary = Dictionary::of_sorted(distinct.into_iter())?;
+        columns.dictionaries.push(Arc::new(dictionary));
+    }
+    columns.dimensions = dimensions;
+    Some(columns)
 }

@@ -209,6 +209,154 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(6))]
+
+    #[test]
+    fn a_receiver_of_totals_sees_them_grow(crashes in crashes(), late in late(), seconds in proptest::collection::vec(-250..0_i64, 1..20)) {
+        let mut crashes = crashes.into_iter().cycle();
+        let mut seconds = seconds.into_iter().cycle();
+        // The clock of the host, which is set back now and then, by less than five minutes.
+        let mut latest = 1_767_400_000_000_i64;
+        let mut ledger = Ledger::default();
+        ledger.stamp(latest).unwrap();
+        let began = Timestamp::from_unix_ms(latest).unwrap().unix_ns().to_string();
+        let mut stored = ledger.to_json();
+        let mut last = (0, Sums::new());
+        let mut host = follow(&late, |revision, state| {
+            let mut ledger = Ledger::from_json(stored.as_bytes()).unwrap();
+            ledger.add(revision, state).unwrap();
+            if crashes.next() == Some(true) {
+                return Some(Ledger::from_json(stored.as_bytes()).unwrap().state().map(str::to_owned));
+            }
+            stored = ledger.to_json();
+            // A process that ends while it sends is followed by one that sends the same totals.
+            for _ in 0..2 {
+                latest += 100_000;
+                let clock = latest + seconds.next().unwrap_or_default() * 1_000;
+                let mut ledger = Ledger::from_json(stored.as_bytes()).unwrap();
+                ledger.stamp(clock).unwrap();
+                stored = ledger.to_json();
+                if ledger.settled_until().is_none() {
+                    continue;
+                }
+                let (start, time, sums) = received(&ledger);
+                assert_eq!(start, began);
+                assert!(time > last.0, "{time} after {}", last.0);
+                assert!(time >= clock as u64 * 1_000_000);
+                for (values, counts) in &last.1 {
+                    assert!(counts.iter().zip(sums[values]).all(|(before, after)| *before <= after));
+                }
+                last = (time, sums);
+            }
+            crashes.next().filter(|crashes| *crashes).map(|_| ledger.state().map(str::to_owned))
+        });
+        prop_assert_eq!(last.1, truth(&mut host));
+    }
+}
+
+/// The only start and time of a ledger's OTLP message, and its sums.
+fn received(ledger: &Ledger) -> (String, u64, Sums) {
+    let options = ExportOptions::with_defaults(Format::OtlpJson);
+    let mut export = Export::new(ledger.totals().unwrap(), &options).unwrap();
+    let (mut piece, mut sums) = (Vec::new(), Sums::new());
+    let (mut starts, mut times) = (BTreeMap::new(), BTreeMap::new());
+    while export.next_piece(&mut piece).is_some() {
+        let message: serde_json::Value = serde_json::from_slice(&piece).unwrap();
+        let metrics = &message["resourceMetrics"][0]["scopeMetrics"][0]["metrics"];
+        for (position, count) in CountName::ALL.iter().enumerate() {
+            let metric = &metrics[position];
+            let name = format!("tallyfold.event_delivery.by_integration_reason.{count}");
+            assert_eq!(
+                (metric["name"].as_str(), metric["unit"].as_str()),
+                (Some(&*name), Some("{event}"))
+            );
+            let sum = &metric["sum"];
+            assert_eq!(
+                (
+                    sum["aggregationTemporality"].as_i64(),
+                    sum["isMonotonic"].as_bool()
+                ),
+                (Some(2), Some(true))
+            );
+            for point in sum["dataPoints"].as_array().unwrap() {
+                let text = |key: &str| point[key].as_str().unwrap().to_owned();
+                starts.insert(text("startTimeUnixNano"), ());
+                times.insert(text("timeUnixNano"), ());
+                let label = |name: &str| {
+                    let mut all = point["attributes"].as_array().unwrap().iter();
+                    let found = all.find(|label| label["key"] == name);
+                    found.map_or(String::new(), |label| {
+                        label["value"]["stringValue"].as_str().unwrap().to_owned()
+                    })
+                };
+                let values = DIMENSIONS.map(label).to_vec();
+                sums.entry(values).or_default()[position] = text("asInt").parse().unwrap();
+            }
+        }
+    }
+    let only = |texts: BTreeMap<String, ()>| {
+        let texts: Vec<String> = texts.into_keys().collect();
+        assert_eq!(texts.len(), 1, "{texts:?}");
+        texts[0].clone()
+    };
+    (only(starts), only(times).parse().unwrap(), sums)
+}
+
+#[test]
+fn a_ledger_has_one_start_and_its_time_never_goes_back() {
+    const NOW: i64 = 1_767_400_000_000;
+    let ns = |ms: i64| ms as u64 * 1_000_000;
+    let (revision, state) = first();
+    let mut ledger = Ledger::default();
+    assert_eq!(ledger.totals().unwrap_err().code(), Code::OutOfOrder);
+    ledger.stamp(NOW).unwrap();
+    // No revision yet, and so nothing to send.
+    let options = ExportOptions::with_defaults(Format::Otlp);
+    let mut empty = Export::new(ledger.totals().unwrap(), &options).unwrap();
+    assert_eq!(empty.next_piece(&mut Vec::new()), None);
+    let table = revision.table.windowed();
+    ledger.add_rows(&table, true, state).unwrap();
+    let start = ns(NOW).to_string();
+    for (clock, time) in [
+        (NOW + 60_000, NOW + 60_000),
+        // The same moment, and a clock that was set back.
+        (NOW + 60_000, NOW + 60_001),
+        (NOW - 200_000, NOW + 60_002),
+        (NOW + 90_000, NOW + 90_000),
+    ] {
+        let mut next = Ledger::from_json(ledger.to_json().as_bytes()).unwrap();
+        assert_eq!(next, ledger);
+        next.stamp(clock).unwrap();
+        let (began, at, sums) = received(&next);
+        assert_eq!((began, at), (start.clone(), ns(time)));
+        assert_eq!(sums, totals(&next));
+        ledger = next;
+    }
+    // Five minutes before the last time.
+    let before = ledger.clone();
+    let error = ledger.stamp(NOW - 210_001).unwrap_err();
+    assert_eq!(error.code(), Code::InvalidCheckpoint);
+    assert!(error.to_string().contains("from the future"), "{error}");
+    assert_eq!(ledger, before);
+    assert!(ledger.stamp(i64::MAX).is_err());
+    // Another ledger has another start, and one of an earlier version begins when it is first stamped.
+    let mut other = Ledger::default();
+    other.add_rows(&table, true, "other".to_owned()).unwrap();
+    other.stamp(NOW + 1).unwrap();
+    assert_eq!(received(&other).0, ns(NOW + 1).to_string());
+    for format in Format::ALL
+        .iter()
+        .filter(|format| format.totals_delivery().is_err())
+    {
+        let options = ExportOptions::with_defaults(*format);
+        let error = Export::new(ledger.totals().unwrap(), &options)
+            .map(|_| ())
+            .unwrap_err();
+        assert_eq!(error.code(), Code::UnsupportedByFormat, "{format}");
+    }
+}
+
 /// The first revision of a follow, and the state after it.
 fn first() -> (Revision, String) {
     let mut first = None;

@@ -13,7 +13,7 @@ use tallyfold::{
     Aggregator, AggregatorOptions, Code, CountTable, HostFailure, Kind, Now, Patience,
 };
 use tallyfold_export::{
-    Export, ExportOptions, Format, Guarantee, Push, PushOptions, PushStep, TargetHeaders,
+    Export, ExportOptions, Format, Guarantee, Ledger, Push, PushOptions, PushStep, TargetHeaders,
 };
 
 /// A table with one row for each count.
@@ -761,6 +761,44 @@ fn a_message_that_a_server_has_failed_on_is_not_sent_twice() {
             "{status}: {step:?}"
         );
     }
+}
+
+#[test]
+fn totals_may_be_sent_again() {
+    let mut ledger = Ledger::default();
+    let rows = table(&[1, 2]).windowed();
+    ledger.add_rows(&rows, true, "state".to_owned()).unwrap();
+    ledger.stamp(1_767_300_000_000).unwrap();
+    let totals = || {
+        let options = ExportOptions::with_defaults(Format::Otlp);
+        Export::new(ledger.totals().unwrap(), &options).unwrap()
+    };
+    let guaranteed = PushOptions {
+        guarantee: Some(Guarantee::AtMostOnce),
+        ..options(Format::Otlp)
+    };
+    let error = Push::new(totals(), &guaranteed).map(|_| ()).unwrap_err();
+    assert_eq!(error.argument_name(), Some("guarantee"));
+    // Nobody knows whether these were taken.
+    for failure in [HostFailure::Network, HostFailure::Timeout] {
+        let mut push = Push::new(totals(), &options(Format::Otlp)).unwrap();
+        assert!(matches!(push.step(START), Ok(PushStep::Send(_))));
+        push.failed(failure, "ECONNRESET").unwrap();
+        let ms = waits(&mut push, START);
+        let message = push.step(at(u64::from(ms)));
+        assert!(matches!(message, Ok(PushStep::Send(_))), "{message:?}");
+        push.head(200, &[]).unwrap();
+        push.end().unwrap();
+        assert_eq!(ended(&mut push), Ok(()));
+        assert_eq!((push.finished(), push.report().unsure), (2, 0));
+    }
+    // OTLP forbids to send a message again after 500. The next totals make up for it.
+    let mut push = Push::new(totals(), &options(Format::Otlp)).unwrap();
+    assert!(matches!(push.step(START), Ok(PushStep::Send(_))));
+    assert!(push.head(500, &[]).unwrap());
+    push.end().unwrap();
+    assert_eq!(ended(&mut push).unwrap_err().code(), Code::ServerError);
+    assert_eq!((push.finished(), push.report().unsure), (0, 0));
 }
 
 #[test]

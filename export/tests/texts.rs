@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tallyfold::{Code, CountTable};
-use tallyfold_export::{Export, ExportOptions, Format, NoteKind};
+use tallyfold_export::{Export, ExportOptions, Format, Labels, NoteKind};
 
 use readers::{Read, read};
 use tables::{
@@ -295,7 +295,11 @@ fn a_value_that_a_reader_does_not_take_is_noted() {
         for format in formats {
             let is_limited = matches!(
                 format,
-                Format::OpenMetrics | Format::RemoteWrite | Format::RemoteWrite2
+                Format::OpenMetrics
+                    | Format::RemoteWrite
+                    | Format::RemoteWrite2
+                    | Format::Otlp
+                    | Format::OtlpJson
             );
             let notes = |counts: &CountTable| {
                 let export = Export::new(counts, &ExportOptions::with_defaults(*format)).unwrap();
@@ -318,6 +322,70 @@ fn a_value_that_a_reader_does_not_take_is_noted() {
                     "{message}"
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn labels_that_a_reader_does_not_take_are_noted() {
+    let counts = rows(&[(["a", ""], [1, 0, 0])]);
+    let table = table(&BY, &Windows::from([(QUARTER, counts)]));
+    let many = |labels: usize| -> Vec<(String, String)> {
+        (0..labels)
+            .map(|number| (format!("label_{number}"), "x".to_owned()))
+            .collect()
+    };
+    let named = |bytes: usize| vec![("n".repeat(bytes), "x".to_owned())];
+    let valued = |bytes: usize| vec![("own".to_owned(), "x".repeat(bytes))];
+    // VictoriaMetrics makes one label of the name of a metric, and of OTLP three more. Each row has two dimensions.
+    for (format, most) in [
+        (Format::RemoteWrite, 37),
+        (Format::RemoteWrite2, 37),
+        (Format::OpenMetrics, 37),
+        (Format::Otlp, 34),
+        (Format::OtlpJson, 34),
+        (Format::Influx, usize::MAX),
+    ] {
+        let of = |labels: Vec<(String, String)>| {
+            let options = ExportOptions {
+                labels: Labels::new(labels).unwrap(),
+                ..ExportOptions::with_defaults(format)
+            };
+            let export = Export::new(&table, &options).unwrap();
+            let notes = export.notes().iter();
+            let notes = notes.map(|note| (note.kind(), note.message()));
+            notes.collect::<Vec<_>>()
+        };
+        assert_eq!(of(many(most.min(60))), [], "{format}");
+        for fine in [named(256), valued(4_096)] {
+            assert_eq!(of(fine), [], "{format}");
+        }
+        if most == usize::MAX {
+            continue;
+        }
+        for (labels, kind, begin) in [
+            (
+                many(most + 1),
+                NoteKind::LabelLimit,
+                "series have 41 labels in VictoriaMetrics, which accepts up to 40",
+            ),
+            (
+                named(257),
+                NoteKind::LabelLimit,
+                "the name of the label nnn",
+            ),
+            (
+                valued(4_097),
+                NoteKind::LongValue,
+                "a value of own has 4097 bytes: VictoriaMetrics accepts up to 4096",
+            ),
+        ] {
+            let found = of(labels);
+            let [(found, message)] = found.as_slice() else {
+                panic!("{format}: {found:?}");
+            };
+            assert_eq!(*found, kind);
+            assert!(message.starts_with(begin), "{message}");
         }
     }
 }

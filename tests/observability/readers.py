@@ -7,7 +7,7 @@ the value.
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
@@ -145,6 +145,23 @@ def openmetrics(pieces: Iterable[bytes]) -> Samples:
 
 def otlp(pieces: Iterable[bytes]) -> Samples:
     return otlp_messages(parsed(metrics_service_pb2.ExportMetricsServiceRequest, piece) for piece in pieces)
+
+
+def otlp_totals(message: bytes) -> Iterator[tuple[str, dict[str, str], int, int, int]]:
+    """Gives the points of cumulative sums: name, labels, start, time and value."""
+    request = parsed(metrics_service_pb2.ExportMetricsServiceRequest, message)
+    (resource,) = request.resource_metrics
+    (scope,) = resource.scope_metrics
+    for metric in scope.metrics:
+        of = metric.sum
+        assert of.aggregation_temporality == metrics_pb2.AGGREGATION_TEMPORALITY_CUMULATIVE
+        assert of.is_monotonic
+        assert metric.unit == "{event}"
+        for point in of.data_points:
+            labels = {one.key: one.value.string_value for one in point.attributes}
+            assert len(labels) == len(point.attributes)
+            assert point.start_time_unix_nano < point.time_unix_nano
+            yield metric.name, labels, point.start_time_unix_nano, point.time_unix_nano, point.as_int
 
 
 def otlp_json(pieces: Iterable[bytes]) -> Samples:

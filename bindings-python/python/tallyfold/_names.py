@@ -139,7 +139,7 @@ Measure = Literal["success", "errors", "filtered", "events", "error_rate", "filt
 MetricName = Literal["event_delivery", "event_ingestion"]
 """Which counts are asked for: the two analytics endpoints (service reference 4.4 and 4.5)."""
 
-NoteKind = Literal["inexact_count", "windows_left_out", "long_value"]
+NoteKind = Literal["inexact_count", "windows_left_out", "long_value", "label_limit"]
 """What a caller should know of an export."""
 
 Presence = Literal["both", "new", "vanished"]

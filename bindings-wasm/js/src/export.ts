@@ -8,7 +8,13 @@ export {
   exportCounts as export,
   init,
 } from "./export/exporting.js";
-export { type Counter, type CounterOptions, Ledger, type PromRegistry } from "./export/ledger.js";
+export {
+  type Counter,
+  type CounterOptions,
+  Ledger,
+  type LedgerPushOptions,
+  type PromRegistry,
+} from "./export/ledger.js";
 export { Outbox, type OutboxOptions } from "./export/outbox.js";
 export { type PushOptions, push } from "./export/push.js";
 export type { Exportable } from "./tables/transfer.js";

@@ -1,10 +1,18 @@
 // Running totals: counters that never go down, in a text of their own and in a registry of prom-client.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { Counter, Registry } from "prom-client";
-import { CountTable, compare } from "tallyfold";
+import { CountTable, compare, Sandbox } from "tallyfold";
 import { Ledger } from "tallyfold/export";
+import { serve } from "tallyfold/node";
+import { receiver } from "./receiver.mjs";
 import { thrownBy } from "./responses.mjs";
 import { clientOf, service } from "./world.mjs";
 
@@ -176,6 +184,161 @@ describe("a ledger", () => {
     const [success] = new Ledger(document).counters();
     const email = success.values.find(({ labels }) => labels.integration === "email");
     assert.equal(email.value, 2n + 17n + 32n);
+  });
+});
+
+/** The points of a message of OTLP: the start, the time, and the total of each count. */
+function points({ body }) {
+  const { metrics } = JSON.parse(body).resourceMetrics[0].scopeMetrics[0];
+  const found = { starts: new Set(), times: new Set(), totals: {} };
+  for (const { name, unit, sum } of metrics) {
+    assert.deepEqual([unit, sum.aggregationTemporality, sum.isMonotonic], ["{event}", 2, true]);
+    for (const point of sum.dataPoints) {
+      found.starts.add(point.startTimeUnixNano);
+      found.times.add(point.timeUnixNano);
+      found.totals[name.split(".").at(-1)] = BigInt(point.asInt);
+    }
+  }
+  const [[start], [time]] = [[...found.starts], [...found.times]];
+  assert.deepEqual([found.starts.size, found.times.size], [1, 1]);
+  return { start, time: BigInt(time), totals: found.totals };
+}
+
+describe("totals that are pushed", () => {
+  const format = "otlp-json";
+  let unixMs = 0;
+  const now = () => ({ monotonicMs: 0, unixMs });
+
+  test("have one start over restarts, and no time twice", async (t) => {
+    const { url, got } = await receiver(t, () => 200);
+    unixMs = Date.now();
+    let document = null;
+    const keep = (text) => {
+      document = text;
+    };
+    const first = new Ledger();
+    assert.equal((await first.push({ format, url, now }, keep)).messages, 0n);
+    for (const [at, step] of [900_000, -240_000, 3_600_000].entries()) {
+      unixMs += step;
+      const ledger = new Ledger(document);
+      await ledger.add(revision(at, { email: [at + 1, at, 0] }), `state ${at}`, keep);
+      for (let times = 0; times < 2; times++) {
+        const report = await new Ledger(document).push({ format, url, now }, keep);
+        assert.deepEqual([report.messages, report.unsure], [1n, 0n]);
+      }
+    }
+    const all = got.map(points);
+    assert.equal(new Set(all.map(({ start }) => start)).size, 1);
+    for (const [at, { time, totals }] of all.slice(1).entries()) {
+      assert.ok(time > all[at].time);
+      assert.ok(totals.success >= all[at].totals.success);
+    }
+    assert.deepEqual(all.at(-1).totals, { success: 6n, errors: 3n, filtered: 0n });
+    assert.ok(all.at(-1).time >= BigInt(unixMs) * 1_000_000n);
+    unixMs -= 7_200_000;
+    const before = document;
+    const late = new Ledger(document).push({ format, url, now }, keep);
+    await assert.rejects(late, { code: "invalid_checkpoint", message: /from the future/ });
+    assert.equal(document, before);
+  });
+
+  test("grow to the truth through kills", async (t) => {
+    const home = await mkdtemp(join(tmpdir(), "tallyfold-totals-"));
+    t.after(() => rm(home, { recursive: true }));
+    const sandbox = new Sandbox();
+    for (let quarter = 0; quarter < 12; quarter++) {
+      const timestamp = new Date(Date.parse(quarters[0]) + (quarter - 40) * 900_000);
+      const of = { outcome: "success", eventName: "order", writeKey: "web", integration: "email" };
+      sandbox.record({ ...of, timestamp, reason: "", count: quarter + 1 });
+    }
+    const server = await serve(sandbox);
+    t.after(() => server.close());
+    let child;
+    let left = 2;
+    // The process is killed while a message is under way, or a little later.
+    const { url, got } = await receiver(t, () => {
+      left -= 1;
+      if (left === 0) setTimeout(() => child.kill("SIGKILL"), Math.random() * 3);
+      return 200;
+    });
+    const span = { start: "2026-01-01T00:00:00Z", end: "2026-01-01T03:00:00Z" };
+    const query = { ...span, metric: "event_delivery", dimensions: ["integration"], window: "15m" };
+    const options = { ...sandbox.credentials, clusterEndpoint: server.url };
+    const argument = JSON.stringify({ options, query, path: join(home, "totals.json"), url });
+    const program = fileURLToPath(new URL("totals.mjs", import.meta.url));
+    let kills = 0;
+    for (; kills < 40; kills++) {
+      child = spawn(process.execPath, [program, argument], {
+        stdio: ["ignore", "ignore", "inherit"],
+      });
+      const [code] = await once(child, "exit");
+      if (code !== null) {
+        assert.equal(code, 0);
+        break;
+      }
+      left = 2 + (kills % 3);
+    }
+    assert.ok(kills >= 3, `${kills}`);
+    const all = got.map(points);
+    assert.equal(new Set(all.map(({ start }) => start)).size, 1);
+    for (const [at, { time, totals }] of all.slice(1).entries()) {
+      assert.ok(time > all[at].time);
+      assert.ok(totals.success >= all[at].totals.success);
+    }
+    assert.equal(all.at(-1).totals.success, 78n);
+  });
+
+  test("may be sent again, and are refused in other formats", async (t) => {
+    const fates = [0, 200, 500, 200];
+    const { url, got } = await receiver(t, () => fates.shift());
+    const ledger = new Ledger();
+    await ledger.add(revision(0, { email: [1, 0, 0] }), "first", store);
+    // The first connection breaks after the message was taken.
+    const report = await ledger.push({ format, url }, store);
+    assert.deepEqual([report.retries, report.unsure], [1n, 0n]);
+    assert.deepEqual(points(got[0]), points(got[1]));
+    const error = await ledger.push({ format, url }, store).catch((error) => error);
+    assert.deepEqual([error.code, error.report.unsure], ["server_error", 0n]);
+    const guaranteed = ledger.push({ format, url, guarantee: "at_most_once" }, store);
+    await assert.rejects(guaranteed, { argument: "guarantee" });
+    const other = ledger.push({ format: "remote-write", url }, store);
+    await assert.rejects(other, { code: "unsupported_by_format" });
+    await assert.rejects(ledger.push({ format, url }), { argument: "store" });
+    await ledger.push({ format, url }, store);
+    assert.equal(got.length, 4);
+  });
+
+  test("are stored first, one push at a time, while revisions are added", async (t) => {
+    const ledger = new Ledger();
+    await ledger.add(revision(0, { email: [1, 0, 0] }), "first", store);
+    const documents = [];
+    const { url, got } = await receiver(t, async () => {
+      const stored = documents.at(-1);
+      assert.equal(new Ledger(stored).save(), stored);
+      await ledger.add(revision(1, { email: [2, 0, 0] }), "second", store);
+      await assert.rejects(ledger.push({ format, url }, store), { code: "out_of_order" });
+      return 200;
+    });
+    const slow = async (document) => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      documents.push(document);
+    };
+    await ledger.push({ format, url }, slow);
+    assert.deepEqual([points(got[0]).totals.success, ledger.state], [1n, "second"]);
+    const full = new Error("no space left on device");
+    const failed = ledger.push({ format, url }, () => Promise.reject(full));
+    await assert.rejects(failed, full);
+    assert.equal(got.length, 1);
+    // A document that is being stored is waited for, by both.
+    const other = await receiver(t, () => 200);
+    await Promise.all([
+      ledger.add(revision(2, { email: [4, 0, 0] }), "third", slow),
+      ledger.push({ format, url: other.url }, slow),
+    ]);
+    assert.equal(points(other.got[0]).totals.success, 7n);
+    assert.equal(new Ledger(documents.at(-1)).state, "third");
+    ledger[Symbol.dispose]();
+    await assert.rejects(ledger.push({ format, url }, store), { code: "out_of_order" });
   });
 });
 

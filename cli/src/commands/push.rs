@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use futures_util::future::join_all;
+use tallyfold::text::milliseconds;
 use tallyfold::{CollectOptions, Keep};
 use tallyfold_export::{Export, Labels, Push};
 
@@ -24,6 +26,7 @@ use crate::output::pushed::{Pushed, PushedFormat, write};
 mod destination;
 pub(crate) mod drop;
 mod follow;
+mod totals;
 
 use destination::{Destination, DestinationFlags};
 use drop::DropFlags;
@@ -37,6 +40,8 @@ Examples:
   tallyfold push --to otlp https://otlp.example/v1/metrics --header-env authorization=OTLP_TOKEN \\
       --follow --state otlp.json
       Each window as it closes, and its corrections. When started again, it resumes where it stopped.
+  tallyfold push --to otlp http://127.0.0.1:9090/api/v1/otlp/v1/metrics --follow --cumulative --state totals.json
+      Running totals of settled windows, for receivers that refuse deltas, such as Prometheus.
   tallyfold push grafana --follow --state /var/lib/tallyfold
       To the destination in the section [push.grafana] of the configuration.
 ";
@@ -63,6 +68,25 @@ pub(crate) struct PushCommand {
         help_heading = "Following"
     )]
     state: Option<PathBuf>,
+    /// Sends running totals of settled windows, which begin at 0 with the file in --state, instead of revisions
+    ///
+    /// Prometheus and many other receivers of OTLP accept only these. They may be sent any number of times, so none is in
+    /// doubt after a failure.
+    #[arg(
+        long,
+        requires = "follow",
+        conflicts_with = "moved",
+        help_heading = "Following"
+    )]
+    cumulative: bool,
+    /// How often totals are sent again while they stay the same [default: 1m]
+    #[arg(
+        long,
+        value_name = "TIME",
+        requires = "cumulative",
+        help_heading = "Following"
+    )]
+    every: Option<String>,
     /// Sends what is left in --state to this destination, although the state was created for another one
     #[arg(long, requires = "state", help_heading = "Following")]
     moved: bool,
@@ -104,12 +128,28 @@ pub(crate) enum PushAction {
     Drop(DropFlags),
 }
 
+impl PushCommand {
+    /// How often totals are sent. Prometheus no longer shows samples that are older than five minutes.
+    fn every(&self) -> Result<Duration> {
+        let every = self.every.as_deref().unwrap_or("1m");
+        let ms = milliseconds(every).filter(|ms| *ms >= 1000);
+        ms.map(Duration::from_millis).ok_or_else(|| {
+            let text =
+                format!("--every: want a length of time of 1s or more, such as 1m, not {every:?}");
+            Failure::usage(text)
+        })
+    }
+}
+
 /// Sends counts.
 ///
 /// # Errors
 /// For flags, settings and states that can't be used; nothing is sent then.
 pub(crate) async fn run(app: &App, flags: &PushCommand) -> Result<Exit> {
-    let destination = flags.destination.destination(app.loaded()?)?;
+    let every = flags.every()?;
+    let destination = flags
+        .destination
+        .destination(app.loaded()?, flags.cumulative)?;
     let (pushed, exit) = match &flags.state {
         None => once(app, flags, &destination).await?,
         Some(state) => {
@@ -120,7 +160,10 @@ pub(crate) async fn run(app: &App, flags: &PushCommand) -> Result<Exit> {
                 state,
                 has_moved: flags.moved,
             };
-            follow::run(app, &plan).await?
+            match flags.cumulative {
+                true => totals::run(app, &plan, every).await?,
+                false => follow::run(app, &plan).await?,
+            }
         }
     };
     write(&pushed, flags.format)?;

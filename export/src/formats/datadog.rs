@@ -25,7 +25,7 @@ pub(crate) const FORM: Form = Form {
     media_type: "application/json",
     order: Order::Groups,
     numbers: Numbers::Floats,
-    longest_value: None,
+    limits: None,
     leaves_out_empty: true,
     has_all_windows: false,
     is_messages: true,
@@ -39,6 +39,7 @@ pub(crate) const FORM: Form = Form {
         },
         ..HTTP
     }),
+    totals: None,
     encoder: |context| {
         Box::new(Datadog {
             context,

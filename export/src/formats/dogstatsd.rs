@@ -25,13 +25,14 @@ pub(crate) const FORM: Form = Form {
     media_type: "text/plain; charset=utf-8",
     order: Order::Windows,
     numbers: Numbers::Floats,
-    longest_value: None,
+    limits: None,
     leaves_out_empty: true,
     has_all_windows: false,
     is_messages: true,
     max_bytes: 1432,
     check: carries_whole_seconds,
     delivery: Some(DATAGRAMS),
+    totals: None,
     encoder: |context| {
         Box::new(DogStatsD {
             context,

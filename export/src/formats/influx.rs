@@ -23,7 +23,7 @@ pub(crate) const FORM: Form = Form {
     media_type: "text/plain; charset=utf-8",
     order: Order::Windows,
     numbers: Numbers::Signed,
-    longest_value: None,
+    limits: None,
     leaves_out_empty: true,
     has_all_windows: false,
     is_messages: true,
@@ -36,6 +36,7 @@ pub(crate) const FORM: Form = Form {
         is_accepted: |answer| answer.status == 204,
         ..HTTP
     }),
+    totals: None,
     encoder: |context| {
         Box::new(Influx {
             context,

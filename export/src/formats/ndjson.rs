@@ -20,13 +20,14 @@ pub(crate) const FORM: Form = Form {
     media_type: "application/x-ndjson",
     order: Order::Windows,
     numbers: Numbers::All,
-    longest_value: None,
+    limits: None,
     leaves_out_empty: false,
     has_all_windows: true,
     is_messages: false,
     max_bytes: 64 * 1024,
     check,
     delivery: None,
+    totals: None,
     encoder: |context| {
         Box::new(Ndjson {
             context,

@@ -12,13 +12,14 @@ pub(crate) const FORM: Form = Form {
     media_type: "application/openmetrics-text; version=1.0.0; charset=utf-8",
     order: Order::Counts,
     numbers: Numbers::Floats,
-    longest_value: VICTORIA_METRICS,
+    limits: Some(VICTORIA_METRICS),
     leaves_out_empty: true,
     has_all_windows: false,
     is_messages: false,
     max_bytes: 64 * 1024,
     check: carries_milliseconds,
     delivery: None,
+    totals: None,
     encoder: |context| {
         Box::new(OpenMetrics {
             names: CountName::ALL

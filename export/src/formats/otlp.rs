@@ -7,6 +7,7 @@
 //!
 //! - Each count is a metric of its own, a sum with delta temporality. Its points have the exact start and end of their
 //!   windows, and whole numbers: a count above 2^63 - 1 is refused.
+//! - The totals of a ledger are sums with cumulative temporality, from the time at which the ledger began to its stamp.
 //! - A sum of counts is monotonic. The changes of a revision may be below 0, and so their sum is not.
 //! - All labels are attributes of the points. Those of the resource would be lost in systems that keep only some of
 //!   them, or put them into a metric of their own, as Prometheus does.
@@ -18,7 +19,7 @@ use tallyfold::{Code, CountName, Error, Result, Window};
 
 use super::protobuf::add;
 use crate::context::Context;
-use crate::form::{Encoder, Form, Numbers, Order};
+use crate::form::{Encoder, Form, Limits, Numbers, Order, VICTORIA_METRICS};
 use crate::sample::Group;
 
 const MEDIA_TYPE: &str = "application/x-protobuf";
@@ -27,25 +28,17 @@ pub(crate) const FORM: Form = Form {
     media_type: MEDIA_TYPE,
     order: Order::Groups,
     numbers: Numbers::Signed,
-    longest_value: None,
+    limits: LIMITS,
     leaves_out_empty: true,
     has_all_windows: false,
     is_messages: true,
     // A quarter of what receivers of OTLP over gRPC take.
     max_bytes: 1024 * 1024,
     check: check_times,
-    delivery: Some(Delivery {
-        is_passing,
-        partly: partial_success,
-        is_accepted: |answer| {
-            // Without fields, the message is empty.
-            let is_typed = || {
-                answer.is_of(MEDIA_TYPE)
-                    && ExportMetricsServiceResponse::decode(answer.body).is_ok()
-            };
-            answer.status == 200 && (answer.body.is_empty() || is_typed())
-        },
-        ..HTTP
+    delivery: Some(DELIVERY),
+    totals: Some(Delivery {
+        is_repeatable: true,
+        ..DELIVERY
     }),
     encoder: |context| {
         Box::new(Otlp {
@@ -54,6 +47,25 @@ pub(crate) const FORM: Form = Form {
             point: SumOfPoint::default(),
         })
     },
+};
+
+/// VictoriaMetrics makes labels of the metric's name, of the resource's `service.name`, and of the scope's name and version.
+pub(crate) const LIMITS: Option<Limits> = Some(Limits {
+    added: 4,
+    ..VICTORIA_METRICS
+});
+
+const DELIVERY: Delivery = Delivery {
+    is_passing,
+    partly: partial_success,
+    is_accepted: |answer| {
+        // Without fields, the message is empty.
+        let is_typed = || {
+            answer.is_of(MEDIA_TYPE) && ExportMetricsServiceResponse::decode(answer.body).is_ok()
+        };
+        answer.status == 200 && (answer.body.is_empty() || is_typed())
+    },
+    ..HTTP
 };
 
 #[derive(Clone, PartialEq, Message)]
@@ -197,7 +209,7 @@ impl Encoder for Otlp<'_> {
         let counted = counted.filter(|(_, sum)| !sum.is_empty());
         let metrics = counted.map(|(count, mut sum)| {
             let kind = KindOfSum {
-                aggregation_temporality: DELTA,
+                aggregation_temporality: temporality(self.context),
                 is_monotonic: is_monotonic(self.context),
             };
             add(&kind, &mut sum);
@@ -260,8 +272,13 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The unit of all counts: a word in braces is a unit without dimension.
 pub(crate) const UNIT: &str = "{event}";
 
-/// `AGGREGATION_TEMPORALITY_DELTA`: a point has what was counted since the last one.
-pub(crate) const DELTA: i32 = 1;
+/// What a point counts: with `AGGREGATION_TEMPORALITY_DELTA` what came since the last point, and with
+/// `AGGREGATION_TEMPORALITY_CUMULATIVE` all since its start.
+pub(crate) fn temporality(context: &Context) -> i32 {
+    const DELTA: i32 = 1;
+    const CUMULATIVE: i32 = 2;
+    if context.is_total { CUMULATIVE } else { DELTA }
+}
 
 /// Whether the sum of all points never falls.
 pub(crate) fn is_monotonic(context: &Context) -> bool {

@@ -7,7 +7,8 @@ use tallyfold::CountName;
 use tallyfold::sending::{Delivery, HTTP, Partly};
 
 use super::otlp::{
-    DELTA, SENDER, UNIT, VERSION, check_times, is_monotonic, is_passing, rejected, times,
+    LIMITS, SENDER, UNIT, VERSION, check_times, is_monotonic, is_passing, rejected, temporality,
+    times,
 };
 use crate::context::Context;
 use crate::escape::write_json;
@@ -20,25 +21,16 @@ pub(crate) const FORM: Form = Form {
     media_type: MEDIA_TYPE,
     order: Order::Groups,
     numbers: Numbers::Signed,
-    longest_value: None,
+    limits: LIMITS,
     leaves_out_empty: true,
     has_all_windows: false,
     is_messages: true,
     max_bytes: 1024 * 1024,
     check: check_times,
-    delivery: Some(Delivery {
-        is_passing,
-        partly: partial_success,
-        is_accepted: |answer| {
-            let fields = || serde_json::from_slice::<Map<String, Value>>(answer.body);
-            let is_typed = || {
-                answer.is_of(MEDIA_TYPE)
-                    && fields()
-                        .is_ok_and(|all| all.is_empty() || all.contains_key("partialSuccess"))
-            };
-            answer.status == 200 && (answer.is_empty() || is_typed())
-        },
-        ..HTTP
+    delivery: Some(DELIVERY),
+    totals: Some(Delivery {
+        is_repeatable: true,
+        ..DELIVERY
     }),
     encoder: |context| {
         Box::new(OtlpJson {
@@ -47,6 +39,20 @@ pub(crate) const FORM: Form = Form {
             attributes: Vec::new(),
         })
     },
+};
+
+const DELIVERY: Delivery = Delivery {
+    is_passing,
+    partly: partial_success,
+    is_accepted: |answer| {
+        let fields = || serde_json::from_slice::<Map<String, Value>>(answer.body);
+        let is_typed = || {
+            answer.is_of(MEDIA_TYPE)
+                && fields().is_ok_and(|all| all.is_empty() || all.contains_key("partialSuccess"))
+        };
+        answer.status == 200 && (answer.is_empty() || is_typed())
+    },
+    ..HTTP
 };
 
 struct OtlpJson<'a> {
@@ -111,9 +117,10 @@ impl Encoder for OtlpJson<'_> {
             is_first = false;
             // Names and descriptions have no character that JSON escapes.
             let metric = format!(
-                r#"{{"name":"{}","description":"{}","unit":"{UNIT}","sum":{{"aggregationTemporality":{DELTA},"isMonotonic":{},"dataPoints":["#,
+                r#"{{"name":"{}","description":"{}","unit":"{UNIT}","sum":{{"aggregationTemporality":{},"isMonotonic":{},"dataPoints":["#,
                 self.context.dotted(*count),
                 self.context.description(*count),
+                temporality(self.context),
                 is_monotonic(self.context),
             );
             out.extend_from_slice(metric.as_bytes());

@@ -18,7 +18,7 @@ pub(crate) const FORM: Form = Form {
     media_type: "application/x-protobuf",
     order: Order::Groups,
     numbers: Numbers::Floats,
-    longest_value: VICTORIA_METRICS,
+    limits: Some(VICTORIA_METRICS),
     leaves_out_empty: true,
     has_all_windows: false,
     is_messages: true,
@@ -35,6 +35,7 @@ pub(crate) const FORM: Form = Form {
         is_final: is_too_old,
         ..HTTP
     }),
+    totals: None,
     encoder: |context| {
         Box::new(RemoteWrite {
             names: CountName::ALL

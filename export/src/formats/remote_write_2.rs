@@ -19,7 +19,7 @@ pub(crate) const FORM: Form = Form {
     media_type: "application/x-protobuf;proto=io.prometheus.write.v2.Request",
     order: Order::Groups,
     numbers: Numbers::Floats,
-    longest_value: VICTORIA_METRICS,
+    limits: Some(VICTORIA_METRICS),
     leaves_out_empty: true,
     has_all_windows: false,
     is_messages: true,
@@ -36,6 +36,7 @@ pub(crate) const FORM: Form = Form {
         proof: Some("x-prometheus-remote-write-samples-written"),
         ..HTTP
     }),
+    totals: None,
     encoder: |context| Box::new(RemoteWrite2::new(context)),
 };
 

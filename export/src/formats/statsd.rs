@@ -26,13 +26,14 @@ pub(crate) const FORM: Form = Form {
     media_type: "text/plain; charset=utf-8",
     order: Order::Windows,
     numbers: Numbers::Floats,
-    longest_value: None,
+    limits: None,
     leaves_out_empty: false,
     has_all_windows: true,
     is_messages: true,
     max_bytes: 1432,
     check,
     delivery: Some(DATAGRAMS),
+    totals: None,
     encoder: |context| {
         Box::new(StatsD {
             context,

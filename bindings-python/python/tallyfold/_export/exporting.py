@@ -20,6 +20,7 @@ __all__ = [
     "Export",
     "ExportWarning",
     "InexactCountWarning",
+    "LabelLimitWarning",
     "LongValueWarning",
     "Note",
     "WindowsLeftOutWarning",
@@ -60,10 +61,19 @@ class LongValueWarning(ExportWarning):
     """
 
 
+class LabelLimitWarning(ExportWarning):
+    """There are more labels, or longer names of labels, than a reader of the format accepts.
+
+    >>> import warnings
+    >>> warnings.simplefilter("error", tallyfold.LabelLimitWarning)
+    """
+
+
 _WARNINGS: dict[NoteKind, type[ExportWarning]] = {
     "inexact_count": InexactCountWarning,
     "windows_left_out": WindowsLeftOutWarning,
     "long_value": LongValueWarning,
+    "label_limit": LabelLimitWarning,
 }
 
 
@@ -269,6 +279,12 @@ def warn_of(notes: Iterable[Note]) -> None:
 
 
 # Pickles and docs should name the package, from which users import the classes.
-_WARNING_CLASSES = (ExportWarning, InexactCountWarning, LongValueWarning, WindowsLeftOutWarning)
+_WARNING_CLASSES = (
+    ExportWarning,
+    InexactCountWarning,
+    LabelLimitWarning,
+    LongValueWarning,
+    WindowsLeftOutWarning,
+)
 for _class in (Export, Note, *_WARNING_CLASSES):
     _class.__module__ = "tallyfold"

@@ -1,16 +1,23 @@
-"""Running totals of settled windows, for scrapes."""
+"""Running totals of settled windows, for scrapes and OTLP."""
 
+import contextlib
 import os
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, ClassVar, NoReturn, final
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, final
 
+from tallyfold._errors import ConfigError
+from tallyfold._export.async_push import async_push
 from tallyfold._export.exporting import InexactCountWarning
-from tallyfold._files.state import StateFile
+from tallyfold._export.push import push
+from tallyfold._export.report import PushReport
+from tallyfold._files.state import StateFile, aside
+from tallyfold._names import ExportFormat
 from tallyfold._ranges.values import Revision
-from tallyfold._tallyfold import Totals
+from tallyfold._tallyfold import Pending, Totals
+from tallyfold._time import Now
 
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily
@@ -22,7 +29,10 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @final
 class Ledger:
-    """Running totals of settled windows, by group: counters for a scrape, which never go down.
+    """Running totals of settled windows, by group: counters, which never go down.
+
+    A scrape reads them as `openmetrics`, or from a `collector`; `push` sends them as cumulative
+    sums of OTLP.
 
     A `follow` gives each window's last revision once, as settled, and only that is added. With the
     path of a file, each revision is on the disk before a scrape can see it, together with the state
@@ -31,7 +41,8 @@ class Ledger:
 
     One process at a time adds to a file: `add` takes the lock that checkpoints have, and refuses a
     file that was written since it was read. If you restore an older file, the ledger counts from
-    there on, and Prometheus sees the counters reset.
+    there on, and Prometheus sees the counters reset: `increase` and `rate` then count the totals
+    of the older file once more. Nothing in the file shows that it is an older one.
 
     Args:
         path: the file, which is made if it is not there; without one, the totals are kept in
@@ -63,7 +74,7 @@ class Ledger:
     media_type: ClassVar[str] = Totals.media_type
     """What `openmetrics` gives, for `Content-Type`."""
 
-    __slots__ = ("_file", "_lock", "_totals")
+    __slots__ = ("_busy", "_file", "_lock", "_totals")
 
     def __init__(
         self, path: str | os.PathLike[str] | None = None, *, saved: str | bytes | None = None
@@ -72,8 +83,11 @@ class Ledger:
         self._file = None if path is None else StateFile(path)
         if self._file is not None and saved is None:
             saved = self._file.read()
-        self._totals = Totals(saved)
+        totals = Totals(saved)
+        # New totals begin now.
+        self._totals = totals if saved is not None else totals.stamped(Now.read().unix_ms)
         self._lock = threading.Lock()
+        self._busy = threading.Lock()
 
     def add(self, revision: Revision, state: str) -> None:
         """Takes a revision, and the state of its follow after it: `revisions.state()`.
@@ -90,13 +104,89 @@ class Ledger:
                 it since it was read. The ledger is unchanged then.
         """
         with self._lock:
-            totals = self._totals.added(revision, state)
-            if self._file is not None:
-                # On the disk first: a scrape must not see what a restart would take back.
-                self._file.replace(totals.to_json().encode())
-            before, self._totals = self._totals, totals
+            before = self._totals
+            totals = self._store(before.added(revision, state))
         if before.inexact is None and totals.inexact is not None:
             warnings.warn(totals.inexact, InexactCountWarning, stacklevel=2)
+
+    def push(
+        self,
+        format: ExportFormat,  # noqa: A002
+        url: str,
+        labels: Mapping[str, str] | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> PushReport:
+        """Sends the totals as cumulative sums, which receivers take that refuse deltas.
+
+        Arguments are as in `tallyfold.push`; the format is `"otlp"` or `"otlp-json"`. Each sum
+        begins when the ledger did, and has the time of now, or a millisecond more than before if
+        the clock was set back; with a path, both are on the disk before anything is sent. So it may
+        be sent any number of times and is never in doubt; after an error, the next push makes up
+        for it. Push after each revision that is settled, and at least every few minutes, because
+        Prometheus forgets a sum after five.
+
+        Raises:
+            ConfigError: `out_of_order` while another push of this ledger is under way;
+                `invalid_checkpoint` if the clock is more than five minutes behind the last push;
+                and what `tallyfold.push` raises.
+            OSError: of the file, as of `add`. Nothing is sent then.
+
+        >>> import httpx2
+        >>> url = "https://otlp.example/v1/metrics"
+        >>> receiver = httpx2.MockTransport(lambda request: httpx2.Response(200))
+        >>> tallyfold.Ledger().push("otlp", url, {"cluster": "eu-1"}, transport=receiver).samples
+        0
+        """
+        # No frame keeps them while they are used: a traceback that shows locals would show headers.
+        given = [{"format": format, "url": url, "labels": labels, **options}]
+        del url, options
+        try:
+            with self._alone():
+                totals: Any = self._stamped()
+                return push(totals, **given.pop())
+        finally:
+            given.clear()
+
+    async def async_push(
+        self,
+        format: ExportFormat,  # noqa: A002
+        url: str,
+        labels: Mapping[str, str] | None = None,
+        **options: Any,  # noqa: ANN401
+    ) -> PushReport:
+        """The same in asyncio, with the arguments of `tallyfold.async_push`."""
+        # No frame keeps them while they are used: a traceback that shows locals would show headers.
+        given = [{"format": format, "url": url, "labels": labels, **options}]
+        del url, options
+        try:
+            with self._alone():
+                totals: Any = await aside(self._stamped)
+                return await async_push(totals, **given.pop())
+        finally:
+            given.clear()
+
+    def _stamped(self) -> Pending:
+        """The totals at a time that no push before had, also not one of another process."""
+        with self._lock:
+            return self._store(self._totals.stamped(Now.read().unix_ms)).pending()
+
+    def _store(self, totals: Totals) -> Totals:
+        if self._file is not None:
+            # On the disk first: a scrape must not see what a restart would take back.
+            self._file.replace(totals.to_json().encode())
+        self._totals = totals
+        return totals
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Lets one push at a time go: of two, the later totals might arrive first."""
+        if not self._busy.acquire(blocking=False):
+            message = "out_of_order: another push is under way: wait for its end"
+            raise ConfigError(message, code="out_of_order")
+        try:
+            yield
+        finally:
+            self._busy.release()
 
     def save(self) -> str:
         """The document to store, with the totals and the state: JSON without any secret.

@@ -1,6 +1,5 @@
 """Sends the revisions of a follow, each once, over restarts."""
 
-import asyncio
 import contextlib
 import os
 import threading
@@ -11,7 +10,7 @@ from tallyfold._errors import ConfigError
 from tallyfold._export.async_push import async_push
 from tallyfold._export.push import push
 from tallyfold._export.report import PushReport
-from tallyfold._files.state import StateFile
+from tallyfold._files.state import StateFile, aside
 from tallyfold._names import ExportFormat
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import Held
@@ -175,18 +174,7 @@ class Outbox:
         await self._store_aside(self._held.finish(finished))
 
     async def _store_aside(self, held: Held) -> None:
-        """Stores in a thread. A task that is cancelled waits for its end."""
-        loop = asyncio.get_running_loop()
-        storing = loop.run_in_executor(None, self._store, held)
-        cancelled = None
-        while not storing.done():
-            try:
-                await asyncio.wait([storing])
-            except asyncio.CancelledError as error:
-                cancelled = error
-        if cancelled is not None:
-            raise cancelled from storing.exception()
-        storing.result()
+        await aside(lambda: self._store(held))
 
     def _store(self, held: Held) -> None:
         self._file.replace(held.to_json().encode())

@@ -1,16 +1,20 @@
 """The file of a state, which one process at a time writes."""
 
+import asyncio
 import contextlib
 import errno
 import os
 import pathlib
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from tallyfold._files.file import given_path, replacing
 from tallyfold._files.lock import Lock
 
-__all__ = ["StateFile"]
+__all__ = ["StateFile", "aside"]
+
+T = TypeVar("T")
 
 
 class StateFile:
@@ -74,6 +78,20 @@ class StateFile:
 
     def _refusal(self, message: str) -> BlockingIOError:
         return BlockingIOError(errno.EAGAIN, message, str(self._path))
+
+
+async def aside(store: Callable[[], T]) -> T:
+    """Stores in a thread. A task that is cancelled waits for its end."""
+    storing = asyncio.get_running_loop().run_in_executor(None, store)
+    cancelled = None
+    while not storing.done():
+        try:
+            await asyncio.wait([storing])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled from storing.exception()
+    return storing.result()
 
 
 def _locked(directory: pathlib.Path) -> Lock:

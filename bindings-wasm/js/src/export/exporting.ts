@@ -33,7 +33,7 @@ export function init(): Promise<void> {
 export interface ExportOptions extends ExportArguments {
   /**
    * Called with each {@link Note}, instead of a warning. By default, Node warns by the name
-   * `InexactCountWarning`, `LongValueWarning` or `WindowsLeftOutWarning`, and other hosts warn in the console.
+   * `InexactCountWarning`, `LabelLimitWarning`, `LongValueWarning` or `WindowsLeftOutWarning`, and other hosts warn in the console.
    */
   readonly onNote?: ((note: Note) => unknown) | undefined;
 }
@@ -94,6 +94,7 @@ const WARNINGS: { readonly [K in Note["kind"]]: string } = {
   inexact_count: "InexactCountWarning",
   windows_left_out: "WindowsLeftOutWarning",
   long_value: "LongValueWarning",
+  label_limit: "LabelLimitWarning",
 };
 
 function warned({ kind, message }: Note): void {

@@ -1,15 +1,20 @@
-import type { CoreLedger } from "../../wasm/tallyfold_export.js";
+import type { CoreExport, CoreLedger } from "../../wasm/tallyfold_export.js";
 import { Handle } from "../loading/handle.js";
 import type { Revision } from "../ranges/follow.js";
 import { revised } from "../tables/transfer.js";
-import type { ExportArguments } from "../values/declared.js";
+import type { ExportArguments, PushReport } from "../values/declared.js";
 import { invalidArgument, outOfOrder } from "../values/error.js";
-import { fieldsOf, flatHeaders, OPTIONS } from "../values/input.js";
+import { fieldsOf, flatHeaders, OPTIONS, own } from "../values/input.js";
+import { clocks } from "../values/time.js";
 import { warning } from "../values/warning.js";
-import { exportCore } from "./exporting.js";
+import { exportCore, withOptions } from "./exporting.js";
+import { type PushOptions, pushed, pushNames } from "./push.js";
 
 /** What counters are called: as in {@link ExportOptions}. */
 export type CounterOptions = Pick<ExportArguments, "labels" | "name">;
+
+/** The options of {@link Ledger.push}: the options of {@link push}, whose `format` is `"otlp"` or `"otlp-json"`. */
+export type LedgerPushOptions = Omit<PushOptions, "finished" | "onFinished">;
 
 /** A running total that never goes down, for each set of labels. */
 export interface Counter {
@@ -32,12 +37,14 @@ export interface PromRegistry {
 }
 
 /**
- * Running totals of settled windows, by group: counters for a scrape, which never go down.
+ * Running totals of settled windows, by group: counters, which never go down. A scrape reads them as {@link
+ * Ledger.openmetrics}, and {@link Ledger.push} sends them as cumulative sums of OTLP.
  *
  * {@link Client.follow} gives each window's last revision once, as settled, and only that is added. The document, {@link
  * Ledger.save}, holds the totals and the state of the follow together. It is stored with each revision, before anyone sees
  * the new totals: so a process that is ended at any moment, and resumes with the document and its state, counts nothing
- * twice, loses nothing, and never shows less than it has shown.
+ * twice, loses nothing, and never shows less than it has shown. A process that is given an older document counts on from
+ * there, and Prometheus sees the counters reset: `increase` and `rate` then count the totals of that document once more.
  *
  * @example
  * const ledger = new Ledger(await load());
@@ -55,6 +62,9 @@ export interface PromRegistry {
 export class Ledger {
   #core: Handle<CoreLedger>;
   #isAdding = false;
+  #isPushing = false;
+  /** The end of the last attempt to store a document. */
+  #stored: Promise<unknown> = Promise.resolve();
   /** Registries that wait for the names of the counters, which come with the first revision. */
   #waiting: (() => boolean)[] = [];
 
@@ -63,7 +73,7 @@ export class Ledger {
    * @throws {@link TallyfoldError} with code `invalid_checkpoint` for a document that is torn or was changed.
    */
   constructor(saved?: string | null) {
-    this.#core = new Handle(new (exportCore().CoreLedger)(saved));
+    this.#core = new Handle(new (exportCore().CoreLedger)(saved, Date.now()));
   }
 
   /**
@@ -84,26 +94,79 @@ export class Ledger {
     if (typeof state !== "string") {
       throw invalidArgument("state", "want the state of the follow: revisions.state()");
     }
-    if (typeof store !== "function") {
-      throw invalidArgument("store", "want a function that stores the document");
-    }
-    const core = this.#core;
+    checkStore(store);
     if (this.#isAdding) throw outOfOrder("another revision is being stored; await add first");
-    const next = new Handle(
-      core.object.added(revised(exportCore(), revision), revision.settled, state),
-    );
-    const inexact = core.object.inexact() === undefined ? next.object.inexact() : undefined;
+    const rows = revised(exportCore(), revision);
+    let inexact: string | undefined;
     this.#isAdding = true;
     try {
-      await store(next.object.toJson());
-      // The ledger may have been disposed of meanwhile.
-      if (!core.released) this.#core = next;
+      await this.#become((core) => {
+        const next = core.added(rows, revision.settled, state);
+        inexact = core.inexact() === undefined ? next.inexact() : undefined;
+        return [next, undefined];
+      }, store);
     } finally {
       this.#isAdding = false;
-      (this.#core === next ? core : next).release();
     }
     if (inexact !== undefined) warning("InexactCountWarning", inexact);
     if (!this.#core.released) this.#registerWaiting();
+  }
+
+  /**
+   * Sends the totals as cumulative sums of OTLP, which receivers take that refuse deltas.
+   *
+   * Each sum begins when the ledger did, and has the time of now, or a millisecond more than before if the clock was set
+   * back; both are stored before anything is sent. So it may be sent any number of times and is never in doubt; after an
+   * error, the next push makes up for it. Push after each revision that is settled, and at least every few minutes,
+   * because Prometheus forgets a sum after five. A revision may be added meanwhile.
+   *
+   * @param store Stores the new document, and is awaited, as of {@link Ledger.add}.
+   * @throws what {@link push} throws, and {@link TallyfoldError} with code `out_of_order` while another push of this ledger
+   * is under way, and `invalid_checkpoint` if the clock is more than five minutes behind the last push.
+   * @example
+   * const labels = { cluster: "production" };
+   * await ledger.push({ format: "otlp", url: "https://otlp.example/v1/metrics", labels }, store);
+   */
+  async push(
+    options: LedgerPushOptions,
+    store: (document: string) => unknown,
+  ): Promise<PushReport> {
+    checkStore(store);
+    if (this.#isPushing) throw outOfOrder("another push is under way; await it first");
+    this.#isPushing = true;
+    try {
+      const { unixMs } = clocks(own(options).now)();
+      const totals = await this.#become((core) => {
+        const next = core.stamped(unixMs);
+        const make = (...given: [object, string[], number]): CoreExport => next.totals(...given);
+        return [next, withOptions(options, pushNames(), make)];
+      }, store);
+      return await pushed(totals, options);
+    } finally {
+      this.#isPushing = false;
+    }
+  }
+
+  /** Stores the totals that are made; only then they are this ledger's own. One document is stored after the other. */
+  #become<T>(
+    make: (core: CoreLedger) => [CoreLedger, T],
+    store: (document: string) => unknown,
+  ): Promise<T> {
+    const became = this.#stored.then(async () => {
+      const core = this.#core;
+      const [made, other] = make(core.object);
+      const next = new Handle(made);
+      try {
+        await store(next.object.toJson());
+        // The ledger may have been disposed of meanwhile.
+        if (!core.released) this.#core = next;
+      } finally {
+        (this.#core === next ? core : next).release();
+      }
+      return other;
+    });
+    this.#stored = became.catch(() => {});
+    return became;
   }
 
   /** The revision is stored by now, so nothing that a registry says may fail its `add`. */
@@ -203,6 +266,12 @@ export class Ledger {
   /** Frees the memory now. */
   [Symbol.dispose](): void {
     this.#core.release();
+  }
+}
+
+function checkStore(store: unknown): void {
+  if (typeof store !== "function") {
+    throw invalidArgument("store", "want a function that stores the document");
   }
 }
 

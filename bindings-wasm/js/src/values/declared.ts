@@ -308,8 +308,10 @@ export type Guarantee = "at_least_once" | "at_most_once";
  * `windows_left_out`: Windows were left out, because their counts may still change or they are not
  * covered whole.
  * `long_value`: A value is longer than a system that reads the format accepts.
+ * `label_limit`: There are more labels, or longer names of labels, than a system that reads the
+ * format accepts.
  */
-export type NoteKind = "inexact_count" | "windows_left_out" | "long_value";
+export type NoteKind = "inexact_count" | "windows_left_out" | "long_value" | "label_limit";
 
 /**
  * Which windows are written.

@@ -101,7 +101,11 @@ impl DestinationFlags {
     ///
     /// # Errors
     /// For flags and settings that can't be used.
-    pub(crate) fn destination(&self, settings: &Settings) -> Result<Destination> {
+    pub(crate) fn destination(
+        &self,
+        settings: &Settings,
+        is_cumulative: bool,
+    ) -> Result<Destination> {
         let (name, mut given, mut network) = self.place(settings)?;
         let wanted = || {
             Failure::usage(format!(
@@ -124,7 +128,15 @@ impl DestinationFlags {
             ))
         })?;
         let push: PushOptions = given.read()?;
-        push.check(format.delivery()?)?;
+        let delivery = match is_cumulative {
+            true => format.totals_delivery().map_err(|_| {
+                let text =
+                    format!("--cumulative: {format} has no running totals; want otlp or otlp-json");
+                Failure::usage(text)
+            })?,
+            false => format.delivery()?,
+        };
+        push.check(delivery)?;
         Ok(Destination {
             format,
             push,
@@ -202,6 +214,11 @@ impl Destination {
     /// The options of a push that resumes after `finished` samples.
     pub(crate) fn push(&self, finished: u64) -> PushOptions {
         self.push.clone().finished(finished).seed(random())
+    }
+
+    /// How long a destination may fail; `None` without a limit.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        self.push.patience_ms.ms().map(Duration::from_millis)
     }
 
     /// The carrier that sends messages to this destination.

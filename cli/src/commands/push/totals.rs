@@ -1,0 +1,262 @@
+//! `tallyfold push --follow --cumulative`: sends running totals of settled windows, as often as wanted.
+
+use std::cell::{Cell, RefCell};
+use std::pin::pin;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::{Either, join_all, select};
+use tallyfold::Code;
+use tallyfold_export::{Export, Labels, Ledger, Push, PushReport};
+use tokio::sync::{Mutex, Notify};
+use tokio::time::timeout;
+
+use super::follow::Plan;
+use crate::app::App;
+use crate::config::settings::{Cluster, labels_of};
+use crate::failure::{Exit, Failure, Result};
+use crate::host::carry::{Carried, Carrier};
+use crate::host::clock::unix_ms;
+use crate::host::ranges::{FollowEvent, Following};
+use crate::host::session::Session;
+use crate::host::shutdown::{Shutdown, until_shut_down};
+use crate::host::state::StateFile;
+use crate::output::pushed::{Pushed, add};
+
+/// Sends the totals of one cluster.
+struct Totals<'a> {
+    app: &'a App,
+    plan: &'a Plan<'a>,
+    every: Duration,
+    cluster: Cluster,
+    labels: Labels,
+    file: StateFile,
+    /// The totals as they are on the disk. Whoever changes them stores them first.
+    ledger: Mutex<Ledger>,
+    /// Wakes the part that sends: totals have changed, or no more will come.
+    changed: Notify,
+    is_done: Cell<bool>,
+    total: RefCell<PushReport>,
+}
+
+/// Sends totals until all windows are settled, or until a signal.
+///
+/// # Errors
+/// For flags, settings and states that can't be used; nothing is sent then.
+pub(crate) async fn run(
+    app: &App,
+    plan: &Plan<'_>,
+    every: Duration,
+) -> Result<(Vec<Pushed>, Exit)> {
+    let mut all = Vec::new();
+    for (cluster, session) in app.sessions()? {
+        all.push(begin(app, plan, every, cluster, session).await?);
+    }
+    let shutdown = Shutdown::new();
+    let work = join_all(all.iter_mut().map(|(totals, following, carrier)| {
+        let totals = &*totals;
+        let shutdown = &shutdown;
+        async move {
+            let result = totals.run(following, carrier, shutdown).await;
+            // A failure is written at once, because other clusters may continue for days.
+            app.fail_if(&totals.cluster.name, result)
+        }
+    }));
+    let exit = match until_shut_down(&app.stop, &shutdown, work).await {
+        Err(exit) => exit,
+        Ok(results) => Exit::of_clusters(&results),
+    };
+    let pushed = all.into_iter().map(|(totals, ..)| Pushed {
+        cluster: totals.cluster.name,
+        report: totals.total.into_inner(),
+    });
+    Ok((pushed.collect(), exit))
+}
+
+async fn begin<'a>(
+    app: &'a App,
+    plan: &'a Plan<'a>,
+    every: Duration,
+    cluster: Cluster,
+    session: Rc<Session>,
+) -> Result<(Totals<'a>, Following, Carrier)> {
+    let labels = labels_of(&app.settings, &cluster, plan.labels)?;
+    let file = StateFile::of_cluster(plan.state, &app.settings, &cluster)?;
+    let mut ledger = match file.read()? {
+        None => Ledger::default(),
+        Some(bytes) => Ledger::from_json(&bytes).map_err(|error| file.as_failure(error))?,
+    };
+    let options = plan.follow.options(ledger.state(), unix_ms())?;
+    let following =
+        Following::new(session, &options).map_err(|error| match error.argument_name() {
+            Some("state") => file.as_failure(error),
+            _ => error.into(),
+        })?;
+    ledger.begin(following.state());
+    ledger
+        .stamp(unix_ms())
+        .map_err(|error| file.as_failure(error))?;
+    // Labels and names that can't be used are rejected now.
+    Export::new(ledger.totals()?, &plan.destination.export(&labels))?;
+    file.replace(ledger.to_json()).await?;
+    let totals = Totals {
+        app,
+        plan,
+        every,
+        cluster,
+        labels,
+        file,
+        ledger: Mutex::new(ledger),
+        changed: Notify::new(),
+        is_done: Cell::new(false),
+        total: RefCell::default(),
+    };
+    Ok((totals, following, plan.destination.carrier(&app.stderr)?))
+}
+
+impl Totals<'_> {
+    /// Follows and sends at the same time: an outage of the destination delays no reading.
+    async fn run(
+        &self,
+        following: &mut Following,
+        carrier: &mut Carrier,
+        shutdown: &Shutdown,
+    ) -> Result<()> {
+        let following = pin!(self.follow(following, shutdown));
+        let sending = pin!(self.send_all(carrier, shutdown));
+        match select(following, sending).await {
+            Either::Right((sent, _)) => sent,
+            Either::Left((followed, sending)) => {
+                self.is_done.set(true);
+                self.changed.notify_one();
+                let sent = sending.await;
+                followed.and(sent)
+            }
+        }
+    }
+
+    /// Adds settled windows to the totals.
+    async fn follow(&self, following: &mut Following, shutdown: &Shutdown) -> Result<()> {
+        let name = &self.cluster.name;
+        let mut has_read = false;
+        loop {
+            match shutdown.unless_begun(following.next()).await {
+                None | Some(FollowEvent::Done) => return Ok(()),
+                Some(FollowEvent::Ahead(error)) => return Err(self.file.as_failure(error)),
+                Some(FollowEvent::Failed(window, error)) => {
+                    let failure = Failure::from(error);
+                    if !has_read {
+                        return Err(failure.of_cluster(name));
+                    }
+                    self.app.warn_unread(name, window, &failure);
+                }
+                Some(FollowEvent::Revision(revision)) => {
+                    has_read = true;
+                    self.app.warn_contradiction(name, &revision);
+                    let state = following.state();
+                    let mut had_note = false;
+                    let add = |ledger: &mut Ledger| {
+                        had_note = ledger.note().is_some();
+                        ledger.add(&revision, state)
+                    };
+                    let ledger = self.change(add).await?;
+                    if let Some(note) = ledger.note().filter(|_| !had_note) {
+                        self.app.warn(name, note);
+                    }
+                    if revision.settled {
+                        self.changed.notify_one();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Changes the totals, and stores them. Nothing is changed if that fails.
+    async fn change(
+        &self,
+        change: impl FnOnce(&mut Ledger) -> tallyfold::Result<()>,
+    ) -> Result<Ledger> {
+        let mut ledger = self.ledger.lock().await;
+        let mut next = ledger.clone();
+        change(&mut next)?;
+        self.file.replace(next.to_json()).await?;
+        *ledger = next.clone();
+        Ok(next)
+    }
+
+    /// Sends the totals when they have changed, and again and again while they stay the same.
+    async fn send_all(&self, carrier: &mut Carrier, shutdown: &Shutdown) -> Result<()> {
+        let mut warned = Vec::new();
+        let mut failing_since = None;
+        loop {
+            let is_last = self.is_done.get();
+            if self.ledger.lock().await.settled_until().is_some() {
+                let begun = Instant::now();
+                match self.send(carrier, shutdown, &mut warned).await {
+                    Ok(Carried::Part) => return Ok(()),
+                    Ok(Carried::All) => failing_since = None,
+                    // This message must not be sent again, but the next totals are another one.
+                    Err(failure) if failure.code == Some(Code::ServerError) && !is_last => {
+                        let is_first = failing_since.is_none();
+                        let since = *failing_since.get_or_insert(begun);
+                        let patience = self.plan.destination.patience();
+                        if patience.is_some_and(|patience| since.elapsed() >= patience) {
+                            return Err(failure);
+                        }
+                        if is_first {
+                            let text =
+                                format_args!("{}; the next totals make up for it", failure.text);
+                            self.app.warn(&self.cluster.name, text);
+                        }
+                    }
+                    Err(failure) => return Err(failure),
+                }
+            }
+            if is_last {
+                return Ok(());
+            }
+            if !self.is_done.get() {
+                // Both are a reason to send, and at a shutdown the part that follows ends, too.
+                let _ = timeout(self.every, self.changed.notified()).await;
+            }
+        }
+    }
+
+    /// Sends the totals with the time of now.
+    async fn send(
+        &self,
+        carrier: &mut Carrier,
+        shutdown: &Shutdown,
+        warned: &mut Vec<String>,
+    ) -> Result<Carried> {
+        if shutdown.has_begun() {
+            return Ok(Carried::Part);
+        }
+        let ledger = self.change(|ledger| ledger.stamp(unix_ms())).await?;
+        let destination = self.plan.destination;
+        let export = Export::new(ledger.totals()?, &destination.export(&self.labels))?;
+        let notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
+        let mut push = Push::new(export, &destination.push(0))?;
+        let carried = carrier
+            .carry(&mut push, shutdown, async |_, _| Ok(()))
+            .await;
+        let report = push.report();
+        let name = &self.cluster.name;
+        self.app.stderr.detail(format_args!(
+            "{name}: {} samples in {} messages, {} sent again",
+            report.samples, report.messages, report.retries
+        ));
+        add(&mut self.total.borrow_mut(), report);
+        let rejected = report.rejected.iter();
+        let rejected = rejected
+            .map(|rejected| format!("the destination rejected samples: {}", rejected.message));
+        for text in notes.into_iter().chain(rejected) {
+            // The same totals are sent again and again.
+            if !warned.contains(&text) {
+                self.app.warn(name, &text);
+                warned.push(text);
+            }
+        }
+        carried
+    }
+}
