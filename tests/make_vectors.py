@@ -8,6 +8,7 @@ import itertools
 import json
 import sys
 import zlib
+from datetime import datetime, timedelta
 from pathlib import Path
 
 HERE = Path(__file__).parent / "vectors"
@@ -1349,9 +1350,9 @@ def table_vectors():
 series = []
 
 
-def by_window(name, tables, step, expected, **before):
+def by_window(name, tables, step, expected, **more):
     outcome = {"error": expected} if "code" in expected else {"series": expected}
-    series.append({"name": name, "tables": tables, **before, "step": step, **outcome})
+    series.append({"name": name, "tables": tables, **more, "step": step, **outcome})
 
 
 def at(clock, day="2026-01-01"):
@@ -1371,13 +1372,14 @@ def bucket(start, end, *rows, complete=True, provisional=False):
     return {"start": start, "end": end, **marks, "rows": rows}
 
 
-def of_series(step, *windows, totals, dims=("integration",), metric=None, **filtered_by):
+def of_series(step, *windows, totals, dims=("integration",), metric=None, zone=None, **filtered_by):
     return {
         "format": "tallyfold-series/1",
         "metric": metric,
         "dimensions": list(dims),
         "filter": [{"dimension": name, "values": values} for name, values in filtered_by.items()],
         "step": step,
+        **({"zone": zone} if zone else {}),
         "totals": counts(*totals),
         "windows": list(windows),
     }
@@ -1588,6 +1590,140 @@ def series_vectors():
         None,
         error("sum_overflow"),
     )
+
+
+# --- series of the days of time zones ---------------------------------------------------------------
+
+
+def zone_vectors():
+    def days_of(zone, name, *midnights, windows=None):
+        """The days of a zone, of which a table has the first and the last second, or other windows."""
+        pairs = list(itertools.pairwise(midnights))
+        ends = [[(start, later(start, 1)), (later(end, -1), end)] for start, end in pairs]
+        windows = windows or [window for pair in ends for window in pair]
+        tables = [covering(*window, ([str(number)], (number, 1, 0))) for number, window in enumerate(windows)]
+        days = []
+        for start, end in pairs:
+            inside = [number for number, window in enumerate(windows) if start <= window[0] < end]
+            rows = [([str(number)], (number, 1, 0)) for number in inside]
+            days.append(bucket(start, end, *rows, complete=[windows[number] for number in inside] == [(start, end)]))
+        totals = (sum(range(len(windows))), len(windows), 0)
+        expected = of_series("1d", *days, totals=totals, zone=zone)
+        by_window(f"{zone}: {name}", tables, "1d", expected, zone=zone, midnights=list(midnights))
+
+    def later(text, seconds):
+        return (datetime.fromisoformat(text) + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    new_york = "America/New_York"
+    spring = [at("05:00:00", "2026-03-08"), at("04:00:00", "2026-03-09"), at("04:00:00", "2026-03-10")]
+    days_of(new_york, "a day of 23 hours", *spring)
+    days_of(new_york, "a day of 25 hours", at("04:00:00", "2026-11-01"), at("05:00:00", "2026-11-02"), at("05:00:00", "2026-11-03"))
+    days_of(new_york, "a whole day of 23 hours", *spring[:2], windows=[tuple(spring[:2])])
+    kolkata = [at("18:30:00", f"2026-03-0{day}") for day in (1, 2, 3)]
+    days_of("Asia/Kolkata", "days that begin at half past", *kolkata)
+    days_of("Asia/Kathmandu", "days that begin at a quarter past", at("18:15:00", "2026-03-01"), at("18:15:00", "2026-03-02"))
+    lord_howe = "Australia/Lord_Howe"
+    days_of(lord_howe, "a day of 24 and a half hours", at("13:00:00", "2026-04-04"), at("13:30:00", "2026-04-05"), at("13:30:00", "2026-04-06"))
+    days_of(lord_howe, "a day of 23 and a half hours", at("13:30:00", "2026-10-03"), at("13:00:00", "2026-10-04"), at("13:00:00", "2026-10-05"))
+    santiago = "America/Santiago"
+    days_of(santiago, "a midnight that does not exist", at("04:00:00", "2026-09-05"), at("04:00:00", "2026-09-06"), at("03:00:00", "2026-09-07"))
+    days_of(santiago, "the hour before midnight twice", at("03:00:00", "2026-04-04"), at("04:00:00", "2026-04-05"), at("04:00:00", "2026-04-06"))
+    days_of("America/Havana", "a midnight that exists twice", at("04:00:00", "2026-11-01"), at("05:00:00", "2026-11-02"))
+    days_of(
+        "America/Toronto",
+        "a midnight within an hour that does not exist",
+        at("05:00:00", "1919-03-30"),
+        at("04:30:00", "1919-03-31"),
+        at("04:00:00", "1919-04-01"),
+    )
+    days_of(
+        "America/St_Johns",
+        "the clocks go back a minute after midnight",
+        at("02:30:00", "2010-11-06"),
+        at("02:30:00", "2010-11-07"),
+        at("03:30:00", "2010-11-08"),
+    )
+    days_of("Pacific/Apia", "a date that does not exist", *(at("10:00:00", f"2011-12-{day}") for day in (29, 30, 31)))
+    days_of("Pacific/Kiritimati", "14 hours ahead", at("10:00:00", "2026-03-01"), at("10:00:00", "2026-03-02"))
+    days_of("Pacific/Pago_Pago", "11 hours behind", at("11:00:00", "2026-03-01"), at("11:00:00", "2026-03-02"))
+    days_of("UTC", "its days", at("00:00:00", "2026-03-01"), at("00:00:00", "2026-03-02"))
+    days_of("Africa/Cairo", "before 1970", at("22:00:00", "1969-12-30"), at("22:00:00", "1969-12-31"), at("22:00:00", "1970-01-01"))
+    tokyo = [at("15:00:00", f"2026-01-0{day}") for day in (1, 2, 3)]
+    days_of("Asia/Tokyo", "part of a day", *tokyo[:2], windows=[(at("20:00:00"), at("21:00:00.000000001"))])
+    days_of("Asia/Tokyo", "a nanosecond of a day", *tokyo, windows=[(at("20:00:00"), at("21:00:00")), (tokyo[1], at("15:00:00.000000001", "2026-01-02"))])
+
+    hour = covering(at("12:00:00", "2026-03-02"), at("13:00:00", "2026-03-02"), (["a"], (7, 0, 0)))
+    part = bucket(*kolkata[:2], (["a"], (7, 0, 0)), complete=False)
+    of_kolkata = {"zone": "Asia/Kolkata", "midnights": kolkata}
+    by_window("24 hours are a day of a zone, too", [hour], "24h", of_series("1d", part, totals=(7, 0, 0), zone="Asia/Kolkata"), **of_kolkata)
+    cut = covering(at("18:00:00", "2026-03-02"), at("19:00:00", "2026-03-02"))
+    by_window("an hour over the midnight of a zone", [hour, cut], "1d", error("unaligned_window", argument="zone"), **of_kolkata)
+    by_window("hours of a zone", [hour], "1h", error("invalid_argument", argument="zone"), **of_kolkata)
+    by_window("windows of a zone", [hour], None, error("invalid_argument", argument="zone"), **of_kolkata)
+
+
+# --- slices of time --------------------------------------------------------------------------------
+
+
+def slice_vectors():
+    t9, t915, t930, t945, t10 = (at(clock) for clock in ("09:00:00", "09:15:00", "09:30:00", "09:45:00", "10:00:00"))
+    edges = (t9, t915, t930, t945, t10)
+    rows = [[(["a"], (5, 1, 0)), (["b"], (3, 0, 7))], [(["b"], (1, 1, 1)), (["c"], (2, 0, 0))], [], [(["a"], (10, 0, 0))]]
+    quarters = [covering(*edges[number : number + 2], *rows[number]) for number in range(4)]
+
+    def of(*numbers):
+        """The table of some of the quarters."""
+        windows = [quarters[number]["windows"][0] for number in numbers]
+        totals = [sum(int(row[count]) for one in windows for row in one["rows"]) for count in ("success", "errors", "filtered")]
+        return table(["integration"], *windows, totals=totals)
+
+    hour = of(0, 1, 2, 3)
+
+    def between(name, start, end, expected, given=hour):
+        operation(f"between: {name}", given, {"between": [start, end]}, expected)
+
+    between("all", t9, t10, hour)
+    between("more than all", at("00:00:00"), at("00:00:00", "2026-01-02"), hour)
+    between("the first half", t9, t930, of(0, 1))
+    between("a quarter without rows", t930, t945, of(2))
+    between("offsets from UTC", "2026-01-01T10:30:00+01:00", "2026-01-01T11:00:00+01:00", of(2, 3))
+    between("a gap counts for nothing", t9, t945, of(0), given=of(0, 3))
+    marked = provisional(of(2, 3), t945)
+    between("marks stay", t945, t10, provisional(of(3)), given=marked)
+    filtered = table(["integration"], *({**one, "reported": None} for one in of(0, 3)["windows"]), totals=(18, 1, 7), integration=["a", "b"])
+    kept = table(["integration"], {**of(3)["windows"][0], "reported": None}, totals=(10, 0, 0), integration=["a", "b"])
+    between("filters stay", t930, t10, kept, given=filtered)
+    between("a window over the start", at("09:10:00"), t10, error("unaligned_window", argument="start"))
+    between("a window over the end", t9, at("09:40:00"), error("unaligned_window", argument="end"))
+    between("a nanosecond less", t9, at("09:59:59.999999999"), error("unaligned_window", argument="end"))
+    between("a window over both", at("09:05:00"), at("09:10:00"), error("unaligned_window", argument="start"))
+    between("nothing of it", t10, at("11:00:00"), error("invalid_window", argument="start"))
+    between("a gap", t915, t945, error("invalid_window", argument="start"), given=of(0, 3))
+    between("no range", t10, t9, error("invalid_window", argument="start"))
+    between("no time", "9:00", t10, error("invalid_timestamp", argument="start"))
+    between("no end", t9, "soon", error("invalid_timestamp", argument="end"))
+
+    first, second, third, fourth = (bucket(*edges[number : number + 2], *rows[number]) for number in range(4))
+
+    def sliced(name, start, end, expected, step=None, tables=quarters, **more):
+        by_window(f"between: {name}", tables, step, expected, between=[start, end], **more)
+
+    sliced("all windows", t9, t10, of_series(None, first, second, third, fourth, totals=(21, 2, 8)))
+    sliced("two windows", t915, t945, of_series(None, second, third, totals=(3, 1, 1)))
+    sliced("a window without rows", t930, t945, of_series(None, third, totals=(0, 0, 0)))
+    half = bucket(t930, t10, (["a"], (10, 0, 0)))
+    sliced("the second of two halves", t930, at("10:15:00"), of_series("30m", half, totals=(10, 0, 0)), step="30m")
+    part = bucket(t9, t10, *rows[0], complete=False)
+    sliced("a part of a step", t9, t915, of_series("1h", part, totals=(8, 1, 7)), step="1h")
+    filled = [bucket(t9, t915, *rows[0], (["c"], (0, 0, 0))), bucket(t915, t930, (["a"], (0, 0, 0)), *rows[1])]
+    sliced("filled", t9, t930, of_series(None, *filled, totals=(11, 2, 8)), filled=True)
+    sliced("filled with what the slice has", t9, t915, of_series(None, first, totals=(8, 1, 7)), filled=True)
+    sliced("a window over the end", t9, at("09:40:00"), error("unaligned_window", argument="end"), step="30m")
+    sliced("nothing", t10, at("11:00:00"), error("invalid_window", argument="start"))
+    kolkata = [at("18:30:00", f"2026-03-0{day}") for day in (1, 2, 3)]
+    days = [covering(*pair, (["a"], (1, 0, 0))) for pair in itertools.pairwise(kolkata)]
+    day = of_series("1d", bucket(*kolkata[1:], (["a"], (1, 0, 0))), totals=(1, 0, 0), zone="Asia/Kolkata")
+    sliced("a day of a zone", *kolkata[1:], day, step="1d", tables=days, zone="Asia/Kolkata", midnights=kolkata)
 
 
 # --- rates --------------------------------------------------------------------------------------
@@ -2125,6 +2261,8 @@ def main():
     exchange_vectors()
     table_vectors()
     series_vectors()
+    zone_vectors()
+    slice_vectors()
     rate_vectors()
     comparison_vectors()
     collect_vectors()

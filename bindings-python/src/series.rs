@@ -49,10 +49,11 @@ struct SeriesRows {
     windows: PyOnceLock<Py<PyList>>,
 }
 
-/// What it was made of, which a pickle contains.
-enum Origin {
-    Table(Py<PyAny>),
-    Unfilled(Py<Series>),
+/// The method that made it, of a table or of another series, and its arguments. A pickle contains them.
+struct Origin {
+    of: Py<PyAny>,
+    method: &'static str,
+    arguments: Py<PyTuple>,
 }
 
 #[pymethods]
@@ -62,6 +63,15 @@ impl Series {
     #[getter]
     fn step(&self) -> Option<String> {
         self.0.series.step().map(|step| step.to_string())
+    }
+
+    /// The name of the time zone whose days the windows are; `None` if they aren't days of a zone.
+    ///
+    /// >>> table.by_window("1d", zone="Asia/Kolkata").zone
+    /// 'Asia/Kolkata'
+    #[getter]
+    fn zone(&self) -> Option<&str> {
+        self.0.series.zone()
     }
 
     /// The windows as `SeriesWindow` objects, sorted, including those without rows. Windows of
@@ -104,31 +114,62 @@ impl Series {
         let (py, own) = (slf.py(), &slf.get().0);
         let bytes = own.bytes().saturating_mul(own.series.windows().len());
         let series = detached(py, bytes, || own.series.fill_zeros())?;
-        Ok(Self::of(
-            py,
-            series,
-            Origin::Unfilled(slf.clone().unbind()),
-        )?)
+        let origin = Origin::new(slf.as_any(), "fill_zeros", PyTuple::empty(py));
+        Ok(Self::of(py, series, origin)?)
+    }
+
+    /// The same series of the responses that lie in `[start, end)`: the slice of its table, by window. A step that lies in
+    /// the range only in part is not `complete`.
+    ///
+    /// Raises:
+    ///     ConfigError: as `CountTable.between`.
+    ///
+    /// >>> series = table.by_window("1h")
+    /// >>> series.between("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z") == series
+    /// True
+    fn between<'py>(
+        slf: &Bound<'py, Self>,
+        start: &Bound<'py, PyAny>,
+        end: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, Self>> {
+        let Origin {
+            of,
+            method,
+            arguments,
+        } = &slf.get().0.origin;
+        let py = slf.py();
+        let slice = of.bind(py).call_method1("between", (start, end))?;
+        let series = slice.call_method1(*method, arguments.bind(py).clone())?;
+        Ok(series.cast_into().map_err(PyErr::from)?)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let series = &self.0.series;
-        let step = series.step().map(|step| format!(" of {step}"));
+        let zone = series.zone().map(|zone| format!(" of {zone}"));
+        let step = series
+            .step()
+            .map(|step| format!(" of {step}{}", zone.unwrap_or_default()));
         let windows = series.windows().len();
         let middle = format!("{windows} windows{}, ", step.unwrap_or_default());
         frame::repr(py, "Series", &**series, &middle, series.totals().each())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py, Bound<'py, PyTuple>>> {
-        match &self.0.origin {
-            Origin::Table(table) => {
-                let by_window = table.bind(py).getattr("by_window")?;
-                Ok((by_window, PyTuple::new(py, [self.step()])?))
-            }
-            Origin::Unfilled(series) => {
-                let fill_zeros = series.bind(py).getattr("fill_zeros")?;
-                Ok((fill_zeros, PyTuple::empty(py)))
-            }
+        let Origin {
+            of,
+            method,
+            arguments,
+        } = &self.0.origin;
+        Ok((of.bind(py).getattr(*method)?, arguments.bind(py).clone()))
+    }
+}
+
+impl Origin {
+    fn new(of: &Bound<'_, PyAny>, method: &'static str, arguments: Bound<'_, PyTuple>) -> Self {
+        Self {
+            of: of.clone().unbind(),
+            method,
+            arguments: arguments.unbind(),
         }
     }
 }
@@ -139,7 +180,10 @@ impl Series {
         table: &Bound<'py, PyAny>,
         series: tallyfold::Series,
     ) -> PyResult<Bound<'py, Self>> {
-        Self::of(table.py(), series, Origin::Table(table.clone().unbind()))
+        let py = table.py();
+        let step = series.step().map(|step| step.to_string());
+        let arguments = (step, series.zone()).into_pyobject(py)?;
+        Self::of(py, series, Origin::new(table, "by_window", arguments))
     }
 
     fn of(py: Python<'_>, series: tallyfold::Series, origin: Origin) -> PyResult<Bound<'_, Self>> {

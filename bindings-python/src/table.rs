@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple, PyType};
-use tallyfold::{Frame as _, HtmlFrame, Window};
+use pyo3::types::{PyDict, PyString, PyTuple, PyType, PyTzInfo};
+use tallyfold::{Code, Error, Frame as _, HtmlFrame, Timestamp, Window};
 
 use crate::arguments::{instance, instant, one_or_more, required};
 use crate::detach::detached;
@@ -255,23 +255,59 @@ impl CountTable {
     /// Args:
     ///     step: digits and one of `s`, `m`, `h` and `d`, such as `"5m"`, `"15m"`, `"1h"` and
     ///         `"1d"`, or a `timedelta` of whole seconds; it must divide a day.
+    ///     zone: for the step `"1d"`, the name of a time zone, or a `ZoneInfo`: days begin at midnight
+    ///         there. When its clocks change, a day has 23 or 25 hours.
     ///
     /// Raises:
-    ///     ConfigError: `invalid_argument` for any other step; `unaligned_window` for a window that
-    ///         crosses the edge of a step, because its counts can't be split.
+    ///     ConfigError: `invalid_argument` for any other step and for an unknown zone;
+    ///         `unaligned_window` for a window that crosses the edge of a step, because its counts
+    ///         can't be split.
     ///
     /// >>> (hour,) = table.group_by("integration").by_window("1h").windows
     /// >>> hour.start_text, hour.end_text, hour.complete
     /// ('2026-01-01T00:00:00Z', '2026-01-01T01:00:00Z', False)
-    #[pyo3(signature = (step = None))]
+    /// >>> (day,) = table.by_window("1d", zone="America/New_York").windows
+    /// >>> day.start_text, day.end_text
+    /// ('2025-12-31T05:00:00Z', '2026-01-01T05:00:00Z')
+    #[pyo3(signature = (step = None, zone = None))]
     fn by_window<'py>(
         slf: &Bound<'py, Self>,
         step: Option<&Bound<'py, PyAny>>,
+        zone: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyAny>> {
         let step = step.map(|step| required("step", step)).transpose()?;
-        let own = &slf.get().0;
-        let series = detached(slf.py(), own.bytes(), || own.by_window(step))?;
+        let (py, own) = (slf.py(), &slf.get().0);
+        let days = zone.map(|zone| slf.get().days(zone)).transpose()?;
+        let series = detached(py, own.bytes(), || match &days {
+            Some((zone, midnights)) => own.by_window_in(step, zone, midnights),
+            None => own.by_window(step),
+        })?;
         Ok(Series::made(slf.as_any(), series)?.into_any())
+    }
+
+    /// The counts of the windows that lie in `[start, end)`.
+    ///
+    /// Raises:
+    ///     ConfigError: `unaligned_window` for a window that is only partly in the range, because its
+    ///         counts can't be split; `invalid_window` if no window lies in it.
+    ///
+    /// >>> later = client.event_delivery(
+    /// ...     "2026-01-01T00:15:00Z", "2026-01-01T00:30:00Z", ["integration", "reason"]
+    /// ... )
+    /// >>> half = table.merge(later)
+    /// >>> half.between("2026-01-01T00:15:00Z", "2026-01-01T00:30:00Z") == later
+    /// True
+    fn between<'py>(
+        &self,
+        py: Python<'py>,
+        start: &Bound<'py, PyAny>,
+        end: &Bound<'py, PyAny>,
+    ) -> Result<Bound<'py, Self>> {
+        let range = Window::parse(&instant("start", start)?, &instant("end", end)?)?;
+        Ok(Self::made(
+            py,
+            detached(py, self.bytes(), || self.0.between(range))?,
+        )?)
     }
 
     /// The table that `to_json` wrote, from `str` or bytes.
@@ -319,6 +355,31 @@ impl CountTable {
                 Some(Window::parse(&start, &end)?)
             }
         })
+    }
+
+    /// The name of a time zone, and when days begin there.
+    fn days(&self, zone: &Bound<'_, PyAny>) -> Result<(String, Vec<Timestamp>)> {
+        if !zone.is_instance_of::<PyString>() && !zone.is_instance_of::<PyTzInfo>() {
+            let wanted = "want a str such as \"America/New_York\", or a ZoneInfo";
+            return Err(Failure::wrong_type("zone", wanted, zone));
+        }
+        let windows = self.0.windows();
+        let edges = windows.first().zip(windows.last());
+        let (start, end) = edges.map_or((0, 0), |(first, last)| {
+            // `unix_us` rounds down.
+            let end_ns = last.end().unix_ns();
+            let end_us = last.end().unix_us() + i64::from(end_ns % 1_000 != 0);
+            (first.start().unix_us(), end_us)
+        });
+        let module = zone.py().import("tallyfold._time")?;
+        let found = module.getattr("midnights")?.call1((zone, start, end))?;
+        let Ok((zone, seconds)) = found.extract::<(String, Vec<i64>)>() else {
+            let error = Error::argument("zone", Code::InvalidArgument, found.extract::<String>()?);
+            return Err(error.into());
+        };
+        let ms = seconds.iter().map(|seconds| seconds.checked_mul(1_000));
+        let midnights = ms.filter_map(|ms| Timestamp::from_unix_ms(ms?));
+        Ok((zone, midnights.collect()))
     }
 
     /// The tables of an iterable, and how many bytes they take.

@@ -4,6 +4,8 @@ import copy
 import json
 import pickle
 from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import pandas as pd
 import pytest
@@ -129,6 +131,68 @@ def test_a_step_is_nothing_else(merged: tallyfold.CountTable) -> None:
     for step in (900, 900.0, b"15m", ["15m"]):
         with pytest.raises(TypeError, match="want a str or a timedelta"):
             merged.by_window(step)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("zone", ["Asia/Kolkata", ZoneInfo("Asia/Kolkata")])
+def test_days_of_a_zone(merged: tallyfold.CountTable, zone: str | ZoneInfo) -> None:
+    series = merged.by_window("1d", zone)
+    assert series == merged.by_window(timedelta(days=1), zone=zone)
+    assert (series.step, series.zone) == ("1d", "Asia/Kolkata")
+    day = SeriesWindow("2025-12-31T18:30:00Z", "2026-01-01T18:30:00Z", complete=False)
+    assert series.windows == [day]
+    assert series.totals == merged.totals
+    assert merged.by_window("1d").zone is None
+    assert merged.by_window("1d", "UTC").windows == merged.by_window("1d").windows
+    assert ", 1 windows of 1d of Asia/Kolkata, 4 rows, " in repr(series)
+    assert "<caption>event_delivery by 1d of Asia/Kolkata</caption>" in series._repr_html_()
+    assert json.loads(series.to_json())["zone"] == "Asia/Kolkata"
+    assert pickle.loads(pickle.dumps(series)) == copy.deepcopy(series) == series
+
+
+@pytest.mark.parametrize("zone", ["", "Mars/Olympus", "../UTC", "America", "\0", 5, UTC, ["UTC"]])
+def test_a_zone_that_is_none(merged: tallyfold.CountTable, zone: Any) -> None:
+    with pytest.raises(tallyfold.ConfigError, match="America/New_York") as caught:
+        merged.by_window("1d", zone)
+    assert (caught.value.code, caught.value.argument) == ("invalid_argument", "zone")
+
+
+def test_days_before_the_first_and_after_the_last_of_a_zone() -> None:
+    """Python's dates are those of the years 1 to 9999."""
+    for start, end in [
+        ("0000-12-31T23:00:00Z", "0000-12-31T23:30:00Z"),
+        ("0001-01-01T01:00:00Z", "0001-01-01T02:00:00Z"),
+        ("9999-12-31T22:00:00Z", "9999-12-31T23:00:00Z"),
+    ]:
+        body = f'''{{"start": "{start}", "end": "{end}", "totalDelivered": "0", "totalErrors": "0",
+            "totalFiltered": "0", "counts": []}}'''
+        aggregator = tallyfold.Aggregator(["reason"])
+        aggregator.push(body.encode())
+        with pytest.raises(tallyfold.ConfigError, match="years 2 to 9998") as caught:
+            aggregator.finish().by_window("1d", "America/New_York")
+        assert caught.value.argument == "zone"
+
+
+def test_slices_of_time(merged: tallyfold.CountTable) -> None:
+    end = "2026-01-01T00:30:00Z"
+    first, second = merged.between(START, LATER), merged.between(datetime.fromisoformat(LATER), end)
+    assert first.merge(second) == merged
+    assert [window.start_text for window in second.windows] == [LATER]
+    series = merged.by_window("15m")
+    assert series.between(LATER, end) == second.by_window("15m")
+    filled = series.fill_zeros().between(start=LATER, end=end)
+    assert filled == second.by_window("15m").fill_zeros()
+    day = merged.by_window("1d", "Asia/Kolkata").between(LATER, end)
+    assert day == second.by_window("1d", "Asia/Kolkata")
+    assert pickle.loads(pickle.dumps(filled)) == copy.deepcopy(filled) == filled
+    for frame in (merged, series):
+        with pytest.raises(tallyfold.ConfigError, match="can't be cut") as caught:
+            frame.between("2026-01-01T00:10:00Z", end)
+        assert (caught.value.code, caught.value.argument) == ("unaligned_window", "start")
+        with pytest.raises(tallyfold.ConfigError, match="no window is in") as caught:
+            frame.between(end, "2026-01-01T01:00:00Z")
+        assert caught.value.code == "invalid_window"
+        with pytest.raises(tallyfold.ConfigError, match="names no instant"):
+            frame.between(datetime(2026, 1, 1), end)  # noqa: DTZ001
 
 
 def test_empty_windows_are_filled_with_zeros(merged: tallyfold.CountTable) -> None:

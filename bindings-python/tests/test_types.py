@@ -238,6 +238,19 @@ CASES: list[tuple[str, Callable[[World], Callable[..., Any]], dict[str, Any], Ri
     ),
     ("by_window", lambda w: w.table.by_window, {}, {"step": ("none",)}),
     (
+        "zone of by_window",
+        lambda w: functools.partial(w.table.by_window, "1d"),
+        {},
+        {"zone": ("none",)},
+    ),
+    ("between", lambda w: w.table.between, {"start": START, "end": END}, {"start": (), "end": ()}),
+    (
+        "between of a series",
+        lambda w: w.table.by_window().between,
+        {"start": START, "end": END},
+        {"start": (), "end": ()},
+    ),
+    (
         "from_json",
         lambda _: tallyfold.CountTable.from_json,
         {},

@@ -253,6 +253,8 @@ def operate(case: Case, given: tallyfold.CountTable) -> tallyfold.CountTable:
         return given.group_by(*case["group_by"])
     if "filter" in case:
         return given.filter(**case["filter"])
+    if "between" in case:
+        return given.between(*case["between"])
     if "merge" in case:
         return given.merge(saved(case["merge"]), replace=case.get("replace", False))
     return given
@@ -266,7 +268,9 @@ def check_series(case: Case) -> None:
         table = table.filter(**case.get("filter", {}))
         if "group_by" in case:
             table = table.group_by(*case["group_by"])
-        return table.by_window(case["step"])
+        series = table.by_window(case["step"], case.get("zone"))
+        series = series.fill_zeros() if "filled" in case else series
+        return series.between(*case["between"]) if "between" in case else series
 
     def compare_rows(series: tallyfold.Series) -> None:
         expected = case["series"]
@@ -278,6 +282,7 @@ def check_series(case: Case) -> None:
         ]
         assert list(series.dimensions) == expected["dimensions"]
         assert (series.metric, series.step) == (expected["metric"], expected["step"])
+        assert series.zone == expected.get("zone")
         assert digits(series.totals) == expected["totals"]
         rows = [
             (windows.index(row.window), {"values": list(row.values), **digits(row)})

@@ -1,6 +1,6 @@
 //! [`tallyfold::CountTable`].
 
-use tallyfold::Window;
+use tallyfold::{Timestamp, Window};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -66,10 +66,27 @@ impl CountTable {
         Ok(Self(self.0.filter(&wanted(conditions)?)?))
     }
 
-    /// By window.
+    /// By window, or by day of a zone: `days` has its name, then the timestamps at which days begin there.
     #[wasm_bindgen(js_name = byWindow)]
-    pub fn by_window(&self, step: &JsValue) -> Result<Series, Thrown> {
-        Ok(Series(self.0.by_window(optional("step", step)?)?))
+    pub fn by_window(&self, step: &JsValue, days: &JsValue) -> Result<Series, Thrown> {
+        let step = optional("step", step)?;
+        let series = match texts(days).as_deref() {
+            Some([zone, texts @ ..]) => {
+                let mut midnights = Vec::with_capacity(texts.len());
+                for text in texts {
+                    midnights.push(Timestamp::parse(text)?);
+                }
+                self.0.by_window_in(step, zone, &midnights)?
+            }
+            _ => self.0.by_window(step)?,
+        };
+        Ok(Series(series))
+    }
+
+    /// Only the windows in a range.
+    pub fn between(&self, range: &JsValue) -> Result<Self, Thrown> {
+        let range = range_of(range)?.ok_or_else(|| Thrown::missing("range"))?;
+        Ok(Self(self.0.between(range)?))
     }
 
     /// What changed from this table to another.
@@ -109,9 +126,7 @@ impl CountTable {
 
     /// What of a range is not covered.
     pub fn gaps(&self, range: &JsValue) -> Result<JsValue, Thrown> {
-        let edges: Option<(String, String)> = optional("range", range)?;
-        let range = edges.map(|(start, end)| Window::parse(&start, &end));
-        Ok(plain(&self.0.gaps(range.transpose()?)))
+        Ok(plain(&self.0.gaps(range_of(range)?)))
     }
 
     /// From JSON text.
@@ -120,6 +135,14 @@ impl CountTable {
         let text: String = required("table", text)?;
         Ok(Self(tallyfold::CountTable::from_json(text.as_bytes())?))
     }
+}
+
+/// The range between two timestamps.
+fn range_of(range: &JsValue) -> Result<Option<Window>, Thrown> {
+    let Some((start, end)) = optional::<(String, String)>("range", range)? else {
+        return Ok(None);
+    };
+    Ok(Some(Window::parse(&start, &end)?))
 }
 
 /// Pairs from an object whose values are a string or an array of strings.

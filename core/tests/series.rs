@@ -325,6 +325,31 @@ proptest! {
         }
     }
 
+    /// The parts before, in and after a range are the whole, if no window is cut.
+    #[test]
+    fn slices_of_time_add_up(responses in responses(), from in -90..90_i64, length in 1..9_000_i64) {
+        let table = merged(tables(&responses), 0);
+        let cut = |start, end| Window::new(minute(start), minute(end)).expect("a window");
+        let range = cut(from, from + length);
+        let is_inside = |window: &Window| range.contains(*window);
+        match table.between(range) {
+            Ok(slice) => {
+                let inside: Vec<Window> = table.windows().into_iter().filter(is_inside).collect();
+                prop_assert_eq!(slice.windows(), inside);
+                let others = [cut(-10_000, from), cut(from + length, 30_000)];
+                let others = others.into_iter().filter_map(|range| table.between(range).ok());
+                let all: Vec<CountTable> = others.chain([slice]).collect();
+                prop_assert_eq!(CountTable::merge_all(&all), Ok(table));
+            }
+            Err(error) => {
+                let overlaps = |window: &Window| range.overlaps(*window) && !is_inside(window);
+                let is_cut = table.windows().iter().any(overlaps);
+                let expected = if is_cut { Code::UnalignedWindow } else { Code::InvalidWindow };
+                prop_assert_eq!(error.code(), expected);
+            }
+        }
+    }
+
     /// What is equal has the same JSON, and the same JSON is of what is equal.
     #[test]
     fn equal_frames_have_equal_json(responses in responses(), other in responses(), turn in 0..12_usize) {

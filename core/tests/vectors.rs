@@ -16,7 +16,7 @@ use tallyfold::arguments::{self, Arguments, Kind};
 use tallyfold::{
     Aggregator, AggregatorOptions, AuditLogsOptions, Call, Code, CountTable, Error, Frame,
     HostFailure, Limits, Machine, MachineOptions, Now, Output, Patience, QueryOptions,
-    Reconciliation, Result, Secret, Spelling, Step, Tolerate, TopOptions,
+    Reconciliation, Result, Secret, Spelling, Step, Tolerate, TopOptions, Window,
 };
 
 #[test]
@@ -414,12 +414,18 @@ fn operate(case: &Value, given: &CountTable) -> Result<CountTable> {
         given.group_by(&strings(names).expect("names"))
     } else if let Some(wanted) = case.get("filter") {
         given.filter(&wanted_of(wanted))
+    } else if let Some(range) = case.get("between") {
+        given.between(range_of(range)?)
     } else if let Some(other) = case.get("merge") {
         let other = load_table(other)?;
         given.merge(&other, case["replace"].as_bool().unwrap_or(false))
     } else {
         Ok(given.clone())
     }
+}
+
+fn range_of(edges: &Value) -> Result<Window> {
+    Window::parse(text(&edges[0]), text(&edges[1]))
 }
 
 fn load_table(saved: &Value) -> Result<CountTable> {

@@ -2,10 +2,13 @@
 
 import time
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 __all__ = ["Now", "SeriesWindow", "Window"]
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Now(NamedTuple):
@@ -84,6 +87,51 @@ class SeriesWindow(Window):
         provisional = ", provisional=True" if self.provisional else ""
         edges = f"{self.start_text!r}, {self.end_text!r}"
         return f"SeriesWindow({edges}, complete={self.complete}{provisional})"
+
+
+def midnights(zone: object, start_us: int, end_us: int) -> tuple[str, list[int]] | str:
+    """Gives the name of a zone, and when days begin there, in seconds since 1970.
+
+    The times are from the day that contains the start, which is in microseconds since 1970, to the
+    first one at or after the end. Gives a text that says what would be right if there are none.
+    """
+    try:
+        zone = zone if isinstance(zone, ZoneInfo) else ZoneInfo(zone)  # type: ignore[arg-type]
+    # It is not in the database, is a directory there, leads out of it, or is of another type.
+    except (ZoneInfoNotFoundError, OSError, ValueError, TypeError):
+        where = "" if available_timezones() else ", and the package tzdata, which has them"
+        return f'want the name of a time zone, such as "America/New_York"{where}'
+    try:
+        day = (EPOCH + timedelta(microseconds=start_us)).astimezone(zone).date()
+        found = [_midnight(day, zone)]
+        # Where clocks go back over midnight, a date is shown again after the next has begun.
+        while found[0] * 1_000_000 > start_us:
+            day -= timedelta(days=1)
+            found.insert(0, _midnight(day, zone))
+        while found[-1] * 1_000_000 < end_us:
+            day += timedelta(days=1)
+            found.append(_midnight(day, zone))
+    except (OverflowError, ValueError):
+        return "want a table of the years 2 to 9998"
+    # Two dates begin at the same time if the first one does not exist.
+    return str(zone), list(dict.fromkeys(found))
+
+
+def _midnight(day: date, zone: ZoneInfo) -> int:
+    """Gives the first time at which the clocks in a zone show a date."""
+    midnight = datetime.combine(day, datetime.min.time(), zone)
+    found = int(midnight.timestamp())
+    if datetime.fromtimestamp(found, zone) == midnight:
+        return found
+    # The clocks are set forward over midnight, by a day at most.
+    before = found - 86400
+    while found - before > 1:
+        middle = (before + found) // 2
+        if datetime.fromtimestamp(middle, zone).date() < day:
+            before = middle
+        else:
+            found = middle
+    return found
 
 
 # Pickles and docs should name the package, from which users import the classes.

@@ -73,6 +73,61 @@ describe("a series", () => {
     assert.deepEqual([error.code, error.argument], ["unaligned_window", "step"]);
   });
 
+  test("has the days of a time zone", () => {
+    const it = table().byWindow("1d", { zone: "Asia/Kolkata" });
+    assert.deepEqual([it.step, it.zone], ["1d", "Asia/Kolkata"]);
+    const [start, end] = ["2025-12-31T18:30:00Z", "2026-01-01T18:30:00Z"];
+    assert.deepEqual(it.windows, [{ start, end, complete: false, provisional: false }]);
+    assert.equal(it.toJSON().zone, "Asia/Kolkata");
+    assert.match(inspect(it), /zone: 'Asia\/Kolkata'/);
+    const plain = table().byWindow("1d");
+    assert.equal(plain.zone, undefined);
+    assert.ok(!("zone" in plain.toJSON()));
+    assert.deepEqual(table().byWindow("1d", { zone: "UTC" }).windows, plain.windows);
+    assert.deepEqual(table().byWindow("1d", { zone: undefined }).windows, plain.windows);
+    assert.equal(table().byWindow("1d", { zone: null }).zone, undefined);
+    for (const zone of ["", "Mars/Olympus", 5, ["UTC"], {}]) {
+      const error = thrownBy(() => table().byWindow("1d", { zone }));
+      assert.deepEqual([error.code, error.argument], ["invalid_argument", "zone"]);
+      assert.match(error.message, /America\/New_York/);
+    }
+  });
+
+  test("has days at both ends of time", () => {
+    const days = (start, end) =>
+      foldOf(response([], { start, end })).byWindow("1d", { zone: "America/New_York" }).windows[0];
+    const early = days("0099-01-01T12:00:00Z", "0099-01-01T13:00:00Z");
+    assert.equal(early.start, "0099-01-01T04:56:02Z");
+    for (const date of ["9999-12-31", "0000-06-01"]) {
+      const error = thrownBy(() => days(`${date}T22:00:00Z`, `${date}T23:00:00Z`));
+      assert.deepEqual([error.code, error.argument], ["unaligned_window", "zone"]);
+    }
+  });
+
+  test("is sliced by time where windows end", () => {
+    const [start, middle, end] = [window.start, window.end, later.end];
+    const parts = [table().between({ start, end: middle }), table().between(later)];
+    assert.deepEqual(parts[0].merge(parts[1]).toJSON(), table().toJSON());
+    const series = table().byWindow();
+    assert.deepEqual(series.between(later).toJSON(), parts[1].byWindow().toJSON());
+    const range = { start: new Date(middle), end: new Date(end) };
+    assert.deepEqual(series.between(range).toJSON(), series.between(later).toJSON());
+    const filled = series.fillZeros().between(later);
+    assert.deepEqual(filled.toJSON(), parts[1].byWindow().fillZeros().toJSON());
+    const day = table().byWindow("1d", { zone: "Asia/Kolkata" }).between(later);
+    assert.deepEqual([day.zone, day.totals], ["Asia/Kolkata", parts[1].totals]);
+    const parent = table();
+    const child = parent.byWindow();
+    parent[Symbol.dispose]();
+    assert.equal(thrownBy(() => child.between(later)).code, "out_of_order");
+    for (const frame of [table(), series]) {
+      const cut = thrownBy(() => frame.between({ start: "2026-01-01T00:01:00Z", end }));
+      assert.deepEqual([cut.code, cut.argument], ["unaligned_window", "start"]);
+      const none = thrownBy(() => frame.between({ start: end, end: "2026-01-02T00:00:00Z" }));
+      assert.equal(none.code, "invalid_window");
+    }
+  });
+
   test("goes to JSON, and is the same bytes each time", () => {
     const it = table().byWindow("15m");
     assert.equal(it.toJSON().format, "tallyfold-series/1");

@@ -228,6 +228,15 @@ const cases = {
   gaps: [(all) => table.gaps(all), window, { start: [], end: [] }],
   "range of gaps": [({ range }) => table.gaps(range), {}, { range: [...ABSENT, ...RECORD] }],
   byWindow: [({ step }) => table.byWindow(step), {}, { step: ABSENT }],
+  "options of byWindow": [
+    ({ options }) => table.byWindow("1d", options),
+    {},
+    { options: [...ABSENT, ...RECORD] },
+  ],
+  "zone of byWindow": [({ zone }) => table.byWindow("1d", { zone }), {}, { zone: ABSENT }],
+  between: [(all) => table.between(all), window, { start: [], end: [] }],
+  "range of between": [({ range }) => table.between(range), {}, { range: RECORD }],
+  "between of a series": [(all) => table.byWindow().between(all), window, { start: [], end: [] }],
   fromJSON: [
     ({ json }) => CountTable.fromJSON(json),
     {},

@@ -178,6 +178,7 @@ function checkTable(it) {
 function operate(it, table) {
   if (it.group_by) return table.groupBy(...it.group_by);
   if (it.filter) return table.filter(it.filter);
+  if (it.between) return table.between({ start: it.between[0], end: it.between[1] });
   if (!it.merge) return table;
   return table.merge(CountTable.fromJSON(it.merge), { replace: it.replace });
 }
@@ -188,14 +189,19 @@ function checkSeries(it) {
     let table = tables.reduce((sum, other) => sum.merge(other));
     if (it.filter) table = table.filter(it.filter);
     if (it.group_by) table = table.groupBy(...it.group_by);
-    return table.byWindow(it.step);
+    let series = table.byWindow(it.step, { zone: it.zone });
+    if (it.filled) series = series.fillZeros();
+    if (!it.between) return series;
+    const [start, end] = it.between;
+    return series.between({ start, end });
   };
   if (it.error) return check(it, act);
   const series = act();
   assert.deepEqual(series.toJSON(), it.series);
-  const { step, metric, dimensions, totals } = it.series;
+  const { step, zone, metric, dimensions, totals } = it.series;
   const windows = it.series.windows.map((window) => ({ provisional: false, ...window }));
   assert.deepEqual([series.step ?? null, series.metric ?? null], [step, metric]);
+  assert.equal(series.zone, zone);
   assert.deepEqual(series.dimensions, dimensions);
   assert.equal(digits(series.totals), JSON.stringify(totals));
   assert.deepEqual(

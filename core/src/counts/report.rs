@@ -15,6 +15,8 @@ pub(crate) struct SeriesReport<'a> {
     pub(crate) dimensions: Vec<&'static str>,
     pub(crate) filter: Vec<SavedFilter<'a>>,
     pub(crate) step: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) zone: Option<&'a str>,
     pub(crate) totals: SavedCounts,
     pub(crate) windows: Vec<WindowReport<'a>>,
 }

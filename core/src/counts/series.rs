@@ -10,7 +10,7 @@ use super::dimension::Dimensions;
 use super::frame::{Column, Frame, Keys, Row, Values};
 use super::html::HtmlFrame;
 use super::metric::Metric;
-use super::part::{Part, sum};
+use super::part::sum;
 use super::remap::Remap;
 use super::report::{SeriesReport, WindowReport};
 use super::saved::{SavedFilter, SavedRow};
@@ -20,13 +20,14 @@ use super::table::CountTable;
 use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::time::step::TimeStep;
+use crate::time::timestamp::Timestamp;
 use crate::time::window::{Window, join_adjacent};
 use crate::wire::json::writer::json_of;
 
 /// A table's counts in the order of time: one row for each window and combination.
 ///
 /// Its rows are sorted by window, then by their dimension values, and each dimension has one dictionary for all
-/// windows.
+/// windows. For a part of the time, slice the table ([`CountTable::between`]).
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -47,6 +48,8 @@ use crate::wire::json::writer::json_of;
 pub struct Series {
     pub(crate) subject: Subject,
     step: Option<TimeStep>,
+    /// The time zone whose days the windows are.
+    zone: Option<Arc<str>>,
     windows: Vec<SeriesWindow>,
     window_ids: Vec<u32>,
     ids: Vec<Vec<u32>>,
@@ -81,84 +84,128 @@ impl CountTable {
     /// `unaligned_window` for a window that crosses the edge of a step, because its counts
     /// can't be split, and for a window in a step that ends after the year 9999.
     pub fn by_window(&self, step: Option<TimeStep>) -> Result<Series> {
-        let own = self.parts.iter().map(|part| part.window);
-        let steps: Vec<Window> = match step {
-            None => own.collect(),
-            Some(step) => own
-                .map(|own| step_around(step, own))
-                .collect::<Result<_>>()?,
-        };
-        let mut series = Series::without_rows(&self.subject, step, &self.rows, self.len());
+        self.by_steps(step, None)
+    }
+
+    /// The counts by day of a time zone. When its clocks change, a day has 23 or 25 hours.
+    ///
+    /// The core knows no time zones, so the caller passes the timestamps at which days begin there, sorted, from the
+    /// first window's day to the end of the last window's. The step is `1d`: shorter ones need no time zone.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+    /// # fn main() -> Result<()> {
+    /// # use tallyfold::{TimeStep, Timestamp};
+    /// # let mut host = Host::new()?;
+    /// let table = CountTable::merge_all(&[host.quarter(73)?, host.quarter(74)?])?;
+    /// let midnights = ["2025-12-31T18:30:00Z", "2026-01-01T18:30:00Z", "2026-01-02T18:30:00Z"];
+    /// let midnights: Vec<Timestamp> = midnights.iter().map(|at| Timestamp::parse(at)).collect::<Result<_>>()?;
+    /// let days = table.by_window_in(Some(TimeStep::DAY), "Asia/Kolkata", &midnights)?;
+    /// assert_eq!(days.windows().len(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `invalid_argument` for another step, and `unaligned_window` for a window that does not lie within one of the days,
+    /// because its counts can't be split.
+    pub fn by_window_in(
+        &self,
+        step: Option<TimeStep>,
+        zone: &str,
+        midnights: &[Timestamp],
+    ) -> Result<Series> {
+        self.by_steps(step, Some((zone, midnights)))
+    }
+
+    /// Adds up the parts of each step, or of each day of a zone.
+    fn by_steps(
+        &self,
+        step: Option<TimeStep>,
+        zone: Option<(&str, &[Timestamp])>,
+    ) -> Result<Series> {
+        if zone.is_some() && step != Some(TimeStep::DAY) {
+            let message = "want the step 1d with a zone";
+            return Err(Error::argument("zone", Code::InvalidArgument, message));
+        }
+        let mut steps = Vec::with_capacity(self.parts.len());
+        for part in &self.parts {
+            steps.push(match step {
+                Some(step) => around(step, zone, part.window)?,
+                None => part.window,
+            });
+        }
+        let mut series = Series::without_rows(&self.subject, &self.rows, self.len());
+        series.step = step;
+        series.zone = zone.map(|(zone, _)| zone.into());
         let mut rest = self.parts.as_slice();
         // Parts are sorted, so the parts of one step are adjacent.
         for same in steps.chunk_by(PartialEq::eq) {
             let (parts, after) = rest.split_at(same.len());
             rest = after;
-            series.push_window(same[0], parts)?;
+            let ended = parts.iter().filter(|part| !part.unfinished);
+            let covered = join_adjacent(&mut ended.map(|part| part.window));
+            let window = SeriesWindow {
+                window: same[0],
+                complete: covered == [same[0]],
+                provisional: parts.iter().any(|part| part.provisional),
+            };
+            let window_id = series.windows.len() as u32;
+            series.windows.push(window);
+            let rows = sum(parts, self.rows.width())?;
+            let remap = Remap::new(&rows, self.rows.dictionaries());
+            for (column, ids) in series.ids.iter_mut().enumerate() {
+                ids.extend(remap.column(column));
+            }
+            let counts = &mut series.counts;
+            counts.extend(rows.success(), rows.errors(), rows.filtered());
+            series.window_ids.resize(counts.rows(), window_id);
         }
         Ok(series)
     }
 }
 
-/// The step that a window lies in.
-fn step_around(step: TimeStep, window: Window) -> Result<Window> {
-    let fail = |problem: &str| {
-        let message = format!("{window:?} {problem}");
-        Error::argument("step", Code::UnalignedWindow, message)
+/// The step that a window lies in, or the day of a zone.
+fn around(step: TimeStep, zone: Option<(&str, &[Timestamp])>, window: Window) -> Result<Window> {
+    let start = window.start();
+    let edges = match zone {
+        None => step.after(start).map(|end| (step.floor(start), end)),
+        Some((_, midnights)) => {
+            let next = midnights.partition_point(|midnight| *midnight <= start);
+            match midnights.get(next.wrapping_sub(1)..=next) {
+                Some([start, end]) => Some((*start, *end)),
+                _ => None,
+            }
+        }
     };
-    let end = step
-        .after(window.start())
-        .ok_or_else(|| fail("lies in a step that ends after the year 9999; want a smaller step"))?;
-    let around = Window::new(step.floor(window.start()), end)?;
-    if !around.contains(window) {
-        let problem = format!(
-            "reaches over the end of its step of {step}, {end}, and counts can't be cut; want a \
-             larger step, or windows that divide it"
-        );
-        return Err(fail(&problem));
+    match edges {
+        Some((start, end)) if window.end() <= end => Window::new(start, end),
+        _ => {
+            let of = zone.map_or(String::new(), |(zone, _)| format!(" of {zone}"));
+            let message = format!(
+                "{window:?} reaches over the end of its step of {step}{of}, and counts can't be cut; want a larger step, or \
+                 windows that divide it, such as 15m"
+            );
+            let argument = if zone.is_some() { "zone" } else { "step" };
+            Err(Error::argument(argument, Code::UnalignedWindow, message))
+        }
     }
-    Ok(around)
 }
 
 impl Series {
     /// A series without windows, with room for some rows.
-    fn without_rows(
-        subject: &Subject,
-        step: Option<TimeStep>,
-        whole: &Arc<Rows>,
-        rows: usize,
-    ) -> Self {
+    fn without_rows(subject: &Subject, whole: &Arc<Rows>, rows: usize) -> Self {
         let columns = 0..whole.width();
         Self {
             subject: subject.clone(),
-            step,
+            step: None,
+            zone: None,
             windows: Vec::new(),
             window_ids: Vec::with_capacity(rows),
             ids: columns.map(|_| Vec::with_capacity(rows)).collect(),
             whole: Arc::clone(whole),
             counts: CountColumns::with_capacity(rows),
         }
-    }
-
-    /// Adds the rows of one window: the sum of the rows of its parts.
-    fn push_window(&mut self, window: Window, parts: &[Part]) -> Result<()> {
-        let window_id = self.windows.len() as u32;
-        let ended = parts.iter().filter(|part| !part.unfinished);
-        let covered = join_adjacent(&mut ended.map(|part| part.window));
-        self.windows.push(SeriesWindow {
-            window,
-            complete: covered == [window],
-            provisional: parts.iter().any(|part| part.provisional),
-        });
-        let rows = sum(parts, self.ids.len())?;
-        let remap = Remap::new(&rows, self.whole.dictionaries());
-        for (column, ids) in self.ids.iter_mut().enumerate() {
-            ids.extend(remap.column(column));
-        }
-        self.counts
-            .extend(rows.success(), rows.errors(), rows.filtered());
-        self.window_ids.resize(self.counts.rows(), window_id);
-        Ok(())
     }
 
     /// The series with a row for each window and each combination that any of its windows has. The rows that were
@@ -193,7 +240,9 @@ impl Series {
                            fewer groups";
             return Err(Error::new(Code::GroupLimit, message));
         }
-        let mut filled = Self::without_rows(&self.subject, self.step, &self.whole, rows);
+        let mut filled = Self::without_rows(&self.subject, &self.whole, rows);
+        filled.step = self.step;
+        filled.zone = self.zone.clone();
         filled.windows.clone_from(&self.windows);
         let mut row = 0;
         for window in 0..self.windows.len() as u32 {
@@ -235,6 +284,12 @@ impl Series {
     #[must_use]
     pub fn step(&self) -> Option<TimeStep> {
         self.step
+    }
+
+    /// The time zone whose days the windows are; `None` if they aren't days of a zone ([`CountTable::by_window_in`]).
+    #[must_use]
+    pub fn zone(&self) -> Option<&str> {
+        self.zone.as_deref()
     }
 
     /// The windows, sorted, including those without rows. Windows of which the table covers nothing
@@ -331,6 +386,7 @@ impl Frame for Series {
             dimensions: self.subject.dimensions.names(),
             filter: SavedFilter::all(&self.subject),
             step: self.step.map(|step| step.to_string()),
+            zone: self.zone.as_deref(),
             totals: self.totals().into(),
             windows: windows.collect(),
         })
@@ -339,8 +395,11 @@ impl Frame for Series {
 
 impl HtmlFrame for Series {
     fn caption(&self) -> String {
-        self.step
-            .map_or_else(|| "by window".to_owned(), |step| format!("by {step}"))
+        match (self.step, &self.zone) {
+            (None, _) => "by window".to_owned(),
+            (Some(step), None) => format!("by {step}"),
+            (Some(step), Some(zone)) => format!("by {step} of {zone}"),
+        }
     }
 
     fn shown(&self, row: usize) -> [String; 3] {

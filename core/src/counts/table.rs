@@ -16,7 +16,7 @@ use super::reconciliation::{Reconciliation, reported_sums};
 use super::saved::SavedTable;
 use super::subject::Subject;
 use crate::error::Result;
-use crate::time::window::{Window, join_adjacent, spans, uncovered};
+use crate::time::window::{Window, inside, join_adjacent, spans, uncovered};
 use crate::wire::json::writer::json_of;
 
 /// Counts by dimension values, of one response or of several that were merged.
@@ -195,6 +195,30 @@ impl CountTable {
     fn span(&self) -> Option<Window> {
         let (first, last) = (self.parts.first()?, self.parts.last()?);
         Window::new(first.window.start(), last.window.end()).ok()
+    }
+
+    /// The counts of the windows that lie in a range.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+    /// # fn main() -> Result<()> {
+    /// # use tallyfold::Window;
+    /// # let mut host = Host::new()?;
+    /// let half = CountTable::merge_all(&[host.quarter(36)?, host.quarter(37)?])?;
+    /// let quarter = half.between(Window::parse("2026-01-01T09:00:00Z", "2026-01-01T09:15:00Z")?)?;
+    /// assert_eq!(quarter, host.quarter(36)?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `unaligned_window` for a window that is only partly in the range, because its counts can't be split, and
+    /// `invalid_window` if no window lies in it.
+    pub fn between(&self, range: Window) -> Result<Self> {
+        let kept = inside(range, &mut self.parts.iter().map(|part| part.window))?;
+        let mut parts = self.parts.clone();
+        parts.truncate(kept.end);
+        Self::of_parts(self.subject.clone(), parts.split_off(kept.start))
     }
 
     /// Per row, the events delivered.

@@ -32,6 +32,8 @@ impl TimeStep {
     pub const MINUTE: Self = Self { seconds: 60 };
     /// A quarter of an hour.
     pub const QUARTER: Self = Self { seconds: 900 };
+    /// A day.
+    pub const DAY: Self = Self { seconds: DAY };
 
     /// Parses digits and one of `s`, `m`, `h` and `d`, such as `5m`, `15m`, `1h` and `1d`.
     ///

@@ -1,6 +1,7 @@
 //! Half-open time windows, and what a set of them covers.
 
 use std::fmt;
+use std::ops::Range;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
@@ -120,6 +121,37 @@ pub(crate) fn uncovered(window: Window, covered: &mut dyn Iterator<Item = Window
     let end = window.end;
     gaps.extend((start < end).then_some(Window { start, end }));
     gaps
+}
+
+/// The positions of the windows that lie in a range. The windows are sorted and do not overlap.
+///
+/// # Errors
+/// `unaligned_window` for a window that lies in it only in part, because its counts can't be split, and `invalid_window`
+/// if none lies in it.
+pub(crate) fn inside(
+    range: Window,
+    windows: &mut dyn Iterator<Item = Window>,
+) -> Result<Range<usize>> {
+    let mut kept = None;
+    for (at, window) in windows.enumerate() {
+        if range.contains(window) {
+            kept = Some(kept.map_or(at, |first: Range<usize>| first.start)..at + 1);
+        } else if range.overlaps(window) {
+            let message = format!(
+                "{window:?} reaches over the end of {range:?}, and counts can't be cut; want whole windows"
+            );
+            let edge = if window.start < range.start {
+                "start"
+            } else {
+                "end"
+            };
+            return Err(Error::argument(edge, Code::UnalignedWindow, message));
+        }
+    }
+    kept.ok_or_else(|| {
+        let message = format!("no window is in {range:?}");
+        Error::argument("start", Code::InvalidWindow, message)
+    })
 }
 
 /// Windows as text, one after the other.

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 use tallyfold::{
-    Comparison, Counts, Deltas, Frame, Rates, Result, Row, Series, Shares, TimeStep, Values,
-    compare,
+    Comparison, Counts, Deltas, Frame, Rates, Result, Row, Series, Shares, TimeStep, Timestamp,
+    Values, compare,
 };
 
-use super::{check_error, check_top, list, load_table, run, strings, wanted_of};
+use super::{check_error, check_top, list, load_table, range_of, run, strings, wanted_of};
 
 #[test]
 fn series() {
@@ -72,7 +72,22 @@ fn series_of(case: &Value) -> Result<Series> {
     if let Some(names) = case.get("group_by") {
         table = table.group_by(&strings(names).expect("names"))?;
     }
-    table.by_window(case["step"].as_str().map(TimeStep::parse).transpose()?)
+    if let Some(range) = case.get("between") {
+        table = table.between(range_of(range)?)?;
+    }
+    let step = case["step"].as_str().map(TimeStep::parse).transpose()?;
+    let mut series = match case["zone"].as_str() {
+        None => table.by_window(step)?,
+        Some(zone) => {
+            let midnights = list(&case["midnights"]).iter();
+            let midnights = midnights.map(|at| Timestamp::parse(at.as_str().expect("text")));
+            table.by_window_in(step, zone, &midnights.collect::<Result<Vec<_>>>()?)?
+        }
+    };
+    if case.get("filled").is_some() {
+        series = series.fill_zeros()?;
+    }
+    Ok(series)
 }
 
 /// Each row through the rows and through the columns, which must agree.

@@ -1,6 +1,6 @@
 import type { CoreSeries } from "../../wasm/tallyfold_wasm.js";
 import { type Inspect, inspectSymbol } from "../values/printing.js";
-import type { TimeStep } from "../values/time.js";
+import type { Instant, TimeStep } from "../values/time.js";
 import type { Dimension, Metric, Window } from "../values/types.js";
 import {
   type CountColumns,
@@ -15,6 +15,12 @@ import {
 import type { Row } from "./counts.js";
 import { type Counts, countsOf, type SavedCounts } from "./counts.js";
 import { Frame } from "./frame.js";
+
+/** A range of time. */
+interface Range {
+  readonly start: Instant;
+  readonly end: Instant;
+}
 
 /** A window of a {@link Series}: a step, or the window of a response if the series has no step. */
 export interface SeriesWindow extends Window {
@@ -53,6 +59,8 @@ export interface SeriesReport {
   dimensions: Dimension[];
   filter: { dimension: Dimension; values: string[] }[];
   step: TimeStep | null;
+  /** The time zone whose days the windows are, or left out. */
+  zone?: string;
   totals: SavedCounts;
   windows: {
     start: string;
@@ -83,14 +91,29 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
   SeriesRow<D>,
   SeriesReport
 > {
-  private constructor(series: CoreSeries) {
+  /** The time zone whose days the windows are. `undefined` if they aren't days of a zone. */
+  declare readonly zone: string | undefined;
+  readonly #between: (range: Range) => Series<D>;
+
+  private constructor(
+    series: CoreSeries,
+    zone: string | undefined,
+    between: (range: Range) => Series<D>,
+  ) {
     super(series, rowsOf<D>);
+    // Consoles, comparisons and clones look at the JSON of a series.
+    Object.defineProperty(this, "zone", { value: zone });
+    this.#between = between;
   }
 
   /** @internal */
-  static of<D extends Dimension | undefined>(series: CoreSeries): Series<D> {
+  static of<D extends Dimension | undefined>(
+    series: CoreSeries,
+    zone: string | undefined,
+    between: (range: Range) => Series<D>,
+  ): Series<D> {
     // Bundlers rename a class that refers to itself by name.
-    return new this(series);
+    return new this(series, zone, between);
   }
 
   /**
@@ -125,7 +148,20 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
    * const lines = table.groupBy("integration").byWindow("15m").fillZeros();
    */
   fillZeros(): Series<D> {
-    return made(own(this).fillZeros());
+    return made(own(this).fillZeros(), this.zone, (range) => this.between(range).fillZeros());
+  }
+
+  /**
+   * The same series of the responses that lie in a range: {@link CountTable.between} of its table, by window. A step that
+   * lies in the range only in part is not `complete`.
+   *
+   * @throws {@link TallyfoldError} as there, and with code `out_of_order` if the table was disposed of.
+   * @example
+   * const days = table.byWindow("1d");
+   * const january = days.between({ start: "2026-01-01T00:00:00Z", end: "2026-02-01T00:00:00Z" });
+   */
+  between(range: Range): Series<D> {
+    return this.#between(range);
   }
 
   /** The sum of all rows. */
@@ -164,14 +200,24 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
 
   /** @internal */
   [inspectSymbol](_depth: number, options: object, inspect: Inspect): string {
-    const properties = ["dimensions", "metric", "step", "length", "windows", "totals"] as const;
+    const properties = [
+      "dimensions",
+      "metric",
+      "step",
+      "zone",
+      "length",
+      "windows",
+      "totals",
+    ] as const;
     return Frame.inspected("Series", this, properties, [options, inspect]);
   }
 }
 
 // Outside of the class: a class that refers to itself by name is renamed by bundlers.
-function made<D extends Dimension | undefined>(series: CoreSeries): Series<D> {
-  return Series.of(series);
+function made<D extends Dimension | undefined>(
+  ...args: Parameters<typeof Series.of<D>>
+): Series<D> {
+  return Series.of(...args);
 }
 
 function own(series: Series): CoreSeries {

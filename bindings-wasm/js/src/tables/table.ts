@@ -3,7 +3,7 @@ import { core } from "../loading/library.js";
 import { invalidArgument } from "../values/error.js";
 import { fieldsOf } from "../values/input.js";
 import { exact, type Inspect, inspectSymbol } from "../values/printing.js";
-import type { Instant, TimeStep } from "../values/time.js";
+import { type Instant, midnights, type TimeStep } from "../values/time.js";
 import type { Dimension, Metric, Notes, Reconciliation, Window } from "../values/types.js";
 import {
   type CountColumns,
@@ -248,15 +248,37 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
    *
    * @param step A length that divides the UTC day into equal steps from midnight on, in seconds,
    * minutes, hours or days: `5m`, `15m`, `1h`, `1d`.
-   * @throws {@link TallyfoldError} with code `invalid_argument` for any other step, and
+   * @param options `zone`, for the step `1d`, is the name of a time zone: days begin at midnight there. When its clocks
+   * change, a day has 23 or 25 hours.
+   * @throws {@link TallyfoldError} with code `invalid_argument` for any other step and for an unknown zone, and
    * `unaligned_window` for a window that crosses the edge of a step, because its counts can't be
    * split.
    * @example
    * const perHour = table.byWindow("1h");
    * const { delivery } = perHour.rates();
+   * const perDay = table.byWindow("1d", { zone: "America/New_York" });
    */
-  byWindow(step?: TimeStep | undefined): Series<D> {
-    return Series.of(own(this).byWindow(step));
+  byWindow(
+    step?: TimeStep | undefined,
+    options: { readonly zone?: string | undefined } = {},
+  ): Series<D> {
+    const zone = fieldsOf("options", options, ZONED).zone ?? undefined;
+    const days = zone === undefined ? undefined : [zone, ...midnights(zone, this.windows)];
+    const slice = (range: { readonly start: Instant; readonly end: Instant }) =>
+      this.between(range).byWindow(step, { zone });
+    return Series.of(own(this).byWindow(step, days), zone, slice);
+  }
+
+  /**
+   * The counts of the windows that lie in a range.
+   *
+   * @throws {@link TallyfoldError} with code `unaligned_window` for a window that is only partly in the range, because its
+   * counts can't be split, and `invalid_window` if no window lies in it.
+   * @example
+   * const quarter = table.between({ start: "2026-01-01T00:00:00Z", end: "2026-01-01T00:15:00Z" });
+   */
+  between(range: { readonly start: Instant; readonly end: Instant }): CountTable<D> {
+    return made(own(this).between(range));
   }
 
   /**
@@ -320,6 +342,7 @@ export function coreOf(argument: string, value: unknown): CoreCountTable {
 }
 
 const MERGING = "want an object, such as { replace: true }";
+const ZONED = 'want an object, such as { zone: "America/New_York" }';
 
 function own(table: CountTable): CoreCountTable {
   return Frame.coreOf(table) as CoreCountTable;
