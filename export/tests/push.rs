@@ -773,10 +773,7 @@ fn totals_may_be_sent_again() {
         let options = ExportOptions::with_defaults(Format::Otlp);
         Export::new(ledger.totals().unwrap(), &options).unwrap()
     };
-    let guaranteed = PushOptions {
-        guarantee: Some(Guarantee::AtMostOnce),
-        ..options(Format::Otlp)
-    };
+    let guaranteed = options(Format::Otlp).guarantee(Guarantee::AtMostOnce);
     let error = Push::new(totals(), &guaranteed).map(|_| ()).unwrap_err();
     assert_eq!(error.argument_name(), Some("guarantee"));
     // Nobody knows whether these were taken.

@@ -347,10 +347,8 @@ fn labels_that_a_reader_does_not_take_are_noted() {
         (Format::Influx, usize::MAX),
     ] {
         let of = |labels: Vec<(String, String)>| {
-            let options = ExportOptions {
-                labels: Labels::new(labels).unwrap(),
-                ..ExportOptions::with_defaults(format)
-            };
+            let labels = Labels::new(labels).unwrap();
+            let options = ExportOptions::with_defaults(format).labels(labels);
             let export = Export::new(&table, &options).unwrap();
             let notes = export.notes().iter();
             let notes = notes.map(|note| (note.kind(), note.message()));
