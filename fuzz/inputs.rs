@@ -68,7 +68,9 @@ pub fn questions(data: &[u8]) {
         .split_once(' ')
         .unwrap_or_default();
     let headers: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(": ")).collect();
-    let options = PagesOptions::default().hand_out_tokens(true).audit_logs(true);
+    let options = PagesOptions::default()
+        .hand_out_tokens(true)
+        .audit_logs(true);
     let asked = PageRequest {
         method,
         target,

@@ -69,6 +69,12 @@ fn come_back<T>(
 
 pub(crate) fn machine() -> Machine {
     let text = |text: &str| Some(text.to_owned());
-    Machine::new(MachineOptions::default().cluster_endpoint(text("https://cluster.example")).client_id(text("id")).client_secret(text("secret").map(tallyfold::Secret::from)).control_audience(text("control")))
+    Machine::new(
+        MachineOptions::default()
+            .cluster_endpoint(text("https://cluster.example"))
+            .client_id(text("id"))
+            .client_secret(text("secret").map(tallyfold::Secret::from))
+            .control_audience(text("control")),
+    )
     .expect("usual options")
 }
