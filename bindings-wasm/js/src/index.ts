@@ -1,9 +1,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 export type { Call, DriveStep, MachineRequest, Step } from "./client/call.js";
-export { Client, type ClientOptions, Machine, type MachineOptions } from "./client/client.js";
+export { Client, type ClientOptions } from "./client/client.js";
 export type { DriverOptions } from "./client/driver.js";
 export type { Environment } from "./client/environment.js";
+export { Machine, type MachineOptions } from "./client/machine.js";
 export type { Checkpoint, StoredSegment } from "./files/checkpoint.js";
 export { type BrowserCheckpoint, indexedDbCheckpoint } from "./files/indexed_db.js";
 export type { WasmSource } from "./loading/compile.js";
@@ -64,5 +65,5 @@ export {
 } from "./values/declared.js";
 export { type ErrorKind, type Failure, TallyfoldError } from "./values/error.js";
 export { digits } from "./values/printing.js";
-export type { Instant, Now, TemporalInstant, TimeStep } from "./values/time.js";
+export type { Instant, Now, TemporalInstant, TimeRange, TimeStep } from "./values/time.js";
 export type * from "./values/types.js";

@@ -1,6 +1,6 @@
 import type { CoreSeries } from "../../wasm/tallyfold_wasm.js";
 import { type Inspect, inspectSymbol } from "../values/printing.js";
-import type { Instant, TimeStep } from "../values/time.js";
+import type { TimeRange, TimeStep } from "../values/time.js";
 import type { Dimension, Metric, Window } from "../values/types.js";
 import {
   type CountColumns,
@@ -15,12 +15,6 @@ import {
 import type { Row } from "./counts.js";
 import { type Counts, countsOf, type SavedCounts } from "./counts.js";
 import { Frame } from "./frame.js";
-
-/** A range of time. */
-interface Range {
-  readonly start: Instant;
-  readonly end: Instant;
-}
 
 /** A window of a {@link Series}: a step, or the window of a response if the series has no step. */
 export interface SeriesWindow extends Window {
@@ -93,12 +87,12 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
 > {
   /** The time zone whose days the windows are. `undefined` if they aren't days of a zone. */
   declare readonly zone: string | undefined;
-  readonly #between: (range: Range) => Series<D>;
+  readonly #between: (range: TimeRange) => Series<D>;
 
   private constructor(
     series: CoreSeries,
     zone: string | undefined,
-    between: (range: Range) => Series<D>,
+    between: (range: TimeRange) => Series<D>,
   ) {
     super(series, rowsOf<D>);
     // Consoles, comparisons and clones look at the JSON of a series.
@@ -110,7 +104,7 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
   static of<D extends Dimension | undefined>(
     series: CoreSeries,
     zone: string | undefined,
-    between: (range: Range) => Series<D>,
+    between: (range: TimeRange) => Series<D>,
   ): Series<D> {
     // Bundlers rename a class that refers to itself by name.
     return new this(series, zone, between);
@@ -160,7 +154,7 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
    * const days = table.byWindow("1d");
    * const january = days.between({ start: "2026-01-01T00:00:00Z", end: "2026-02-01T00:00:00Z" });
    */
-  between(range: Range): Series<D> {
+  between(range: TimeRange): Series<D> {
     return this.#between(range);
   }
 

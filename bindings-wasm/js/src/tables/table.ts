@@ -3,7 +3,7 @@ import { core } from "../loading/library.js";
 import { invalidArgument } from "../values/error.js";
 import { fieldsOf } from "../values/input.js";
 import { exact, type Inspect, inspectSymbol } from "../values/printing.js";
-import { type Instant, midnights, type TimeStep } from "../values/time.js";
+import { midnights, type TimeRange, type TimeStep } from "../values/time.js";
 import type { Dimension, Metric, Notes, Reconciliation, Window } from "../values/types.js";
 import {
   type CountColumns,
@@ -169,7 +169,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
    * @example
    * const missing = table.gaps({ start: "2026-01-01T00:00:00Z", end: "2026-01-02T00:00:00Z" });
    */
-  gaps(range?: { readonly start: Instant; readonly end: Instant } | undefined): Window[] {
+  gaps(range?: TimeRange | undefined): Window[] {
     return own(this).gaps(range);
   }
 
@@ -264,8 +264,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   ): Series<D> {
     const zone = fieldsOf("options", options, ZONED).zone ?? undefined;
     const days = zone === undefined ? undefined : [zone, ...midnights(zone, this.windows)];
-    const slice = (range: { readonly start: Instant; readonly end: Instant }) =>
-      this.between(range).byWindow(step, { zone });
+    const slice = (range: TimeRange) => this.between(range).byWindow(step, { zone });
     return Series.of(own(this).byWindow(step, days), zone, slice);
   }
 
@@ -277,7 +276,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
    * @example
    * const quarter = table.between({ start: "2026-01-01T00:00:00Z", end: "2026-01-01T00:15:00Z" });
    */
-  between(range: { readonly start: Instant; readonly end: Instant }): CountTable<D> {
+  between(range: TimeRange): CountTable<D> {
     return made(own(this).between(range));
   }
 

@@ -10,6 +10,12 @@ import type { Window } from "./types.js";
  */
 export type Instant = Date | string | TemporalInstant;
 
+/** A range of time: `start` belongs to it, and `end` does not. */
+export interface TimeRange {
+  readonly start: Instant;
+  readonly end: Instant;
+}
+
 /** What a `Temporal.Instant` and a `Temporal.ZonedDateTime` have in common. */
 export interface TemporalInstant {
   readonly epochMilliseconds: number;
@@ -100,7 +106,7 @@ function clockOf(zone: string): Clock {
 
 /** The first time at which the clocks show a date. */
 function midnightOf(date: number, clock: Clock): number {
-  // The clocks of the day before and of the day after are those of this day, unless they change.
+  // Unless the clocks change, they are set as on the day before and on the day after.
   const [early = date, late = date] = [-DAY, DAY]
     .map((other) => date + (date + other - clock(date + other)))
     .sort((one, other) => one - other);

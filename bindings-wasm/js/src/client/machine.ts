@@ -1,0 +1,202 @@
+import type { CoreMachine, Glue } from "../../wasm/tallyfold_wasm.js";
+import { turn } from "../loading/compile.js";
+import { Handle } from "../loading/handle.js";
+import { core, library } from "../loading/library.js";
+import { isBrowser } from "../loading/runtime.js";
+import { Collect, type CollectQuery, type DimensionOf } from "../ranges/collect.js";
+import { Follow, type FollowQuery } from "../ranges/follow.js";
+import { Probe, type ProbeQuery } from "../ranges/probe.js";
+import { type CountTable, coreOf } from "../tables/table.js";
+import type { MachineArguments } from "../values/declared.js";
+import { addressOf, fieldsOf, flatHeaders, OPTIONS, own } from "../values/input.js";
+import type {
+  Api,
+  AuditLogsQuery,
+  Dimension,
+  IngestionDimension,
+  Json,
+  Metric,
+  MetricsQuery,
+} from "../values/types.js";
+import { Call } from "./call.js";
+import { isUsual } from "./precheck.js";
+
+/** The options of a {@link Machine}. */
+export type MachineOptions = Omit<MachineArguments, keyof HostOptions>;
+
+/** What a {@link Machine} must know about its host. */
+type HostOptions = Pick<MachineArguments, "hostTokens" | "inBrowser">;
+
+/**
+ * A client without I/O and without a clock: it says what to send and when, reads the responses, and
+ * keeps the tokens. {@link Client} drives one; you can drive one with any other HTTP stack.
+ *
+ * @example
+ * const call = machine.eventDelivery({ start, end, dimensions: ["integration"] });
+ * for (let step = call.step(); step.type !== "done"; step = call.step()) {
+ *   if (step.type === "wait") await new Promise((resolve) => setTimeout(resolve, step.ms));
+ *   if (step.type !== "send") continue;
+ *   const { status, headers, body } = await exchange(step.request);
+ *   if (call.head(status, headers)) {
+ *     for await (const chunk of body) call.chunk(chunk);
+ *     call.end();
+ *   }
+ * }
+ * const table = call.output();
+ */
+export class Machine {
+  readonly #make: (glue: Glue) => CoreMachine;
+  #core: Handle<CoreMachine> | undefined;
+  /** Where the core's machine is. */
+  #glue: Glue | undefined;
+  #timeoutMs = Number.POSITIVE_INFINITY;
+  /** @internal Until then it is better to wait, because the WebAssembly compiles off the main thread. */
+  compiling: Promise<void> | undefined;
+
+  /**
+   * @param options Addresses, credentials and audiences of the APIs in use; or `hostTokens` instead
+   * of a client secret; and `inBrowser`.
+   * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
+   */
+  constructor(options: MachineOptions & HostOptions);
+  /**
+   * @internal
+   * @param ofCall What the driver reads of every query.
+   * @param ofCollect And of a collect's.
+   * @param ofFollow And of a follow's.
+   */
+  constructor(
+    options: MachineOptions & HostOptions,
+    ofCall: string[],
+    ofCollect: string[],
+    ofFollow: string[],
+  );
+  constructor(
+    options: MachineOptions & HostOptions,
+    ofCall: string[] = [],
+    ofCollect: string[] = [],
+    ofFollow: string[] = [],
+  ) {
+    const collect = [...ofCall, ...ofCollect, "have"];
+    const follow = [...ofCall, ...ofFollow];
+    const given = fieldsOf("options", options, OPTIONS);
+    const inBrowser = isBrowser() || given.inBrowser;
+    const headers = flatHeaders(given.headers);
+    const all = { ...given, ...addressesOf(given), headers, inBrowser };
+    this.#make = ({ CoreMachine }) => new CoreMachine(all, ofCall, collect, follow);
+    // Only a client waits, and only a page has a thread that must not be held up.
+    const mayWait = ofCall.length > 0 && isBrowser() && !library.isCompiled;
+    if (mayWait && isUsual(all)) this.compiling = this.#compile();
+    else void this.#machine;
+  }
+
+  async #compile(): Promise<void> {
+    try {
+      await library.compile();
+      // On a slow phone each of the two takes longer than a page should be held up.
+      await turn();
+      core();
+      await turn();
+      void this.#machine;
+      await turn();
+    } catch {
+      // The call will meet it again, and tell the caller.
+    }
+    this.compiling = undefined;
+  }
+
+  /** The core's machine, which is made anew if its instance has been replaced. Its tokens are fetched again then. */
+  get #machine(): CoreMachine {
+    if (this.#core?.released) return this.#core.object;
+    const glue = core();
+    if (this.#core === undefined || glue !== this.#glue) {
+      this.#core = new Handle(this.#make(glue));
+      this.#glue = glue;
+      this.#timeoutMs = this.#core.object.timeoutMs();
+    }
+    return this.#core.object;
+  }
+
+  /** @internal The beginning of keys in a store that several clients share. */
+  sharedIdentity(): string {
+    return this.#machine.sharedIdentity();
+  }
+
+  /** Begins a call of event_delivery (service reference 4.4). */
+  eventDelivery<const D extends Dimension, const G extends D = D>(
+    query: MetricsQuery<D, G>,
+  ): Call<CountTable<G>> {
+    return Call.of(this.#machine.call("event_delivery", query));
+  }
+
+  /** Begins a call of event_ingestion (service reference 4.5). */
+  eventIngestion<const D extends IngestionDimension, const G extends D = D>(
+    query: MetricsQuery<D, G>,
+  ): Call<CountTable<G>> {
+    return Call.of(this.#machine.call("event_ingestion", query));
+  }
+
+  /** Begins a listing of audit logs (service reference 4.2). */
+  auditLogs(query: AuditLogsQuery = {}): Call<Json> {
+    return Call.of(this.#machine.call("audit_logs", query));
+  }
+
+  /** Begins a call for an access token: see {@link Client.token}. */
+  token(api: Api): Call<{ readonly accessToken: string; readonly expiresIn: number }> {
+    return Call.of(this.#machine.token(api));
+  }
+
+  /** Begins to collect a long range: see {@link Client.collect}. */
+  collect<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
+    query: CollectQuery<M, D, G>,
+  ): Collect<G> {
+    const have = own(query).have ?? undefined;
+    const machine = this.#machine;
+    const held = have === undefined ? undefined : coreOf("have", have).copy();
+    return Collect.of(machine.collect(query, held));
+  }
+
+  /** Begins to follow windows as they close: see {@link Client.follow}. */
+  follow<const M extends Metric, const D extends DimensionOf<M>, const G extends D = D>(
+    query: FollowQuery<M, D, G>,
+  ): Follow<G> {
+    return Follow.of(this.#machine.follow(query));
+  }
+
+  /** Begins to probe the service's windows: see {@link Client.probeAdditivity}. */
+  probeAdditivity<const M extends Metric, const D extends DimensionOf<M>>(
+    query: ProbeQuery<M, D>,
+  ): Probe<D> {
+    return Probe.of(this.#machine.probeAdditivity(query));
+  }
+
+  /** @internal How many milliseconds an exchange of a call may take; infinite if there is no limit. */
+  get timeoutMs(): number {
+    return this.#timeoutMs;
+  }
+
+  /** A number that changes whenever a token fetch has ended. */
+  get tokenEpoch(): bigint {
+    return this.#machine.tokenEpoch();
+  }
+
+  /** Frees the memory now. Calls that it began can still be driven. */
+  [Symbol.dispose](): void {
+    // Those calls too that wait for it.
+    if (this.compiling) this.compiling.then(() => this.#release());
+    else this.#release();
+  }
+
+  #release(): void {
+    // One that was never made can't be used either.
+    if (this.#core === undefined) void this.#machine;
+    this.#core?.release();
+  }
+}
+
+/** The addresses as text. */
+function addressesOf(options: MachineOptions): object {
+  const names = ["clusterEndpoint", "baseUrl", "authUrl"] as const;
+  const given = names.filter((name) => options[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, addressOf(name, options[name])]));
+}
