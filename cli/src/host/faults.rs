@@ -1,5 +1,7 @@
 //! The faults that every language is put to, over loopback: what each means stands in `tests/faults/README.md`.
 
+#[path = "../../../core/tests/faults/case.rs"]
+mod case;
 #[path = "../../../core/tests/faults/server.rs"]
 mod server;
 
@@ -8,12 +10,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tallyfold::{
-    AuditLogsOptions, Call, Frame, Machine, MachineOptions, Now, Output, QueryOptions,
-    Reconciliation, Result, Secret, Step, Timestamp, Tolerate,
+    AuditLogsOptions, Call, Machine, Now, Output, Patience, QueryOptions, Result, Step, Timestamp,
 };
 
+use self::case::{check_outcome, number, options, text};
 use self::server::Server;
 use super::exchange::Outgoing;
 use super::network::Http;
@@ -90,8 +92,10 @@ struct Host {
 
 impl Host {
     fn new(file: &Value, run: &Value, address: &str) -> Self {
+        let timeout_ms = Patience::Milliseconds(number(&run["options"]["timeout_ms"]));
+        let options = options(file, run, address).timeout_ms(timeout_ms);
         Self {
-            machine: Machine::new(options(file, run, address)).unwrap(),
+            machine: Machine::new(options).unwrap(),
             http: Http::new(&NetworkSettings::default()).unwrap(),
             unix_ms: Timestamp::parse(text(&file["now"])).unwrap().unix_ms(),
             waited_ms: 0,
@@ -164,55 +168,4 @@ impl Host {
     fn see(&mut self, text: &str) {
         writeln!(self.seen, "{text}").unwrap();
     }
-}
-
-fn options(file: &Value, run: &Value, address: &str) -> MachineOptions {
-    let given = |name: &str| Some(text(&file["client"][name]).to_owned());
-    let options = &run["options"];
-    let tolerated = options["tolerate"].as_array().into_iter().flatten();
-    let tolerated: Vec<String> = tolerated.map(|name| text(name).to_owned()).collect();
-    let number = |name: &str| options[name].as_u64().unwrap();
-    MachineOptions::default()
-        .cluster_endpoint(address.to_owned())
-        .base_url(address.to_owned())
-        .auth_url(address.to_owned())
-        .client_id(given("client_id"))
-        .identity(given("identity"))
-        .client_secret(given("client_secret").map(Secret::from))
-        .control_audience(given("control_audience"))
-        .orchestration_audience(given("orchestration_audience"))
-        .tolerate(Tolerate::parse(&tolerated).unwrap())
-        .max_retries(u32::try_from(number("max_retries")).unwrap())
-        .longest_retry_wait_ms(number("longest_retry_wait_ms"))
-        .timeout_ms(tallyfold::Patience::Milliseconds(number("timeout_ms")))
-        .jitter_seed(7)
-}
-
-fn check_outcome(expected: &Value, outcome: Result<Output>, place: &str) {
-    match outcome {
-        Ok(Output::Table(table)) => {
-            let json: Value = serde_json::from_str(&table.to_json()).unwrap();
-            assert_eq!(json, expected["table"], "{place}");
-            let balanced = table.reconciliation() == Reconciliation::Balanced;
-            assert_eq!(balanced, expected["verdict"] == "balanced", "{place}");
-        }
-        Ok(Output::Token(_)) => panic!("no fault is of a call for a token"),
-        Ok(Output::Json(document)) => {
-            let found: Value = serde_json::from_slice(document.bytes()).unwrap();
-            assert_eq!(Some(&found), expected.get("json"), "{place}");
-        }
-        Err(error) => {
-            let found = json!({
-                "code": error.code().as_str(),
-                "kind": error.kind().as_str(),
-                "status": error.status(),
-                "retry_after": error.retry_after_s(),
-            });
-            assert_eq!(found, expected["error"], "{place}: {error}");
-        }
-    }
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap()
 }

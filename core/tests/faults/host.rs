@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tallyfold::{
-    AuditLogsOptions, Call, HostFailure, Machine, MachineOptions, Now, Output, QueryOptions,
-    Request, Result, Secret, Step, Timestamp, Tolerate,
+    AuditLogsOptions, Call, HostFailure, Machine, Now, Output, QueryOptions, Request, Result, Step,
+    Timestamp,
 };
 use ureq::{Agent, http};
+
+use super::case::{number, options, text};
 
 /// A client, what it is asked, and clocks on which only waits take time.
 pub(crate) struct Host {
@@ -37,11 +39,11 @@ impl Host {
         Self {
             client: Machine::new(options(file, run, address)).expect("good options"),
             agent: config.build().into(),
-            call: text(&run["call"]),
-            start: text(&query["start"]),
-            end: text(&query["end"]),
-            dimensions: dimensions.iter().map(text).collect(),
-            unix_ms: Timestamp::parse(&text(&file["now"]))
+            call: text(&run["call"]).to_owned(),
+            start: text(&query["start"]).to_owned(),
+            end: text(&query["end"]).to_owned(),
+            dimensions: dimensions.iter().map(text).map(str::to_owned).collect(),
+            unix_ms: Timestamp::parse(text(&file["now"]))
                 .expect("a timestamp")
                 .unix_ms(),
             waited_ms: 0,
@@ -112,26 +114,6 @@ impl Host {
     }
 }
 
-fn options(file: &Value, run: &Value, address: &str) -> MachineOptions {
-    let given = |name: &str| Some(text(&file["client"][name]));
-    let options = &run["options"];
-    let tolerate = options["tolerate"].as_array();
-    let names: Vec<String> = tolerate.into_iter().flatten().map(text).collect();
-    MachineOptions::default()
-        .cluster_endpoint(address.to_owned())
-        .base_url(address.to_owned())
-        .auth_url(address.to_owned())
-        .client_id(given("client_id"))
-        .identity(given("identity"))
-        .client_secret(given("client_secret").map(Secret::from))
-        .control_audience(given("control_audience"))
-        .orchestration_audience(given("orchestration_audience"))
-        .tolerate(Tolerate::parse(&names).expect("good names"))
-        .max_retries(u32::try_from(number(&options["max_retries"])).expect("few"))
-        .longest_retry_wait_ms(number(&options["longest_retry_wait_ms"]))
-        .jitter_seed(7)
-}
-
 /// Carries one request out and its response in.
 fn exchange(agent: &Agent, request: &Request, call: &mut Call) -> Result<()> {
     let response = match send(agent, request) {
@@ -188,12 +170,4 @@ fn failure_of(error: io::Error) -> HostFailure {
         ureq::Error::Timeout(_) => HostFailure::Timeout,
         _ => HostFailure::Network,
     }
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().expect("text").to_owned()
-}
-
-fn number(value: &Value) -> u64 {
-    value.as_u64().expect("a number")
 }

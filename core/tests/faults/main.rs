@@ -6,6 +6,7 @@
     reason = "a test says so when it fails"
 )]
 
+mod case;
 mod host;
 mod server;
 
@@ -15,8 +16,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
-use tallyfold::{Frame, Output, Reconciliation, Result};
 
+use case::check_outcome;
 use host::Host;
 use server::Server;
 
@@ -86,29 +87,4 @@ fn ask(file: &Value, run: &Value, address: &str, place: &str) -> u64 {
     }
     assert!(!host.seen().contains(CANARY), "{place}: {}", host.seen());
     host.waited_ms()
-}
-
-fn check_outcome(expected: &Value, outcome: Result<Output>, place: &str) {
-    match outcome {
-        Ok(Output::Table(table)) => {
-            let json: Value = serde_json::from_str(&table.to_json()).expect("JSON");
-            assert_eq!(json, expected["table"], "{place}");
-            let balanced = table.reconciliation() == Reconciliation::Balanced;
-            assert_eq!(balanced, expected["verdict"] == "balanced", "{place}");
-        }
-        Ok(Output::Token(_)) => panic!("no fault is of a call for a token"),
-        Ok(Output::Json(document)) => {
-            let json: Value = serde_json::from_slice(document.bytes()).expect("JSON");
-            assert_eq!(Some(&json), expected.get("json"), "{place}");
-        }
-        Err(error) => {
-            let found = serde_json::json!({
-                "code": error.code().as_str(),
-                "kind": error.kind().as_str(),
-                "status": error.status(),
-                "retry_after": error.retry_after_s(),
-            });
-            assert_eq!(found, expected["error"], "{place}: {error}");
-        }
-    }
 }
