@@ -68,13 +68,12 @@ fn come_back<T>(
 }
 
 pub(crate) fn machine() -> Machine {
-    let text = |text: &str| Some(text.to_owned());
     Machine::new(
         MachineOptions::default()
-            .cluster_endpoint(text("https://cluster.example"))
-            .client_id(text("id"))
-            .client_secret(text("secret").map(tallyfold::Secret::from))
-            .control_audience(text("control")),
+            .cluster_endpoint("https://cluster.example")
+            .client_id("id")
+            .client_secret("secret".to_owned())
+            .control_audience("control"),
     )
     .expect("usual options")
 }

@@ -61,7 +61,7 @@ def main() -> None:
     files = {
         TYPESCRIPT: TypeScript(surface).text(),
         PYTHON / "_names.py": python.names_module(),
-        PYTHON / "_endpoints.py": python.endpoints_module(),
+        PYTHON / "_calls.pyi": python.calls_module(),
         PYTHON / "_arguments.py": python.arguments_module(),
         PYTHON / "_health/results.py": python.results_module(),
         PYTHON / "codes.py": python.codes_module(),
@@ -322,8 +322,6 @@ class Python(Language):
         "Tolerance": "Tolerance",
         "Windows": "ExportWindows",
     }
-    #: Those that follow from the list of endpoints.
-    OF_ENDPOINTS: ClassVar = ["SandboxEndpoint", "Target"]
     #: What a call to an endpoint gives.
     OUTPUTS: ClassVar = {"CountTable": "CountTable", "Json": "bytes"}
     #: Names that only the package knows, because it does their work.
@@ -434,8 +432,9 @@ class Python(Language):
 
     def names_module(self) -> str:
         verdicts = [of["properties"]["verdict"] for of in self.values["Reconciliation"]["oneOf"]]
-        lists = {rust: name for rust, name in self.LISTS.items() if rust not in self.OF_ENDPOINTS}
-        unions = [self.closed(rust) for rust in lists]
+        unions = [
+            self.literal(name, names_of(self.values[rust]) + self.MORE.get(rust, []), self.values[rust]["description"]) for rust, name in self.LISTS.items()
+        ]
         about = self.values["Reconciliation"]["description"]
         unions.append(self.literal("Verdict", [of["const"] for of in verdicts], about))
         return (
@@ -443,44 +442,31 @@ class Python(Language):
                 [
                     f'"""Closed lists of names.\n\n{NOTICE}\n"""',
                     "from typing import Literal",
-                    exported([*lists.values(), "Verdict"]),
+                    exported([*self.LISTS.values(), "Verdict"]),
                     *unions,
                 ]
             )
             + "\n"
         )
 
-    def endpoints_module(self) -> str:
+    def calls_module(self) -> str:
         calls = "\n".join(self.call(endpoint) for endpoint in self.endpoints)
         aliases = [name for name in ("Dimensions", "Instant", "Step") if re.search(rf"\b{name}\b", calls)]
-        about = "The calls of a `Machine`, as types: its methods are in Rust."
         return (
-            "\n\n".join(
-                [
-                    f'"""The endpoints: their names, and the calls of a machine.\n\n{NOTICE}\n"""',
-                    "from typing import TYPE_CHECKING, Literal",
-                    f"if TYPE_CHECKING:\n    from tallyfold._arguments import {', '.join(aliases)}\n    from tallyfold._tallyfold import Call, CountTable",
-                    exported([self.LISTS[rust] for rust in self.OF_ENDPOINTS]),
-                    *map(self.closed, self.OF_ENDPOINTS),
-                    f"if TYPE_CHECKING:\n\n    class Calls:\n{docstring(about, ' ' * 8)}\n",
-                ]
-            )
-            + f"\n{calls}\n"
+            f"# The calls of a machine to endpoints, as types.\n#\n# {NOTICE}\n\n"
+            f"from tallyfold._arguments import {', '.join(aliases)}\n"
+            "from tallyfold._tallyfold import Call, CountTable\n\n"
+            f"# The calls of a `Machine`, whose methods are in Rust.\nclass Calls:\n{calls}\n"
         )
 
     def call(self, endpoint: dict) -> str:
         """The method of a machine. The deadline, the last argument, is given by name."""
         arguments = [
-            f"            {self.spelled(of['name'])}: {self.given(of)}{'' if is_required(of) else ' = None'},\n" for of in self.options[endpoint["options"]]
+            f"        {self.spelled(of['name'])}: {self.given(of)}{'' if is_required(of) else ' = None'},\n" for of in self.options[endpoint["options"]]
         ]
-        arguments.insert(-1, "            *,\n")
+        arguments.insert(-1, "        *,\n")
         output = self.OUTPUTS[endpoint["output"]]
-        return f"        def {endpoint['name']}(\n            self,\n{''.join(arguments)}        ) -> Call[{output}]: ..."
-
-    def closed(self, rust: str) -> str:
-        """A closed list of names."""
-        schema = self.values[rust]
-        return self.literal(self.LISTS[rust], names_of(schema) + self.MORE.get(rust, []), schema["description"])
+        return f"    def {endpoint['name']}(\n        self,\n{''.join(arguments)}    ) -> Call[{output}]: ..."
 
     def codes_module(self) -> str:
         parts, meanings = [], []
@@ -531,8 +517,8 @@ class Python(Language):
                         "from typing import TYPE_CHECKING, Protocol, Required, TypedDict"
                     ),
                     (
-                        "from tallyfold._endpoints import EndpointName\n"
-                        "from tallyfold._names import DimensionName, ExportWindows, Guarantee, MetricName, Tolerance"
+                        "from tallyfold._names import (\n    DimensionName,\n    EndpointName,\n    ExportWindows,\n    Guarantee,\n"
+                        "    MetricName,\n    Tolerance,\n)"
                     ),
                     ("if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n    from tallyfold._values import Limits"),
                     exported(["ENVIRONMENT", *declared, "Dimensions", "Instant", "Step", "Texts"]),

@@ -1597,7 +1597,7 @@ def series_vectors():
 
 def zone_vectors():
     def days_of(zone, name, *midnights, windows=None):
-        """The days of a zone, of which a table has the first and the last second, or other windows."""
+        """Days of a zone. The table has the first and the last second of each, or `windows`."""
         pairs = list(itertools.pairwise(midnights))
         ends = [[(start, later(start, 1)), (later(end, -1), end)] for start, end in pairs]
         windows = windows or [window for pair in ends for window in pair]

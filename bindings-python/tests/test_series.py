@@ -157,7 +157,7 @@ def test_a_zone_that_is_none(merged: tallyfold.CountTable, zone: Any) -> None:
 
 
 def test_days_before_the_first_and_after_the_last_of_a_zone() -> None:
-    """Python's dates are those of the years 1 to 9999."""
+    """Python has dates only for the years 1 to 9999."""
     for start, end in [
         ("0000-12-31T23:00:00Z", "0000-12-31T23:30:00Z"),
         ("0001-01-01T01:00:00Z", "0001-01-01T02:00:00Z"),

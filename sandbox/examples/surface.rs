@@ -18,11 +18,10 @@ use tallyfold_sandbox::{FaultOptions, SandboxEvent, SandboxOptions};
 fn main() {
     let mut options = Options::default();
     macro_rules! endpoints {
-        ($($(#[doc = $doc:literal])+ $Target:ident = $name:literal in $file:ident: $Options:ident -> $Output:ident,)+) => {{
+        ($($(#[$doc:meta])* $Target:ident = $name:literal in $file:ident: $Options:ident -> $Output:ident,)+) => {{
             $( options.add::<tallyfold::$Options>(stringify!($Options)); )+
             json!([$({
                 "name": $name,
-                "doc": concat!($($doc),+).trim(),
                 "options": stringify!($Options),
                 "output": stringify!($Output),
             }),+])

@@ -38,7 +38,6 @@ from tallyfold._client.client import Client
 from tallyfold._client.driver import AccessToken
 from tallyfold._client.facade import ClockWarning
 from tallyfold._client.steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
-from tallyfold._endpoints import EndpointName, TargetName
 from tallyfold._errors import (
     AuthError,
     ConfigError,
@@ -85,6 +84,7 @@ from tallyfold._names import (
     ApiName,
     CountName,
     DimensionName,
+    EndpointName,
     ErrorCode,
     ExportFormat,
     ExportWindows,
@@ -99,6 +99,7 @@ from tallyfold._names import (
     RuleKind,
     Severity,
     Status,
+    TargetName,
     Tolerance,
     Verdict,
 )

@@ -7,8 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol, Required, TypedDict
 
-from tallyfold._endpoints import EndpointName
-from tallyfold._names import DimensionName, ExportWindows, Guarantee, MetricName, Tolerance
+from tallyfold._names import (
+    DimensionName,
+    EndpointName,
+    ExportWindows,
+    Guarantee,
+    MetricName,
+    Tolerance,
+)
 
 if TYPE_CHECKING:
     from tallyfold._tallyfold import CountTable

@@ -10,6 +10,7 @@ __all__ = [
     "ApiName",
     "CountName",
     "DimensionName",
+    "EndpointName",
     "ErrorCode",
     "ExportFormat",
     "ExportWindows",
@@ -24,6 +25,7 @@ __all__ = [
     "RuleKind",
     "Severity",
     "Status",
+    "TargetName",
     "Tolerance",
     "Verdict",
 ]
@@ -39,6 +41,13 @@ CountName = Literal["success", "errors", "filtered"]
 
 DimensionName = Literal["event_name", "write_key", "integration", "reason"]
 """A group-by field of the Event Metrics API (service reference 2.4)."""
+
+EndpointName = Literal[
+    "control_token", "orchestration_token", "event_delivery", "event_ingestion", "audit_logs"
+]
+"""An endpoint of the sandbox. All of them share one origin, so the sandbox's address serves as
+`cluster_endpoint`, `base_url` and `auth_url` alike.
+"""
 
 ErrorCode = Literal[
     "missing_argument",
@@ -169,6 +178,9 @@ Severity = Literal["info", "warning", "critical"]
 
 Status = Literal["pending", "firing", "resolved"]
 """The stage of a finding."""
+
+TargetName = Literal["token", "event_delivery", "event_ingestion", "audit_logs"]
+"""The destination of a request: a token endpoint, or an endpoint of an API."""
 
 Tolerance = Literal["repeated_combination", "null_dimension"]
 """A deviation from the service reference that a Beta might send and that a caller may tolerate.

@@ -38,8 +38,8 @@ from tallyfold._arguments import (
     SandboxArguments,
     Step,
 )
+from tallyfold._calls import Calls
 from tallyfold._client.steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
-from tallyfold._endpoints import Calls, EndpointName
 from tallyfold._errors import ErrorKind
 from tallyfold._export.exporting import Note
 from tallyfold._export.report import PushReport
@@ -48,6 +48,7 @@ from tallyfold._names import (
     ApiName,
     CountName,
     DimensionName,
+    EndpointName,
     ErrorCode,
     ExportFormat,
     FaultKind,

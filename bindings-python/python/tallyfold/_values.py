@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import NoReturn, Unpack
 
 from tallyfold._arguments import LimitsArguments
-from tallyfold._endpoints import TargetName
-from tallyfold._names import DimensionName, ErrorCode, Presence, Verdict
+from tallyfold._names import DimensionName, ErrorCode, Presence, TargetName, Verdict
 from tallyfold._tallyfold import count_rates, limits_of
 from tallyfold._time import SeriesWindow, Window
 

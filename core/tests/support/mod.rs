@@ -24,12 +24,11 @@ pub(crate) fn sandbox() -> Sandbox {
 
 /// What a client of [`sandbox`] is told.
 pub(crate) fn options() -> MachineOptions {
-    let text = |text: &str| Some(text.to_owned());
     let demo = SandboxOptions::default();
     MachineOptions::default()
-        .cluster_endpoint(text(ADDRESS))
-        .base_url(text(ADDRESS))
-        .auth_url(text(ADDRESS))
+        .cluster_endpoint(ADDRESS)
+        .base_url(ADDRESS)
+        .auth_url(ADDRESS)
         .client_id(demo.client_id)
         .client_secret(demo.client_secret)
         .control_audience(demo.control_audience)
