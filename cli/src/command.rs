@@ -5,6 +5,7 @@ use std::io;
 use std::rc::Rc;
 
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap_complete::{Shell, generate};
 use tallyfold::Metric;
 use tokio::task::LocalSet;
 
@@ -13,7 +14,6 @@ use crate::commands::audit_logs::AuditLogsFlags;
 use crate::commands::check::CheckFlags;
 use crate::commands::collect::CollectFlags;
 use crate::commands::compare::CompareFlags;
-use crate::commands::completions::CompletionsFlags;
 use crate::commands::counts::CountFlags;
 use crate::commands::doctor::DoctorFlags;
 use crate::commands::explain::ExplainFlags;
@@ -25,16 +25,26 @@ use crate::commands::schema::SchemaFlags;
 use crate::commands::serve::ServeCommand;
 use crate::commands::watch::{self, WatchFlags};
 use crate::commands::{
-    audit_logs, check, collect, compare, completions, counts, doctor, explain, follow, init, man,
-    push, sandbox, schema, serve, trust,
+    audit_logs, check, collect, compare, counts, doctor, explain, follow, init, man, push, sandbox,
+    schema, serve, trust,
 };
 use crate::config::load::{ServiceFlags, load};
 use crate::config::settings::Settings;
 use crate::failure::{Exit, Failure, Result};
 use crate::host::shutdown::Stop;
+use crate::output::sink::write_to;
 use crate::stderr::Stderr;
 
 const ABOUT: &str = "Exact, grouped counts from an event router's metrics API";
+
+/// What the help of `tallyfold completions` begins with.
+const COMPLETIONS: &str = "\
+Examples:
+  tallyfold completions bash > ~/.local/share/bash-completion/completions/tallyfold
+  tallyfold completions zsh > ~/.zfunc/_tallyfold
+      That folder has to be in zsh's fpath.
+  tallyfold completions fish > ~/.config/fish/completions/tallyfold.fish
+";
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -137,8 +147,11 @@ enum Command {
     #[command(before_help = sandbox::EXAMPLES)]
     Sandbox(SandboxFlags),
     /// Prints the completion script of a shell
-    #[command(before_help = completions::EXAMPLES)]
-    Completions(CompletionsFlags),
+    #[command(before_help = COMPLETIONS)]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
     /// Manual pages
     #[command(before_help = man::EXAMPLES)]
     Man(ManFlags),
@@ -210,10 +223,18 @@ fn start(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
     ended
 }
 
+/// Prints the completion script of a shell.
+fn print_completions(shell: Shell) -> Result<Exit> {
+    let mut script = Vec::new();
+    generate(shell, &mut CommandLine::command(), "tallyfold", &mut script);
+    write_to(None, |_, out| Ok(out.write_all(&script)?))?;
+    Ok(Exit::Fine)
+}
+
 async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
     match command {
         Command::Sandbox(flags) => sandbox::run(&Stop::listen()?, &flags).await,
-        Command::Completions(flags) => completions::run(flags, CommandLine::command()),
+        Command::Completions { shell } => print_completions(shell),
         Command::Man(flags) => man::run(&flags, CommandLine::command()),
         Command::AuditLogs(asking) => {
             let app = app(&asking.service, stderr)?;
@@ -266,7 +287,7 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
             follow::run(&endless(&asking.service, stderr)?, &asking.flags).await
         }
         Command::Push(asking) => match &asking.flags.action {
-            Some(PushAction::Drop(flags)) => push::drop::run(flags, stderr).await,
+            Some(PushAction::Drop(flags)) => push::drop_pending(flags, stderr).await,
             None => push::run(&endless(&asking.service, stderr)?, &asking.flags).await,
         },
         Command::Serve(asking) => {

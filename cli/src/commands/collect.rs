@@ -14,10 +14,10 @@ use crate::arguments::query::{
 };
 use crate::config::settings::Cluster;
 use crate::failure::{Exit, Result};
-use crate::host::checkpoint::Keeper;
-use crate::host::clock::unix_ms;
+use crate::host::ranges::Keeper;
 use crate::host::ranges::{finished, gather};
 use crate::host::session::Session;
+use crate::host::session::unix_ms;
 use crate::output::report::{Asked, Counted, Part, Report};
 use crate::output::show::ShowFlags;
 use crate::output::write::write;

@@ -10,11 +10,12 @@ use crate::app::App;
 use crate::config::settings::Cluster;
 use crate::doctor::configuration::{Addresses, Place, Prepared, Proxies, prepare};
 use crate::doctor::diagnosis::{Check, CheckName, ClusterDiagnosis, Diagnosis, print};
-use crate::doctor::service::{self, audit_logs, compare_tokens, metrics, settled};
-use crate::doctor::totals::{additivity, compression, totals};
+use crate::doctor::service::{
+    self, additivity, audit_logs, compare_tokens, compression, metrics, settled, totals,
+};
 use crate::doctor::way::{Looker, Way};
 use crate::failure::{Exit, Result};
-use crate::host::clock::unix_ms;
+use crate::host::session::unix_ms;
 use crate::output::sink::write_to;
 use crate::stderr::Stderr;
 

@@ -17,8 +17,8 @@ use crate::arguments::query::{
     MetricFlag, Query, RangeFlags, ReadingNow, Suggested, conditions, dimensions, instant, steps,
 };
 use crate::failure::{Exit, Failure, Result};
-use crate::host::clock::unix_ms;
 use crate::host::ranges::read;
+use crate::host::session::unix_ms;
 use crate::output::document::MissingDocument;
 use crate::output::documented::{missing_of, write_document};
 use crate::output::grid::{Cells, Column, Grid, Holds, percent, share};

@@ -5,7 +5,6 @@ pub(crate) mod audit_logs;
 pub(crate) mod check;
 pub(crate) mod collect;
 pub(crate) mod compare;
-pub(crate) mod completions;
 pub(crate) mod counts;
 pub(crate) mod doctor;
 pub(crate) mod explain;

@@ -1,15 +1,17 @@
 //! `tallyfold push`: sends counts to another system.
 
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use futures_util::future::join_all;
+use serde::Serialize;
 use tallyfold::text::milliseconds;
 use tallyfold::{CollectOptions, Keep};
-use tallyfold_export::{Export, Labels, Push};
+use tallyfold_export::{Export, Labels, Outbox, Push, PushReport};
 
 use crate::app::App;
 use crate::arguments::following::FollowFlags;
@@ -17,19 +19,19 @@ use crate::arguments::query::{Query, QueryFlags, Suggested, conditions};
 use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::carry::Carried;
-use crate::host::clock::unix_ms;
 use crate::host::ranges::read;
-use crate::host::session::Session;
+use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::{Shutdown, until_shut_down};
-use crate::output::pushed::{Pushed, PushedFormat, write};
+use crate::host::state::StateFile;
+use crate::output::documented::write_document;
+use crate::output::sink::write_to;
+use crate::stderr::Stderr;
 
 mod destination;
-pub(crate) mod drop;
 mod follow;
 mod totals;
 
 use destination::{Destination, DestinationFlags};
-use drop::DropFlags;
 use follow::Plan;
 
 /// What the help begins with.
@@ -124,7 +126,7 @@ pub(crate) struct PushCommand {
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum PushAction {
     /// Gives up a revision that its destination permanently refuses, and prints what is lost
-    #[command(before_help = drop::EXAMPLES)]
+    #[command(before_help = DROP_EXAMPLES)]
     Drop(DropFlags),
 }
 
@@ -329,4 +331,123 @@ fn refused(app: &App, cluster: &str, mut failure: Failure, samples: u64) -> Exit
     failure.text = format!("{}; {samples} samples were accepted before", failure.text);
     app.fail(cluster, &failure);
     failure.exit
+}
+
+/// How the report is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PushedFormat {
+    /// A line for each cluster.
+    Table,
+    /// One document.
+    Json,
+}
+
+/// The result of pushing the counts of one cluster.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Pushed {
+    /// The cluster's name.
+    pub(crate) cluster: String,
+    /// What was sent.
+    #[serde(flatten)]
+    pub(crate) report: PushReport,
+}
+
+/// Adds a report to the total.
+pub(crate) fn add(total: &mut PushReport, report: &PushReport) {
+    total.messages += report.messages;
+    total.samples += report.samples;
+    total.bytes += report.bytes;
+    total.retries += report.retries;
+    total.unsure += report.unsure;
+    total.rejected.extend(report.rejected.iter().cloned());
+}
+
+/// Writes the report to stdout.
+///
+/// # Errors
+/// If stdout can't be written.
+fn write(pushed: &[Pushed], format: PushedFormat) -> Result<()> {
+    write_to(None, |_, out| match format {
+        PushedFormat::Table => Ok(write_lines(pushed, out)?),
+        PushedFormat::Json => Ok(write_document(&pushed, false, out)?),
+    })
+}
+
+fn write_lines(pushed: &[Pushed], out: &mut dyn Write) -> io::Result<()> {
+    if pushed.is_empty() {
+        return Ok(());
+    }
+    let width = pushed
+        .iter()
+        .map(|one| one.cluster.len())
+        .max()
+        .unwrap_or(0)
+        .max("cluster".len());
+    writeln!(
+        out,
+        "{:width$}  messages     samples  retries  rejected  unsure",
+        "cluster"
+    )?;
+    for Pushed { cluster, report } in pushed {
+        // A destination may reject points without their number; each such report counts as one.
+        let rejected: u64 = report
+            .rejected
+            .iter()
+            .map(|rejected| rejected.points.unwrap_or(1))
+            .sum();
+        writeln!(
+            out,
+            "{cluster:width$}  {:>8}  {:>10}  {:>7}  {rejected:>8}  {:>6}",
+            report.messages, report.samples, report.retries, report.unsure
+        )?;
+    }
+    Ok(())
+}
+
+/// What the help of `tallyfold push drop` begins with.
+const DROP_EXAMPLES: &str = "\
+Examples:
+  tallyfold push drop --state otlp.json
+      Gives up the revision that push --follow can't send, and prints what is lost. The next run resumes after it.
+  tallyfold push drop --state /var/lib/tallyfold --cluster eu
+      The same where the state is a folder with a file for each cluster.
+";
+
+/// Flags of `tallyfold push drop`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DropFlags {
+    /// The state of push --follow
+    #[arg(long, value_name = "PATH")]
+    state: PathBuf,
+    /// The cluster, if the state is a folder
+    #[arg(long, value_name = "NAME")]
+    cluster: Option<String>,
+}
+
+/// Gives up the pending revision of a state.
+///
+/// # Errors
+/// For a state that can't be read or written, and one that a running push uses.
+pub(crate) async fn drop_pending(flags: &DropFlags, stderr: &Stderr) -> Result<Exit> {
+    let file = StateFile::existing(&flags.state, flags.cluster.as_deref())?;
+    let bytes = file.read()?.unwrap_or_default();
+    let mut outbox = Outbox::from_json(&bytes).map_err(|error| file.as_failure(error))?;
+    let Some(lost) = outbox.pending_changes() else {
+        stderr.note("nothing is pending");
+        return Ok(Exit::Fine);
+    };
+    outbox.clear();
+    file.replace(outbox.to_json()).await?;
+    let [success, errors, filtered] = lost.changes.map(tallyfold::text::signed);
+    stderr.note(format_args!(
+        "dropped revision {} of [{}, {}), which was for {}; {} of its {} samples were finished; in total, it changes \
+         success by {success}, errors by {errors} and filtered by {filtered}",
+        lost.revision,
+        lost.window.start(),
+        lost.window.end(),
+        lost.format,
+        lost.finished,
+        lost.samples,
+    ));
+    Ok(Exit::Fine)
 }

@@ -20,8 +20,8 @@ use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use crate::failure::{Exit, Failure, Result};
-use crate::host::clock::Clock;
 use crate::host::server::{Answer, BrokenOff, Server, whole};
+use crate::host::session::Clock;
 use crate::host::shutdown::Stop;
 
 /// What the help begins with.

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::config::find::{HERE, check_owner, named};
-use crate::config::trust::{Trust, Verdict};
+use crate::config::find::{HERE, Trust, Verdict, check_owner, named};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::sink::write_to;
 use crate::stderr::Stderr;

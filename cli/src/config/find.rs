@@ -1,10 +1,17 @@
-//! Finds the configuration file, and checks who can change it and whether the user trusts it.
+//! Finds the configuration file, and checks who can change it and whether the user trusts it. A configuration decides which
+//! secrets are read and where they are sent, so a file that happens to lie in the working folder is not used before the user
+//! has trusted it.
+//!
+//! Each configuration that the user trusts is a file in the user's data folder. Its name is the digest of the configuration's
+//! path and content, and its content is that path. A changed configuration has another digest, so it has to be trusted again.
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use super::trust::{Trust, Variable, Verdict, distrust, folder, is_same, variable};
+use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
+
 use crate::failure::{Failure, Result};
 
 /// The file in the working folder that is used if the user trusts it.
@@ -136,6 +143,191 @@ fn read(path: &Path) -> io::Result<Result<Found>> {
     }))
 }
 
+/// The configurations that the user trusts.
+pub(crate) struct Trust {
+    folder: PathBuf,
+}
+
+/// Whether a configuration is trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is trusted as it is now.
+    Trusted,
+    /// It was trusted with another content.
+    Changed,
+    /// It was never trusted.
+    Unknown,
+}
+
+impl Trust {
+    /// What this user trusts; `None` if no variable names the folder of the user's data.
+    pub(crate) fn of_user() -> Option<Self> {
+        let data = match cfg!(windows) {
+            true => folder_of_user("LOCALAPPDATA", ""),
+            false => folder_of_user("XDG_DATA_HOME", ".local/share"),
+        };
+        let folder = data?.join("tallyfold").join("trusted");
+        Some(Self { folder })
+    }
+
+    /// Whether a configuration is trusted.
+    pub(crate) fn verdict(&self, path: &Path, bytes: &[u8]) -> io::Result<Verdict> {
+        let path = known_path(path)?;
+        let is_ours = |metadata: fs::Metadata| distrust(&metadata).is_none();
+        if fs::metadata(self.entry(&path, bytes)).is_ok_and(is_ours) {
+            return Ok(Verdict::Trusted);
+        }
+        let is_known = self.list()?.contains(&path);
+        Ok(if is_known {
+            Verdict::Changed
+        } else {
+            Verdict::Unknown
+        })
+    }
+
+    /// Trusts a configuration as it is now, and no longer as it was before.
+    pub(crate) fn allow(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let path = known_path(path)?;
+        self.revoke(&path)?;
+        create_folder(&self.folder)?;
+        let mut file = NamedTempFile::new_in(&self.folder)?;
+        file.write_all(path.as_os_str().as_encoded_bytes())?;
+        file.persist(self.entry(&path, bytes))?;
+        Ok(())
+    }
+
+    /// Stops trusting a configuration, whatever its content. Returns whether it was trusted.
+    pub(crate) fn revoke(&self, path: &Path) -> io::Result<bool> {
+        let path = known_path(path)?;
+        let mut was_trusted = false;
+        for (entry, named) in self.entries()? {
+            if named == path {
+                fs::remove_file(entry)?;
+                was_trusted = true;
+            }
+        }
+        Ok(was_trusted)
+    }
+
+    /// The paths of all configurations that were trusted, in order.
+    pub(crate) fn list(&self) -> io::Result<Vec<PathBuf>> {
+        let mut paths: Vec<PathBuf> = self.entries()?.into_iter().map(|(_, path)| path).collect();
+        paths.sort();
+        Ok(paths)
+    }
+
+    fn entries(&self) -> io::Result<Vec<(PathBuf, PathBuf)>> {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry?.path();
+            // Another process may revoke at the same time.
+            if let Ok(path) = fs::read(&entry) {
+                found.push((entry, path_of(path)));
+            }
+        }
+        Ok(found)
+    }
+
+    fn entry(&self, path: &Path, bytes: &[u8]) -> PathBuf {
+        let digest = Sha256::new()
+            .chain_update(path.as_os_str().as_encoded_bytes())
+            .chain_update(b"\n")
+            .chain_update(bytes)
+            .finalize();
+        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.folder.join(digest)
+    }
+}
+
+/// The path that is trusted: the real folder, and the name in it. A link elsewhere to a trusted file isn't trusted,
+/// because relative paths in the file would lead to other files.
+fn known_path(path: &Path) -> io::Result<PathBuf> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")))?;
+    Ok(folder.join(path.file_name().unwrap_or_default()))
+}
+
+/// Whether two paths are the same name in the same folder.
+pub(super) fn is_same(one: &Path, other: &Path) -> bool {
+    matches!((known_path(one), known_path(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// The folder that a variable names, or the usual one in the user's home; `None` without either.
+fn folder_of_user(name: &str, usual: &str) -> Option<PathBuf> {
+    folder(&variable, name, usual)
+}
+
+/// Looks up the folder that a variable names.
+pub(super) type Variable<'a> = &'a dyn Fn(&str) -> Option<PathBuf>;
+
+/// The folder that an environment variable names.
+pub(super) fn variable(name: &str) -> Option<PathBuf> {
+    let value = std::env::var_os(name).filter(|value| !value.is_empty());
+    value.map(PathBuf::from)
+}
+
+/// The folder that a variable names, or the usual one in the folder that `HOME` names.
+pub(super) fn folder(variable: Variable<'_>, name: &str, usual: &str) -> Option<PathBuf> {
+    // A relative folder is ignored, as the XDG specification requires.
+    let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
+    let in_home = || Some(absolute("HOME")?.join(usual)).filter(|_| !usual.is_empty());
+    absolute(name).or_else(in_home)
+}
+
+/// Why the commands in the file are not run; `None` if only root and the user can change it.
+#[cfg(unix)]
+pub(super) fn distrust(metadata: &fs::Metadata) -> Option<String> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+    let us = rustix::process::geteuid().as_raw();
+    why(metadata.uid(), us, metadata.permissions().mode())
+}
+
+#[cfg(unix)]
+fn why(owner: u32, us: u32, mode: u32) -> Option<String> {
+    const ROOT: u32 = 0;
+    if owner != us && owner != ROOT {
+        return Some("the file belongs to another user".to_owned());
+    }
+    let mode = mode & 0o777;
+    (mode & 0o022 != 0)
+        .then(|| format!("others can change the file (mode {mode:04o}; run chmod go-w)"))
+}
+
+/// Windows has access control lists instead of modes; they are not checked.
+#[cfg(not(unix))]
+pub(super) fn distrust(_: &fs::Metadata) -> Option<String> {
+    None
+}
+
+#[cfg(unix)]
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt;
+
+    std::ffi::OsString::from_vec(bytes).into()
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    String::from_utf8_lossy(&bytes).into_owned().into()
+}
+
+/// Creates a folder that only its owner can use.
+fn create_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,5 +368,63 @@ mod tests {
         assert_eq!(text(&path), "found");
         std::fs::write(&path, vec![b'#'; most + 1]).unwrap();
         assert!(text(&path).contains("want at most 1048576 bytes"));
+    }
+
+    #[test]
+    fn a_configuration_is_trusted_as_it_was_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let trust = Trust {
+            folder: folder.path().join("data/trusted"),
+        };
+        let path = folder.path().join("tallyfold.toml");
+        let verdict = |bytes: &[u8]| trust.verdict(&path, bytes).unwrap();
+        assert_eq!(verdict(b"a = 1"), Verdict::Unknown);
+        assert!(!trust.revoke(&path).unwrap());
+        trust.allow(&path, b"a = 1").unwrap();
+        trust.allow(&path, b"a = 1").unwrap();
+        assert_eq!(verdict(b"a = 1"), Verdict::Trusted);
+        assert_eq!(verdict(b"a = 2"), Verdict::Changed);
+        trust.allow(&path, b"a = 2").unwrap();
+        assert_eq!(verdict(b"a = 1"), Verdict::Changed);
+        assert_eq!(trust.list().unwrap(), [known_path(&path).unwrap()]);
+        let other = folder.path().join("other.toml");
+        assert_eq!(trust.verdict(&other, b"a = 2").unwrap(), Verdict::Unknown);
+        assert!(trust.revoke(&path).unwrap());
+        assert_eq!(verdict(b"a = 2"), Verdict::Unknown);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_a_trusted_file_is_another_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let trust = Trust {
+            folder: folder.path().join("trusted"),
+        };
+        let path = folder.path().join("tallyfold.toml");
+        fs::write(&path, "a = 1").unwrap();
+        trust.allow(&path, b"a = 1").unwrap();
+        let link = folder.path().join("link.toml");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert_eq!(trust.verdict(&link, b"a = 1").unwrap(), Verdict::Unknown);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_root_and_the_user_are_trusted() {
+        for (owner, us, mode, is_trusted) in [
+            (1000, 1000, 0o100_644, true),
+            (0, 1000, 0o644, true),
+            (0, 0, 0o600, true),
+            (1001, 1000, 0o600, false),
+            (1000, 0, 0o600, false),
+            (1000, 1000, 0o664, false),
+            (0, 1000, 0o666, false),
+        ] {
+            assert_eq!(
+                why(owner, us, mode).is_none(),
+                is_trusted,
+                "{owner} {us} {mode:o}"
+            );
+        }
     }
 }

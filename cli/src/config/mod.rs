@@ -1,16 +1,13 @@
 //! The clusters to query, and their settings. Flags override the environment, which overrides the file.
 //!
-//! - `find` finds the file and checks who can change it; `trust` remembers which files of working folders the user trusts.
+//! - `find` finds the file, checks who can change it, and remembers which files of working folders the user trusts.
 //! - `keys` lists the keys of each section and reads their values; `sections` reads whole sections.
 //! - `load` merges flags, environment and file; `settings` defines the result.
 //! - `template` is the configuration that `tallyfold init` writes.
 
 pub(crate) mod find;
-#[cfg(test)]
-mod hostile;
 mod keys;
 pub(crate) mod load;
 pub(crate) mod sections;
 pub(crate) mod settings;
 pub(crate) mod template;
-pub(crate) mod trust;

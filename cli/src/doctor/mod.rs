@@ -4,13 +4,11 @@
 //! - `diagnosis` defines the result of one check and of all checks; `advice` contains the advice for each failure.
 //! - `configuration` checks the settings, `way` the connection to each address, and `server` the server's certificate
 //!   and clock.
-//! - `service` makes the same calls as other commands, and records details that a call does not report; `totals` checks
-//!   the responses.
+//! - `service` makes the same calls as other commands, records details that a call does not report, and checks the responses.
 
 pub(crate) mod advice;
 pub(crate) mod configuration;
 pub(crate) mod diagnosis;
 pub(crate) mod server;
 pub(crate) mod service;
-pub(crate) mod totals;
 pub(crate) mod way;

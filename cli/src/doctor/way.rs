@@ -17,8 +17,8 @@ use super::diagnosis::{Check, CheckName, Outcome};
 use super::service::{Seen, failed, slow};
 use super::{advice, server};
 use crate::failure::Exit;
-use crate::host::clock::unix_ms;
 use crate::host::network::{Http, chain, is_this_machine, name_of};
+use crate::host::session::unix_ms;
 
 /// The client and the settings that the checks need.
 pub(crate) struct Looker<'a> {

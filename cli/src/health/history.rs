@@ -21,8 +21,8 @@ use tokio::task::spawn_blocking;
 
 use crate::arguments::given::Given;
 use crate::failure::{Failure, Result};
-use crate::host::checkpoint::Keeper;
 use crate::host::files::{file_lock, replace_locked};
+use crate::host::ranges::Keeper;
 use crate::host::ranges::{finished, gather};
 use crate::host::session::Session;
 

@@ -9,9 +9,9 @@ use tallyfold::{Code, HostFailure};
 use tokio::net::{UdpSocket, lookup_host};
 use tokio::time::{sleep, timeout};
 
-use super::clock::Clock;
 use super::exchange::{Broken, Outgoing, Receiver};
 use super::network::{Http, name_of};
+use super::session::Clock;
 use super::shutdown::Shutdown;
 use crate::failure::{Exit, Failure, Result};
 use crate::stderr::Stderr;

@@ -1,18 +1,32 @@
-//! The connection to a service: certificates and proxies. Also names the errors of the network, with the names that the
-//! core knows (`core/src/calls/broken.rs`).
+//! The connection to a service: proxies, and the certificates that it trusts. Also names the errors of the network, with
+//! the names that the core knows (`core/src/calls/broken.rs`).
 
 use std::cell::Cell;
 use std::error::Error;
+use std::fs::File;
+use std::io::{self, Read};
+use std::iter;
 use std::net::IpAddr;
-use std::{io, iter};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use hyper::Uri;
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::{Client, ClientBuilder, Proxy, redirect};
-use rustls::{CertificateError, ClientConfig};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::verify_server_name;
+use rustls::crypto::ring::default_provider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, SignatureScheme};
+use rustls_platform_verifier::Verifier;
 use tower::util::MapRequestLayer;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer;
+use x509_parser::time::ASN1Time;
 
-use super::certificates::trusting;
 use crate::arguments::given::{Origin, Setting};
 use crate::config::settings::NetworkSettings;
 use crate::failure::{Failure, Result};
@@ -223,6 +237,134 @@ fn system_name(error: &io::Error) -> Option<&'static str> {
         io::ErrorKind::InvalidData if error.get_ref().is_none() => "DecodingError",
         _ => return None,
     })
+}
+
+/// How much of a file of certificates is read. All certificates that a system trusts are about a quarter of a megabyte.
+const MOST_BYTES: u64 = 16 * 1024 * 1024;
+
+/// TLS that trusts the system's authorities and the certificates of a file.
+///
+/// # Errors
+/// For a file that can't be read, and for one without a certificate that is valid today.
+pub(crate) fn trusting(path: &Path) -> Result<ClientConfig> {
+    let own = valid(path)?;
+    let refused = |error: rustls::Error| {
+        Failure::usage(format!("{}: can't be used: {error}", path.display()))
+    };
+    let provider = Arc::new(default_provider());
+    let verifier = Certificates {
+        authorities: Verifier::new_with_extra_roots(own.clone(), Arc::clone(&provider))
+            .map_err(refused)?,
+        own,
+    };
+    let config =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.map_err(refused)?.dangerous();
+    let mut config = config
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+/// The certificates of a file that have not expired. TLS itself does not check when an authority expires.
+fn valid(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let wanted = |what: &str| Failure::usage(format!("{}: want {what}", path.display()));
+    let as_failure = |error: io::Error| Failure::file("read", path, &error);
+    if !std::fs::metadata(path).map_err(as_failure)?.is_file() {
+        return Err(wanted("a file of certificates"));
+    }
+    let mut pem = Vec::new();
+    let file = File::open(path).map_err(as_failure)?;
+    file.take(MOST_BYTES)
+        .read_to_end(&mut pem)
+        .map_err(as_failure)?;
+    let all: Vec<_> = CertificateDer::pem_slice_iter(&pem)
+        .collect::<std::result::Result<_, _>>()
+        .map_err(|_| wanted("PEM certificates of authorities"))?;
+    let today = SystemTime::now().duration_since(UNIX_EPOCH);
+    let today = UnixTime::since_unix_epoch(today.unwrap_or_default());
+    let is_over =
+        |der: &CertificateDer<'_>| check_time(der, today) == Err(CertificateError::Expired);
+    let (expired, valid): (Vec<_>, Vec<_>) = all.into_iter().partition(is_over);
+    match (valid.is_empty(), expired.is_empty()) {
+        (false, _) => Ok(valid),
+        (true, true) => Err(wanted("PEM certificates of authorities")),
+        (true, false) => Err(wanted("a certificate that has not expired")),
+    }
+}
+
+/// Accepts what the system accepts, and a server whose certificate is itself in the file: a self-signed certificate has
+/// no other authority, and `openssl req -x509` marks it as an authority, which no server's certificate may be elsewhere.
+#[derive(Debug)]
+struct Certificates {
+    authorities: Verifier,
+    own: Vec<CertificateDer<'static>>,
+}
+
+impl ServerCertVerifier for Certificates {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
+        if !self.own.contains(end_entity) {
+            return self.authorities.verify_server_cert(
+                end_entity,
+                intermediates,
+                server_name,
+                ocsp_response,
+                now,
+            );
+        }
+        check_time(end_entity, now)?;
+        verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        self.authorities.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
+        self.authorities.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.authorities.supported_verify_schemes()
+    }
+}
+
+/// Whether a certificate is valid at that time.
+fn check_time(
+    der: &CertificateDer<'_>,
+    now: UnixTime,
+) -> std::result::Result<(), CertificateError> {
+    let (_, certificate) =
+        X509Certificate::from_der(der).map_err(|_| CertificateError::BadEncoding)?;
+    let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+    let now = ASN1Time::from_timestamp(now).map_err(|_| CertificateError::BadEncoding)?;
+    let validity = certificate.validity();
+    if now < validity.not_before {
+        return Err(CertificateError::NotValidYet);
+    }
+    if now > validity.not_after {
+        return Err(CertificateError::Expired);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

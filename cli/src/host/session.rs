@@ -1,8 +1,8 @@
-//! The client of one cluster: its machine, its network, and the loop that drives calls.
+//! The client of one cluster: its machine, its network, the two clocks of this machine, and the loop that drives calls.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tallyfold::{
     Attempt, Call, CallOutput, Error, HostFailure, Machine, MachineOptions, Now, Result, Step,
@@ -10,7 +10,6 @@ use tallyfold::{
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
-use super::clock::Clock;
 use super::exchange::{Broken, Outgoing, Receiver};
 use super::network::Http;
 use crate::stderr::Stderr;
@@ -287,4 +286,32 @@ impl std::fmt::Display for Told<'_> {
 /// process.
 pub(crate) fn random() -> u64 {
     getrandom::u64().unwrap_or_default()
+}
+
+/// Reads both clocks. The monotonic clock starts at 0 when this is created.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock(Instant);
+
+impl Clock {
+    /// Starts the monotonic clock at 0.
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// The time now.
+    pub(crate) fn now(self) -> Now {
+        Now {
+            monotonic_ms: u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX),
+            unix_ms: unix_ms(),
+        }
+    }
+}
+
+/// The wall clock, in milliseconds since 1970.
+pub(crate) fn unix_ms() -> i64 {
+    let ms = |elapsed: std::time::Duration| i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => ms(since),
+        Err(before) => -ms(before.duration()),
+    }
 }

@@ -5,8 +5,7 @@
 //! - `show` defines the flags, and selects and orders rows for all formats. `write` calls the writer of the format:
 //!   `table` for a terminal or a pipe, `comparison` for comparisons, `documented` for the JSON document (`document`
 //!   defines its types), `export` for the formats of `tallyfold-export`, and `parquet`, which has the columns of CSV.
-//! - `check` writes the results of `check`, and `pushed` the results of pushes. `explain`, `follow` and `audit-logs` write
-//!   their own.
+//! - `check` writes the results of `check`. `explain`, `follow`, `push` and `audit-logs` write their own.
 //! - `grid` aligns columns and formats rates, and `safe` escapes values for a terminal.
 
 pub(crate) mod check;
@@ -16,7 +15,6 @@ pub(crate) mod documented;
 pub(crate) mod export;
 pub(crate) mod grid;
 pub(crate) mod parquet;
-pub(crate) mod pushed;
 pub(crate) mod report;
 pub(crate) mod safe;
 pub(crate) mod show;

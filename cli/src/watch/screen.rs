@@ -19,7 +19,7 @@ use super::draw::{Look, draw};
 use super::reader::{Reader, Shared};
 use super::state::{Action, State, press};
 use crate::failure::{Exit, Failure, Result};
-use crate::host::clock::unix_ms;
+use crate::host::session::unix_ms;
 use crate::stderr::is_colored;
 
 /// The interval at which the view is redrawn without new counts, because it shows the time.

@@ -17,9 +17,9 @@ use crate::config::settings::{NetworkSettings, Settings};
 use crate::failure::{Failure, Result};
 use crate::health::files::fingerprint;
 use crate::host::carry::Carrier;
-use crate::host::clock::{Clock, unix_ms};
 use crate::host::network::Http;
 use crate::host::session::random;
+use crate::host::session::{Clock, unix_ms};
 use crate::stderr::Stderr;
 
 /// The names of the formats that are sent.

@@ -8,17 +8,17 @@ use tallyfold::Code;
 use tallyfold_export::{Export, Labels, Outbox, Push, PushReport};
 
 use super::destination::Destination;
+use super::{Pushed, add};
 use crate::app::App;
 use crate::arguments::following::FollowFlags;
 use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::carry::{Carried, Carrier};
-use crate::host::clock::unix_ms;
 use crate::host::ranges::{FollowEvent, Following};
 use crate::host::session::Session;
+use crate::host::session::unix_ms;
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
-use crate::output::pushed::{Pushed, add};
 
 /// What to send, and where.
 pub(crate) struct Plan<'a> {

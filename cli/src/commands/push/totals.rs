@@ -12,16 +12,16 @@ use tokio::sync::{Mutex, Notify};
 use tokio::time::timeout;
 
 use super::follow::Plan;
+use super::{Pushed, add};
 use crate::app::App;
 use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::carry::{Carried, Carrier};
-use crate::host::clock::unix_ms;
 use crate::host::ranges::{FollowEvent, Following};
 use crate::host::session::Session;
+use crate::host::session::unix_ms;
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
-use crate::output::pushed::{Pushed, add};
 
 /// Sends the totals of one cluster.
 struct Totals<'a> {

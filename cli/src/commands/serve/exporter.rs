@@ -12,8 +12,8 @@ use tokio::time::sleep;
 
 use crate::app::App;
 use crate::failure::{Failure, Result};
-use crate::host::clock::Clock;
 use crate::host::ranges::{FollowEvent, Following};
+use crate::host::session::Clock;
 use crate::host::shutdown::Shutdown;
 use crate::host::state::StateFile;
 
