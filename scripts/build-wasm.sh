@@ -44,7 +44,7 @@ modules=(library:tallyfold_wasm sandbox:tallyfold_sandbox pages:tallyfold_pages 
 finish() {
   local module=$out/$2_bg.wasm
   target/debug/xtask "$compiled/modules/$2.wasm" $out
-  $optimizer -O3 -ocimfs 100 -fimfs 10 --low-memory-unused --converge --strip-debug --strip-producers --dealign "$module" -o "$module"
+  $optimizer -O3 -ocimfs 100 -fimfs 10 --low-memory-unused --strip-debug --strip-producers --dealign "$module" -o "$module"
   node bindings-wasm/js/order.mjs "$module"
   $optimizer --reorder-functions-by-name --strip-debug "$module" -o "$module"
   node bindings-wasm/js/deflate.mjs "$module"

@@ -1,11 +1,17 @@
-//! Flags of a query: its dimensions, its filters, and its time range (`--since 24h`, or `--from` and `--to`).
+//! Flags of a query: its dimensions, its filters, its time range (`--since 24h`, or `--from` and `--to`), and the windows
+//! that it is split into.
 
 use std::ffi::OsStr;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, Command, ValueEnum};
+use jiff::SignedDuration;
+use jiff::civil::Date;
+use jiff::tz::AmbiguousOffset;
 use tallyfold::text;
-use tallyfold::{CollectOptions, CountTable, Dimension, Metric, TimeStep, Timestamp, Window};
+use tallyfold::{
+    CollectOptions, CountTable, Dimension, Metric, Series, TimeStep, Timestamp, Window,
+};
 
 use super::declared::Flags;
 use super::given::Given;
@@ -140,13 +146,124 @@ impl Query {
     }
 }
 
-/// The step of `--by-window`.
-///
-/// # Errors
-/// For a text that is not a step.
-pub(crate) fn by_window(text: &str) -> Result<TimeStep> {
-    TimeStep::parse(text)
-        .map_err(|error| Failure::usage(format!("--by-window: {}", error.message())))
+/// Flags that split counts by time.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Query")]
+pub(crate) struct StepFlags {
+    /// Also splits counts into windows of this length: 15m, 1h, 1d
+    #[arg(long, value_name = "STEP", value_parser = Suggested(steps), hide_possible_values = true)]
+    pub(crate) by_window: Option<String>,
+    /// The time zone whose days --by-window 1d counts: Europe/Berlin [default: UTC]
+    ///
+    /// A day has 23 or 25 hours when the clocks change. All timestamps stay in UTC, in flags and in the output.
+    #[arg(long, value_name = "ZONE", requires = "by_window")]
+    pub(crate) zone: Option<String>,
+}
+
+/// The windows that counts are split into: steps, or the days of a time zone.
+#[derive(Clone, Debug)]
+pub(crate) struct Steps {
+    step: TimeStep,
+    /// A time zone, and when the days of a range begin there.
+    days: Option<(String, Vec<Timestamp>)>,
+}
+
+impl StepFlags {
+    /// The windows that a range is split into; `None` without `--by-window`.
+    ///
+    /// # Errors
+    /// For a text that is not a step, and for an unknown time zone.
+    pub(crate) fn of(&self, range: Window) -> Result<Option<Steps>> {
+        let Some(text) = &self.by_window else {
+            return Ok(None);
+        };
+        let step = TimeStep::parse(text)
+            .map_err(|error| Failure::usage(format!("--by-window: {}", error.message())))?;
+        let days = match &self.zone {
+            Some(zone) if step == TimeStep::DAY => Some((zone.clone(), midnights(zone, range)?)),
+            Some(zone) => {
+                let message = format!(
+                    "--zone {zone}: want it with --by-window 1d, not {text}: shorter windows are the same in every zone"
+                );
+                return Err(Failure::usage(message));
+            }
+            None => None,
+        };
+        Ok(Some(Steps { step, days }))
+    }
+}
+
+impl Steps {
+    /// The longest window of which every step is a multiple.
+    pub(crate) fn unit(&self) -> TimeStep {
+        let Some((_, midnights)) = &self.days else {
+            return self.step;
+        };
+        let divides = |unit: &TimeStep| midnights.iter().all(|at| unit.floor(*at) == *at);
+        let units = ["1h", "30m", "15m", "5m"].map(TimeStep::parse);
+        let unit = units.into_iter().flatten().find(divides);
+        unit.unwrap_or(TimeStep::MINUTE)
+    }
+
+    /// Counts by step.
+    ///
+    /// # Errors
+    /// If a window crosses the edge of a step.
+    pub(crate) fn split(&self, table: &CountTable) -> Result<Series> {
+        Ok(match &self.days {
+            None => table.by_window(Some(self.step))?,
+            Some((zone, midnights)) => table.by_window_in(Some(self.step), zone, midnights)?,
+        })
+    }
+}
+
+/// When days begin in a time zone, from the day that contains the start of a range to the first one at or after its end.
+fn midnights(name: &str, range: Window) -> Result<Vec<Timestamp>> {
+    let zones = jiff::tz::db();
+    let zone = zones.get(name).map_err(|_| {
+        let known: Vec<String> = zones.available().map(|zone| zone.to_string()).collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let message =
+            format!("--zone {name:?}: want the name of a time zone, such as America/New_York");
+        match (text::nearest(name, &known), known.is_empty()) {
+            (Some(nearest), _) => Failure::usage(format!("{message}; did you mean {nearest}?")),
+            (None, false) => Failure::usage(message),
+            (None, true) => Failure::usage(format!(
+                "{message}; this machine has no time zones: install the package tzdata"
+            )),
+        }
+    })?;
+    let begins = |day: Date| {
+        let midnight = zone.to_ambiguous_timestamp(day.at(0, 0, 0, 0));
+        let mut first = midnight.compatible().ok()?;
+        if let AmbiguousOffset::Gap { .. } = midnight.offset() {
+            // The day begins when the clocks are set forward.
+            let after = first.checked_add(SignedDuration::from_secs(1)).ok()?;
+            first = zone.preceding(after).next()?.timestamp();
+        }
+        Timestamp::from_unix_ms(first.as_millisecond())
+    };
+    let found = || {
+        let start = jiff::Timestamp::from_millisecond(range.start().unix_ms()).ok()?;
+        let mut day = start.to_zoned(zone.clone()).date();
+        // Where clocks go back over midnight, a date is shown again after the next one has begun.
+        while begins(day)? > range.start() {
+            day = day.yesterday().ok()?;
+        }
+        let mut found = vec![begins(day)?];
+        while found.last().is_some_and(|last| *last < range.end()) {
+            day = day.tomorrow().ok()?;
+            found.push(begins(day)?);
+        }
+        // Two dates begin at the same time if the first one does not exist.
+        found.dedup();
+        Some(found)
+    };
+    found().ok_or_else(|| {
+        Failure::usage(format!(
+            "--zone {name}: want a range in the years 1 to 9998"
+        ))
+    })
 }
 
 fn condition_of(text: &str) -> Result<(String, String)> {
@@ -438,5 +555,81 @@ mod tests {
             let failure = flags(since, from, to).window(NOW).unwrap_err();
             assert!(failure.text.contains("want"), "{failure}");
         }
+    }
+
+    /// The days of a zone in the vectors of all languages: clock changes, half hours, and midnights that don't exist.
+    #[test]
+    fn days_begin_where_the_vectors_say() {
+        let vectors: serde_json::Value =
+            serde_json::from_str(include_str!("../../../tests/vectors/series.json")).unwrap();
+        let text = |value: &serde_json::Value| Timestamp::parse(value.as_str().unwrap()).unwrap();
+        let mut checked = 0;
+        for case in vectors["cases"].as_array().unwrap() {
+            let Some(zone) = case["zone"].as_str() else {
+                continue;
+            };
+            let windows = || {
+                let tables = case["tables"].as_array().unwrap().iter();
+                tables.flat_map(|table| table["windows"].as_array().unwrap())
+            };
+            let start = windows()
+                .map(|window| text(&window["start"]))
+                .min()
+                .unwrap();
+            let end = windows().map(|window| text(&window["end"])).max().unwrap();
+            let expected: Vec<_> = case["midnights"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(text)
+                .collect();
+            let found = midnights(zone, Window::new(start, end).unwrap()).unwrap();
+            // Some vectors go on for another day.
+            assert!(expected.starts_with(&found), "{}: {found:?}", case["name"]);
+            assert!(found.len() > 1, "{}", case["name"]);
+            checked += 1;
+        }
+        assert!(checked > 20, "{checked}");
+    }
+
+    #[test]
+    fn a_zone_needs_days_and_a_name() {
+        let range = |from: &str, to: &str| {
+            Window::new(
+                Timestamp::parse(from).unwrap(),
+                Timestamp::parse(to).unwrap(),
+            )
+            .unwrap()
+        };
+        let march = range("2026-03-28T00:00:00Z", "2026-03-30T12:00:00Z");
+        let given = |step: &str, zone: &str| {
+            let flags = StepFlags {
+                by_window: Some(step.to_owned()),
+                zone: Some(zone.to_owned()),
+            };
+            flags
+                .of(march)
+                .map(|steps| steps.unwrap().unit().to_string())
+        };
+        let refused = |step: &str, zone: &str| given(step, zone).unwrap_err().text;
+        assert_eq!(given("1d", "Europe/Berlin").unwrap(), "1h");
+        assert_eq!(given("24h", "Asia/Kolkata").unwrap(), "30m");
+        assert_eq!(given("1d", "Asia/Kathmandu").unwrap(), "15m");
+        assert_eq!(
+            refused("1h", "Europe/Berlin"),
+            "--zone Europe/Berlin: want it with --by-window 1d, not 1h: shorter windows are the same in every zone"
+        );
+        assert_eq!(
+            refused("1d", "Europe/Berln"),
+            "--zone \"Europe/Berln\": want the name of a time zone, such as America/New_York; did you mean Europe/Berlin?"
+        );
+        assert!(refused("1d", "../../etc/passwd").contains("want the name of a time zone"));
+        let flags = |zone: &str| StepFlags {
+            by_window: Some("1d".to_owned()),
+            zone: Some(zone.to_owned()),
+        };
+        let late = range("9999-12-30T00:00:00Z", "9999-12-31T12:00:00Z");
+        let error = flags("Asia/Tokyo").of(late).unwrap_err();
+        assert!(error.text.contains("want a range in the years"), "{error}");
     }
 }

@@ -4,20 +4,18 @@ use std::path::PathBuf;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use tallyfold::{CollectOptions, Keep, TimeStep};
+use tallyfold::{CollectOptions, Keep};
 use tokio::sync::watch;
 
 use crate::app::{App, each};
 use crate::arguments::declared::Declared;
 use crate::arguments::query::{
-    MetricFlag, Query, QueryFlags, RangeFlags, Reading, Sharing, by_window,
+    MetricFlag, Query, QueryFlags, RangeFlags, Reading, Sharing, StepFlags, Steps,
 };
 use crate::config::settings::Cluster;
 use crate::failure::{Exit, Result};
-use crate::host::ranges::Keeper;
-use crate::host::ranges::{finished, gather};
-use crate::host::session::Session;
-use crate::host::session::unix_ms;
+use crate::host::ranges::{Keeper, finished, gather};
+use crate::host::session::{Session, unix_ms};
 use crate::output::report::{Asked, Counted, Part, Report};
 use crate::output::show::ShowFlags;
 use crate::output::write::write;
@@ -42,9 +40,8 @@ pub(crate) struct CollectFlags {
     range: RangeFlags,
     #[command(flatten)]
     query: QueryFlags,
-    /// Also splits counts into windows of this length: 15m, 1h, 1d
-    #[arg(long, value_name = "STEP", help_heading = "Query")]
-    by_window: Option<String>,
+    #[command(flatten)]
+    step: StepFlags,
     /// A folder that keeps what was read; the same command resumes from it
     ///
     /// With several clusters, it contains a folder for each, with the cluster's name. Python and Node read it, too.
@@ -66,15 +63,15 @@ pub(crate) struct CollectFlags {
 pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     let query = flags.query.query()?;
     let range = flags.range.window(unix_ms())?;
-    let step = flags.by_window.as_deref().map(by_window).transpose()?;
+    let steps = flags.step.of(range)?;
     let mut given = flags.reading.given.clone();
     given.overlay(flags.sharing.given.clone());
     let mut options = query.collect(flags.metric.into(), range, &given)?;
     let is_usual = given.get("keep").is_none();
-    if let Some(step) = step.filter(|_| is_usual) {
+    if let Some(unit) = steps.as_ref().map(Steps::unit).filter(|_| is_usual) {
         // The output shows only the counts of each step.
-        if step.seconds().is_multiple_of(options.window.seconds()) {
-            options.keep = Keep::Step(step);
+        if unit.seconds().is_multiple_of(options.window.seconds()) {
+            options.keep = Keep::Step(unit);
         }
     }
     let asked = Asked::new(flags.metric.into(), &query, range, &options);
@@ -85,7 +82,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
         options,
         is_usual,
         query,
-        step,
+        steps,
         stopping,
     };
     let work = each(&sessions, |cluster, session| {
@@ -141,7 +138,7 @@ struct Job {
     /// Whether the user has not set `--keep`.
     is_usual: bool,
     query: Query,
-    step: Option<TimeStep>,
+    steps: Option<Steps>,
     stopping: watch::Receiver<bool>,
 }
 
@@ -183,7 +180,7 @@ impl Job {
         }
         let (table, gaps, failure) = finished(&collect)?;
         let table = self.query.shape(&table)?;
-        let counts = Counted::by_step(table, self.step)?;
+        let counts = Counted::by_step(table, self.steps.as_ref())?;
         Ok(Some(Part::new(cluster, counts, gaps, failure)))
     }
 }

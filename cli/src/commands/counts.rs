@@ -7,7 +7,7 @@ use tallyfold::{Counts, Frame, Keep, Metric, Row};
 
 use crate::app::{App, each};
 use crate::arguments::declared::Declared;
-use crate::arguments::query::{QueryFlags, RangeFlags, ReadingNow, Suggested, by_window, steps};
+use crate::arguments::query::{QueryFlags, RangeFlags, ReadingNow, StepFlags, Steps};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::read;
 use crate::host::session::unix_ms;
@@ -24,9 +24,8 @@ pub(crate) struct CountFlags {
     pub(crate) range: RangeFlags,
     #[command(flatten)]
     pub(crate) query: QueryFlags,
-    /// Also splits counts into windows of this length: 15m, 1h, 1d
-    #[arg(long, value_name = "STEP", help_heading = "Query", value_parser = Suggested(steps), hide_possible_values = true)]
-    pub(crate) by_window: Option<String>,
+    #[command(flatten)]
+    pub(crate) step: StepFlags,
     #[command(flatten)]
     pub(crate) reading: Declared<ReadingNow>,
     #[command(flatten)]
@@ -65,7 +64,6 @@ Examples:
 pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result<Exit> {
     let query = flags.query.query()?;
     let mut range = flags.range.window(unix_ms())?;
-    let step = flags.by_window.as_deref().map(by_window).transpose()?;
     let mut options = query.collect(metric, range, &flags.reading.given)?;
     if flags.show.writes_settled_only() && flags.range.to.is_none() {
         // The output would leave out the newest windows, and all windows of a short range. So an earlier range is read.
@@ -73,19 +71,21 @@ pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result
         range = flags.range.window(unix_ms().saturating_sub(settled_ms))?;
         options = query.collect(metric, range, &flags.reading.given)?;
     }
-    if let Some(step) = step.filter(|step| step.seconds() < options.window.seconds()) {
+    let steps = flags.step.of(range)?;
+    let unit = steps.as_ref().map(Steps::unit);
+    if let Some(unit) = unit.filter(|unit| unit.seconds() < options.window.seconds()) {
         // Counts of a longer window can't be split into shorter ones.
-        options.window = step;
+        options.window = unit;
     }
-    options.keep = step.map_or(Keep::Total, Keep::Step);
+    options.keep = unit.map_or(Keep::Total, Keep::Step);
     let asked = Asked::new(metric, &query, range, &options);
     let limit = flags.verdict.limit()?;
     let sessions = app.sessions()?;
     let (parts, missing) = each(&sessions, |cluster, session| {
-        let (options, query) = (options.clone(), query.clone());
+        let (options, query, steps) = (options.clone(), query.clone(), steps.as_ref());
         async move {
             let (table, gaps, failure) = read(&session, options, &query).await?;
-            let counts = Counted::by_step(table, step)?;
+            let counts = Counted::by_step(table, steps)?;
             Ok(Part::new(&cluster, counts, gaps, failure))
         }
     })

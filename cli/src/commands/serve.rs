@@ -32,8 +32,7 @@ use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::Following;
 use crate::host::server::{Answer, Server, whole, with_permit};
-use crate::host::session::Session;
-use crate::host::session::unix_ms;
+use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
 

@@ -22,8 +22,7 @@ use tokio::task::spawn_blocking;
 use crate::arguments::given::Given;
 use crate::failure::{Failure, Result};
 use crate::host::files::{file_lock, replace_locked};
-use crate::host::ranges::Keeper;
-use crate::host::ranges::{finished, gather};
+use crate::host::ranges::{Keeper, finished, gather};
 use crate::host::session::Session;
 
 const DAY_MS: i64 = 86_400_000;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use tallyfold::text::signed;
 use tallyfold::{
     CollectOptions, Comparison, CountTable, Counts, Frame, Metric, Reconciliation, Series,
-    TimeStep, Timestamp, Window,
+    Timestamp, Window,
 };
 use tallyfold_export::Labels;
 
 use super::safe::harmless;
-use crate::arguments::query::Query;
+use crate::arguments::query::{Query, Steps};
 use crate::config::settings::{Cluster, Labeled, Pair};
 use crate::failure::{Exit, Failure, Result};
 
@@ -132,10 +132,10 @@ impl Counted {
     ///
     /// # Errors
     /// If a window crosses the edge of a step.
-    pub(crate) fn by_step(table: CountTable, step: Option<TimeStep>) -> Result<Self> {
-        Ok(match step {
+    pub(crate) fn by_step(table: CountTable, steps: Option<&Steps>) -> Result<Self> {
+        Ok(match steps {
             None => Self::Table(table),
-            Some(step) => Self::Series(Arc::new(table.by_window(Some(step))?)),
+            Some(steps) => Self::Series(Arc::new(steps.split(&table)?)),
         })
     }
 

@@ -17,8 +17,7 @@ use super::findings::LiveRules;
 use super::state::{ClusterView, Outage, State};
 use crate::arguments::query::Query;
 use crate::failure::{Failure, Result};
-use crate::host::session::Session;
-use crate::host::session::unix_ms;
+use crate::host::session::{Session, unix_ms};
 
 /// The longest wait before the wall clock is read again. A timer does not notice when the clock is set or the computer
 /// sleeps.

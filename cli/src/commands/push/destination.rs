@@ -18,8 +18,7 @@ use crate::failure::{Failure, Result};
 use crate::health::files::fingerprint;
 use crate::host::carry::Carrier;
 use crate::host::network::Http;
-use crate::host::session::random;
-use crate::host::session::{Clock, unix_ms};
+use crate::host::session::{Clock, random, unix_ms};
 use crate::stderr::Stderr;
 
 /// The names of the formats that are sent.

@@ -18,8 +18,7 @@ use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::carry::{Carried, Carrier};
 use crate::host::ranges::{FollowEvent, Following};
-use crate::host::session::Session;
-use crate::host::session::unix_ms;
+use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
 
