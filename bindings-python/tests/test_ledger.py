@@ -82,6 +82,32 @@ def test_totals_never_go_down_over_restarts(day: tallyfold.Sandbox, tmp_path: pa
     assert repr(ledger) == "<Ledger until 2026-01-01T03:00:00Z>"
 
 
+def test_a_skipped_window_is_refused(day: tallyfold.Sandbox) -> None:
+    ledger = tallyfold.Ledger()
+    with connect(day) as client:
+        with client.follow(*QUERY, window="15m", end=LAST) as revisions:
+            given = [(revision, revisions.state()) for revision in revisions]
+        settled = [revision for revision, _ in given if revision.settled]
+        lost = settled[1]
+        for revision, state in given:
+            if revision is lost:
+                continue
+            if revision.settled and revision.window.start > lost.window.start:
+                with pytest.raises(
+                    tallyfold.ConfigError, match=r"was skipped.* state in the ledger"
+                ) as error:
+                    ledger.add(revision, state)
+                assert (error.value.code, error.value.argument) == ("out_of_order", "revision")
+                break
+            ledger.add(revision, state)
+        with client.follow(*QUERY, window="15m", end=LAST, state=ledger.state) as revisions:
+            for revision in revisions:
+                ledger.add(revision, revisions.state())
+    whole = tallyfold.Ledger()
+    filled(day, whole)
+    assert ledger.openmetrics() == whole.openmetrics()
+
+
 def scraped(registry: CollectorRegistry) -> str:
     text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
     return text.decode()

@@ -203,7 +203,8 @@ impl Ledger {
     ///
     /// # Errors
     /// `incompatible_tables` for counts by other dimensions, of another metric, cluster or client,
-    /// `overlapping_coverage` for a settled window that was added before, `sum_overflow`. The ledger is unchanged then.
+    /// `overlapping_coverage` for a settled window that was added before, `out_of_order` if one was skipped,
+    /// `sum_overflow`. The ledger is unchanged then.
     pub fn add(&mut self, revision: &Revision, state: String) -> Result<()> {
         self.add_rows(&revision.table.windowed(), revision.settled, state)
     }
@@ -235,6 +236,13 @@ impl Ledger {
         let mut windows = self.windows.clone();
         for rows in added.clone() {
             windows = with_window(windows, rows.window)?;
+        }
+        if let Some(skipped) = skipped(&state, &windows)? {
+            let message = format!(
+                "{skipped:?} was skipped: the follow has settled it, and the ledger doesn't have its counts; go on with the \
+                 follow from the state in the ledger, or begin a new ledger"
+            );
+            return Err(Error::argument("revision", Code::OutOfOrder, message));
         }
         for (key, counts) in added.clone().flat_map(Clone::clone) {
             let values = rows.dictionaries.iter().zip(key);
@@ -457,6 +465,60 @@ fn with_window(windows: Vec<Window>, added: Window) -> Result<Vec<Window>> {
     all.push(Window::new(start, end)?);
     all.sort_unstable();
     Ok(all)
+}
+
+/// What the state of a follow says of windows: all of them are settled but those that it has opened, and those from `next` on.
+#[derive(Deserialize)]
+struct FollowWindows {
+    next: String,
+    /// The edges of open windows without a reading.
+    unread: Vec<String>,
+    /// The open windows with one.
+    table: Option<ReadWindows>,
+}
+
+#[derive(Deserialize)]
+struct ReadWindows {
+    windows: Vec<ReadWindow>,
+}
+
+#[derive(Deserialize)]
+struct ReadWindow {
+    start: String,
+    end: String,
+}
+
+/// The first stretch of time, after the start of the ledger, that a follow with this state has settled without the ledger.
+/// `None` for a state of another kind, of a host with windows of its own.
+fn skipped(state: &str, added: &[Window]) -> Result<Option<Window>> {
+    let (Some(first), true) = (
+        added.first(),
+        state.starts_with(r#"{"format":"tallyfold-follow/"#),
+    ) else {
+        return Ok(None);
+    };
+    let invalid = |error| {
+        let message = format!("want the state of the follow: {error}");
+        Error::argument("state", Code::InvalidCheckpoint, message)
+    };
+    let follow: FollowWindows = serde_json::from_str(state).map_err(invalid)?;
+    let mut known = added.to_vec();
+    for edges in follow.unread.chunks_exact(2) {
+        known.push(Window::parse(&edges[0], &edges[1])?);
+    }
+    for window in follow.table.iter().flat_map(|table| &table.windows) {
+        known.push(Window::parse(&window.start, &window.end)?);
+    }
+    known.sort_unstable();
+    let mut reached = first.start();
+    for window in known {
+        if window.start() > reached {
+            return Window::new(reached, window.start()).map(Some);
+        }
+        reached = reached.max(window.end());
+    }
+    let next = Timestamp::parse(&follow.next)?;
+    Ok(Window::new(reached, next).ok())
 }
 
 fn overflow(values: &[String]) -> Error {

@@ -551,6 +551,42 @@ fn a_window_is_added_once() {
     assert_eq!(totals(&older), whole);
 }
 
+/// A host that loses a settled window is told at its next revision, while the state in the ledger still has that window.
+#[test]
+fn a_skipped_window_is_refused() {
+    let mut ledger = Ledger::default();
+    let (mut settled, mut refused) = (0, None);
+    let mut host = follow(&[(5, 1)], |revision, state| {
+        settled += u32::from(revision.settled);
+        if settled == 3 && revision.settled && refused.is_none() {
+            refused = Some(revision.window);
+            return None;
+        }
+        match (ledger.add(revision, state), refused) {
+            (Ok(()), _) => None,
+            (Err(error), Some(window)) => {
+                assert_eq!(error.code(), Code::OutOfOrder);
+                assert_eq!(error.argument_name(), Some("revision"));
+                let text = format!("{window:?} was skipped");
+                assert!(error.message().starts_with(&text), "{error}");
+                Some(ledger.state().map(str::to_owned))
+            }
+            (Err(error), None) => panic!("{error}"),
+        }
+    });
+    assert!(refused.is_some());
+    assert_eq!(totals(&ledger), truth(&mut host));
+
+    // A follow that begins again later, without the state of the ledger, has skipped what is between.
+    let quarter = TimeStep::parse("15m").unwrap();
+    let later = "2026-01-02T13:00:00Z";
+    let later = FollowOptions::new(Metric::EventDelivery, later, &DIMENSIONS, quarter);
+    let state = host.machine.follow(&later).unwrap().state();
+    let (revision, _) = first();
+    let error = ledger.add(&revision, state).unwrap_err();
+    assert_eq!(error.code(), Code::OutOfOrder);
+}
+
 #[test]
 fn windows_without_a_millisecond_of_their_own_are_refused_where_times_are_milliseconds() {
     let body = |start: &str, end: &str| {

@@ -185,6 +185,47 @@ describe("a ledger", () => {
     const email = success.values.find(({ labels }) => labels.integration === "email");
     assert.equal(email.value, 2n + 17n + 32n);
   });
+
+  test("refuses a window that was skipped, and goes on from its state", async () => {
+    const start = "2026-01-01T00:00:00Z";
+    const sandbox = service();
+    const event = { timestamp: start, eventName: "order", writeKey: "web", reason: "" };
+    for (const minute of [2, 17, 32]) {
+      const timestamp = new Date(Date.parse(start) + minute * 60_000);
+      sandbox.record({
+        ...event,
+        timestamp,
+        outcome: "success",
+        integration: "email",
+        count: minute,
+      });
+    }
+    const now = () => ({ monotonicMs: 0, unixMs: Date.parse("2026-01-02T00:00:00Z") });
+    const end = "2026-01-01T01:00:00Z";
+    const query = { metric: "event_delivery", dimensions: ["integration"], window: "15m", end };
+    const ledger = new Ledger();
+    let skipped;
+    const first = clientOf(sandbox, { now }).follow({ ...query, start });
+    await assert.rejects(
+      async () => {
+        for await (const revision of first) {
+          // The second window gets lost.
+          if (ledger.settledUntil !== undefined && skipped === undefined) skipped = revision.window;
+          else await ledger.add(revision, first.state(), store);
+        }
+      },
+      (error) => {
+        assert.deepEqual([error.code, error.argument], ["out_of_order", "revision"]);
+        assert.match(error.message, /was skipped.* go on with the follow from the state/s);
+        return true;
+      },
+    );
+    assert.notEqual(skipped, undefined);
+    const again = clientOf(sandbox, { now }).follow({ ...query, start, state: ledger.state });
+    for await (const revision of again) await ledger.add(revision, again.state(), store);
+    const [success] = ledger.counters();
+    assert.equal(success.values[0].value, 2n + 17n + 32n);
+  });
 });
 
 /** The points of a message of OTLP: the start, the time, and the total of each count. */

@@ -98,7 +98,7 @@ class Ledger:
         Raises:
             ConfigError: `incompatible_tables` for counts by other dimensions, of another metric,
                 cluster or client; `overlapping_coverage` for a settled window that was added
-                before.
+                before; `out_of_order` if a settled window was skipped.
             ResponseError: `sum_overflow`.
             OSError: of the file; `BlockingIOError` if another process adds to it, or has written
                 it since it was read. The ledger is unchanged then.

@@ -83,8 +83,8 @@ export class Ledger {
    * @param store Stores the new document, and is awaited. Only then the ledger shows the new totals; if this throws, or
    * its promise is rejected, the ledger is unchanged.
    * @throws {@link TallyfoldError} with code `incompatible_tables` for counts by other dimensions or of another metric,
-   * `overlapping_coverage` for a settled window that was added before, `sum_overflow`, and `out_of_order` while another
-   * revision is being stored; the ledger is unchanged then.
+   * `overlapping_coverage` for a settled window that was added before, `sum_overflow`, and `out_of_order` if a settled
+   * window was skipped, or while another revision is being stored; the ledger is unchanged then.
    */
   async add(
     revision: Revision,
