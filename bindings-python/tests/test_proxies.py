@@ -63,11 +63,25 @@ def test_an_own_authority(ask: Ask, secure: Relay, keys: tuple[Path, Path]) -> N
         assert ask(cluster_endpoint=address, ca=ca).totals.success == 12
 
 
+def test_an_authority_with_comments_in_any_encoding(
+    ask: Ask, secure: Relay, keys: tuple[Path, Path], tmp_path: Path
+) -> None:
+    address = f"https://localhost:{secure.port}"
+    pem = keys[0].read_bytes()
+    file = tmp_path / "ca.pem"
+    for comment in (b"# Autorit\xe9\n", "# Autorité\n".encode(), b"\xef\xbb\xbf"):
+        file.write_bytes(comment + pem)
+        for ca in (file, comment + pem, (comment + pem).decode("utf-8", "replace")):
+            assert ask(cluster_endpoint=address, ca=ca).totals.success == 12
+
+
 @pytest.mark.parametrize(
     ("ca", "says"),
     [
         ("/no/such/file.pem", "No such file or directory: '/no/such/file.pem'"),
         (b"nothing", "want certificates in PEM"),
+        (b"", "want certificates in PEM"),
+        (b"0\x82\x03\xe4", "want certificates in PEM"),
         ("-----BEGIN CERTIFICATE-----\nAA\n", "want certificates in PEM"),
         (5, "not int"),
     ],

@@ -88,7 +88,8 @@ def _tls(ca: Certificates | None, *, trust_env: bool) -> ssl.SSLContext:
         return tls
     try:
         tls.load_verify_locations(cadata=_pem(ca))
-    except ssl.SSLError as error:
+    # A `ValueError` if the text is empty.
+    except (ssl.SSLError, ValueError) as error:
         raise _refused("ca", "want certificates in PEM, and this has none that is whole") from error
     return tls
 
@@ -97,12 +98,13 @@ def _pem(ca: str | bytes | os.PathLike[str]) -> str:
     if not isinstance(ca, str | bytes | os.PathLike):
         name = type(ca).__name__
         raise _refused("ca", f"want a path, PEM text or an ssl.SSLContext, not {name}")
-    if isinstance(ca, str) and "-----BEGIN" in ca:
-        return ca
     try:
-        text = ca if isinstance(ca, bytes) else given_path("ca", ca).read_bytes()
+        if isinstance(ca, str) and "-----BEGIN" in ca:
+            text = ca.encode("utf-8", "replace")
+        else:
+            text = ca if isinstance(ca, bytes) else given_path("ca", ca).read_bytes()
         # A PEM file may have comments in any encoding around its certificates.
-        return text.decode("ascii", "replace")
+        return text.decode("ascii", "ignore")
     except OSError as error:
         message = f"the file can't be read: {error.strerror}: {os.fspath(ca)!r}"
         raise _refused("ca", message) from error
