@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.parse
+from typing import Any
 
 import httpx2
 import pytest
@@ -307,3 +308,18 @@ class TestCommand:
             _, errors = process.communicate(timeout=60)
         assert process.returncode == 2
         assert f"argument {option}: want a number from 0 to " in errors
+
+
+@pytest.mark.parametrize("host", [None, 5, b"127.0.0.1", "", "a\0b", "\ud800"])
+def test_a_host_that_can_not_be_is_named(sandbox: tallyfold.Sandbox, host: Any) -> None:
+    with pytest.raises(tallyfold.ConfigError) as caught:
+        tallyfold.serve(sandbox, host=host)
+    assert (caught.value.code, caught.value.argument) == ("invalid_argument", "host")
+
+
+@pytest.mark.parametrize(("port", "says"), [(65_536, "65535"), (-1, "65535"), ("80", "not str")])
+def test_a_port_that_can_not_be_is_named(sandbox: tallyfold.Sandbox, port: Any, says: str) -> None:
+    with pytest.raises(tallyfold.ConfigError) as caught:
+        tallyfold.serve(sandbox, port)
+    assert (caught.value.code, caught.value.argument) == ("invalid_argument", "port")
+    assert str(caught.value).endswith(says)

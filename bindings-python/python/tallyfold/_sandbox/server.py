@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self
 
-from tallyfold._errors import wrong_type
+from tallyfold._errors import ConfigError, invalid, wrong_type
 from tallyfold._sandbox.sandbox import Sandbox
 
 __all__ = ["SandboxServer", "serve"]
@@ -34,6 +34,7 @@ def serve(sandbox: Sandbox, port: int = 0, host: str = "127.0.0.1") -> "SandboxS
 
     Raises:
         OSError: when the port is taken.
+        ConfigError: for arguments that can't be used.
 
     >>> with tallyfold.serve(sandbox) as server:
     ...     httpx2.get(server.url + "/api/v1/audit-logs").status_code
@@ -55,8 +56,16 @@ class SandboxServer:
         """Listens, and answers in threads of its own."""
         if not isinstance(sandbox, Sandbox):
             raise wrong_type("sandbox", "want a Sandbox", sandbox)
-        if isinstance(port, bool) or not isinstance(port, int) or port not in PORTS:
-            raise wrong_type("port", "want an int from 0 to 65535", port)
+        wanted = "want an int from 0 to 65535"
+        if isinstance(port, bool) or not isinstance(port, int):
+            raise wrong_type("port", wanted, port)
+        if port not in PORTS:
+            raise invalid(ConfigError, "port", wanted)
+        if not isinstance(host, str):
+            raise wrong_type("host", "want a name or an address", host)
+        # An empty one would let all machines in.
+        if not host or not host.isprintable():
+            raise invalid(ConfigError, "host", 'want a name or an address, such as "127.0.0.1"')
         handler = type("Handler", (_Handler,), {"sandbox": sandbox})
         self._server = _Server((host, port), handler)
         self._host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
