@@ -682,6 +682,9 @@ def test_large_answers_are_compressed() -> None:
         body = {**QUERY, "dimensions": ["event_name", "integration", "reason"]}
         plain = await post(app, PATH, body, {**JSON, "accept-encoding": "identity"})
         packed = await post(app, PATH, body, {**JSON, "accept-encoding": "br, gzip"})
+        for coding in ("gzip;q=0.000", "GZIP; Q=0"):
+            refused = await post(app, PATH, body, {**JSON, "accept-encoding": coding})
+            assert "content-encoding" not in refused.headers
         refused = await post(app, PATH, body, {**JSON, "accept-encoding": "gzip;q=0"})
         assert "content-encoding" not in plain.headers
         assert "content-encoding" not in refused.headers
@@ -749,5 +752,46 @@ def test_cookies_of_several_headers_are_all_read(sandbox: tallyfold.Sandbox) -> 
         ]
         await ask_as(PageServer(client_of(sandbox), authorize), scope_of(PATH, *cookies))
         assert seen == [{"theme": "dark", "a b": "[1,2]", "session": "abc", "x": ""}]
+
+    run(test)
+
+
+def test_a_request_that_is_shown_keeps_its_secrets() -> None:
+    headers = {"cookie": "session=hunter2", "authorization": "Bearer hunter2"}
+    scope = scope_of(PATH, *headers.items(), query="token=hunter2")
+    request = PageRequest("POST", PATH, headers, scope)
+    assert "hunter2" not in repr(request)
+    assert PATH in repr(request)
+
+
+def test_a_server_that_never_waits_for_the_visitor_blocks_nobody(
+    sandbox: tallyfold.Sandbox,
+) -> None:
+    async def test() -> None:
+        app = PageServer(client_of(sandbox), allow)
+        received = 0
+        statuses: list[int] = []
+
+        async def receive() -> Any:
+            nonlocal received
+            received += 1
+            assert received < 10_000
+            body = json.dumps(QUERY).encode() if received == 1 else b""
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Any) -> None:
+            statuses.extend([message["status"]] if "status" in message else [])
+
+        await app(scope_of(PATH), receive, send)
+        assert statuses == [200]
+
+    run(test)
+
+
+def test_a_path_that_is_no_text_is_refused(sandbox: tallyfold.Sandbox) -> None:
+    async def test() -> None:
+        scope = {**scope_of(PATH), "path": "/\udc80"}
+        app = PageServer(client_of(sandbox), allow)
+        assert (await ask_as(app, scope))[0]["status"] == 400
 
     run(test)

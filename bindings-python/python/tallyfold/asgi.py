@@ -25,10 +25,11 @@ import gzip
 import inspect
 import json
 import logging
+import re
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, Unpack, cast
 from urllib.parse import quote
@@ -72,6 +73,9 @@ BUSY_SECONDS = 1
 LEAST_COMPRESSED = 1024
 """A body of fewer bytes is sent as it is."""
 
+GZIP = re.compile(r"\s*(?:x-)?gzip\s*(?:;(?!\s*q=0(?:\.0*)?\s*$).*)?")
+"""A coding of `accept-encoding` that lets an answer be compressed: gzip with any weight but 0."""
+
 LEAST_IN_THREAD = 64 * 1024
 """A body of more bytes is compressed in a thread, so that the event loop isn't blocked."""
 
@@ -83,7 +87,7 @@ ENTRY_BYTES = 500
 
 @dataclass(frozen=True)
 class PageRequest:
-    """A request of a page, for `authorize`.
+    """A request of a page, for `authorize`. Its `repr` omits headers, which hold secrets.
 
     >>> from tallyfold.asgi import PageRequest
     >>> request = PageRequest("POST", "/", {"cookie": "session=abc; theme=dark"}, {})
@@ -95,9 +99,9 @@ class PageRequest:
     """The method."""
     path: str
     """The path."""
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     """The headers, with names in lower case; repeated ones are joined."""
-    scope: Scope
+    scope: Scope = field(repr=False)
     """The ASGI scope, for `starlette.requests.Request(scope)` and what middleware has put there."""
 
     @cached_property
@@ -235,7 +239,7 @@ class PageServer:
     ) -> Answer:
         query = request.scope.get("query_string", b"").decode("latin-1")
         # The path is the one that `authorize` has seen: a `?` in it begins no query.
-        target = f"{quote(request.path)}?{query}"
+        target = f"{quote(request.path, errors='replace')}?{query}"
         try:
             kind, asked, keeping = page_question(
                 self._service,
@@ -392,18 +396,16 @@ async def _ends_first(answering: "asyncio.Future[Answer]", receive: Receive) -> 
 
 
 async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+    while (await receive())["type"] != "http.disconnect":  # noqa: ASYNC110 - events come from there
+        # A server need not wait in `receive`; other tasks run meanwhile.
+        await asyncio.sleep(0)
 
 
 async def _compressed(answer: Answer, headers: Mapping[str, str]) -> Answer:
     """The answer, compressed if it is worth it and the browser accepts gzip."""
     status, given, body = answer
-    codings = [coding.partition(";") for coding in headers.get("accept-encoding", "").split(",")]
-    accepts = any(
-        name.strip().lower() == "gzip" and weight.replace(" ", "") not in ("q=0", "q=0.0")
-        for name, _, weight in codings
-    )
+    codings = headers.get("accept-encoding", "").lower().split(",")
+    accepts = any(map(GZIP.fullmatch, codings))
     if len(body) < LEAST_COMPRESSED:
         return answer
     given = [*given, ("vary", "accept-encoding")]
