@@ -198,7 +198,17 @@ def test_a_value_of_another_type_is_named(
 TOKENS = {"cluster_endpoint": ADDRESS, "access_token": lambda _: ("a-token", 3600)}
 
 
-@pytest.mark.parametrize("name", ["a\0b", LONE])
+class Place:
+    """A path of a kind that `os.PathLike` allows."""
+
+    def __init__(self, path: Any) -> None:
+        self._path = path
+
+    def __fspath__(self) -> Any:
+        return self._path
+
+
+@pytest.mark.parametrize("name", ["a\0b", LONE, "", Place(""), Place(b"a"), Place(5)])
 @pytest.mark.parametrize(
     ("act", "argument"),
     [
@@ -224,6 +234,15 @@ def test_a_path_that_no_file_can_have_is_named(
     with pytest.raises(tallyfold.ConfigError) as caught:
         act(client, table, name)
     assert (caught.value.code, caught.value.argument) == ("invalid_argument", argument)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("trust_env", ["false", 0, 1, []])
+def test_a_flag_of_a_client_is_a_bool(client: type[tallyfold.Client], trust_env: Any) -> None:
+    with pytest.raises(tallyfold.ConfigError) as caught:
+        client(**TOKENS, trust_env=trust_env)  # type: ignore[arg-type]
+    assert (caught.value.code, caught.value.argument) == ("invalid_argument", "trust_env")
+    assert isinstance(caught.value, TypeError)
 
 
 @pytest.mark.parametrize("timeout", [0, float("nan"), float("inf"), 2**70])

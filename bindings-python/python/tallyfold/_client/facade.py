@@ -95,6 +95,9 @@ class Facade(Generic[TokenT, TransportT]):
             wanted = "want a function that returns a token and its seconds"
             error = self._refusal("access_token", access_token, wanted)
             error = error or self._refusal("on_attempt", on_attempt, "want a function")
+            # Otherwise the text "false" would be true.
+            if error is None and not isinstance(trust_env, bool | None):
+                error = wrong_type("trust_env", "want True or False", trust_env)
             if error is not None:
                 # Not in a function of its own, whose frame would hold what was given.
                 raise error  # noqa: TRY301

@@ -22,16 +22,22 @@ def given_path(argument: str, path: object, wanted: str = "want a path") -> path
     """The caller's path, if it is one that a system can have."""
     if not isinstance(path, (str, os.PathLike)):
         raise wrong_type(argument, wanted, path)
-    if path == "":
+    try:
+        text = os.fspath(path)
+    except TypeError:
+        raise wrong_type(argument, wanted, path) from None
+    if not isinstance(text, str):
+        raise wrong_type(argument, f"{wanted} of str", path)
+    if text == "":
         raise invalid(ConfigError, argument, "this is empty; is an environment variable unset?")
     try:
-        is_possible = b"\0" not in os.fsencode(path)
+        is_possible = b"\0" not in os.fsencode(text)
     except UnicodeEncodeError:
         is_possible = False
     if not is_possible:
         message = "no file has such a name, with a NUL or half of a surrogate pair in it"
         raise invalid(ConfigError, argument, message)
-    return pathlib.Path(path)
+    return pathlib.Path(text)
 
 
 @contextlib.contextmanager
