@@ -112,7 +112,7 @@ compile-tests: | .cache
 	touch $(command) $(rust_example)
 
 # Every crate, and the command through its binary. Most of the command's tests wait for it more than they compute.
-test-rust test-cli: export RUST_TEST_THREADS ?= 8
+test-rust test-cli: export RUST_TEST_THREADS ?= 4
 test-rust:
 	$(limited) cargo test --no-fail-fast $(tested_crates)
 

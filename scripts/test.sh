@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every suite, also after one has failed, and closes with the sum over all of them. Everything is built first;
-# then SUITES_AT_ONCE suites run at the same time (3), and each prints its log when it has ended. The suite of JavaScript runs alone,
+# then SUITES_AT_ONCE suites run at the same time (2), and each prints its log when it has ended. The suite of JavaScript runs alone,
 # because its tests limit the time of hundreds of simultaneous calls.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -31,7 +31,7 @@ run_suite() {
 # Bash starts programs in the background so that they ignore Ctrl-C.
 trap 'trap - INT; kill 0' INT
 for suite in "${suites[@]}"; do
-  at_once=${SUITES_AT_ONCE:-3}
+  at_once=${SUITES_AT_ONCE:-2}
   [[ $suite != js ]] || at_once=1
   while (($(jobs -rp | wc -l) >= at_once)); do wait -n; done
   run_suite "$suite" &
