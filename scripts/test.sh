@@ -5,7 +5,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
-# The longest come first, and the one that runs alone comes last. Rust and observability wait more than they compute.
+# The longest come first, and the one that runs alone comes last.
 suites=(observability python rust docs packages examples js)
 results=.cache/results
 rm -rf $results

@@ -551,7 +551,7 @@ fn a_window_is_added_once() {
     assert_eq!(totals(&older), whole);
 }
 
-/// A host that loses a settled window is told at its next revision, while the state in the ledger still has that window.
+/// A host that loses a settled window learns it at the next revision, and can still go on from the ledger's state.
 #[test]
 fn a_skipped_window_is_refused() {
     let mut ledger = Ledger::default();

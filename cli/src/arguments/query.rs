@@ -194,7 +194,7 @@ impl StepFlags {
 }
 
 impl Steps {
-    /// The longest window of which every step is a multiple.
+    /// The longest window that divides every step.
     pub(crate) fn unit(&self) -> TimeStep {
         let Some((_, midnights)) = &self.days else {
             return self.step;
@@ -602,14 +602,13 @@ mod tests {
             .unwrap()
         };
         let march = range("2026-03-28T00:00:00Z", "2026-03-30T12:00:00Z");
+        let flags = |step: &str, zone: &str| StepFlags {
+            by_window: Some(step.to_owned()),
+            zone: Some(zone.to_owned()),
+        };
         let given = |step: &str, zone: &str| {
-            let flags = StepFlags {
-                by_window: Some(step.to_owned()),
-                zone: Some(zone.to_owned()),
-            };
-            flags
-                .of(march)
-                .map(|steps| steps.unwrap().unit().to_string())
+            let steps = flags(step, zone).of(march);
+            steps.map(|steps| steps.unwrap().unit().to_string())
         };
         let refused = |step: &str, zone: &str| given(step, zone).unwrap_err().text;
         assert_eq!(given("1d", "Europe/Berlin").unwrap(), "1h");
@@ -624,12 +623,8 @@ mod tests {
             "--zone \"Europe/Berln\": want the name of a time zone, such as America/New_York; did you mean Europe/Berlin?"
         );
         assert!(refused("1d", "../../etc/passwd").contains("want the name of a time zone"));
-        let flags = |zone: &str| StepFlags {
-            by_window: Some("1d".to_owned()),
-            zone: Some(zone.to_owned()),
-        };
         let late = range("9999-12-30T00:00:00Z", "9999-12-31T12:00:00Z");
-        let error = flags("Asia/Tokyo").of(late).unwrap_err();
+        let error = flags("1d", "Asia/Tokyo").of(late).unwrap_err();
         assert!(error.text.contains("want a range in the years"), "{error}");
     }
 }
