@@ -532,6 +532,59 @@ fn a_revision_is_added_once_and_groups_of_several_windows_are_added_up() {
     assert_eq!(error.argument_name(), Some("labels"));
 }
 
+/// An older document is like any other. What it sends again has the same revision, window and labels, and another value if
+/// events came meanwhile: so a receiver that refuses another value can tell.
+#[test]
+fn an_older_outbox_sends_another_value_for_the_same_sample() {
+    let window = Window::parse("2026-01-02T10:00:00Z", "2026-01-02T10:15:00Z").unwrap();
+    let mut host = Host::new().unwrap();
+    host.now.unix_ms = window.end().unix_ms();
+    let mut read = |state: Option<String>| {
+        let minutes = (host.now.unix_ms - window.start().unix_ms()) / 60_000;
+        arrive_late(&mut host, minutes - 5, 1);
+        host.wait(900_000);
+        let mut follow = host.machine.follow(&options(state)).unwrap();
+        loop {
+            match follow.next(host.now) {
+                FollowStep::Drive(mut drive) => {
+                    host.drive(&mut drive.call).unwrap();
+                    let revision = follow.settle(drive.task, &mut drive.call, host.now);
+                    let revision = revision.unwrap().unwrap();
+                    if revision.window == window {
+                        return (revision, follow.state());
+                    }
+                }
+                step => panic!("{step:?}"),
+            }
+        }
+    };
+    let mut outbox = Outbox::default();
+    let send = |outbox: &mut Outbox, (revision, state): (Revision, String)| {
+        outbox.put(&revision, state, Format::Influx).unwrap();
+        let (source, _) = outbox.pending(Format::Influx).unwrap().unwrap();
+        let mut text = Vec::new();
+        let options = ExportOptions::with_defaults(Format::Influx);
+        let mut export = Export::new(source, &options).unwrap();
+        export.write_to(&mut text).unwrap();
+        outbox.clear();
+        let text = String::from_utf8(text).unwrap();
+        let line = text.lines().find(|line| line.contains("late-integration"));
+        let parts: Vec<String> = line.unwrap().split(' ').map(str::to_owned).collect();
+        (parts[0].clone(), parts[2].clone(), parts[1].clone())
+    };
+    let first = read(None);
+    send(&mut outbox, first);
+    let older = outbox.to_json();
+    let newer = read(outbox.state().map(str::to_owned));
+    let (series, time, value) = send(&mut outbox, newer);
+    let mut outbox = Outbox::from_json(older.as_bytes()).unwrap();
+    let again = read(outbox.state().map(str::to_owned));
+    let (again_series, again_time, again_value) = send(&mut outbox, again);
+    assert!(series.contains("revision=1"), "{series}");
+    assert_eq!((again_series, again_time), (series, time));
+    assert_ne!(again_value, value);
+}
+
 /// Also before the first revision, and without writing to a terminal what is in it.
 #[test]
 fn a_name_that_is_no_name_of_a_metric_is_refused() {
