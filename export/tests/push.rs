@@ -767,7 +767,9 @@ fn a_message_that_a_server_has_failed_on_is_not_sent_twice() {
 fn totals_may_be_sent_again() {
     let mut ledger = Ledger::default();
     let rows = table(&[1, 2]).windowed();
-    ledger.add_rows(&rows, true, "state".to_owned()).unwrap();
+    ledger
+        .add_rows(&rows, true, "state".to_owned(), false)
+        .unwrap();
     ledger.stamp(1_767_300_000_000).unwrap();
     let totals = || {
         let options = ExportOptions::with_defaults(Format::Otlp);

@@ -42,8 +42,9 @@ export type { StateFile };
  * A file for the document of a `Ledger` or an `Outbox`, or the state of a follow. One process at a time may use it:
  * `store` takes the lock that checkpoints have, of all languages, and refuses a file that was written since it was loaded.
  *
- * An older file that is restored counts from there on. Prometheus then sees counters reset. Pushes in formats with
- * revisions overwrite the same samples; those that are added up count twice.
+ * A process that begins with an older file, such as one from a backup, counts on from there. Prometheus then sees the
+ * counters of a ledger reset. What an outbox sends once more is refused by receivers that compare values, replaced by those
+ * that keep the newest value, and counted twice by those that add changes up.
  *
  * @param file The path of the file, which is made by the first `store`.
  * @example

@@ -128,7 +128,7 @@ impl StateFile {
     pub(crate) async fn replace(&self, document: String) -> Result<()> {
         let as_failure = |error| Failure::file("write", &self.path, &error);
         let folder = with_end(&self.path, ".lease");
-        let lease = leased(&folder).await.map_err(as_failure)?;
+        let lease = leased(&folder).await.map_err(named).map_err(as_failure)?;
         let replaced = self.replace_leased(&lease, document).await;
         drop(lease);
         // The leases of others may be in it.
@@ -137,7 +137,7 @@ impl StateFile {
     }
 
     async fn replace_leased(&self, lease: &Lease, document: String) -> io::Result<()> {
-        lease.check()?;
+        lease.check().map_err(named)?;
         // Nobody else has counted on from a file that is gone.
         if mark(&self.path).is_some_and(|found| self.seen.get() != Some(found)) {
             let message = "it was written or replaced since it was read; run one process with it";
@@ -160,6 +160,14 @@ impl StateFile {
             "another --state, or remove {} to begin anew",
             self.path.display()
         ))
+    }
+}
+
+/// Names the file, and not the lease, in what is refused.
+fn named(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => io::Error::new(error.kind(), "another process is writing it"),
+        _ => error,
     }
 }
 
@@ -238,9 +246,37 @@ mod tests {
         fs::create_dir(&lease).unwrap();
         let foreign = lease.join("lock-0123456789abcdef-1-1-00");
         fs::write(&foreign, "").unwrap();
-        state.replace("two".to_owned()).await.unwrap_err();
+        let refused = state.replace("two".to_owned()).await.unwrap_err();
+        assert!(
+            refused.text.contains("another process is writing it"),
+            "{refused}"
+        );
         fs::remove_file(&foreign).unwrap();
         state.replace("two".to_owned()).await.unwrap();
         assert!(!lease.exists());
+    }
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_document_is_not_replaced_without_its_lease() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFile::open(folder.path().join("state.json")).unwrap();
+        state.replace("one".to_owned()).await.unwrap();
+        let leases = folder.path().join("state.json.lease");
+        let other = folder.path().join("other");
+        for is_replaced in [true, false] {
+            let lease = leased(&leases).await.unwrap();
+            let own = fs::read_dir(&leases).unwrap().next().unwrap().unwrap();
+            if is_replaced {
+                fs::write(&other, "").unwrap();
+                fs::rename(&other, own.path()).unwrap();
+            } else {
+                fs::remove_file(own.path()).unwrap();
+            }
+            let refused = state.replace_leased(&lease, "two".to_owned()).await;
+            assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::WouldBlock);
+            assert_eq!(state.read().unwrap().unwrap(), b"one");
+        }
+        state.replace("three".to_owned()).await.unwrap();
+        assert_eq!(state.read().unwrap().unwrap(), b"three");
     }
 }

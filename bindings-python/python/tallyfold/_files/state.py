@@ -49,10 +49,8 @@ class StateFile:
             return
         real = pathlib.Path(os.path.realpath(self._path))
         directory = real.with_name(f"{real.name}.lease")
-        try:
+        with self._named():
             lock = _locked(directory)
-        except BlockingIOError as error:
-            raise self._refusal("another process is writing this file") from error
         try:
             self._lock = lock
             self._check()
@@ -65,11 +63,20 @@ class StateFile:
         """Replaces the content. If it fails, the old one stays."""
         with self.held():
             if self._lock is not None:
-                self._lock.check()
+                with self._named():
+                    self._lock.check()
                 self._check()
             with replacing(self._path, private=True) as file:
                 file.write(data)
             self._seen = _mark(self._path)
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """Names the file, and not the lock, in what is refused."""
+        try:
+            yield
+        except BlockingIOError as error:
+            raise self._refusal("another process is writing this file") from error
 
     def _check(self) -> None:
         # Nobody else has counted on from a file that is gone.
