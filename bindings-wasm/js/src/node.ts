@@ -33,7 +33,7 @@ import { fieldsOf, pairsOf } from "./values/input.js";
  * const table = await client.collect({ ...query, metric: "event_delivery", checkpoint });
  */
 export function checkpointDirectory(directory: string | URL): Checkpoint {
-  return new Directory(directory, { crypto, fs, os, path, url });
+  return new Directory("directory", directory, { crypto, fs, os, path, url });
 }
 
 export type { StateFile };
@@ -75,6 +75,9 @@ export function stateFile(file: string | URL): StateFile {
 export function nodeListener(
   handle: (request: Request) => Response | Promise<Response>,
 ): (request: IncomingMessage, response: ServerResponse) => void {
+  if (typeof handle !== "function") {
+    throw invalidArgument("handle", "want a function, such as that of pageServer");
+  }
   return (request, response) => {
     const visitor = new AbortController();
     response.once("close", () => {
@@ -199,7 +202,10 @@ export async function serve(
     throw invalidArgument("port", "want a whole number from 0 to 65535");
   }
   const host = given.host ?? "127.0.0.1";
-  if (typeof host !== "string") throw invalidArgument("host", "want a name or an address");
+  // An empty one would let all machines in.
+  if (typeof host !== "string" || host === "") {
+    throw invalidArgument("host", "want a name or an address, such as 127.0.0.1");
+  }
   const server = createServer((request, response) => {
     respond(sandbox, request, response).catch(() => response.destroy());
   });

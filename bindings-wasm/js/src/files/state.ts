@@ -1,7 +1,7 @@
 /// <reference types="node" preserve="true" />
 
 import { because, invalidCheckpoint, TallyfoldError } from "../values/error.js";
-import { type Files, replace, unlessMissing } from "./file.js";
+import { type Files, placeOf, replace, unlessMissing } from "./file.js";
 import { Lock } from "./lock.js";
 
 /** The file of a ledger, an outbox or a follow's state: {@link StateFile.store} replaces it whole. */
@@ -30,7 +30,7 @@ export class LockedFile implements StateFile {
   #stored: Promise<unknown> = Promise.resolve();
 
   constructor(path: string | URL, files: Files) {
-    this.#path = typeof path === "string" ? path : files.url.fileURLToPath(path);
+    this.#path = placeOf("file", path, files.url);
     this.#files = files;
     this.store = this.store.bind(this);
   }
