@@ -16,6 +16,8 @@ const ATTRIBUTES: [(&str, usize); 4] = [
 const BEFORE: usize = 6;
 /// How much the rate of a leaf drifts from window to window.
 const DRIFT: f64 = 0.15;
+/// How much the rate of a value drifts from window to window, if it does.
+const VALUE_DRIFT: f64 = 0.05;
 /// The smallest and the largest share of all events that a cause may have.
 const SIZE: [f64; 2] = [0.004, 0.5];
 
@@ -30,6 +32,94 @@ struct Drawn {
 /// Cases 0, 1, … of a seed. Of ten, six have one cause, two have two, and in two everything is affected.
 pub(crate) fn cases(seed: u64, count: u64) -> Result<Vec<Case>, String> {
     (0..count).map(|number| case(seed, number)).collect()
+}
+
+/// How counts vary where nothing has changed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Quiet {
+    /// As independent events do.
+    Counts,
+    /// The rate of each leaf also drifts.
+    Leaves,
+    /// The rate of each value of an attribute also drifts, for all leaves that have it.
+    Values,
+    /// As independent events do, and each event of the part has a reason.
+    Reasons,
+}
+
+/// Cases without an incident, whose truth is that nothing changed.
+pub(crate) fn quiet(seed: u64, count: u64, quiet: Quiet) -> Result<Vec<Case>, String> {
+    let case = |number| {
+        let mut random = Random::new(seed, number);
+        let leaves = traffic(&mut random);
+        let mut minutes: Vec<Vec<Tally>> = Vec::new();
+        for _ in 0..=BEFORE {
+            minutes.push(quiet_window(&leaves, quiet, &mut random));
+        }
+        let mut case = Case {
+            name: format!("quiet-{number:03}"),
+            attributes: columns(&leaves)?,
+            minutes,
+            truth: Vec::new(),
+        };
+        if matches!(quiet, Quiet::Reasons) {
+            give_reasons(&mut case, &leaves, &mut random)?;
+        }
+        Ok(case)
+    };
+    (0..count).map(case).collect()
+}
+
+fn quiet_window(leaves: &[Drawn], quiet: Quiet, random: &mut Random) -> Vec<Tally> {
+    let drifts = ATTRIBUTES.map(|(_, count)| -> Vec<f64> {
+        (0..count).map(|_| random.normal(0.0, VALUE_DRIFT)).collect()
+    });
+    let tally = |leaf: &Drawn| {
+        let drift = match quiet {
+            Quiet::Counts | Quiet::Reasons => 0.0,
+            Quiet::Leaves => random.normal(0.0, DRIFT),
+            Quiet::Values => (0..4).map(|at| drifts[at][leaf.values[at]]).sum(),
+        };
+        let whole = poisson(leaf.volume, random);
+        Tally {
+            part: poisson(whole as f64 * leaf.rate * libm::exp(drift), random).min(whole),
+            whole,
+        }
+    };
+    leaves.iter().map(tally).collect()
+}
+
+/// Splits the part of each leaf among three reasons; the other events have none.
+fn give_reasons(case: &mut Case, leaves: &[Drawn], random: &mut Random) -> Result<(), String> {
+    for minute in &mut case.minutes {
+        let mut split = Vec::with_capacity(leaves.len() * 4);
+        for tally in minute.iter() {
+            let mut reasons = [0; 3];
+            for _ in 0..tally.part {
+                reasons[random.between(0, 2)] += 1;
+            }
+            let none = tally.whole - tally.part;
+            split.push(Tally { part: 0, whole: none });
+            split.extend(reasons.map(|part| Tally { part, whole: part }));
+        }
+        *minute = split;
+    }
+    let four = || leaves.iter().flat_map(|leaf| [leaf; 4]);
+    let column = |(place, (name, _)): (usize, (&str, usize))| {
+        let texts: Vec<String> = four().map(|leaf| value(leaf.values[place])).collect();
+        Attribute::of_texts(name, &texts).map_err(|error| error.to_string())
+    };
+    let mut attributes = ATTRIBUTES
+        .into_iter()
+        .enumerate()
+        .map(column)
+        .collect::<Result<Vec<_>, _>>()?;
+    let reasons = ["", "blocked", "consent", "quota"];
+    let texts: Vec<&str> = leaves.iter().flat_map(|_| reasons).collect();
+    let reason = Attribute::of_texts("reason", &texts).map_err(|error| error.to_string())?;
+    attributes.push(reason.of_part());
+    case.attributes = attributes;
+    Ok(())
 }
 
 fn case(seed: u64, number: u64) -> Result<Case, String> {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::cases::{Case, Values, read_all};
-use super::generated;
+use super::generated::{self, Quiet};
 use super::marks::{Marks, Ranking};
 use super::methods::METHODS;
 use crate::arguments::{Arguments, printed};
@@ -27,7 +27,8 @@ fn graded(arguments: &Arguments) -> Result<String, String> {
     }
     let title = format!("traffic that was drawn with seed {SEED}");
     let (drawn, _) = self::table(&title, &generated::cases(SEED, DRAWN)?)?;
-    table.push_str(&format!("\n{drawn}\n{LEGEND}"));
+    let quiet = quiet_table()?;
+    table.push_str(&format!("\n{drawn}\n{quiet}\n{LEGEND}"));
     Ok(table)
 }
 
@@ -53,6 +54,35 @@ fn table(title: &str, cases: &[Case]) -> Result<(String, Vec<Answer>), String> {
         table.push_str(&row(name, cases, &last));
     }
     Ok((table, last))
+}
+
+/// In how many cases without any change a method names a cause.
+fn quiet_table() -> Result<String, String> {
+    let kinds = [
+        ("counts vary as independent events do", Quiet::Counts),
+        ("the rate of each leaf drifts by 15%", Quiet::Leaves),
+        ("the rate of each value drifts by 5%", Quiet::Values),
+        ("as the first, with reasons", Quiet::Reasons),
+    ];
+    let mut table = format!(
+        "{DRAWN} cases each where nothing changed, seed {SEED}: the share of cases with a cause named\n\n{:38}{:>18}{:>18}\n",
+        "", "plain, usual", "tallyfold, usual"
+    );
+    for (title, quiet) in kinds {
+        let cases = generated::quiet(SEED, DRAWN, quiet)?;
+        let _ = write!(table, "{title:38}");
+        for (_, method) in [METHODS[1], METHODS[3]] {
+            let mut found = 0;
+            for case in &cases {
+                let ranking = method(case)?;
+                found += u32::from(ranking.named > 0);
+            }
+            let share = f64::from(found) / DRAWN as f64;
+            let _ = write!(table, "{share:18.3}");
+        }
+        table.push('\n');
+    }
+    Ok(table)
 }
 
 struct Answer {

@@ -290,3 +290,30 @@ pub(crate) struct Suspects {
     /// Whether no combination is a cause, because everything changed.
     pub(crate) is_global: bool,
 }
+
+/// The counts of the free leaves of a combination. With `take`, these leaves are no longer free afterwards.
+pub(crate) fn sums_of(
+    leaves: &Leaves,
+    element: Element,
+    free: &mut [bool],
+    take: bool,
+) -> [Tally; 2] {
+    let mut sums = [Tally::default(); 2];
+    for (leaf, free) in free.iter_mut().enumerate() {
+        if *free && leaves.is_in(leaf, element) {
+            *free = !take;
+            sums[0].add(leaves.before[leaf]);
+            sums[1].add(leaves.now[leaf]);
+        }
+    }
+    // For an attribute that only events of the part have, the whole is the events with any value.
+    let attributes = leaves.attributes.iter().enumerate();
+    let of_part = attributes.filter(|(_, attribute)| attribute.of_part);
+    let others = of_part.fold(element, |element, (place, _)| element.without(place));
+    if others != element {
+        let all = sums_of(leaves, others, &mut vec![true; leaves.len()], false);
+        sums[0].whole = all[0].whole;
+        sums[1].whole = all[1].whole;
+    }
+    sums
+}

@@ -1,6 +1,7 @@
 //! Finds the few combinations of dimension values that explain a change.
 
 pub(crate) mod candidates;
+pub(crate) mod chance;
 pub(crate) mod counted;
 pub(crate) mod explain;
 pub(crate) mod explanation;

@@ -1,8 +1,9 @@
 //! Finds the combinations that explain the change of a rate.
 
 use super::candidates::{Candidate, Direction, Pool, Sums};
+use super::chance::Chance;
 use super::counted::Counted;
-use super::leaves::{Leaves, Suspect, Suspects};
+use super::leaves::{Leaves, Suspect, Suspects, sums_of};
 use super::weighing::weigh;
 
 /// Everything else may have risen or fallen by up to this factor without being an incident of its own.
@@ -12,21 +13,30 @@ const LEVEL: f64 = 2.0;
 const LEAST_EVENTS: f64 = 0.2;
 /// A further cause has at least this part of the evidence of the first one.
 const LEAST_SCORE: f64 = 0.1;
+/// A change is within normal variation if counts vary so much, without any change, more often than this.
+pub(crate) const CHANCE: f64 = 0.02;
 
 /// Finds the few combinations that explain the change of a rate, and the other candidates.
 pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Suspects {
     let mut suspects = Suspects::default();
     let mut counted = Counted::of(leaves);
+    let chance = Chance::of(&counted);
     let all = Sums::of(&counted);
     let direction = Direction::of(all.came, all.expected);
     let mut first: Option<Choice> = None;
     let (mut events, mut settled) = (0.0, 0);
+    let mut free = vec![true; leaves.len()];
     while suspects.causes.len() < most.max(1) {
         let choice = Choice::of(&counted, direction);
         let first = first.get_or_insert_with(|| choice.clone());
         let Some(best) = choice.cause_beside(first) else {
             break;
         };
+        let sums = sums_of(leaves, best.element, &mut free, true);
+        let probability = chance.of_element(&counted, best.element, sums, choice.level);
+        if probability * choice.scanned as f64 > CHANCE {
+            break;
+        }
         counted = counted.without(best.element);
         suspects.causes.push(best);
         events += choice.events;
@@ -57,6 +67,8 @@ struct Choice {
     change: f64,
     /// The evidence that everything is the cause.
     everything: f64,
+    /// The count of everything else, as a multiple of what was expected.
+    level: f64,
     /// How many combinations there were.
     scanned: u64,
 }
@@ -92,6 +104,7 @@ impl Choice {
             events,
             change: (all.came - all.expected).abs(),
             everything: scores.last().copied().unwrap_or(f64::NEG_INFINITY),
+            level,
             scanned: pool.scanned,
         }
     }
