@@ -433,18 +433,32 @@ fn an_address_that_can_not_be_used_is_refused_at_once() {
 }
 
 #[test]
-fn a_password_in_the_query_is_in_no_message() {
-    let mut push = under_way(
-        &PushOptions::with_defaults("http://127.0.0.1:8086/write?db=x&p=canary".to_owned())
-            .patience_ms(Patience::Milliseconds(0)),
-    );
-    push.failed(HostFailure::Network, "ECONNRESET").unwrap();
+fn an_error_shows_only_the_origin_of_an_address() {
+    for rest in ["/write?db=x&p=canary", "/services/T0/canary", "/canary"] {
+        let address = format!("http://127.0.0.1:8086{rest}");
+        let options =
+            PushOptions::with_defaults(address).patience_ms(Patience::Milliseconds(0));
+        let mut push = under_way(&options);
+        push.failed(HostFailure::NotSent, "ECONNREFUSED").unwrap();
+        let error = push.step(START).unwrap_err();
+        assert!(
+            error.to_string().contains("http://127.0.0.1:8086)"),
+            "{error}"
+        );
+        assert!(!format!("{error}{error:?}{push:?}").contains("canary"));
+    }
+}
+
+#[test]
+fn a_long_part_of_the_path_is_masked_in_what_a_destination_says() {
+    let address = "http://127.0.0.1:9/services/T0/canary-0123456789";
+    let mut push = under_way(&PushOptions::with_defaults(address.to_owned()));
+    push.head(404, &[]).unwrap();
+    push.chunk(b"no /services/T0/canary-0123456789 here")
+        .unwrap();
+    push.end().unwrap();
     let error = push.step(START).unwrap_err();
-    assert!(
-        error.to_string().contains("http://127.0.0.1:8086/write)"),
-        "{error}"
-    );
-    assert!(!format!("{error}{error:?}{push:?}").contains("canary"));
+    assert_eq!(error.excerpt(), Some("no /services/T0/*** here"));
 }
 
 #[test]
