@@ -21,7 +21,7 @@ use tokio::task::spawn_blocking;
 
 use crate::arguments::given::Given;
 use crate::failure::{Failure, Result};
-use crate::host::files::{file_lock, replace_locked};
+use crate::host::files::{file_lock, open_regular, replace_locked};
 use crate::host::ranges::{Keeper, finished, gather};
 use crate::host::session::Session;
 
@@ -114,8 +114,9 @@ impl History {
     /// The outer error is for a file that can't be read, the inner one for a damaged file.
     pub(crate) fn load(&self, span: Span) -> Result<Result<Option<CountTable>, Failure>> {
         let path = self.path(span.start_ms);
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
+        let mut bytes = Vec::new();
+        match open_regular(&path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+            Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(None)),
             Err(error) => return Err(Failure::file("read", &path, &error)),
         };

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use tallyfold::Error;
 
-use super::files::{file_name, locked, replace_locked, with_end};
+use super::files::{file_name, locked, open_regular, replace_locked, with_end};
 use super::lease::Lease;
 use crate::config::settings::{Cluster, Settings};
 use crate::failure::{Failure, Result};
@@ -71,12 +71,14 @@ impl StateFile {
     /// # Errors
     /// For a path that can't be used, and a file that another process uses.
     fn open(path: PathBuf) -> Result<Self> {
-        if path.is_dir() {
-            let text = format!(
-                "{}: want the path of a file; this is a folder",
-                path.display()
-            );
-            return Err(Failure::usage(text));
+        if let Ok(found) = fs::metadata(&path)
+            && !found.is_file()
+        {
+            let what = match found.is_dir() {
+                true => "want the path of a file; this is a folder",
+                false => "want the path of a regular file; this is a pipe, a socket or a device",
+            };
+            return Err(Failure::usage(format!("{}: {what}", path.display())));
         }
         // A link stays; its target is replaced.
         let path = fs::canonicalize(&path).unwrap_or(path);
@@ -102,7 +104,7 @@ impl StateFile {
     pub(crate) fn read(&self) -> Result<Option<Vec<u8>>> {
         let as_failure = |error| Failure::file("read", &self.path, &error);
         self.seen.set(mark(&self.path));
-        let file = match File::open(&self.path) {
+        let file = match open_regular(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(as_failure(error)),
@@ -255,6 +257,39 @@ mod tests {
         state.replace("two".to_owned()).await.unwrap();
         assert!(!lease.exists());
     }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        for opened in [
+            StateFile::open(pipe.clone()),
+            StateFile::existing(&pipe, None),
+        ] {
+            let refused = opened.unwrap_err();
+            assert_eq!(refused.exit, crate::failure::Exit::Usage);
+            assert!(
+                refused
+                    .text
+                    .contains("pipe: want the path of a regular file"),
+                "{refused}"
+            );
+        }
+        // It was made after the file was opened, or in place of the lock.
+        let path = folder.path().join("state.json");
+        let state = StateFile::open(path.clone()).unwrap();
+        fs::rename(&pipe, &path).unwrap();
+        let refused = state.read().unwrap_err();
+        assert!(refused.text.contains("isn't a regular file"), "{refused}");
+        drop(state);
+        fs::rename(&path, with_end(&path, ".lock")).unwrap();
+        let refused = StateFile::open(path).unwrap_err();
+        assert!(refused.text.contains("isn't a regular file"), "{refused}");
+    }
+
     #[cfg(unix)]
     #[tokio::test]
     async fn a_document_is_not_replaced_without_its_lease() {
