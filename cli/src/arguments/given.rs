@@ -372,6 +372,8 @@ fn value_of(raw: &Raw, kind: Kind) -> Option<Value> {
         (Kind::Whole, Raw::Whole(number)) => Some(Value::Whole(*number)),
         (Kind::Whole, Raw::Text(text)) => text::whole(text).map(Value::Whole),
         (Kind::Patience, Raw::Text(text)) if text == "none" => Some(Value::Endless),
+        // Only 0 needs no unit.
+        (Kind::Milliseconds | Kind::Patience, Raw::Whole(0)) => Some(Value::Whole(0)),
         (Kind::Milliseconds | Kind::Patience, Raw::Text(text)) => {
             text::milliseconds(text).map(|ms| Value::Whole(ms.into()))
         }
