@@ -700,6 +700,49 @@ fn each_receiver_says_yes_in_its_own_way() {
         (Format::OtlpJson, 200, json, br#"{"status":"ok"}"#, false),
         (Format::OtlpJson, 200, json, b"ok", false),
         (Format::OtlpJson, 204, "", b"", false),
+        // Nobody can reject fewer points than none.
+        (
+            Format::OtlpJson,
+            200,
+            json,
+            br#"{"partialSuccess":{"rejectedDataPoints":"-3","errorMessage":"old"}}"#,
+            false,
+        ),
+        (
+            Format::OtlpJson,
+            200,
+            json,
+            br#"{"partialSuccess":{"rejectedDataPoints":-3}}"#,
+            false,
+        ),
+        (
+            Format::OtlpJson,
+            200,
+            json,
+            br#"{"partialSuccess":{"rejectedDataPoints":"some"}}"#,
+            false,
+        ),
+        (
+            Format::OtlpJson,
+            200,
+            json,
+            br#"{"partialSuccess":{"rejectedDataPoints":"0"}}"#,
+            true,
+        ),
+        (
+            Format::OtlpJson,
+            200,
+            json,
+            br#"{"partialSuccess":null}"#,
+            true,
+        ),
+        (
+            Format::Otlp,
+            200,
+            protobuf,
+            b"\x0a\x0b\x08\xfd\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+            false,
+        ),
     ] {
         let mut push = answered(format, status, media_type, body);
         let ended = ended(&mut push);
