@@ -382,6 +382,13 @@ mod tests {
             let failure = labels(&report, &[label.to_owned()]).unwrap_err();
             assert!(failure.text.contains(part), "{}", failure.text);
         }
+        let twice = ["a=b", "x=y", "a=c"].map(str::to_owned);
+        let failure = labels(&report, &twice).unwrap_err();
+        assert!(
+            failure.text.contains("--label: the label a is given twice"),
+            "{}",
+            failure.text
+        );
     }
 
     #[test]
