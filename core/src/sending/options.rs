@@ -97,7 +97,7 @@ impl PushOptions {
     /// The checked address.
     pub(super) fn target(&self, delivery: &Delivery) -> Result<Target> {
         if delivery.is_repeatable && self.guarantee.is_some() {
-            let message = "this receiver takes the same message again without harm, so each is counted exactly once; \
+            let message = "this destination takes the same message again without harm, so each is counted exactly once; \
                            leave this out";
             return Err(Error::argument("guarantee", Code::InvalidArgument, message));
         }

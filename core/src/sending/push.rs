@@ -643,11 +643,14 @@ fn refusal(status: u16) -> Error {
         ),
         413 => (
             Code::UnexpectedStatus,
-            "the receiver finds even a single sample too large",
+            "the destination finds even a single sample too large",
         ),
-        429 => (Code::RateLimited, "the receiver asks for fewer messages"),
-        500.. => (Code::ServerError, "the receiver failed"),
-        _ => (Code::UnexpectedStatus, "the receiver refused the message"),
+        429 => (Code::RateLimited, "the destination asks for fewer messages"),
+        500.. => (Code::ServerError, "the destination failed"),
+        _ => (
+            Code::UnexpectedStatus,
+            "the destination refused the message",
+        ),
     };
     Error::new(code, message).with_status(status)
 }
