@@ -298,6 +298,30 @@ fn patience_ends() {
 }
 
 #[test]
+fn patience_counts_the_time_that_a_message_takes() {
+    let patient = options(Format::Influx).patience_ms(Patience::Milliseconds(3_000));
+    for (takes_ms, tries) in [(30_000, 1), (3_000, 1), (1_000, 2)] {
+        let mut push = under_way(&patient);
+        let (mut now, mut tried) = (START, 1);
+        let error = loop {
+            push.failed(HostFailure::Timeout, "TimeoutError").unwrap();
+            now = at(now.monotonic_ms + takes_ms);
+            now = match push.step(now) {
+                Ok(PushStep::Wait { ms }) => at(now.monotonic_ms + u64::from(ms)),
+                Ok(other) => panic!("{other:?}"),
+                Err(error) => break error,
+            };
+            assert!(matches!(push.step(now), Ok(PushStep::Send(_))));
+            tried += 1;
+        };
+        assert_eq!((error.code(), tried), (Code::TimedOut, tries));
+        assert_eq!(push.report().retries, tries - 1);
+        assert!(now.monotonic_ms <= 3_000 + takes_ms);
+        assert!(push.outcome().is_some_and(|outcome| outcome.is_err()));
+    }
+}
+
+#[test]
 fn a_refusal_ends_the_push_and_quotes_its_body_but_no_header() {
     let headers = vec!["Authorization".to_owned(), "Token canary-123456".to_owned()];
     let mut push =
@@ -436,8 +460,7 @@ fn an_address_that_can_not_be_used_is_refused_at_once() {
 fn an_error_shows_only_the_origin_of_an_address() {
     for rest in ["/write?db=x&p=canary", "/services/T0/canary", "/canary"] {
         let address = format!("http://127.0.0.1:8086{rest}");
-        let options =
-            PushOptions::with_defaults(address).patience_ms(Patience::Milliseconds(0));
+        let options = PushOptions::with_defaults(address).patience_ms(Patience::Milliseconds(0));
         let mut push = under_way(&options);
         push.failed(HostFailure::NotSent, "ECONNREFUSED").unwrap();
         let error = push.step(START).unwrap_err();

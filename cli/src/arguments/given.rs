@@ -98,6 +98,17 @@ impl Given {
         self.0.get(name)
     }
 
+    /// The text of a setting, if a flag has set it.
+    pub(crate) fn flag(&self, name: &str) -> Option<&str> {
+        match self.get(name) {
+            Some(Setting {
+                raw: Raw::Text(text),
+                origin: Origin::Flag,
+            }) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Removes a setting.
     pub(crate) fn take(&mut self, name: &str) -> Option<Setting> {
         self.0.remove(name)

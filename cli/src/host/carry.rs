@@ -70,11 +70,17 @@ impl Carrier {
         shutdown: &Shutdown,
         mut store: impl AsyncFnMut(u64, u64) -> Result<()>,
     ) -> Result<Carried> {
+        let mut unsaid = None;
         loop {
             if shutdown.has_begun() && push.is_at_rest() {
                 return Ok(Carried::Part);
             }
-            match self.task(push).map_err(of_receiver)? {
+            let task = self.task(push).map_err(of_receiver)?;
+            // Now it is known whether the message is retried.
+            if let Some((before, status, name)) = unsaid.take() {
+                self.say(before, push, status, name);
+            }
+            match task {
                 Task::Done => return Ok(Carried::All),
                 Task::Store { samples, in_doubt } => store(samples, in_doubt).await?,
                 Task::Wait(time) => {
@@ -89,7 +95,7 @@ impl Carrier {
                     let status = reading.status;
                     let name = sent.as_ref().err().map(Broken::name);
                     tell(push, sent, has_left.get())?;
-                    self.say(before, push, status, name);
+                    unsaid = Some((before, status, name));
                 }
                 Task::Datagram { url, body } => {
                     let sent = self.in_time(shutdown, self.datagram(&url, &body)).await;
