@@ -1,6 +1,6 @@
 /// <reference types="node" preserve="true" />
 
-import { because, invalidCheckpoint, TallyfoldError } from "../values/error.js";
+import { because, invalidArgument, invalidCheckpoint, TallyfoldError } from "../values/error.js";
 import { type Files, placeOf, replace, unlessMissing } from "./file.js";
 import { Lock } from "./lock.js";
 import { note } from "./origins.js";
@@ -55,6 +55,9 @@ export class LockedFile implements StateFile {
   }
 
   store(document: string, before?: string | null): Promise<void> {
+    if (typeof document !== "string") {
+      return Promise.reject(invalidArgument("document", "want a string"));
+    }
     const stored = this.#stored.then(() => this.#store(document, before));
     this.#stored = stored.catch(() => {});
     return stored;
