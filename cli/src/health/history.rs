@@ -375,7 +375,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let wanted = wanted("1d", "2026-01-01T00:00:00Z", "2026-01-15T00:00:00Z");
         let history = History::open(folder.path(), "a1", &wanted).unwrap();
-        // 1970 began on a Thursday, and so did 2026.
+        // 1 January 2026 is a Thursday, as is 1 January 1970, so weeks counted from 1970 begin there.
         assert_eq!(history.spans(wanted.range).len(), 2);
     }
 
@@ -418,7 +418,7 @@ mod tests {
             refused.text.contains("another process uses this folder"),
             "{refused}"
         );
-        // Counts of another service are elsewhere.
+        // Another service has another folder.
         let other = History::open(folder.path(), "b2", &wanted).unwrap();
         assert_ne!(history.folder, other.folder);
     }

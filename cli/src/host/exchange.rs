@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    /// Answers each request of a connection with `first`, then `rest` in a packet of its own if it is not together.
+    /// Answers each request of a connection with `first` and `rest`: in one packet if `is_together`, otherwise in two.
     async fn serve(listener: TcpListener, is_together: bool) {
         let connections = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
         loop {
@@ -313,7 +313,7 @@ mod tests {
         }
     }
 
-    /// Answers so many requests of each connection, and closes it when the next one has arrived.
+    /// Answers `most` requests of each connection, and closes the connection when the next request has arrived.
     async fn serve_some(listener: TcpListener, most: usize) {
         loop {
             let (mut stream, _) = listener.accept().await.unwrap();

@@ -154,7 +154,7 @@ impl Following {
         match (settled, driven) {
             (Ok(Some(revision)), _) => Some(FollowEvent::Revision(Box::new(revision))),
             (Err(error), _) => Some(FollowEvent::Failed(drive.window, error)),
-            // The call did not end, and the machine does not wait for the service.
+            // The call has failed outside of an outage, before it could give a revision.
             (Ok(None), Err(error)) if !waits => Some(FollowEvent::Failed(drive.window, error)),
             (Ok(None), _) => None,
         }

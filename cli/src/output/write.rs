@@ -63,7 +63,7 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
                 partial.display(),
                 output.display()
             )),
-            // What an earlier run has left there is in the whole result.
+            // The complete result contains the partial result of an earlier run.
             false => drop(std::fs::remove_file(partial)),
         }
     }
