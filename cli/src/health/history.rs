@@ -390,7 +390,7 @@ mod tests {
         history.store(span, &table).await.unwrap();
         let changed = table.to_json().replace("Warehouse", "Warehous_");
         let whole = fs::read(&path).unwrap();
-        for (bytes, told) in [
+        for (bytes, expected) in [
             (compressed(&changed).unwrap(), "invalid_table"),
             (
                 whole[..whole.len() - 9].to_vec(),
@@ -400,8 +400,8 @@ mod tests {
         ] {
             fs::write(&path, bytes).unwrap();
             let wrong = history.load(span).unwrap().unwrap_err();
-            let told = format!("2026-01-01.json.gz: {told}");
-            assert!(wrong.text.contains(&told), "{wrong}");
+            let expected = format!("2026-01-01.json.gz: {expected}");
+            assert!(wrong.text.contains(&expected), "{wrong}");
         }
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();

@@ -160,7 +160,7 @@ impl Host {
                 }
                 Step::Wait { ms } => self.waited_ms += u64::from(ms),
                 Step::Done => return call.output(),
-                other => panic!("one call alone is never told {other:?}"),
+                other => panic!("a single call never gets {other:?}"),
             }
         }
     }

@@ -149,7 +149,7 @@ impl Following {
         let waits = self.machine.waiting_ms().is_some();
         if waits != self.is_down {
             self.is_down = waits;
-            self.tell_outage(driven.as_ref().err());
+            self.report_outage(driven.as_ref().err());
         }
         match (settled, driven) {
             (Ok(Some(revision)), _) => Some(FollowEvent::Revision(Box::new(revision))),
@@ -160,7 +160,7 @@ impl Following {
         }
     }
 
-    fn tell_outage(&self, error: Option<&Error>) {
+    fn report_outage(&self, error: Option<&Error>) {
         let Session { name, stderr, .. } = &*self.session;
         match error.filter(|_| self.is_down) {
             Some(error) => stderr.warning(format_args!(

@@ -10,7 +10,7 @@ use tallyfold::{
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
-use super::exchange::{Broken, Outgoing, Receiver};
+use super::exchange::{Broken, Outgoing, ResponseReader};
 use super::network::Http;
 use crate::stderr::Stderr;
 
@@ -239,7 +239,7 @@ pub(super) async fn exchange<T>(
 
 struct Reading<'a, T>(&'a mut Call<T>);
 
-impl<T> Receiver for Reading<'_, T> {
+impl<T> ResponseReader for Reading<'_, T> {
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
         self.0.head(status, headers)
     }
