@@ -17,7 +17,7 @@ use super::declared::Flags;
 use super::given::Given;
 use crate::failure::{Failure, Result};
 
-/// The parser of a flag that takes any text, and of which a shell suggests some. The query checks the text.
+/// The parser of a flag that accepts any text, and whose shell completion suggests some texts. The query checks the text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suggested(pub(crate) fn() -> Vec<String>);
 

@@ -376,7 +376,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let wanted = wanted("1d", "2026-01-01T00:00:00Z", "2026-01-15T00:00:00Z");
         let history = History::open(folder.path(), "a1", &wanted).unwrap();
-        // 1970 began on a Thursday, and so did 2026.
+        // 1 January 2026 is a Thursday, as is 1 January 1970, so weeks counted from 1970 begin there.
         assert_eq!(history.spans(wanted.range).len(), 2);
     }
 
@@ -391,7 +391,7 @@ mod tests {
         history.store(span, &table).await.unwrap();
         let changed = table.to_json().replace("Warehouse", "Warehous_");
         let whole = fs::read(&path).unwrap();
-        for (bytes, told) in [
+        for (bytes, expected) in [
             (compressed(&changed).unwrap(), "invalid_table"),
             (
                 whole[..whole.len() - 9].to_vec(),
@@ -401,8 +401,8 @@ mod tests {
         ] {
             fs::write(&path, bytes).unwrap();
             let wrong = history.load(span).unwrap().unwrap_err();
-            let told = format!("2026-01-01.json.gz: {told}");
-            assert!(wrong.text.contains(&told), "{wrong}");
+            let expected = format!("2026-01-01.json.gz: {expected}");
+            assert!(wrong.text.contains(&expected), "{wrong}");
         }
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
@@ -419,7 +419,7 @@ mod tests {
             refused.text.contains("another process uses this folder"),
             "{refused}"
         );
-        // Counts of another service are elsewhere.
+        // Another service has another folder.
         let other = History::open(folder.path(), "b2", &wanted).unwrap();
         assert_ne!(history.folder, other.folder);
     }

@@ -9,7 +9,7 @@ use tallyfold::{Code, HostFailure};
 use tokio::net::{UdpSocket, lookup_host};
 use tokio::time::{sleep, timeout};
 
-use super::exchange::{Broken, Outgoing, Receiver};
+use super::exchange::{Broken, Outgoing, ResponseReader};
 use super::network::{Http, name_of};
 use super::session::Clock;
 use super::shutdown::Shutdown;
@@ -94,7 +94,7 @@ impl Carrier {
                     let sent = self.in_time(shutdown, exchange).await;
                     let status = reading.status;
                     let name = sent.as_ref().err().map(Broken::name);
-                    tell(push, sent, has_left.get())?;
+                    report(push, sent, has_left.get())?;
                     unsaid = Some((before, status, name));
                 }
                 Task::Datagram { url, body } => {
@@ -105,7 +105,7 @@ impl Carrier {
                             push.sent()?;
                             sleep(PACE).await;
                         }
-                        Err(broken) => tell(push, Err(broken), true)?,
+                        Err(broken) => report(push, Err(broken), true)?,
                     }
                 }
             }
@@ -229,7 +229,7 @@ fn datagram_trouble(error: &io::Error) -> &'static str {
 }
 
 /// Reports the outcome of an exchange to the push. `has_left` says whether the message may have left this machine.
-fn tell<S: Source>(push: &mut Push<S>, sent: Result<(), Broken>, has_left: bool) -> Result<()> {
+fn report<S: Source>(push: &mut Push<S>, sent: Result<(), Broken>, has_left: bool) -> Result<()> {
     match sent {
         Ok(()) => {}
         Err(Broken::Refused(error)) => return Err(error.into()),
@@ -248,7 +248,7 @@ struct Reading<'a, S> {
     status: Option<u16>,
 }
 
-impl<S: Source> Receiver for Reading<'_, S> {
+impl<S: Source> ResponseReader for Reading<'_, S> {
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> tallyfold::Result<bool> {
         self.status = Some(status);
         self.push.head(status, headers)

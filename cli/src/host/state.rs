@@ -133,14 +133,14 @@ impl StateFile {
         let lease = leased(&folder).await.map_err(named).map_err(as_failure)?;
         let replaced = self.replace_leased(&lease, document).await;
         drop(lease);
-        // The leases of others may be in it.
+        // This fails while the folder contains leases of other processes.
         let _ = fs::remove_dir(&folder);
         replaced.map_err(as_failure)
     }
 
     async fn replace_leased(&self, lease: &Lease, document: String) -> io::Result<()> {
         lease.check().map_err(named)?;
-        // Nobody else has counted on from a file that is gone.
+        // If the file was removed, no other process has continued from it, so it is written again.
         if mark(&self.path).is_some_and(|found| self.seen.get() != Some(found)) {
             let message = "it was written or replaced since it was read; run one process with it";
             return Err(io::Error::new(io::ErrorKind::WouldBlock, message));
@@ -173,12 +173,12 @@ fn named(error: io::Error) -> io::Error {
     }
 }
 
-/// Takes the lease of a folder, which is made for it.
+/// Takes the lease of a folder, and creates the folder if it does not exist.
 async fn leased(folder: &Path) -> io::Result<Lease> {
     for _ in 0..100 {
         create_folder(folder)?;
         match Lease::take(folder).await {
-            // Whoever lets go removes the folder, which is empty then.
+            // The last holder has removed the empty folder in between.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             taken => return taken,
         }
@@ -193,7 +193,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Tells a file from any that replaces it.
+/// Distinguishes a file from any file that replaces it: its time of modification, length and number.
 type Mark = (Option<SystemTime>, u64, u64);
 
 /// The mark of a file; `None` if there is none.
@@ -217,7 +217,7 @@ mod tests {
         let state = StateFile::open(path.clone()).unwrap();
         assert_eq!(state.read().unwrap(), None);
         state.replace("one".to_owned()).await.unwrap();
-        // What a process that was killed has left.
+        // A killed process has left this file.
         fs::write(folder.path().join("state.json.new"), "torn").unwrap();
         state.replace("two".to_owned()).await.unwrap();
         assert_eq!(state.read().unwrap().unwrap(), b"two");
@@ -243,7 +243,7 @@ mod tests {
         let refused = state.replace("two".to_owned()).await.unwrap_err();
         assert!(refused.text.contains("since it was read"), "{refused}");
         assert_eq!(state.read().unwrap().unwrap(), b"another's");
-        // It is being written on another machine.
+        // A process on another machine holds the lease.
         let lease = folder.path().join("state.json.lease");
         fs::create_dir(&lease).unwrap();
         let foreign = lease.join("lock-0123456789abcdef-1-1-00");

@@ -124,7 +124,7 @@ pub struct Push<S> {
     /// How many of the finished samples are being sent.
     in_doubt: u64,
     /// The values of `finished` and `in_doubt` that the caller got last.
-    told: [u64; 2],
+    reported: [u64; 2],
     retries_of_message: u32,
     /// When the first message was sent that the destination did not accept.
     failing_since: Option<Now>,
@@ -234,7 +234,7 @@ impl<S: Source> Push<S> {
             finished: options.finished,
             is_marking: options.in_doubt.is_some(),
             in_doubt: 0,
-            told: [options.finished, options.in_doubt.unwrap_or_default()],
+            reported: [options.finished, options.in_doubt.unwrap_or_default()],
             retries_of_message: 0,
             failing_since: None,
             now: Now {
@@ -261,7 +261,7 @@ impl<S: Source> Push<S> {
     pub fn step(&mut self, now: Now) -> Result<PushStep<'_>> {
         self.now = now;
         loop {
-            let is_told = self.told == self.numbers();
+            let is_reported = self.reported == self.numbers();
             match &mut self.state {
                 // Only this step shows how long the message took that has failed.
                 State::Waiting(Delay::For(wait_ms))
@@ -277,7 +277,7 @@ impl<S: Source> Push<S> {
                 }
                 // The caller may have stored a refused message as finished, or an accepted one as in doubt, so it gets the
                 // corrected numbers.
-                State::Ready | State::Waiting(_) | State::Ended(_) if !is_told => {
+                State::Ready | State::Waiting(_) | State::Ended(_) if !is_reported => {
                     return Ok(self.tell());
                 }
                 State::Ready => {
@@ -336,8 +336,8 @@ impl<S: Source> Push<S> {
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         match self.state {
-            State::Ready | State::Waiting(_) => self.told == self.numbers(),
-            State::Taken => self.is_careful && self.told == self.numbers(),
+            State::Ready | State::Waiting(_) => self.reported == self.numbers(),
+            State::Taken => self.is_careful && self.reported == self.numbers(),
             _ => false,
         }
     }
@@ -538,7 +538,7 @@ impl<S: Source> Push<S> {
     }
 
     fn tell(&mut self) -> PushStep<'static> {
-        self.told = self.numbers();
+        self.reported = self.numbers();
         PushStep::Finished {
             samples: self.finished,
             in_doubt: self.in_doubt,
