@@ -261,6 +261,7 @@ def test_a_damaged_file_is_refused(day: tallyfold.Sandbox, tmp_path: pathlib.Pat
         with pytest.raises(tallyfold.ConfigError) as raised:
             tallyfold.Ledger(path)
         assert raised.value.code == "invalid_checkpoint"
+        assert str(raised.value).startswith(f"invalid_checkpoint: {path}: ")
 
 
 def test_totals_of_something_else_are_refused(day: tallyfold.Sandbox) -> None:

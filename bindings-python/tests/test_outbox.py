@@ -127,6 +127,16 @@ def test_what_was_under_way_when_a_process_ended_is_in_doubt(
         assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_damaged_file_is_named(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "outbox.json"
+    for damaged in (b"", b'{"format": "tallyfold-out', b"{}"):
+        path.write_bytes(damaged)
+        with pytest.raises(tallyfold.ConfigError) as raised:
+            tallyfold.Outbox(path, "influx")
+        assert raised.value.code == "invalid_checkpoint"
+        assert str(raised.value).startswith(f"invalid_checkpoint: {path}: ")
+
+
 def test_one_revision_at_a_time(client: tallyfold.Client, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "outbox.json"
     outbox = tallyfold.Outbox(path, "influx")

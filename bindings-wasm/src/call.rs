@@ -8,7 +8,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use crate::arguments::required;
 use crate::error::Thrown;
 use crate::host;
-use crate::plain::plain;
+use crate::plain::{Returned, plain};
 use crate::staging::staged;
 use crate::table::CountTable;
 
@@ -123,8 +123,8 @@ impl Call {
     }
 
     /// The request that has ended last, once.
-    pub fn attempt(&mut self) -> JsValue {
-        plain(&self.0.attempt())
+    pub fn attempt(&mut self) -> Returned {
+        Ok(plain(&self.0.attempt()))
     }
 
     /// Gives up the token fetch that it waits for.

@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::error::Thrown;
 use crate::frame::frame;
-use crate::plain::plain;
+use crate::plain::{Returned, plain};
 
 /// Two tables, group by group.
 #[wasm_bindgen(js_name = CoreComparison)]
@@ -18,40 +18,40 @@ frame!(Comparison, CoreComparison);
 impl Comparison {
     /// Windows before, joined where they meet.
     #[wasm_bindgen(js_name = beforeCoverage)]
-    pub fn before_coverage(&self) -> JsValue {
-        plain(self.0.before_coverage())
+    pub fn before_coverage(&self) -> Returned {
+        Ok(plain(self.0.before_coverage()))
     }
 
     /// Windows after, joined where they meet.
     #[wasm_bindgen(js_name = afterCoverage)]
-    pub fn after_coverage(&self) -> JsValue {
-        plain(self.0.after_coverage())
+    pub fn after_coverage(&self) -> Returned {
+        Ok(plain(self.0.after_coverage()))
     }
 
     /// Totals before.
     #[wasm_bindgen(js_name = beforeTotals)]
-    pub fn before_totals(&self) -> JsValue {
-        plain(&self.0.before_totals())
+    pub fn before_totals(&self) -> Returned {
+        Ok(plain(&self.0.before_totals()))
     }
 
     /// Totals after.
     #[wasm_bindgen(js_name = afterTotals)]
-    pub fn after_totals(&self) -> JsValue {
-        plain(&self.0.after_totals())
+    pub fn after_totals(&self) -> Returned {
+        Ok(plain(&self.0.after_totals()))
     }
 
     /// Totals after minus totals before.
     #[wasm_bindgen(js_name = totalDelta)]
-    pub fn total_delta(&self) -> JsValue {
-        plain(&self.0.total_delta())
+    pub fn total_delta(&self) -> Returned {
+        Ok(plain(&self.0.total_delta()))
     }
 
     /// How the counts of those rows changed, or of all.
-    pub fn deltas(&self, rows: Option<Vec<u32>>) -> JsValue {
+    pub fn deltas(&self, rows: Option<Vec<u32>>) -> Returned {
         let rows = rows.unwrap_or_else(|| (0..self.0.len() as u32).collect());
         let deltas = rows
             .into_iter()
             .filter_map(|row| self.0.delta(row as usize));
-        plain(&deltas.collect::<Vec<Deltas>>())
+        Ok(plain(&deltas.collect::<Vec<Deltas>>()))
     }
 }

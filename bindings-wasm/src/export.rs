@@ -7,7 +7,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::arguments::options;
 use crate::error::Result;
-use crate::plain::plain;
+use crate::plain::{Returned, plain};
 use crate::rows::Rows;
 
 /// Counts in a format. It stays where it begins; its pieces are read by what [`Export::pieces`] gives.
@@ -34,8 +34,8 @@ impl Export {
     }
 
     /// What the caller should know.
-    pub fn notes(&self) -> JsValue {
-        plain(self.export.notes())
+    pub fn notes(&self) -> Returned {
+        Ok(plain(self.export.notes()))
     }
 
     /// For `Content-Type`.
@@ -87,8 +87,8 @@ pub struct Pieces {
 impl Pieces {
     /// The next piece, as a copy; nothing after the last one.
     #[wasm_bindgen(js_name = nextPiece)]
-    pub fn next_piece(&mut self) -> Option<Uint8Array> {
-        self.export.next_piece(&mut self.piece)?;
-        Some(Uint8Array::from(self.piece.as_slice()))
+    pub fn next_piece(&mut self) -> Returned<Option<Uint8Array>> {
+        let piece = self.export.next_piece(&mut self.piece);
+        Ok(piece.map(|_| Uint8Array::from(self.piece.as_slice())))
     }
 }

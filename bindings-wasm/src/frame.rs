@@ -14,8 +14,8 @@ macro_rules! frame {
         #[wasm_bindgen(js_class = $js_class)]
         impl $Class {
             /// Names of the dimensions.
-            pub fn dimensions(&self) -> JsValue {
-                plain(&tallyfold::Frame::dimensions(&self.0).names())
+            pub fn dimensions(&self) -> Returned {
+                Ok(plain(&tallyfold::Frame::dimensions(&self.0).names()))
             }
 
             /// Name of the metric, if known.
@@ -34,13 +34,13 @@ macro_rules! frame {
             }
 
             /// All columns by name, of those rows or of all.
-            pub fn columns(&self, rows: Option<Vec<u32>>) -> JsValue {
-                crate::frame::columns(&self.0, rows)
+            pub fn columns(&self, rows: Option<Vec<u32>>) -> Returned {
+                Ok(crate::frame::columns(&self.0, rows))
             }
 
             /// The three quotients by name, of those rows or of all.
-            pub fn fractions(&self, rows: Option<Vec<u32>>) -> JsValue {
-                crate::frame::fractions(&self.0, rows)
+            pub fn fractions(&self, rows: Option<Vec<u32>>) -> Returned {
+                Ok(crate::frame::fractions(&self.0, rows))
             }
 
             /// As JSON text.

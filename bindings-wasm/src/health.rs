@@ -7,7 +7,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::arguments::{options, required};
 use crate::error::Result;
-use crate::plain::plain;
+use crate::plain::{Returned, plain};
 use crate::rows::Rows;
 
 /// A table, handed over from the memory of the library.
@@ -84,8 +84,8 @@ impl Rules {
     }
 
     /// Counts that the rules need.
-    pub fn needs(&self) -> JsValue {
-        plain(&self.0.needs())
+    pub fn needs(&self) -> Returned {
+        Ok(plain(&self.0.needs()))
     }
 
     /// What is found, and the state for the next check.
@@ -151,8 +151,8 @@ pub struct Checked(tallyfold_health::Check);
 #[wasm_bindgen(js_class = CoreCheck)]
 impl Checked {
     /// All but the state.
-    pub fn found(&self) -> JsValue {
-        plain(&self.0)
+    pub fn found(&self) -> Returned {
+        Ok(plain(&self.0))
     }
 
     /// The state as JSON.

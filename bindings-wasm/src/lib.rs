@@ -85,13 +85,12 @@ pub fn version() -> String {
 /// The rates of counts: delivery, error and filter; NaN where there is none.
 #[cfg(feature = "library")]
 #[wasm_bindgen]
-#[must_use]
-pub fn rates(success: u64, errors: u64, filtered: u64) -> Float64Array {
+pub fn rates(success: u64, errors: u64, filtered: u64) -> plain::Returned<Float64Array> {
     let counts = Counts {
         success,
         errors,
         filtered,
     };
     let rates = counts.rates().each().map(|rate| rate.unwrap_or(f64::NAN));
-    Float64Array::from(rates.as_slice())
+    Ok(Float64Array::from(rates.as_slice()))
 }

@@ -9,7 +9,7 @@ use crate::arguments::{options, required};
 use crate::call::Call;
 use crate::error::Thrown;
 use crate::host::random_seed;
-use crate::plain::plain;
+use crate::plain::{Returned, plain};
 use crate::ranges::{Collect, Follow, Probe};
 use crate::table::CountTable;
 
@@ -53,9 +53,9 @@ impl Machine {
     }
 
     /// The options that a machine needs in addition to the given ones; all by their names in Rust.
-    pub fn missing(given: Vec<String>, has_tokens: bool) -> JsValue {
+    pub fn missing(given: Vec<String>, has_tokens: bool) -> Returned {
         let given: Vec<&str> = given.iter().map(String::as_str).collect();
-        plain(&MachineOptions::missing(&given, has_tokens))
+        Ok(plain(&MachineOptions::missing(&given, has_tokens)))
     }
 
     /// How many milliseconds an exchange may take; infinite if there is no end.

@@ -9,7 +9,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use crate::arguments::options;
 use crate::error::Thrown;
 use crate::host;
-use crate::plain::plain;
+use crate::plain::{Returned, plain};
 
 /// What the host does with the options: for how many milliseconds it keeps provisional answers, how many calls it
 /// makes at the same time, how many bytes it keeps, and how many calls may wait.
@@ -99,35 +99,32 @@ pub fn page_question(
 
 /// The answer with a document: the status, the body, and names and values of the headers in turn.
 #[wasm_bindgen(js_name = goodAnswer)]
-#[must_use]
-pub fn good_answer(body: String) -> Array {
-    parts(Answer::good(body.into_bytes()))
+pub fn good_answer(body: String) -> Returned<Array> {
+    Ok(parts(Answer::good(body.into_bytes())))
 }
 
 /// The answer with an error.
 #[wasm_bindgen(js_name = failedAnswer)]
-#[must_use]
 pub fn failed_answer(
     code: &str,
     status: Option<u16>,
     message: String,
     retry_after: Option<f64>,
     reference: Option<String>,
-) -> Array {
+) -> Returned<Array> {
     let known = Code::ALL.iter().find(|known| known.as_str() == code);
     let retry_after_s = retry_after.map(|seconds| seconds as u64);
     let code = known.copied().unwrap_or(Code::UnexpectedStatus);
-    parts(match reference {
+    Ok(parts(match reference {
         None => Answer::failed(code, status, message, retry_after_s),
         Some(reference) => Answer::failed_inside(code, status, message, retry_after_s, &reference),
-    })
+    }))
 }
 
 /// The answer when too many requests wait already.
 #[wasm_bindgen(js_name = busyAnswer)]
-#[must_use]
-pub fn busy_answer(retry_after: f64) -> Array {
-    parts(Answer::busy(retry_after as u64))
+pub fn busy_answer(retry_after: f64) -> Returned<Array> {
+    Ok(parts(Answer::busy(retry_after as u64)))
 }
 
 fn parts(answer: Answer) -> Array {

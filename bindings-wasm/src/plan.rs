@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::arguments::options;
 use crate::error::Thrown;
-use crate::plain::plain;
+use crate::plain::{Returned, plain};
 
 /// A range cut into windows.
 #[wasm_bindgen(js_name = CorePlan)]
@@ -27,8 +27,8 @@ impl Plan {
     }
 
     /// The window at a position.
-    pub fn at(&self, index: f64) -> JsValue {
-        plain(&self.0.window(index as u64))
+    pub fn at(&self, index: f64) -> Returned {
+        Ok(plain(&self.0.window(index as u64)))
     }
 
     /// One of several disjoint parts.

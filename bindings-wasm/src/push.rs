@@ -8,7 +8,7 @@ use crate::arguments::{names_of, optional, options, required};
 use crate::error::Result;
 use crate::export::Export;
 use crate::host;
-use crate::plain::plain;
+use crate::plain::{Returned, plain};
 use crate::sending::Step;
 
 /// A push under way.
@@ -78,7 +78,7 @@ impl Push {
     }
 
     /// What became of it so far.
-    pub fn report(&self) -> JsValue {
-        plain(self.0.report())
+    pub fn report(&self) -> Returned {
+        Ok(plain(self.0.report()))
     }
 }

@@ -10,7 +10,7 @@ use crate::call::Call;
 use crate::comparison::Comparison;
 use crate::error::Thrown;
 use crate::host;
-use crate::plain::plain;
+use crate::plain::{Returned, plain};
 use crate::table::CountTable;
 
 /// [`tallyfold::CollectStep`] and [`tallyfold::FollowStep`].
@@ -146,19 +146,19 @@ impl Collect {
     }
 
     /// How far it is, in windows.
-    pub fn progress(&self) -> JsValue {
-        plain(&self.0.progress())
+    pub fn progress(&self) -> Returned {
+        Ok(plain(&self.0.progress()))
     }
 
     /// The windows that were read so early that their counts may still change.
-    pub fn provisional(&self) -> JsValue {
-        plain(&self.0.provisional())
+    pub fn provisional(&self) -> Returned {
+        Ok(plain(&self.0.provisional()))
     }
 
     /// The table, or the error with all that there is.
-    pub fn finish(&self) -> JsValue {
+    pub fn finish(&self) -> Returned {
         let table = |table| CountTable(table).into();
-        plain(&match self.0.finish() {
+        Ok(plain(&match self.0.finish() {
             Ok(whole) => Ended::Whole {
                 table: table(whole),
             },
@@ -175,7 +175,7 @@ impl Collect {
                     })
                     .collect(),
             },
-        })
+        }))
     }
 
     /// The next segment to store, as its name and its text.
@@ -200,7 +200,7 @@ impl Collect {
 #[wasm_bindgen(js_name = segmentName)]
 #[must_use]
 pub fn segment_name(number: f64) -> String {
-    tallyfold::segment_name(number as u64)
+    tallyfold::keeper::segment_name(number as u64)
 }
 
 /// Whether counts of adjacent windows add up.
@@ -220,8 +220,8 @@ struct Additivity {
 #[wasm_bindgen(js_class = CoreProbe)]
 impl Probe {
     /// What to do next.
-    pub fn step(&mut self) -> JsValue {
-        plain(&Step::from(self.0.step()))
+    pub fn step(&mut self) -> Returned {
+        Ok(plain(&Step::from(self.0.step())))
     }
 
     /// Takes what a call that has ended gave.
@@ -293,7 +293,7 @@ impl Follow {
     }
 
     /// The windows that are not settled.
-    pub fn provisional(&self) -> JsValue {
-        plain(&self.0.provisional())
+    pub fn provisional(&self) -> Returned {
+        Ok(plain(&self.0.provisional()))
     }
 }

@@ -8,7 +8,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use crate::arguments::options;
 use crate::error::Thrown;
 use crate::host;
-use crate::plain::plain;
+use crate::plain::{Returned, plain};
 
 /// The service's side of both APIs.
 #[wasm_bindgen(js_name = CoreSandbox)]
@@ -77,13 +77,13 @@ impl Sandbox {
     }
 
     /// What a client needs to be let in.
-    pub fn credentials(&self) -> JsValue {
-        plain(&Credentials {
+    pub fn credentials(&self) -> Returned {
+        Ok(plain(&Credentials {
             client_id: &self.options.client_id,
             client_secret: self.options.client_secret.expose(),
             control_audience: &self.options.control_audience,
             orchestration_audience: &self.options.orchestration_audience,
-        })
+        }))
     }
 
     /// Stores events.
@@ -118,7 +118,7 @@ impl Sandbox {
     }
 
     /// Requests so far, by endpoint.
-    pub fn stats(&self) -> JsValue {
-        plain(&self.core.stats())
+    pub fn stats(&self) -> Returned {
+        Ok(plain(&self.core.stats()))
     }
 }

@@ -5,7 +5,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::error::Thrown;
 use crate::frame::frame;
-use crate::plain::plain;
+use crate::plain::{Returned, plain};
 
 /// Counts by window and dimension values.
 #[wasm_bindgen(js_name = CoreSeries)]
@@ -21,8 +21,8 @@ impl Series {
     }
 
     /// Windows in order.
-    pub fn windows(&self) -> JsValue {
-        plain(self.0.windows())
+    pub fn windows(&self) -> Returned {
+        Ok(plain(self.0.windows()))
     }
 
     /// With zeros for the rows that windows lack.
@@ -32,7 +32,7 @@ impl Series {
     }
 
     /// Sum over all rows.
-    pub fn totals(&self) -> JsValue {
-        plain(&self.0.totals())
+    pub fn totals(&self) -> Returned {
+        Ok(plain(&self.0.totals()))
     }
 }

@@ -8,7 +8,7 @@ use crate::arguments::{Fields, optional, required, texts};
 use crate::comparison::Comparison;
 use crate::error::Thrown;
 use crate::frame::frame;
-use crate::plain::plain;
+use crate::plain::{Returned, plain};
 use crate::series::Series;
 
 /// Counts per combination of dimension values.
@@ -20,38 +20,38 @@ frame!(CountTable, CoreCountTable);
 #[wasm_bindgen(js_class = CoreCountTable)]
 impl CountTable {
     /// Sum over all rows.
-    pub fn totals(&self) -> JsValue {
-        plain(&self.0.totals())
+    pub fn totals(&self) -> Returned {
+        Ok(plain(&self.0.totals()))
     }
 
     /// Totals as the service said.
-    pub fn reported(&self) -> JsValue {
-        plain(&self.0.reported())
+    pub fn reported(&self) -> Returned {
+        Ok(plain(&self.0.reported()))
     }
 
     /// Reported minus summed.
-    pub fn reconciliation(&self) -> JsValue {
-        plain(&self.0.reconciliation())
+    pub fn reconciliation(&self) -> Returned {
+        Ok(plain(&self.0.reconciliation()))
     }
 
     /// Windows, joined where they meet.
-    pub fn coverage(&self) -> JsValue {
-        plain(&self.0.coverage())
+    pub fn coverage(&self) -> Returned {
+        Ok(plain(&self.0.coverage()))
     }
 
     /// Windows as fetched.
-    pub fn windows(&self) -> JsValue {
-        plain(&self.0.windows())
+    pub fn windows(&self) -> Returned {
+        Ok(plain(&self.0.windows()))
     }
 
     /// Windows that may still change.
-    pub fn provisional(&self) -> JsValue {
-        plain(&self.0.provisional())
+    pub fn provisional(&self) -> Returned {
+        Ok(plain(&self.0.provisional()))
     }
 
     /// What was tolerated.
-    pub fn notes(&self) -> JsValue {
-        plain(&self.0.notes())
+    pub fn notes(&self) -> Returned {
+        Ok(plain(&self.0.notes()))
     }
 
     /// Regrouped by some of the dimensions.

@@ -10,7 +10,7 @@ import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Counter, Registry } from "prom-client";
 import { CountTable, compare, Sandbox } from "tallyfold";
-import { Ledger } from "tallyfold/export";
+import { Ledger, Outbox } from "tallyfold/export";
 import { serve, stateFile } from "tallyfold/node";
 import { receiver } from "./receiver.mjs";
 import { thrownBy } from "./responses.mjs";
@@ -297,6 +297,25 @@ describe("a ledger", () => {
     await last.push({ format: "otlp-json", url }, replace);
     await last.add(revision(2, { email: [1, 0, 0] }), "state 2", replace);
     assert.equal(new Ledger(document).counters()[0].values[0].value, 3n);
+  });
+
+  test("names the file of a damaged document", async (t) => {
+    const home = await mkdtemp(join(tmpdir(), "tallyfold-totals-"));
+    t.after(() => rm(home, { recursive: true }));
+    for (const [name, make] of [
+      ["totals.json", (saved) => new Ledger(saved)],
+      ["outbox.json", (saved) => new Outbox(saved, { format: "influx", store: () => {} })],
+    ]) {
+      const path = join(home, name);
+      const file = stateFile(path);
+      await file.store(`{"${name}`);
+      const saved = await file.load();
+      const refused = thrownBy(() => make(saved));
+      assert.equal(refused.code, "invalid_checkpoint");
+      assert.ok(refused.message.startsWith(`invalid_checkpoint: ${path}: `), refused.message);
+      // Nothing is known of this one.
+      assert.ok(!thrownBy(() => make("{")).message.includes(home));
+    }
   });
 
   test("is refused a file that another one has written by the same object", async (t) => {

@@ -281,6 +281,10 @@ test("a state's file is written by one process at a time, and only as it was loa
   assert.equal((await rejectionOf(other.store("third"))).code, "invalid_checkpoint");
   await rm(foreign);
   await other.store("third");
+  for (const wrong of [5, undefined, null, {}]) {
+    const refused = await rejectionOf(other.store(wrong));
+    assert.deepEqual([refused.code, refused.argument], ["invalid_argument", "document"]);
+  }
   assert.equal(await one.load(), "third");
   assert.deepEqual(await readdir(directory), ["totals.json"]);
 });

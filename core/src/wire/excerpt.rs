@@ -70,14 +70,13 @@ fn valid(bytes: &[u8]) -> &str {
 
 /// Masks a secret in a text: as it is, with its characters escaped as in JSON, HTML and addresses, and in base64.
 fn mask_everywhere(text: &mut [u8], secret: &[u8]) {
-    mask(text, secret, plain);
-    mask(text, secret, escaped);
+    mask(text, secret);
     // A credential such as `id:secret` is encoded as a whole, so the secret may begin at any of three bits.
     for before in 0..3 {
         for alphabet in ALPHABETS {
             let encoded = base64(secret, before, alphabet);
             if encoded.len() >= TELLING {
-                mask(text, &encoded, plain);
+                mask(text, &encoded);
             }
         }
     }
@@ -86,11 +85,14 @@ fn mask_everywhere(text: &mut [u8], secret: &[u8]) {
 /// Reads the next character of a text. Returns its bytes, how many they are, and how many bytes of the text it takes.
 type Read = fn(&[u8]) -> Option<([u8; 4], usize, usize)>;
 
-/// Masks a secret in a text, and each longer beginning of it.
-fn mask(text: &mut [u8], secret: &[u8], read: Read) {
+/// Masks a secret in a text, and each longer beginning of it. Where it can be read in both ways, the longer match counts:
+/// after one that ends at an escaped character, the rest of the secret would be shown.
+fn mask(text: &mut [u8], secret: &[u8]) {
     let mut at = 0;
     while at < text.len() {
-        let (common, mut end) = common(&text[at..], secret, read);
+        let readings: [Read; 2] = [plain, escaped];
+        let found = readings.map(|read| common(&text[at..], secret, read));
+        let (common, mut end) = found.into_iter().max().unwrap_or_default();
         if common > 0 && (common >= TELLING || common == secret.len()) {
             end += at;
             text[at..end].fill(MASKED as u8);
@@ -246,6 +248,17 @@ mod tests {
             "s3cr/t &quot;é&quot;&amp;&lt;p+w&gt;%41",
             "s3cr&#47;t &#34;&#xe9;&#x22;&#38;&#60;p&#43;w&#62;&#37;41",
             secret,
+        ] {
+            let shown = text(&format!("no {written}!"), secret).unwrap();
+            assert_eq!(shown, "no ***!", "{written}");
+        }
+        // The first escaped character comes after a beginning that is long enough to be masked by itself.
+        let secret = "T81ZVqN5Tu05/4cG49iO\"nEnOnum=";
+        for written in [
+            "T81ZVqN5Tu05%2F4cG49iO%22nEnOnum%3D",
+            r#"T81ZVqN5Tu05\/4cG49iO\"nEnOnum="#,
+            r#"T81ZVqN5Tu05\u002f4cG49iO\u0022nEnOnum\u003D"#,
+            "T81ZVqN5Tu05&#x2F;4cG49iO&quot;nEnOnum&#61;",
         ] {
             let shown = text(&format!("no {written}!"), secret).unwrap();
             assert_eq!(shown, "no ***!", "{written}");

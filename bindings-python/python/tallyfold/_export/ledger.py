@@ -83,7 +83,10 @@ class Ledger:
         self._file = None if path is None else StateFile(path)
         if self._file is not None and saved is None:
             saved = self._file.read()
-        totals = Totals(saved)
+            with self._file.named():
+                totals = Totals(saved)
+        else:
+            totals = Totals(saved)
         # New totals begin now.
         self._totals = totals if saved is not None else totals.stamped(Now.read().unix_ms)
         self._lock = threading.Lock()

@@ -63,7 +63,8 @@ class Outbox:
         self._file = StateFile(path)
         self._format = format
         self._busy = threading.Lock()
-        self._held = Held(self._file.read())
+        with self._file.named():
+            self._held = Held(self._file.read())
         # Refuses a wrong format, and one that what is pending is not to be sent in.
         self._held.finished(format)
 

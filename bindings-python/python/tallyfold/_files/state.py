@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from tallyfold._errors import ConfigError
 from tallyfold._files.file import given_path, replacing
 from tallyfold._files.lock import Lock
 
@@ -36,6 +37,18 @@ class StateFile:
         """Reads the file, if it is there."""
         self._seen = _mark(self._path)
         return None if self._seen is None else self._path.read_bytes()
+
+    @contextlib.contextmanager
+    def named(self) -> Iterator[None]:
+        """Names the file in the error for its document."""
+        try:
+            yield
+        except ConfigError as error:
+            if error.code != "invalid_checkpoint":
+                raise
+            text = str(error).removeprefix(f"{error.code}: ")
+            message = f"{error.code}: {self._path}: {text}"
+            raise ConfigError(message, code=error.code, argument=error.argument) from None
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:

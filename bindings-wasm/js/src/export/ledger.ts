@@ -1,4 +1,5 @@
 import type { CoreExport, CoreLedger } from "../../wasm/tallyfold_export.js";
+import { reading } from "../files/origins.js";
 import { Handle } from "../loading/handle.js";
 import type { Revision } from "../ranges/follow.js";
 import { revised } from "../tables/transfer.js";
@@ -87,7 +88,8 @@ export class Ledger {
    * @throws {@link TallyfoldError} with code `invalid_checkpoint` for a document that is torn or was changed.
    */
   constructor(saved?: string | null) {
-    this.#core = new Handle(new (exportCore().CoreLedger)(saved, Date.now()));
+    const read = (): CoreLedger => new (exportCore().CoreLedger)(saved, Date.now());
+    this.#core = new Handle(reading(saved, read));
     this.#document = saved ?? null;
   }
 

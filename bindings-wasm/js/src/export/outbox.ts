@@ -1,4 +1,5 @@
 import type { CoreExport, CoreOutbox } from "../../wasm/tallyfold_export.js";
+import { reading } from "../files/origins.js";
 import { Handle } from "../loading/handle.js";
 import type { Revision } from "../ranges/follow.js";
 import { changed } from "../tables/transfer.js";
@@ -55,7 +56,7 @@ export class Outbox {
   ) {
     const { format, store } = own(options);
     checkStore(store);
-    this.#core = new Handle(new (exportCore().CoreOutbox)(saved));
+    this.#core = new Handle(reading(saved, () => new (exportCore().CoreOutbox)(saved)));
     this.#format = format;
     this.#store = store;
     this.#document = saved ?? null;

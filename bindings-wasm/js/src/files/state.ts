@@ -1,8 +1,9 @@
 /// <reference types="node" preserve="true" />
 
-import { because, invalidCheckpoint, TallyfoldError } from "../values/error.js";
+import { because, invalidArgument, invalidCheckpoint, TallyfoldError } from "../values/error.js";
 import { type Files, placeOf, replace, unlessMissing } from "./file.js";
 import { Lock } from "./lock.js";
+import { note } from "./origins.js";
 
 /** The file of a ledger, an outbox or a follow's state: {@link StateFile.store} replaces it whole. */
 export interface StateFile {
@@ -39,10 +40,24 @@ export class LockedFile implements StateFile {
     this.#seen = await this.#mark();
     const document = await unlessMissing(this.#files.fs.readFile(this.#path, "utf8"));
     this.#document = document ?? null;
+    note(this);
     return document;
   }
 
+  /** The path. */
+  get place(): string {
+    return this.#path;
+  }
+
+  /** The document that was loaded or stored last. */
+  get document(): string | null {
+    return this.#document;
+  }
+
   store(document: string, before?: string | null): Promise<void> {
+    if (typeof document !== "string") {
+      return Promise.reject(invalidArgument("document", "want a string"));
+    }
     const stored = this.#stored.then(() => this.#store(document, before));
     this.#stored = stored.catch(() => {});
     return stored;

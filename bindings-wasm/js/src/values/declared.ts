@@ -559,13 +559,13 @@ export interface PushReport {
    * sent at most once.
    */
   readonly unsure: bigint;
-  /** What the receiver rejected in messages that it took otherwise. This is not sent again. */
+  /** What the destination rejected in messages that it took otherwise. This is not sent again. */
   readonly rejected: readonly Rejected[];
 }
 
-/** What a receiver rejected in a message that it took otherwise. */
+/** What a destination rejected in a message that it took otherwise. */
 export interface Rejected {
-  /** How many data points, if the receiver says so. */
+  /** How many data points, if the destination says so. */
   readonly points?: bigint;
   /** What it says, as one line; empty if it says nothing. */
   readonly message: string;
