@@ -170,6 +170,29 @@ fn if_everything_fails_nothing_narrower_is_named() {
 fn without_a_change_nothing_is_named() {
     let told = told(3, &incident(0));
     assert!(told.causes.is_empty() && told.change == 0, "{told:?}");
+    assert!(told.is_normal && !told.is_global, "{told:?}");
+    assert_eq!(
+        told.sentence,
+        "error_rate went from 960 of 83,160 to 240 of 20,790, 0 events: within normal variation (probability 100%), \
+         so no cause is named."
+    );
+}
+
+#[test]
+fn a_change_that_chance_makes_is_within_normal_variation() {
+    // Six windows before; now each leaf has an event more or less than usual, as counts do.
+    let rows: Vec<Row> = incident(0)
+        .into_iter()
+        .enumerate()
+        .map(|(place, (values, [a, b, c, d]))| (values, [a, b, c + 1 - (place as u64 * 7 % 3), d]))
+        .collect();
+    for measure in [Measure::ErrorRate, Measure::Errors] {
+        let told = explain_leaves(&leaves(3, &rows), measure, &ExplainOptions::default());
+        if measure == Measure::ErrorRate {
+            assert!(told.is_normal && told.probability > 0.02, "{told:?}");
+        }
+        assert!(!(told.is_normal && told.is_global));
+    }
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! How likely counts differ so much without any change.
 
+use super::candidates::Sums;
 use super::counted::{Counted, Leaf};
-use super::leaves::{Element, Tally};
+use super::leaves::{Element, Leaves, Tally};
 use crate::stats::tails::negative_binomial;
 
+/// A change is within normal variation if counts vary so much, without any change, more often than this.
+pub(crate) const NORMAL: f64 = 0.02;
 /// The variance of a rate from one time to another that all leaves of a combination have in common, relative to the
 /// square of the rate: a drift of a twentieth.
 const DRIFT: f64 = 0.0025;
@@ -24,10 +27,17 @@ pub(crate) struct Chance {
 impl Chance {
     /// Learns the drift of leaves from how far half of them deviate.
     pub(crate) fn of(counted: &Counted) -> Self {
-        let sums = counted.leaves.iter().fold([0.0; 2], |[came, expected], leaf| {
-            [came + leaf.came, expected + leaf.expected]
-        });
-        let level = if sums[1] > 0.0 { sums[0] / sums[1] } else { 1.0 };
+        let sums = counted
+            .leaves
+            .iter()
+            .fold([0.0; 2], |[came, expected], leaf| {
+                [came + leaf.came, expected + leaf.expected]
+            });
+        let level = if sums[1] > 0.0 {
+            sums[0] / sums[1]
+        } else {
+            1.0
+        };
         let large = |leaf: &&Leaf| leaf.expected * level >= LEAST;
         let step = counted.leaves.len().div_ceil(MOST).max(1);
         let leaves: Vec<&Leaf> = counted.leaves.iter().filter(large).step_by(step).collect();
@@ -76,8 +86,15 @@ impl Chance {
         self.of_sums(sums, level, squares * level * level)
     }
 
-    /// The same for all leaves, whose expected counts have this sum of squares.
-    pub(crate) fn of_sums(&self, sums: [Tally; 2], level: f64, squares: f64) -> f64 {
+    /// The probability that all leaves together deviate at least so far from their rate before.
+    pub(crate) fn of_all(&self, leaves: &Leaves, all: &Sums) -> f64 {
+        // Of many leaves, each has a small part of the sum, so their own drifts nearly cancel out.
+        let squares = all.expected * all.expected / f64::from(all.leaves.max(1));
+        self.of_sums(leaves.totals(), 1.0, squares)
+    }
+
+    /// `squares` is the sum of the squares of the expected counts of the leaves.
+    fn of_sums(&self, sums: [Tally; 2], level: f64, squares: f64) -> f64 {
         let part = |tally: Tally| match self.is_other_part {
             true => tally.whole.saturating_sub(tally.part),
             false => tally.part,

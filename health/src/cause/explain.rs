@@ -2,7 +2,7 @@
 
 use tallyfold::{
     Code, Comparison, CountColumns, CountTable, Counts, Deltas, Dimension, Error, Frame, Result,
-    compare,
+    Window, compare,
 };
 
 use super::explanation::{Explanation, explained};
@@ -26,7 +26,7 @@ tallyfold::options! {
 ///
 /// For a rate, the table `before` may cover any length of time, and a long one is better. If it has three windows or
 /// more, windows whose rate is far from the median are left out, so that an earlier incident does not count as normal.
-/// The amounts before do not include these windows. For a volume, `before` should have as many windows as `now`,
+/// The amounts before do not include these windows; `left_out` names them. A window that is in both tables stays in both. For a volume, `before` should have as many windows as `now`,
 /// because counts are not scaled.
 ///
 /// # Errors
@@ -43,13 +43,23 @@ pub fn explain(
         Code::IncompatibleTables => error.with_argument("now"),
         _ => error,
     });
-    let leaves = leaves_of(&compared?, before, measure)?;
-    Ok(explain_leaves(&leaves, measure, options))
+    let mut left_out = Vec::new();
+    let leaves = leaves_of(&compared?, before, now, measure, &mut left_out)?;
+    Ok(explained_with(&leaves, measure, options, left_out))
 }
 
 /// Like [`explain`], for leaves with any attributes. Only the measure's name and whether it is a rate matter.
 #[must_use]
 pub fn explain_leaves(leaves: &Leaves, measure: Measure, options: &ExplainOptions) -> Explanation {
+    explained_with(leaves, measure, options, Vec::new())
+}
+
+fn explained_with(
+    leaves: &Leaves,
+    measure: Measure,
+    options: &ExplainOptions,
+    left_out: Vec<Window>,
+) -> Explanation {
     let search = if measure.is_rate() {
         causes_of_rate
     } else {
@@ -59,11 +69,18 @@ pub fn explain_leaves(leaves: &Leaves, measure: Measure, options: &ExplainOption
         leaves,
         measure,
         &search(leaves, options.most, options.others),
+        left_out,
     )
 }
 
 /// The rows of two tables as leaves. For a rate, unusual windows before are left out.
-fn leaves_of(comparison: &Comparison, before: &CountTable, measure: Measure) -> Result<Leaves> {
+fn leaves_of(
+    comparison: &Comparison,
+    before: &CountTable,
+    now: &CountTable,
+    measure: Measure,
+    left_out: &mut Vec<Window>,
+) -> Result<Leaves> {
     let keys = comparison.keys();
     let columns = comparison.dimensions().iter().zip(keys.dictionaries);
     let attributes = columns.zip(keys.ids).map(|((dimension, values), ids)| {
@@ -90,7 +107,7 @@ fn leaves_of(comparison: &Comparison, before: &CountTable, measure: Measure) -> 
     };
     let mut reference = counts(comparison.before_counts());
     if measure.is_rate() {
-        leave_out_unusual(&mut reference, comparison, before, measure)?;
+        *left_out = leave_out_unusual(&mut reference, comparison, before, now, measure)?;
     }
     let now = counts(comparison.after_counts());
     let tallies = |counts: &[Counts]| {
@@ -110,13 +127,14 @@ fn tally(counts: Counts, measure: Measure) -> Result<Tally> {
     })
 }
 
-/// Subtracts the rows of the windows whose rate is unusual.
+/// Subtracts the rows of the windows whose rate is unusual, and returns these windows.
 fn leave_out_unusual(
     reference: &mut [Counts],
     comparison: &Comparison,
     before: &CountTable,
+    now: &CountTable,
     measure: Measure,
-) -> Result<()> {
+) -> Result<Vec<Window>> {
     let windowed = before.windowed();
     let totals = windowed.windows.iter().map(|rows| {
         let total = rows
@@ -128,12 +146,15 @@ fn leave_out_unusual(
     let keys = comparison.keys();
     let dictionaries = keys.dictionaries.iter().zip(&windowed.dictionaries);
     let ids: Vec<Vec<u32>> = dictionaries.map(|(all, own)| all.places_of(own)).collect();
+    let known = now.windows();
+    let mut left_out = Vec::new();
     for (rows, _) in windowed
         .windows
         .into_iter()
         .zip(usual)
-        .filter(|(_, is_usual)| !is_usual)
+        .filter(|(rows, is_usual)| !is_usual && !known.contains(&rows.window))
     {
+        left_out.push(rows.window);
         for (key, counts) in rows {
             let wanted = ids.iter().zip(key).map(|(ids, id)| ids[id as usize]);
             let row = row_of(keys.ids, comparison.len(), &wanted.collect::<Vec<_>>());
@@ -142,7 +163,7 @@ fn leave_out_unusual(
             }
         }
     }
-    Ok(())
+    Ok(left_out)
 }
 
 /// The position of the first row whose values are not below the wanted ones.

@@ -1,8 +1,10 @@
 //! What explains a change: causes with exact counts, and a sentence.
 
 use serde::{Deserialize, Serialize};
+use tallyfold::Window;
 use tallyfold::text::{grouped, signed};
 
+use super::chance::NORMAL;
 use super::leaves::{Leaves, Suspect, Suspects, Tally, sums_of};
 use crate::measure::Measure;
 
@@ -29,6 +31,12 @@ pub struct Explanation {
     pub unexplained: i128,
     /// Whether everything changed alike, so that there is no narrower cause.
     pub is_global: bool,
+    /// Whether counts vary so much without any change, so that no cause is named.
+    pub is_normal: bool,
+    /// The probability that all events together vary at least so much without any change, from 0 to 1.
+    pub probability: f64,
+    /// The windows of `before` whose rate is unusual, and which were left out. A window that is in both tables stays.
+    pub left_out: Vec<Window>,
     /// The explanation in one sentence.
     pub sentence: String,
 }
@@ -79,9 +87,15 @@ impl Amount {
 }
 
 /// An explanation of what was found, with exact counts.
-pub(crate) fn explained(leaves: &Leaves, measure: Measure, suspects: &Suspects) -> Explanation {
+pub(crate) fn explained(
+    leaves: &Leaves,
+    measure: Measure,
+    suspects: &Suspects,
+    left_out: Vec<Window>,
+) -> Explanation {
     let [before, now] = leaves.totals();
     let change = excess([before, now], before, measure.is_rate());
+    let is_normal = suspects.causes.is_empty() && (change == 0 || suspects.probability > NORMAL);
     let mut explanation = Explanation {
         measure,
         before: amount(before, measure),
@@ -90,7 +104,10 @@ pub(crate) fn explained(leaves: &Leaves, measure: Measure, suspects: &Suspects) 
         causes: Vec::new(),
         others: Vec::new(),
         unexplained: change,
-        is_global: suspects.is_global,
+        is_global: suspects.is_global && !is_normal,
+        is_normal,
+        probability: suspects.probability,
+        left_out,
         sentence: String::new(),
     };
     let mut free = vec![true; leaves.len()];
@@ -173,12 +190,24 @@ pub(crate) fn sentence(explanation: &Explanation) -> String {
         shown(explanation.before),
         shown(explanation.now)
     );
+    let left_out = match explanation.left_out.len() {
+        0 => String::new(),
+        1 => " An unusual window before is left out.".to_owned(),
+        windows => format!(" {} unusual windows before are left out.", grouped(windows)),
+    };
+    if explanation.is_normal {
+        let percent = libm::round(explanation.probability * 100.0);
+        return format!(
+            "{change}, {} events: within normal variation (probability {percent}%), so no cause is named.{left_out}",
+            signed(explanation.change)
+        );
+    }
     if explanation.causes.is_empty() {
-        return format!("{change}; everything changed, so there is no narrower cause.");
+        return format!("{change}; everything changed, so there is no narrower cause.{left_out}");
     }
     let causes: Vec<String> = explanation.causes.iter().map(named).collect();
     format!(
-        "{change}; {} of {} events are explained by {}, {} remain.",
+        "{change}; {} of {} events are explained by {}, {} remain.{left_out}",
         grouped(explanation.change - explanation.unexplained),
         signed(explanation.change),
         causes.join(" and by "),

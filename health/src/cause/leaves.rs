@@ -283,12 +283,25 @@ pub(crate) struct Suspect {
 
 /// The result of a search: causes in the order in which they were found, and the other candidates of the first round,
 /// best first.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Suspects {
     pub(crate) causes: Vec<Suspect>,
     pub(crate) others: Vec<Suspect>,
     /// Whether no combination is a cause, because everything changed.
     pub(crate) is_global: bool,
+    /// The probability that all events together vary at least so much without any change.
+    pub(crate) probability: f64,
+}
+
+impl Default for Suspects {
+    fn default() -> Self {
+        Self {
+            causes: Vec::new(),
+            others: Vec::new(),
+            is_global: false,
+            probability: 1.0,
+        }
+    }
 }
 
 /// The counts of the free leaves of a combination. With `take`, these leaves are no longer free afterwards.

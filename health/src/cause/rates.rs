@@ -1,7 +1,7 @@
 //! Finds the combinations that explain the change of a rate.
 
 use super::candidates::{Candidate, Direction, Pool, Sums};
-use super::chance::Chance;
+use super::chance::{Chance, NORMAL};
 use super::counted::Counted;
 use super::leaves::{Leaves, Suspect, Suspects, sums_of};
 use super::weighing::weigh;
@@ -13,8 +13,6 @@ const LEVEL: f64 = 2.0;
 const LEAST_EVENTS: f64 = 0.2;
 /// A further cause has at least this part of the evidence of the first one.
 const LEAST_SCORE: f64 = 0.1;
-/// A change is within normal variation if counts vary so much, without any change, more often than this.
-pub(crate) const CHANCE: f64 = 0.02;
 
 /// Finds the few combinations that explain the change of a rate, and the other candidates.
 pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Suspects {
@@ -34,7 +32,8 @@ pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Sus
         };
         let sums = sums_of(leaves, best.element, &mut free, true);
         let probability = chance.of_element(&counted, best.element, sums, choice.level);
-        if probability * choice.scanned as f64 > CHANCE {
+        // Combinations overlap, so far fewer of them than were scanned are independent of each other.
+        if probability * libm::sqrt(choice.scanned as f64) > NORMAL {
             break;
         }
         counted = counted.without(best.element);
@@ -47,6 +46,7 @@ pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Sus
         }
     }
     suspects.is_global = settled == 0;
+    suspects.probability = chance.of_all(leaves, &all);
     suspects.causes.truncate(settled.min(most));
     suspects.others = first.map_or_else(Vec::new, |first| first.ranked);
     let causes = &suspects.causes;

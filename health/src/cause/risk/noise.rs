@@ -113,6 +113,21 @@ impl Noise {
         self.counting / size + ROUNDING / (size * size)
     }
 
+    /// The probability that the sum of all leaves deviates at least as far as it does, without a cause.
+    pub(crate) fn of_all(&self, points: &Points) -> f64 {
+        let leaves = points.deviations.iter().zip(&points.sizes);
+        let [change, variance] = leaves.fold([0.0; 2], |[change, variance], (deviation, size)| {
+            [
+                change + deviation * size,
+                variance + self.variance(*size) * size * size,
+            ]
+        });
+        if variance <= 0.0 {
+            return 1.0;
+        }
+        libm::erfc(libm::fabs(change) / libm::sqrt(2.0 * variance))
+    }
+
     fn log_regular(&self, distance: f64, size: f64) -> f64 {
         let variance = self.variance(size);
         -0.5 * (distance * distance / variance + libm::log(TAU * variance))

@@ -33,7 +33,9 @@ pub(crate) fn causes_of_volume(leaves: &Leaves, most: usize, others: usize) -> S
     let mut suspects = if points.len() == 0 || points.ids.is_empty() {
         Suspects::default()
     } else {
-        suspects_of(&points, most.max(1), others)
+        let mut suspects = suspects_of(&points, most.max(1), others);
+        suspects.probability = Noise::of(&points).of_all(&points);
+        suspects
     };
     suspects.is_global = suspects.causes.is_empty();
     suspects.causes.truncate(most);
