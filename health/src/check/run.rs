@@ -58,7 +58,7 @@ impl Rules {
                     }
                 }
             }
-            let works = tasks.iter().map(|(ranges, _, task)| task.work(ranges));
+            let works = tasks.iter().map(|(ranges, before, task)| task.work(ranges, *before));
             let judged = judge_together(&works.collect::<Vec<_>>());
             for ((ranges, before, task), odds) in tasks.iter().zip(&judged) {
                 task.check(*before, now, ranges.clone(), odds, &mut check);
@@ -77,7 +77,7 @@ impl Rules {
         check.left_out += check.findings.len().saturating_sub(MOST_FINDINGS) as u64;
         check.findings.truncate(MOST_FINDINGS);
         let is_bad = |finding: &Finding| {
-            finding.status == Status::Firing
+            matches!(finding.status, Status::Firing | Status::Unjudged)
                 && finding.severity >= Severity::Warning
                 && !finding.silenced
                 && !finding.provisional
@@ -108,7 +108,7 @@ impl Rules {
                     Err(reason) => replay.unjudged.push(unjudged(rule, reason)),
                 }
             }
-            let works = tasks.iter().map(|(ranges, task)| task.work(ranges));
+            let works = tasks.iter().map(|(ranges, task)| task.work(ranges, None));
             let judged = judge_together(&works.collect::<Vec<_>>());
             for ((ranges, task), odds) in tasks.iter().zip(&judged) {
                 task.replay(range, ranges.clone(), odds, &mut replay);
@@ -143,6 +143,7 @@ impl Rules {
             rules: self,
             rule,
             at: now,
+            judged: Some(now),
             provisional: false,
         };
         let findings = live.map(|live| finding(&context, live, None, None));
@@ -162,8 +163,9 @@ fn heavier(one: &Finding, other: &Finding) -> Ordering {
 const fn rank(status: Status) -> u8 {
     match status {
         Status::Firing => 0,
-        Status::Pending => 1,
-        Status::Resolved => 2,
+        Status::Unjudged => 1,
+        Status::Pending => 2,
+        Status::Resolved => 3,
     }
 }
 

@@ -185,6 +185,12 @@ impl<'t> Grid<'t> {
         self.groups.len()
     }
 
+    /// The dimensions of the groups.
+    pub(crate) fn dimensions(&self) -> Vec<Dimension> {
+        let all: Vec<Dimension> = self.table().dimensions().iter().collect();
+        self.columns.iter().map(|column| all[*column]).collect()
+    }
+
     /// The values of a group, in the order of the rule's dimensions.
     pub(crate) fn values(&self, group: usize) -> Vec<&str> {
         let dictionaries = self.table().keys().dictionaries;

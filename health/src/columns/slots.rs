@@ -87,6 +87,11 @@ impl Slots {
         self.known.len()
     }
 
+    /// The number of the first slot, counted from 1970.
+    pub(crate) fn first(&self) -> i64 {
+        self.first
+    }
+
     /// How many slots make this many seconds, rounded up; at least one.
     pub(crate) fn in_seconds(&self, seconds: u64) -> usize {
         let slots = seconds.div_ceil(self.step.seconds().into()).max(1);
