@@ -69,7 +69,7 @@ fn what_fires_goes_on_where_nobody_can_look() {
     let blind = rules()
         .check(&Observed::default(), &before.state, now)
         .unwrap();
-    assert_eq!(told(&blind), told(&before));
+    assert_eq!(told(&blind), [("fails", Status::Unjudged)]);
     assert_eq!(blind.findings[0].id, before.findings[0].id);
     assert_eq!((blind.healthy, blind.unjudged.len()), (false, 2));
     assert_eq!(blind.state, before.state);
@@ -358,11 +358,11 @@ fn among_many_groups_a_chance_is_no_finding() {
     let names: Vec<&'static str> = (0..400)
         .map(|at| &*format!("event-{at:03}").leak())
         .collect();
-    for slot in 0..40 {
+    for slot in 0..300 {
         let row = |at: usize| {
             let seed = (slot * 400 + at) as u64;
-            let extra = if slot == 39 && at < 1 {
-                90
+            let extra = if slot == 299 && at < 1 {
+                125
             } else {
                 noise(seed, 10)
             };
@@ -373,7 +373,7 @@ fn among_many_groups_a_chance_is_no_finding() {
     let found = |by: &str| {
         let rule = "window = '1h'\n[[rule]]\nname = 'x'\nkind = 'volume'\nfor = 1\nfalse_alarms = 0.5\nchange = '1%'";
         let rules = format!("{rule}\n{by}");
-        fixture::replay(&rules, &fixture, 30, 40).findings.len()
+        fixture::replay(&rules, &fixture, 290, 300).findings.len()
     };
     assert_eq!(
         found("by = ['event_name']\nwhere = { event_name = 'event-000' }"),

@@ -128,9 +128,8 @@ impl Context<'_> {
     /// Whether too few events were seen lately to say whether a finding continues.
     fn is_unseen(&self, live: &Live) -> bool {
         let windows = 2_000 * i64::from(self.rule.window.seconds());
-        self.judged.is_some_and(|judged| {
-            judged.unix_ms() - live.seen.unix_ms() >= UNSEEN_MS.max(windows)
-        })
+        self.judged
+            .is_some_and(|judged| judged.unix_ms() - live.seen.unix_ms() >= UNSEEN_MS.max(windows))
     }
 }
 

@@ -98,13 +98,13 @@ impl Progress {
             phi: odd.phi,
             numbers: numbers.clone(),
         });
-        live.bad = live.bad.saturating_add(1).min(rule.bad);
+        live.bad = live.bad.saturating_add(1).max(odd.weight).min(rule.bad);
         live.good = 0;
         live.evidence = 0.0;
         (live.until, live.seen) = (window.end(), window.end());
         live.phi = odd.phi;
         live.numbers = numbers;
-        if live.fired.is_none() && (live.bad >= rule.bad || odd.at_once) {
+        if live.fired.is_none() && live.bad >= rule.bad {
             live.fired = Some(window.end());
             live.complete(Some(odd));
             self.fired.push(live.clone());
@@ -219,7 +219,10 @@ pub(crate) fn normal_range(normal: &Normal, observed: Amount) -> (u64, u64) {
             let middle = whole.map_or(*expected, |whole| expected * whole as f64);
             // The conversions saturate.
             let near = (libm::ceil(middle - width) as u64, (middle + width) as u64);
-            (low.min(near.0), high.max(near.1.min(whole.unwrap_or(u64::MAX))))
+            (
+                low.min(near.0),
+                high.max(near.1.min(whole.unwrap_or(u64::MAX))),
+            )
         }
     }
 }

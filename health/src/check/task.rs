@@ -56,7 +56,12 @@ pub(super) fn task<'a>(
             let (mut by, mut only) = (rule.by.clone(), rule.only.clone());
             by.retain(|own| *own != Dimension::Integration);
             only.retain(|(own, _)| *own != Dimension::Integration);
-            Some(sides(rule, (&by, &only), Metric::EventIngestion, endpoints)?)
+            Some(sides(
+                rule,
+                (&by, &only),
+                Metric::EventIngestion,
+                endpoints,
+            )?)
         }
         Scope::Groups | Scope::Totals => None,
     };
@@ -221,8 +226,16 @@ impl Task<'_> {
                 Some(live) => live.group.clone(),
                 None => self.names(group),
             };
-            let follow =
-                |live, range| follow(self.rule, &names, live, (of.odds, of.seen), &self.slots, range);
+            let follow = |live, range| {
+                follow(
+                    self.rule,
+                    &names,
+                    live,
+                    (of.odds, of.seen),
+                    &self.slots,
+                    range,
+                )
+            };
             let mut progress = follow(live, settled.clone());
             if before.is_some() {
                 findings.take_resolved(group, &progress);
@@ -294,7 +307,14 @@ impl Task<'_> {
             let of = group.map_or_else(Results::default, |group| odds.of(group));
             let names = self.names(group);
             let results = (of.odds, of.seen);
-            let progress = follow(self.rule, &names, None, results, &self.slots, settled.clone());
+            let progress = follow(
+                self.rule,
+                &names,
+                None,
+                results,
+                &self.slots,
+                settled.clone(),
+            );
             for (place, live) in progress.fired.iter().enumerate() {
                 let end = progress.resolved.get(place).map(|(_, end)| *end);
                 findings.at = live.numbers.window.end();

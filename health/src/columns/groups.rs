@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use tallyfold::{
-    CountTable, Counts, Deltas, Dictionary, Dimension, Frame, Key, Metric, WindowRows,
+    CountTable, Counts, Deltas, Dictionary, Dimension, Frame, Key, Metric, Window, WindowRows,
 };
 
 use super::slots::Slots;
@@ -56,6 +56,13 @@ impl<'t> Endpoints<'t> {
             Metric::EventDelivery => self.delivery.as_ref(),
             Metric::EventIngestion => self.ingestion.as_ref(),
         }
+    }
+
+    /// The latest window.
+    pub(crate) fn latest(&self) -> Option<Window> {
+        let both = [&self.delivery, &self.ingestion].into_iter().flatten();
+        let last = both.filter_map(|counted| Some(counted.windows.last()?.window));
+        last.max_by_key(|window| window.end())
     }
 
     /// The number of rows of the larger table.

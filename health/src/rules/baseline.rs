@@ -12,8 +12,8 @@ use crate::cause::explanation::Amount;
 use crate::columns::groups::Columns;
 use crate::columns::slots::Slots;
 use crate::detection::window::judge;
-pub(crate) use crate::usual::calendar::WEEK;
 use crate::usual::calendar::DAY;
+pub(crate) use crate::usual::calendar::WEEK;
 use crate::usual::noise::{DAYS as NOISE_DAYS, Learned, Noise, Prior};
 use crate::usual::past::{Compare, Look, Past};
 
@@ -136,7 +136,11 @@ impl Baseline {
     pub(crate) fn history(&self, window: u64) -> u64 {
         let weeks = (self.weeks as u64).max(2) * WEEK;
         let longest = SUMS[SUMS.len() - 1].max(DAY);
-        weeks + (NOISE_DAYS as u64 + 1) * DAY + longest + (self.neighbours as u64 + 1) * window + 3_600
+        weeks
+            + (NOISE_DAYS as u64 + 1) * DAY
+            + longest
+            + (self.neighbours as u64 + 1) * window
+            + 3_600
     }
 
     /// The earlier counts that a finding is compared with.
@@ -219,12 +223,18 @@ impl Baseline {
                     continue;
                 };
                 is_judged = true;
-                if let Some(odd) = group.odd(slot, length, &look) {
-                    let is_worse = |worst: &Odd| odd.ln_p < worst.ln_p;
-                    if worst.as_ref().is_none_or(is_worse) {
-                        worst = Some(odd);
-                    }
-                }
+                let Some(odd) = group.odd(slot, length, &look) else {
+                    continue;
+                };
+                // The numbers of the shortest time say best what is wrong now, and a longer one says since when.
+                worst = Some(match worst {
+                    None => odd,
+                    Some(shorter) => Odd {
+                        weight: odd.weight,
+                        run: shorter.run.max(odd.run),
+                        ..shorter
+                    },
+                });
             }
             if is_judged {
                 sink.tested(slot);
@@ -321,7 +331,9 @@ impl Group<'_> {
         match self.past.compare {
             Compare::Counts => look.sum.part >= least || look.expected >= least as f64,
             Compare::Shares => look.sum.whole >= least,
-            Compare::Ratios => look.sum.whole >= least && (look.sum.part >= least || look.expected >= least as f64),
+            Compare::Ratios => {
+                look.sum.whole >= least && (look.sum.part >= least || look.expected >= least as f64)
+            }
         }
     }
 
@@ -349,7 +361,11 @@ impl Group<'_> {
         if !is_bad_side || excess.abs() < least_change {
             return None;
         }
-        let limit = if length > 1 { self.ln_all } else { self.ln_rate };
+        let limit = if length > 1 {
+            self.ln_all
+        } else {
+            self.ln_rate
+        };
         let at_best = self.learned.least();
         if at_best.score(look).abs() < 2.0 || self.ln_p(look, &at_best) > limit {
             return None;
@@ -360,7 +376,7 @@ impl Group<'_> {
         if ln_p > limit || noise.score(look).abs() < far {
             return None;
         }
-        if length > 1 && !self.continues(slot, length, is_high) {
+        if length > 1 && !self.continues(slot, length, look) {
             return None;
         }
         let is_bad = |look: &Look| {
@@ -388,21 +404,31 @@ impl Group<'_> {
         Some(Odd {
             slots: length as u32,
             run: run as u32,
-            at_once: length > 1,
+            weight: length as u32,
             ln_p: Some(ln_p),
             phi: noise.phi,
             ..Odd::of(slot, observed, look.expected, normal)
         })
     }
 
-    /// Whether the last part of a sum deviates like all of it, so that an incident that is over begins no finding.
-    fn continues(&self, slot: usize, length: usize, is_high: bool) -> bool {
-        let recent = self.past.look(slot + 1, (length / 4).max(1));
-        recent.is_some_and(|recent| {
-            let sign = if is_high { 1.0 } else { -1.0 };
-            recent.excess() * sign > 0.0
-                && recent.excess().abs() >= self.least_change(&recent) / 2.0
-        })
+    /// Whether a deviation goes on, so that an incident that is over begins no finding: the last parts of a sum deviate nearly
+    /// as much as all of it.
+    fn continues(&self, slot: usize, length: usize, look: &Look) -> bool {
+        let size = |look: &Look| match self.past.compare {
+            Compare::Counts => look.expected,
+            Compare::Shares | Compare::Ratios => look.sum.whole as f64,
+        };
+        let each = look.excess() / size(look).max(f64::MIN_POSITIVE);
+        let deviates = |length: usize, part: f64| {
+            let recent = self.past.look(slot + 1, length);
+            recent.is_some_and(|recent| {
+                let wanted = part * each * size(&recent);
+                recent.excess() * each > 0.0 && recent.excess().abs() >= wanted.abs()
+            })
+        };
+        deviates((length / 4).max(1), 0.7)
+            && deviates((length / 12).max(1), 0.5)
+            && deviates(1, 0.25)
     }
 
     /// How many slots a deviation has lasted: from where the counts are nearer to what is bad than to what is usual.

@@ -205,8 +205,8 @@ pub(crate) struct Odd {
     pub(crate) run: u32,
     /// Whether it is bad enough to begin a finding. Otherwise it only keeps one from ending.
     pub(crate) fires: bool,
-    /// Whether a finding fires with this window alone, however many windows the rule requires.
-    pub(crate) at_once: bool,
+    /// For how many bad windows in a row it counts.
+    pub(crate) weight: u32,
     /// The severity, if it differs from the severity of the rule.
     pub(crate) severity: Option<Severity>,
     /// What was counted.
@@ -230,7 +230,7 @@ impl Odd {
             slots: 1,
             run: 1,
             fires: true,
-            at_once: false,
+            weight: 1,
             severity: None,
             observed,
             expected,
@@ -288,7 +288,7 @@ pub fn discovery_limit(ln_p: &[f64], tests: usize, rate: f64) -> f64 {
 pub(crate) fn discover(sink: &mut Sink, rate: f64) {
     let is_tested = |place: &usize| {
         let odd = &sink.odds[*place];
-        odd.fires && !odd.at_once
+        odd.fires && odd.weight == 1
     };
     let mut order: Vec<usize> = (0..sink.odds.len()).filter(is_tested).collect();
     order.sort_unstable_by_key(|place| (sink.odds[*place].slot, *place));

@@ -16,13 +16,25 @@ const REACH_DAYS: usize = 7 * 8 + 1;
 /// The clocks of the world that change: each by its two days of the year.
 const CLOCKS: [[Change; 2]; 4] = [
     // North America.
-    [Change::new(3, Sunday::Number(2), 1), Change::new(11, Sunday::Number(1), -1)],
+    [
+        Change::new(3, Sunday::Number(2), 1),
+        Change::new(11, Sunday::Number(1), -1),
+    ],
     // Europe.
-    [Change::new(3, Sunday::Last, 1), Change::new(10, Sunday::Last, -1)],
+    [
+        Change::new(3, Sunday::Last, 1),
+        Change::new(10, Sunday::Last, -1),
+    ],
     // Australia.
-    [Change::new(4, Sunday::Number(1), -1), Change::new(10, Sunday::Number(1), 1)],
+    [
+        Change::new(4, Sunday::Number(1), -1),
+        Change::new(10, Sunday::Number(1), 1),
+    ],
     // New Zealand.
-    [Change::new(4, Sunday::Number(1), -1), Change::new(9, Sunday::Last, 1)],
+    [
+        Change::new(4, Sunday::Number(1), -1),
+        Change::new(9, Sunday::Last, 1),
+    ],
 ];
 
 /// A Sunday of a month.
@@ -128,7 +140,9 @@ impl Calendar {
     /// The number of the day that contains a slot, counted from 1970.
     fn day(&self, slot: usize) -> i64 {
         let slot = i64::try_from(slot).unwrap_or(i64::MAX);
-        self.first.saturating_add(slot).div_euclid(self.per_day as i64)
+        self.first
+            .saturating_add(slot)
+            .div_euclid(self.per_day as i64)
     }
 
     /// The number of the first slot, counted from 1970. What is done at each n-th slot is done at the same times, whichever
@@ -144,7 +158,9 @@ impl Calendar {
 
     /// The slots of the days before the day that contains a slot; the slots before the first one are left out.
     pub(crate) fn days_before(&self, slot: usize, days: usize) -> Range<usize> {
-        let number = self.first.saturating_add(i64::try_from(slot).unwrap_or(i64::MAX));
+        let number = self
+            .first
+            .saturating_add(i64::try_from(slot).unwrap_or(i64::MAX));
         let within = usize::try_from(number.rem_euclid(self.per_day as i64)).unwrap_or_default();
         let end = slot.saturating_sub(within);
         end.saturating_sub(days * self.per_day)..end
@@ -190,7 +206,8 @@ mod tests {
         let step = TimeStep::from_seconds(3_600).unwrap();
         let hours = (end.unix_ms() - start.unix_ms()) / 3_600_000;
         let windows = (0..hours).map(|hour| {
-            let at = |hour: i64| Timestamp::from_unix_ms(start.unix_ms() + hour * 3_600_000).unwrap();
+            let at =
+                |hour: i64| Timestamp::from_unix_ms(start.unix_ms() + hour * 3_600_000).unwrap();
             (Window::new(at(hour), at(hour + 1)).unwrap(), true)
         });
         Slots::of(windows, step).unwrap().unwrap()

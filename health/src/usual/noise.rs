@@ -105,7 +105,10 @@ impl<'n> Learned<'n> {
             let end = days.end - ago * per_day;
             looks.within(end.saturating_sub(per_day).max(days.start), end)
         };
-        let all: Vec<Vec<Look>> = (0..each).map(of_day).filter(|day| !day.is_empty()).collect();
+        let all: Vec<Vec<Look>> = (0..each)
+            .map(of_day)
+            .filter(|day| !day.is_empty())
+            .collect();
         let noise = noise_of(&all, self.prior);
         self.noises.insert(key, noise);
         noise
@@ -114,7 +117,12 @@ impl<'n> Learned<'n> {
 
 impl Looks {
     /// Looks at each slot of a range whose number is a multiple of a stride, unless that was done before.
-    fn fill(&mut self, past: &Past<'_>, (start, end): (usize, usize), (length, stride): (usize, usize)) {
+    fn fill(
+        &mut self,
+        past: &Past<'_>,
+        (start, end): (usize, usize),
+        (length, stride): (usize, usize),
+    ) {
         if self.all.is_empty() || start < self.start {
             self.all.clear();
             self.start = start;
@@ -146,7 +154,9 @@ fn noise_of(days: &[Vec<Look>], prior: Prior) -> Noise {
     let ratio = |(more, of): &(f64, f64)| if *of > 0.0 { more / of } else { 0.0 };
     spreads.sort_by(|one, other| ratio(one).total_cmp(&ratio(other)));
     let kept = &spreads[..spreads.len() - left_out];
-    let sum = kept.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let sum = kept
+        .iter()
+        .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     let noise = Noise {
         phi: ratio(&sum).max(prior.least),
         reach: [0.0; 2],

@@ -137,9 +137,7 @@ impl<'p> Past<'p> {
     pub(crate) fn expected(&self, end: usize, length: usize, sum: Sum) -> Option<f64> {
         match self.compare {
             Compare::Counts => self.count(end, length, sum.part as f64),
-            Compare::Shares | Compare::Ratios => {
-                Some(self.share(end, length)? * sum.whole as f64)
-            }
+            Compare::Shares | Compare::Ratios => Some(self.share(end, length)? * sum.whole as f64),
         }
     }
 
@@ -184,7 +182,9 @@ impl<'p> Past<'p> {
             let sum = self.sum(at, length);
             (sum.known == length).then_some(sum.part)
         };
-        nearest.take(trimmed((1..=self.weeks).map(|week| 7 * week).filter_map(entry)));
+        nearest.take(trimmed(
+            (1..=self.weeks).map(|week| 7 * week).filter_map(entry),
+        ));
         if nearest.is_near() {
             return;
         }
@@ -248,7 +248,10 @@ impl Nearest {
             return;
         };
         let distance = |number: f64| (number - self.counted).abs();
-        if self.found.is_none_or(|found| distance(candidate) < distance(found)) {
+        if self
+            .found
+            .is_none_or(|found| distance(candidate) < distance(found))
+        {
             self.found = Some(candidate);
         }
     }
@@ -297,6 +300,9 @@ mod tests {
         assert_eq!(of(&[9, 1, 5]), Some(5.0));
         assert_eq!(of(&[0, 10, 20, 900]), Some(15.0));
         // An incident on one of six days does not teach.
-        assert_eq!(of(&[10, 10, 12, 12, 11, 0]), of(&[10, 10, 12, 12, 11, 900]).map(|_| 10.5));
+        assert_eq!(
+            of(&[10, 10, 12, 12, 11, 0]),
+            of(&[10, 10, 12, 12, 11, 900]).map(|_| 10.5)
+        );
     }
 }

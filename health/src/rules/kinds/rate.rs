@@ -21,7 +21,6 @@ pub(super) const FORM: Form = Form {
     ],
     judges: Measure::is_rate,
     measure: Measure::ErrorRate,
-    bad: 2,
     least: |_| 100,
     ..Form::COUNTS
 };

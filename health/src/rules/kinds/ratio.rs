@@ -1,8 +1,8 @@
 //! Deliveries for each event that came in, where their number changes.
 
+use tallyfold::Dimension;
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::Fraction;
-use tallyfold::Dimension;
 
 use crate::columns::groups::{Block, Columns, Grid, read};
 use crate::measure::Measure;
@@ -22,7 +22,6 @@ pub(super) const FORM: Form = Form {
         "change",
     ],
     scope: Scope::PerIngested,
-    bad: 2,
     least: |_| 50,
     ..Form::COUNTS
 };
@@ -106,8 +105,8 @@ impl Judge for Ratio {
                 continue;
             };
             let ingested = block[0].columns(ingested).parts;
-            let wholes = (0..judging.slots.len())
-                .map(|slot| is_known(&slot).map_or(0, |own| ingested[own]));
+            let wholes =
+                (0..judging.slots.len()).map(|slot| is_known(&slot).map_or(0, |own| ingested[own]));
             let wholes: Vec<u64> = wholes.collect();
             let columns = Columns {
                 parts: groups.block.columns(place).parts,

@@ -111,7 +111,8 @@ impl Judge for Silent {
                     && -noise.score(look) >= noise.limit(false)
             };
             if is_bad(&look) && !is_late(&past, (slot, quiet), &look, is_bad) {
-                let normal = Normal::Range((look.expected as u64).min(judging.least).max(1), u64::MAX);
+                let normal =
+                    Normal::Range((look.expected as u64).min(judging.least).max(1), u64::MAX);
                 sink.take(Odd {
                     slots: quiet as u32,
                     run: quiet as u32,

@@ -5,7 +5,7 @@ use tallyfold::arguments::toml::{Result, Table};
 use crate::cause::explanation::Amount;
 use crate::columns::groups::{Block, Columns, NO_GROUP, read};
 use crate::measure::Measure;
-use crate::rules::judging::{Other, Groups, Judging, Normal, Odd, Sink};
+use crate::rules::judging::{Groups, Judging, Normal, Odd, Other, Sink};
 use crate::rules::kind::{Form, Judge, Scope};
 use crate::rules::wording::{Seen, events, rounded};
 
