@@ -1,39 +1,81 @@
-//! Which incidents were found, how soon and with which cause, and which alarms were false.
+//! Which incidents were found, how soon and with which cause, and what the other alarms were about.
+
+use tallyfold::Metric;
+use tallyfold_health::Measure;
 
 use super::alarm::{Alarm, Values};
-use super::incident::{Incident, Kind, Slice};
+use super::change::{Change, Effect, Incident, Life, Slice};
+use super::clock::{DAY, HOUR};
+use super::names::{EVENT_NAMES, INTEGRATIONS, REASONS, SOURCES};
 use super::traffic::Traffic;
-use super::vocabulary::{EVENT_NAMES, INTEGRATIONS, WRITE_KEYS};
-use super::world::{Stream, WEEK, World};
+use super::world::{BATCH, Flow, Pattern, Setting, Stream, World};
 
-/// How many windows after its end an incident may still be found. Alarms that are this close count as one.
-pub(super) const TAIL: usize = 4;
+/// How many windows after its end an incident may still be found.
+const TAIL: usize = HOUR;
+/// An incident is called over too early if that was more than so many windows before its end.
+const EARLY: usize = HOUR;
+/// An alarm is about a change that alone moves its number by this share.
+const MOVED: f64 = 0.1;
 /// How many causes are looked at.
 const FIRST_CAUSES: usize = 3;
+/// False alarms that fire within so many windows are one episode, and findings within so many windows are one flood.
+const TOGETHER: usize = 2 * HOUR;
+/// The share of filtered events that have the rare reason of their flow.
+const RARE: f64 = 0.1;
+
+/// What an alarm is about, or a message with several of them: an incident before anything else, and an outage before other life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum About {
+    Incident,
+    Life(Life),
+    Nothing,
+}
+
+impl About {
+    /// Whether somebody was called for nothing.
+    pub(super) fn is_false(self) -> bool {
+        !matches!(self, Self::Incident | Self::Life(Life::Outage))
+    }
+
+    fn rank(self) -> usize {
+        match self {
+            Self::Incident => 0,
+            Self::Life(life) => 1 + life as usize,
+            Self::Nothing => usize::MAX,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Incident => "incident",
+            Self::Life(life) => life.name(),
+            Self::Nothing => "nothing",
+        }
+    }
+}
 
 /// What became of an incident.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
-    pub(super) incident: Incident,
+    pub(super) change: Change,
+    pub(super) kind: Incident,
     /// The alarms that are about it, in the order in which they fired.
     pub(super) alarms: Vec<Alarm>,
+    /// How many messages they came in.
+    pub(super) messages: usize,
     /// The causes that were told with the first of them, most important first.
     pub(super) causes: Vec<Values>,
     /// The place of the right one, from 0.
     pub(super) right: Option<usize>,
+    /// Whether all alarms were called over although it went on.
+    pub(super) is_called_over: bool,
 }
 
 impl Outcome {
-    /// How many windows of the incident had passed before the first window that raised an alarm.
+    /// How many windows of the incident had passed when the first alarm fired.
     pub(super) fn delay(&self) -> Option<usize> {
         let first = self.alarms.first()?;
-        Some(first.first.saturating_sub(self.incident.start))
-    }
-
-    /// How many windows had passed when the alarm was sent, which includes the time until windows are settled.
-    pub(super) fn told(&self) -> Option<usize> {
-        let told = self.alarms.iter().map(|alarm| alarm.told).min()?;
-        Some((told + 1).saturating_sub(self.incident.start))
+        Some((first.first + 1).saturating_sub(self.change.start))
     }
 
     pub(super) fn is_explained(&self) -> bool {
@@ -41,77 +83,152 @@ impl Outcome {
     }
 }
 
+/// What the same check reported first: as a chat or a webhook gets it.
+#[derive(Clone, Debug)]
+pub(super) struct Message {
+    pub(super) told: usize,
+    pub(super) about: About,
+    pub(super) alarms: Vec<(Alarm, About)>,
+}
+
+/// The most that came within two hours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Flood {
+    pub(super) findings: usize,
+    pub(super) messages: usize,
+    /// What most of the findings are about.
+    pub(super) about: About,
+}
+
+/// How often a kind of life occurred, how often an alarm was about it, and how many alarms were.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Noticed {
+    pub(super) life: Life,
+    pub(super) occurred: usize,
+    pub(super) noticed: usize,
+}
+
 /// The result for a seed.
 #[derive(Clone, Debug)]
 pub(super) struct Score {
     pub(super) seed: u64,
+    pub(super) setting: Setting,
     pub(super) weeks: usize,
     pub(super) outcomes: Vec<Outcome>,
-    /// Alarms that are not about an incident. Alarms at about the same time count as one.
-    pub(super) false_alarms: Vec<Vec<Alarm>>,
+    /// Messages with warnings and critical alarms, in order of time.
+    pub(super) messages: Vec<Message>,
+    /// Messages that only inform.
+    pub(super) infos: Vec<Message>,
+    /// Times in which somebody was called for nothing.
+    pub(super) episodes: usize,
+    pub(super) flood: Option<Flood>,
+    pub(super) life: Vec<Noticed>,
 }
 
 impl Score {
-    pub(super) fn new(traffic: &Traffic, alarms: Vec<Alarm>) -> Self {
-        let world = &traffic.world;
-        let judged = world.scale.history * WEEK;
-        let alarms = alarms.into_iter().filter(|alarm| alarm.first >= judged);
-        let incidents = &traffic.planned.judged;
-        let mut about: Vec<Vec<Alarm>> = vec![Vec::new(); incidents.len()];
-        let mut others = Vec::new();
-        for alarm in alarms {
-            match incidents.iter().position(|one| is_about(&alarm, one)) {
-                Some(place) => about[place].push(alarm),
-                None => others.push(alarm),
+    pub(super) fn new(traffic: &Traffic, mut alarms: Vec<Alarm>) -> Self {
+        let scale = traffic.world.scale;
+        alarms.retain(|alarm| alarm.first >= scale.first());
+        alarms.sort_by_key(|alarm| (alarm.told, alarm.first));
+        let truth = Truth::new(traffic);
+        let touched: Vec<Vec<usize>> = alarms.iter().map(|alarm| truth.touched(alarm)).collect();
+        let is_judged = |change: &&(usize, &Change)| change.1.start >= scale.first();
+        let changes: Vec<(usize, &Change)> = traffic.changes.iter().enumerate().collect();
+        let outcome = |(place, change): &(usize, &Change)| {
+            let kind = change.incident()?;
+            let own = alarms.iter().zip(&touched);
+            let own = own.filter(|(alarm, touched)| !alarm.is_info && touched.contains(place));
+            let own = own.map(|(alarm, _)| alarm.clone()).collect();
+            Some(truth.outcome(change, kind, own))
+        };
+        let noticed = |life: Life| {
+            let own = changes.iter().filter(is_judged);
+            let own = own.filter(|(_, change)| change.life() == Some(life));
+            let is_noticed =
+                |(place, _): &&(usize, &Change)| touched.iter().any(|all| all.contains(place));
+            Noticed {
+                life,
+                occurred: own.clone().count(),
+                noticed: own.filter(is_noticed).count(),
             }
-        }
-        let outcomes = incidents.iter().zip(about);
+        };
+        let about: Vec<About> = touched.iter().map(|touched| truth.about(touched)).collect();
+        let of_severity = |is_info: bool| {
+            let own = alarms.iter().cloned().zip(about.iter().copied());
+            messages(own.filter(|(alarm, _)| alarm.is_info == is_info))
+        };
+        let messages = of_severity(false);
         Self {
-            seed: world.seed,
-            weeks: world.scale.judged,
-            outcomes: outcomes
-                .map(|(incident, alarms)| outcome(world, incident, alarms))
+            seed: traffic.world.seed,
+            setting: traffic.world.setting,
+            weeks: scale.judged,
+            outcomes: changes
+                .iter()
+                .filter(is_judged)
+                .filter_map(outcome)
                 .collect(),
-            false_alarms: together(others),
+            infos: of_severity(true),
+            episodes: episodes(&messages),
+            messages,
+            flood: flood(&alarms, &about),
+            life: Life::ALL.map(noticed).to_vec(),
         }
     }
 }
 
-/// Whether an alarm fired during an incident or shortly after it, and is about events that the incident affects.
-fn is_about(alarm: &Alarm, incident: &Incident) -> bool {
-    let cause: Vec<_> = incident.cause().into_iter().collect();
-    (incident.start..incident.end + TAIL).contains(&alarm.first) && alarm.may_be_about(&cause)
-}
-
-/// Alarms whose times touch are told together.
-fn together(mut alarms: Vec<Alarm>) -> Vec<Vec<Alarm>> {
-    alarms.sort_by_key(|alarm| alarm.first);
-    let mut all: Vec<Vec<Alarm>> = Vec::new();
-    for alarm in alarms {
-        let last = all.last_mut().filter(|others| {
-            let end = others.iter().map(|other| other.last).max();
-            end.is_some_and(|end| alarm.first <= end + TAIL)
-        });
-        match last {
-            Some(others) => others.push(alarm),
-            None => all.push(vec![alarm]),
+/// Alarms that are in order of time, by the check that told them.
+fn messages(alarms: impl Iterator<Item = (Alarm, About)>) -> Vec<Message> {
+    let mut messages: Vec<Message> = Vec::new();
+    for (alarm, about) in alarms {
+        match messages.last_mut() {
+            Some(message) if message.told == alarm.told => {
+                if about.rank() < message.about.rank() {
+                    message.about = about;
+                }
+                message.alarms.push((alarm, about));
+            }
+            _ => messages.push(Message {
+                told: alarm.told,
+                about,
+                alarms: vec![(alarm, about)],
+            }),
         }
     }
-    all
+    messages
 }
 
-fn outcome(world: &World, incident: &Incident, mut alarms: Vec<Alarm>) -> Outcome {
-    alarms.sort_by_key(|alarm| alarm.first);
-    let causes = told_causes(&alarms);
-    let right = causes
+/// How often somebody was called for nothing. Messages that follow within two hours are the same call.
+fn episodes(messages: &[Message]) -> usize {
+    let wrong = messages.iter().filter(|message| message.about.is_false());
+    let told: Vec<usize> = wrong.map(|message| message.told).collect();
+    let apart = told.windows(2).filter(|two| two[1] > two[0] + TOGETHER);
+    apart.count() + usize::from(!told.is_empty())
+}
+
+fn flood(alarms: &[Alarm], about: &[About]) -> Option<Flood> {
+    let from = |first: usize| {
+        let end = alarms[first].told + TOGETHER;
+        let count = alarms[first..].iter().take_while(|alarm| alarm.told < end);
+        first..first + count.count()
+    };
+    let ranges = (0..alarms.len()).map(from);
+    let range = ranges.max_by_key(|range| (range.len(), std::cmp::Reverse(range.start)))?;
+    let count = |one: &&About| {
+        about[range.clone()]
+            .iter()
+            .filter(|other| other == one)
+            .count()
+    };
+    let mut told: Vec<usize> = alarms[range.clone()]
         .iter()
-        .position(|cause| is_right(world, incident, cause));
-    Outcome {
-        incident: incident.clone(),
-        alarms,
-        causes,
-        right,
-    }
+        .map(|alarm| alarm.told)
+        .collect();
+    told.dedup();
+    Some(Flood {
+        findings: range.len(),
+        messages: told.len(),
+        about: *about[range.clone()].iter().max_by_key(count)?,
+    })
 }
 
 /// The causes of the alarms that fired first, in the order in which they are told.
@@ -127,166 +244,251 @@ fn told_causes(alarms: &[Alarm]) -> Vec<Values> {
     causes
 }
 
-/// Whether a cause is that of an incident: its values select the same streams and flows. So an event name that only one
-/// write key sends is the same cause with and without that write key. A new reason has to be named, and is sufficient;
-/// a usual reason may be left out.
-fn is_right(world: &World, incident: &Incident, cause: &[(String, String)]) -> bool {
-    let named = |name: &str| cause.iter().find(|(own, _)| own == name);
-    let reason = named("reason").map(|(_, value)| value.as_str());
-    let is_same = reason.is_some() && reason == incident.reason;
-    match incident.kind {
-        Kind::NewReason if is_same && cause.len() == 1 => return true,
-        Kind::NewReason if !is_same => return false,
-        _ if reason.is_some() && !is_same => return false,
-        _ => {}
-    }
-    let place = |name: &str, all: &[&str]| match named(name) {
-        Some((_, value)) => all.iter().position(|one| one == value).map(Some),
-        None => Some(None),
+/// Whether at some time more than an hour before the end, everything that had fired was called over.
+fn is_called_over(alarms: &[Alarm], end: usize) -> bool {
+    let Some(first) = alarms.first() else {
+        return false;
     };
-    let slice = || {
-        Some(Slice {
-            write_key: place("write_key", &WRITE_KEYS)?,
-            event_name: place("event_name", &EVENT_NAMES)?,
-            integration: place("integration", &INTEGRATIONS)?,
-        })
-    };
-    slice().is_some_and(|slice| has_the_same(world, slice, incident.slice))
-}
-
-fn has_the_same(world: &World, one: Slice, other: Slice) -> bool {
-    let agrees = |stream: &Stream| {
-        let mut flows = stream.flows.iter();
-        flows.all(|flow| one.has(stream, flow) == other.has(stream, flow))
-    };
-    world.streams.iter().all(agrees)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::incidents::world::Scale;
-
-    const SMALL: Scale = Scale {
-        streams: 20,
-        history: 1,
-        judged: 1,
-        quiet: 0,
-        incidents_a_week: 4,
-    };
-
-    fn traffic() -> Traffic {
-        Traffic::new(World::new(3, SMALL))
-    }
-
-    fn values(pairs: &[(&str, &str)]) -> Values {
-        let pairs = pairs.iter();
-        pairs
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect()
-    }
-
-    fn alarm(group: &[(&str, &str)], first: usize, last: usize) -> Alarm {
-        Alarm {
-            rule: "r".to_owned(),
-            group: values(group),
-            causes: vec![values(group)],
-            first,
-            last,
-            told: last + 2,
-            sentence: String::new(),
+    let mut last = first.last;
+    for alarm in alarms {
+        if alarm.first > last + 1 {
+            break;
         }
+        last = last.max(alarm.last);
     }
+    last + 1 + EARLY < end
+}
 
-    /// An integration that fails, at one write key that has another integration too.
-    fn failing(traffic: &Traffic) -> Incident {
-        let stream = &traffic.world.streams[0];
-        Incident {
-            kind: Kind::IntegrationFails,
+/// A part of the counts: what a group of values selects.
+#[derive(Clone, Copy, Debug)]
+struct Group<'a> {
+    slice: Slice,
+    reason: Option<&'a str>,
+}
+
+impl<'a> Group<'a> {
+    /// None if it has a value that does not exist.
+    fn of(values: &'a [(String, String)]) -> Option<Self> {
+        let named = |name: &str| {
+            let mut values = values.iter();
+            let named = values.find(|(own, _)| own == name);
+            named.map(|(_, value)| value.as_str())
+        };
+        let place = |name: &str, all: &[&str]| match named(name) {
+            Some(value) => all.iter().position(|one| *one == value).map(Some),
+            None => Some(None),
+        };
+        Some(Self {
             slice: Slice {
-                write_key: Some(stream.write_key),
-                event_name: None,
-                integration: Some(stream.flows[0].integration),
+                source: place("write_key", &SOURCES.map(|source| source.0))?,
+                event_name: place("event_name", &EVENT_NAMES)?,
+                integration: place("integration", &INTEGRATIONS)?,
             },
-            reason: None,
-            size: 0.5,
-            start: 1_000,
-            end: 1_010,
+            reason: named("reason"),
+        })
+    }
+}
+
+/// What has happened, and what it does to any number.
+struct Truth<'t> {
+    traffic: &'t Traffic,
+    world: &'t World,
+    for_good: Vec<&'t Change>,
+}
+
+impl<'t> Truth<'t> {
+    fn new(traffic: &'t Traffic) -> Self {
+        let for_good = traffic.changes.iter().filter(|one| one.is_for_good());
+        Self {
+            traffic,
+            world: &traffic.world,
+            for_good: for_good.collect(),
         }
     }
 
-    #[test]
-    fn an_alarm_is_about_what_goes_on_then_and_there() {
-        let mut traffic = traffic();
-        let incident = failing(&traffic);
-        traffic.planned.judged = vec![incident.clone()];
-        let integration = INTEGRATIONS[incident.slice.integration.unwrap()];
-        let group: &[(&str, &str)] = &[("integration", integration)];
-        let found = |group: &[(&str, &str)], first: usize| {
-            let score = Score::new(&traffic, vec![alarm(group, first, first + 1)]);
-            assert_eq!(
-                score.false_alarms.len(),
-                usize::from(score.outcomes[0].alarms.is_empty())
-            );
-            score.outcomes[0].delay()
+    /// The changes that an alarm is about: it fired while they went on or shortly after, and each alone moves its number in its direction.
+    fn touched(&self, alarm: &Alarm) -> Vec<usize> {
+        let Some(group) = Group::of(&alarm.group) else {
+            return Vec::new();
         };
-        assert_eq!(found(group, 1_002), Some(2));
-        assert_eq!(found(&[], 1_013), Some(13));
-        assert_eq!(found(group, 999), None);
-        assert_eq!(found(group, 1_014), None);
-        assert_eq!(found(&[("integration", "another")], 1_002), None);
-        assert_eq!(found(&[("event_name", "any")], 1_002), Some(2));
+        let changes = self.traffic.changes.iter().enumerate();
+        let is_then = |change: &Change| (change.start..change.end + TAIL).contains(&alarm.first);
+        let touched =
+            changes.filter(|(_, change)| is_then(change) && self.moves(alarm, group, change));
+        touched.map(|(place, _)| place).collect()
     }
 
-    #[test]
-    fn false_alarms_that_touch_are_told_together() {
-        let group: &[(&str, &str)] = &[("integration", "another")];
-        let alarms = [(900, 905), (909, 920), (925, 926), (1_200, 1_201)];
-        let alarms = alarms.map(|(first, last)| alarm(group, first, last));
-        let lengths =
-            |alarms: Vec<Vec<Alarm>>| -> Vec<usize> { alarms.iter().map(Vec::len).collect() };
-        assert_eq!(lengths(together(alarms.to_vec())), [2, 1, 1]);
+    fn about(&self, touched: &[usize]) -> About {
+        let about = touched.iter().map(|place| {
+            let life = self.traffic.changes[*place].life();
+            life.map_or(About::Incident, About::Life)
+        });
+        let first = about.min_by_key(|about| about.rank());
+        first.unwrap_or(About::Nothing)
     }
 
-    #[test]
-    fn a_cause_is_right_if_it_is_the_same_events() {
-        let traffic = traffic();
-        let world = &traffic.world;
-        let mut incident = failing(&traffic);
-        let cause: Vec<(&str, &str)> = incident.cause().into_iter().collect();
-        let is =
-            |incident: &Incident, cause: &[(&str, &str)]| is_right(world, incident, &values(cause));
-        assert!(is(&incident, &cause));
-        assert!(!is(&incident, &cause[..1]) && !is(&incident, &[]));
-        // Everything that has one of its event names is only a part of it.
-        let part = [
-            &cause[..],
-            &[("event_name", EVENT_NAMES[world.streams[0].event_name])],
-        ]
-        .concat();
-        assert!(!is(&incident, &part));
-        assert!(!is(&incident, &[&cause[..], &[("reason", "a")]].concat()));
-        incident.reason = Some("a");
-        incident.kind = Kind::ConsentFilter;
-        assert!(is(&incident, &cause) && is(&incident, &[&cause[..], &[("reason", "a")]].concat()));
-        assert!(!is(&incident, &[("reason", "a")]));
-        incident.kind = Kind::NewReason;
-        assert!(is(&incident, &[("reason", "a")]) && !is(&incident, &cause));
-        assert!(!is(&incident, &[("reason", "b")]));
-    }
-
-    #[test]
-    fn the_causes_of_what_fired_first_are_told() {
-        let causes = |names: &[&str]| {
-            let names = names.iter();
-            names.map(|name| values(&[("event_name", name)])).collect()
-        };
-        let mut alarms = [alarm(&[], 5, 6), alarm(&[], 5, 7), alarm(&[], 6, 7)];
-        let told = [&["a", "b"][..], &["c", "a"], &["d"]];
-        for (alarm, names) in alarms.iter_mut().zip(told) {
-            alarm.causes = causes(names);
+    /// Whether a change alone moves the number of an alarm by a tenth, in the direction of the alarm.
+    fn moves(&self, alarm: &Alarm, group: Group<'_>, change: &Change) -> bool {
+        if change.effect == Effect::Moved {
+            return !alarm.measure.is_rate() && self.share(alarm, group, change) >= MOVED;
         }
-        let wanted: Vec<Values> = causes(&["a", "b", "c"]);
-        assert_eq!(told_causes(&alarms), wanted);
+        let of = |is_on| value(self.numbers(alarm, group, change, is_on), alarm.measure);
+        let (usual, now) = (of(false), of(true));
+        match alarm.is_high {
+            true => now > usual * (1.0 + MOVED) && now > 0.0,
+            false => now < usual * (1.0 - MOVED),
+        }
+    }
+
+    /// The share of a group's events that arrive at another time.
+    fn share(&self, alarm: &Alarm, group: Group<'_>, change: &Change) -> f64 {
+        let sum = |is_on| {
+            self.numbers(alarm, group, change, is_on)
+                .iter()
+                .sum::<f64>()
+        };
+        let (without, all) = (sum(false), sum(true));
+        (all - without) / all.max(f64::MIN_POSITIVE)
+    }
+
+    /// What is usually delivered, failed and filtered in a group at the time of an alarm, with a change or without it.
+    fn numbers(&self, alarm: &Alarm, group: Group<'_>, change: &Change, is_on: bool) -> [f64; 3] {
+        let mut sums = [0.0; 3];
+        let mut add = |numbers: [f64; 3]| {
+            for (sum, number) in sums.iter_mut().zip(numbers) {
+                *sum += number;
+            }
+        };
+        if alarm.metric == Metric::EventIngestion {
+            let streams = self.world.streams.iter();
+            for stream in streams.filter(|stream| group.slice.has_stream(stream)) {
+                let is_in =
+                    |one: &Change| one.slice.integration.is_none() && one.slice.has_stream(stream);
+                add([
+                    self.volume(stream, alarm.first, change, is_on, is_in),
+                    0.0,
+                    0.0,
+                ]);
+            }
+            return sums;
+        }
+        let flows = self.world.flows();
+        for (stream, flow) in flows.filter(|(stream, flow)| group.slice.has(stream, flow)) {
+            let is_in = |one: &Change| one.slice.has(stream, flow);
+            let volume = self.volume(stream, alarm.first, change, is_on, is_in);
+            let change = (is_on && is_in(change)).then_some(change);
+            add(fate(self.world, flow, change, group.reason).map(|share| share * volume));
+        }
+        sums
+    }
+
+    /// The usual events of a stream at a time, on average over the hours of the week.
+    fn volume(
+        &self,
+        stream: &Stream,
+        at: usize,
+        change: &Change,
+        is_on: bool,
+        is_in: impl Fn(&Change) -> bool,
+    ) -> f64 {
+        let others = self.for_good.iter().filter(|one| **one != change);
+        let factors = others.filter(|one| is_in(one)).map(|one| one.volume(at));
+        let own = match change.effect {
+            _ if !is_in(change) => 1.0,
+            Effect::Volume { now, .. } if is_on => now,
+            Effect::Volume { before, .. } => before,
+            Effect::Late(share) if is_on => 1.0 - share,
+            Effect::Moved if !is_on => 0.0,
+            // A batch is as large as the events of a day.
+            Effect::Moved if stream.pattern == Pattern::Nightly => (DAY / BATCH) as f64,
+            _ => 1.0,
+        };
+        stream.mean * own * factors.product::<f64>()
+    }
+
+    fn outcome(&self, change: &Change, kind: Incident, alarms: Vec<Alarm>) -> Outcome {
+        let causes = told_causes(&alarms);
+        let is_right = |cause: &Values| self.is_right(change, kind, cause);
+        let mut told: Vec<usize> = alarms.iter().map(|alarm| alarm.told).collect();
+        told.dedup();
+        Outcome {
+            change: change.clone(),
+            kind,
+            messages: told.len(),
+            right: causes.iter().position(is_right),
+            is_called_over: is_called_over(&alarms, change.end),
+            causes,
+            alarms,
+        }
+    }
+
+    /// Whether a cause is that of an incident: its values select the same streams and flows. So an event name that only one source sends is
+    /// the same cause with and without that source. A new reason has to be named, and is sufficient; a usual reason may be left out.
+    fn is_right(&self, change: &Change, kind: Incident, cause: &[(String, String)]) -> bool {
+        let Some(group) = Group::of(cause) else {
+            return false;
+        };
+        let own = match change.effect {
+            Effect::Filtered(reason, _) => Some(reason),
+            _ => None,
+        };
+        let is_same = group.reason.is_some() && group.reason == own;
+        match kind {
+            Incident::NewReason if is_same && cause.len() == 1 => return true,
+            Incident::NewReason if !is_same => return false,
+            _ if group.reason.is_some() && !is_same => return false,
+            _ => {}
+        }
+        let mut flows = self.world.flows();
+        flows.all(|(stream, flow)| group.slice.has(stream, flow) == change.slice.has(stream, flow))
+    }
+}
+
+/// The shares of a flow's events that are delivered, failed and filtered, of those with a reason if one is given.
+fn fate(world: &World, flow: &Flow, change: Option<&Change>, reason: Option<&str>) -> [f64; 3] {
+    let rate = world.error_rates[flow.integration];
+    let mut success = (1.0 - flow.filtered) * (1.0 - rate);
+    let mut errors = (1.0 - flow.filtered) * rate;
+    let of_reason = |place: usize, share: f64| match reason {
+        Some(reason) if reason != REASONS[flow.reasons[place]] => 0.0,
+        _ => flow.filtered * share,
+    };
+    let mut filtered = of_reason(0, 1.0 - RARE) + of_reason(1, RARE);
+    match change.map(|change| change.effect) {
+        Some(Effect::Fails(share)) => {
+            (success, errors) = (success * (1.0 - share), errors + success * share);
+        }
+        Some(Effect::MoreErrors(factor)) => {
+            let more = errors * (factor - 1.0);
+            (success, errors) = (success - more, errors + more);
+        }
+        Some(Effect::Filtered(own, share)) => {
+            if reason.is_none_or(|reason| reason == own) {
+                filtered += share * (success + errors);
+            }
+            (success, errors) = (success * (1.0 - share), errors * (1.0 - share));
+        }
+        Some(Effect::Copies(copies)) => {
+            (success, errors) = (success * copies as f64, errors * copies as f64);
+        }
+        Some(Effect::Volume { .. } | Effect::Moved | Effect::Late(_)) | None => {}
+    }
+    match reason {
+        // Assumption `reason_of_delivered`: only filtered events have a reason.
+        Some("") => [success, errors, 0.0],
+        Some(_) => [0.0, 0.0, filtered],
+        None => [success, errors, filtered],
+    }
+}
+
+fn value([success, errors, filtered]: [f64; 3], measure: Measure) -> f64 {
+    let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+    match measure {
+        Measure::Success => success,
+        Measure::Errors => errors,
+        Measure::Filtered => filtered,
+        Measure::ErrorRate => share(errors, success + errors),
+        Measure::FilteredRate => share(filtered, success + errors + filtered),
+        _ => success + errors + filtered,
     }
 }
