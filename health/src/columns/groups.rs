@@ -207,6 +207,16 @@ impl<'t> Grid<'t> {
             .collect()
     }
 
+    /// The values of some dimensions in a row of the table.
+    pub(crate) fn row_values(&self, row: usize, dimensions: &[Dimension]) -> Vec<String> {
+        let keys = self.table().keys();
+        let columns = dimensions
+            .iter()
+            .filter_map(|own| self.table().dimensions().position(*own));
+        let values = columns.map(|column| keys.dictionaries[column].value(keys.ids[column][row]));
+        values.map(str::to_owned).collect()
+    }
+
     /// The group with these values.
     pub(crate) fn find(&self, values: &[&str]) -> Option<usize> {
         if values.len() != self.columns.len() {

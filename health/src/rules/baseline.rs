@@ -26,6 +26,9 @@ const LATE: u64 = 3 * 3_600;
 /// The natural logarithm of 2. A test of both sides doubles the probability.
 const LN_2: f64 = std::f64::consts::LN_2;
 
+/// Looks again at the `length` slots before a slot, more closely.
+pub(crate) type Confirm<'c> = dyn FnMut(usize, usize) -> Option<Look> + 'c;
+
 /// How windows are compared with earlier weeks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Baseline {
@@ -178,13 +181,13 @@ impl Baseline {
     }
 
     /// Judges some windows of a group, and sums of windows that end with them. `longer` is the length of a longer sum, in
-    /// seconds.
+    /// seconds. What is bad must also be bad when `confirm` looks at it.
     pub(crate) fn group(
         &self,
         judging: &Judging<'_>,
         columns: Columns<'_>,
-        compare: Compare,
-        longer: Option<u64>,
+        (compare, longer): (Compare, Option<u64>),
+        mut confirm: Option<&mut Confirm<'_>>,
         sink: &mut Sink,
     ) {
         let past = self.past(judging, compare, columns);
@@ -223,7 +226,7 @@ impl Baseline {
                     continue;
                 };
                 is_judged = true;
-                let Some(odd) = group.odd(slot, length, &look) else {
+                let Some(odd) = group.odd(slot, length, &look, confirm.as_deref_mut()) else {
                     continue;
                 };
                 // The numbers of the shortest time say best what is wrong now, and a longer one says since when.
@@ -288,8 +291,8 @@ fn provisional(past: &Past<'_>, slot: usize, columns: Columns<'_>) -> Option<Loo
     Some(Look { sum, expected })
 }
 
-/// Whether events may only have come late. If some are missing, the time after the same time of day must usually have as
-/// many; if there are too many, events must not have been missing before.
+/// Whether events may only have come late. If some are missing, so many must also be missing compared with an earlier time
+/// of day; if there are too many, events must not have been missing before.
 pub(crate) fn is_late(
     past: &Past<'_>,
     (slot, length): (usize, usize),
@@ -297,18 +300,21 @@ pub(crate) fn is_late(
     is_bad: impl Fn(&Look) -> bool,
 ) -> bool {
     let late = LATE.div_ceil(DAY / past.calendar().per_day as u64) as usize;
-    if past.compare != Compare::Counts || length > late {
+    if past.compare != Compare::Counts {
         return false;
     }
-    let is_high = look.excess() > 0.0;
-    if is_high {
-        let before = past.look(slot + 1, late);
+    if look.excess() > 0.0 {
+        let before = past.look(slot + 1, late.max(length));
         return before.is_some_and(|before| before.excess() < look.excess() / 2.0);
     }
-    let after = past.expected(slot + 1 + length, length, look.sum);
-    after.is_some_and(|expected| {
-        let later = Look { expected, ..*look };
-        expected < look.expected && (later.excess() >= 0.0 || !is_bad(&later))
+    [late / 2, late].into_iter().any(|late| {
+        let usual = (slot + 1)
+            .checked_sub(late)
+            .and_then(|end| past.expected(end, length, look.sum));
+        usual.is_some_and(|expected| {
+            let later = Look { expected, ..*look };
+            expected < look.expected && (later.excess() >= 0.0 || !is_bad(&later))
+        })
     })
 }
 
@@ -347,7 +353,13 @@ impl Group<'_> {
     }
 
     /// Compares a sum of windows with what is usual. The result is `None` unless it is bad.
-    fn odd(&mut self, slot: usize, length: usize, look: &Look) -> Option<Odd> {
+    fn odd(
+        &mut self,
+        slot: usize,
+        length: usize,
+        look: &Look,
+        confirm: Option<&mut Confirm<'_>>,
+    ) -> Option<Odd> {
         let excess = look.excess();
         let is_high = excess > 0.0;
         // Late events make counts grow, so a count that is low before the window is settled proves nothing.
@@ -384,6 +396,12 @@ impl Group<'_> {
         };
         if is_late(self.past, (slot, length), look, is_bad) {
             return None;
+        }
+        if let Some(confirm) = confirm {
+            let closer = confirm(slot + 1, length)?;
+            if (closer.excess() > 0.0) != is_high || !is_bad(&closer) {
+                return None;
+            }
         }
         let observed = Amount {
             part: look.sum.part,

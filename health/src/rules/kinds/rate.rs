@@ -76,7 +76,7 @@ impl Judge for Rate {
 
     fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
         self.baseline
-            .group(judging, columns, Compare::Shares, None, sink);
+            .group(judging, columns, (Compare::Shares, None), None, sink);
     }
 
     fn all(&self, judging: &Judging<'_>, _: &Grid<'_>, sink: &mut Sink) {

@@ -1,16 +1,19 @@
 //! Deliveries for each event that came in, where their number changes.
 
-use tallyfold::Dimension;
+use std::collections::BTreeMap;
+use tallyfold::{Dimension, Frame};
+
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::Fraction;
 
 use crate::columns::groups::{Block, Columns, Grid, read};
+use crate::columns::slots::Sum;
 use crate::measure::Measure;
-use crate::rules::baseline::Baseline;
-use crate::rules::judging::{Groups, Judging, Sink, discover};
+use crate::rules::baseline::{Baseline, Confirm};
+use crate::rules::judging::{Groups, Judging, Other, Sink, discover};
 use crate::rules::kind::{Compared, Form, Judge, Misfit, Scope};
 use crate::rules::wording::{self, Seen};
-use crate::usual::past::Compare;
+use crate::usual::past::{Compare, Look, Past};
 
 pub(super) const FORM: Form = Form {
     keys: &[
@@ -101,10 +104,10 @@ impl Judge for Ratio {
             let shared = values.iter().zip(dimensions);
             let shared = shared.filter(|(_, dimension)| *dimension != Dimension::Integration);
             let shared: Vec<&str> = shared.map(|(value, _)| *value).collect();
-            let Some(ingested) = other.grid.find(&shared) else {
+            let Some(own) = other.grid.find(&shared) else {
                 continue;
             };
-            let ingested = block[0].columns(ingested).parts;
+            let ingested = block[0].columns(own).parts;
             let wholes =
                 (0..judging.slots.len()).map(|slot| is_known(&slot).map_or(0, |own| ingested[own]));
             let wholes: Vec<u64> = wholes.collect();
@@ -112,8 +115,16 @@ impl Judge for Ratio {
                 parts: groups.block.columns(place).parts,
                 wholes: Some(&wholes),
             };
+            let of = ((groups.grid, group), (other, own));
+            let mut parts = None;
+            let mut confirm = |end: usize, length: usize| {
+                let parts = parts.get_or_insert_with(|| Parts::read(judging, of, ahead));
+                parts.look(judging, end, length)
+            };
+            let compare = (Compare::Ratios, None);
+            let confirm: &mut Confirm<'_> = &mut confirm;
             self.baseline
-                .group(judging, columns, Compare::Ratios, None, sink);
+                .group(judging, columns, compare, Some(confirm), sink);
         }
     }
 
@@ -134,5 +145,97 @@ impl Judge for Ratio {
             wording::events(seen.observed.part)
         );
         (counted, Some(format!("usually {}", each(seen.expected))))
+    }
+}
+
+/// The days of history by which the ratio of a part is learned.
+const DAYS: u64 = 15;
+
+/// The counts of the parts of a group: its events by all dimensions that both endpoints have. The ratio of each part is
+/// steady even where the mix of the parts changes, as when an event name is new.
+struct Parts {
+    /// What was delivered and what came in, slot by slot.
+    counts: Vec<[Vec<u64>; 2]>,
+}
+
+impl Parts {
+    /// Reads the parts of a group of delivery and of its group of ingestion.
+    fn read(
+        judging: &Judging<'_>,
+        ((grid, group), (other, own)): ((&Grid<'_>, usize), (&Other<'_>, usize)),
+        ahead: i64,
+    ) -> Self {
+        let of_both = |dimension: &Dimension| {
+            *dimension != Dimension::Integration
+                && [grid, other.grid]
+                    .iter()
+                    .all(|grid| grid.table().dimensions().position(*dimension).is_some())
+        };
+        let dimensions = Dimension::ALL.iter().copied().filter(of_both);
+        let dimensions: Vec<Dimension> = dimensions.collect();
+        let slots = judging.slots;
+        let first = judging
+            .range
+            .start
+            .saturating_sub(slots.in_seconds(DAYS * 86_400));
+        let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+        let mut counts: Vec<[Vec<u64>; 2]> = Vec::new();
+        let sides = [
+            (grid, group, slots, 0),
+            (other.grid, own, &other.slots, ahead),
+        ];
+        for (side, (grid, group, of, ahead)) in sides.into_iter().enumerate() {
+            let own_slot = |slot: usize| {
+                let slot = i64::try_from(slot).unwrap_or(i64::MAX).checked_sub(ahead)?;
+                usize::try_from(slot)
+                    .ok()
+                    .filter(|slot| (first..slots.len()).contains(slot))
+            };
+            let rows = grid.rows_of(group).into_iter().map(|row| {
+                let values = grid.row_values(row, &dimensions);
+                let next = places.len();
+                let place = *places.entry(values).or_insert(next);
+                if place == counts.len() {
+                    counts.push([vec![0; slots.len()], vec![0; slots.len()]]);
+                }
+                (row, place)
+            });
+            let rows: BTreeMap<usize, usize> = rows.collect();
+            let is_wanted = |slot: usize| own_slot(slot).is_some();
+            grid.each_row(group, of, is_wanted, |row, slot, events| {
+                if let (Some(place), Some(slot)) = (rows.get(&row), own_slot(slot)) {
+                    let measure = if side == 0 {
+                        judging.measure
+                    } else {
+                        Measure::Events
+                    };
+                    let number = u64::try_from(measure.part(events)).unwrap_or(u64::MAX);
+                    let count = &mut counts[*place][side][slot];
+                    *count = count.saturating_add(number);
+                }
+            });
+        }
+        Self { counts }
+    }
+
+    /// The sums of the parts whose ratio is known, and what is expected of them.
+    fn look(&self, judging: &Judging<'_>, end: usize, length: usize) -> Option<Look> {
+        let looks = self.counts.iter().filter_map(|[delivered, ingested]| {
+            let columns = Columns {
+                parts: delivered,
+                wholes: Some(ingested),
+            };
+            let learned = (&judging.calendar, &judging.learned);
+            let past = Past::new(learned, Compare::Ratios, (2, 0), columns, &judging.finals);
+            past.look(end, length)
+        });
+        looks.reduce(|one, other| Look {
+            sum: Sum {
+                part: one.sum.part.saturating_add(other.sum.part),
+                whole: one.sum.whole.saturating_add(other.sum.whole),
+                known: one.sum.known,
+            },
+            expected: one.expected + other.expected,
+        })
     }
 }

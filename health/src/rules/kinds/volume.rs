@@ -93,7 +93,7 @@ impl Judge for Volume {
 
     fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
         self.baseline
-            .group(judging, columns, Compare::Counts, self.slow, sink);
+            .group(judging, columns, (Compare::Counts, self.slow), None, sink);
     }
 
     fn all(&self, judging: &Judging<'_>, _: &Grid<'_>, sink: &mut Sink) {
