@@ -260,14 +260,17 @@ pub(crate) const fn prior(compare: Compare) -> Prior {
         Compare::Counts => Prior {
             least: 0.001_6,
             unknown: 0.04,
+            margin: 1.3,
         },
         Compare::Shares => Prior {
             least: 0.01,
             unknown: 0.09,
+            margin: 1.5,
         },
         Compare::Ratios => Prior {
             least: 0.000_4,
             unknown: 0.002_5,
+            margin: 1.3,
         },
     }
 }

@@ -10,9 +10,6 @@ pub(crate) const DAYS: usize = 28;
 /// With fewer days than this, the noise is assumed.
 const FEWEST_DAYS: usize = 4;
 
-/// How much farther than on all but a few of the days a count has to be, to be remarkable.
-const MARGIN: f64 = 1.3;
-
 /// How much counts vary relative to each other, at least and where it isn't known: the squares of standard deviations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prior {
@@ -20,6 +17,8 @@ pub(crate) struct Prior {
     pub(crate) least: f64,
     /// Without enough days.
     pub(crate) unknown: f64,
+    /// How much farther than on all but a few of the days a count has to be, to be remarkable.
+    pub(crate) margin: f64,
 }
 
 /// How much a group varies.
@@ -27,8 +26,9 @@ pub(crate) struct Prior {
 pub(crate) struct Noise {
     /// The variance of a count is `expected + phi * expected²`.
     pub(crate) phi: f64,
-    /// The highest score that the group reaches on all but a few days, and the lowest, as a positive number.
-    pub(crate) reach: [f64; 2],
+    /// The scores from which a count is remarkable, on the upper and on the lower side: beyond those that the group reaches on
+    /// all but a few days.
+    pub(crate) limits: [f64; 2],
 }
 
 impl Noise {
@@ -49,7 +49,7 @@ impl Noise {
 
     /// The score from which a count is remarkable, on the upper or the lower side.
     pub(crate) fn limit(&self, is_high: bool) -> f64 {
-        MARGIN * self.reach[usize::from(!is_high)]
+        self.limits[usize::from(!is_high)]
     }
 }
 
@@ -85,7 +85,7 @@ impl<'n> Learned<'n> {
     pub(crate) fn least(&self) -> Noise {
         Noise {
             phi: self.prior.least,
-            reach: [0.0; 2],
+            limits: [0.0; 2],
         }
     }
 
@@ -146,7 +146,7 @@ fn noise_of(days: &[Vec<Look>], prior: Prior) -> Noise {
     if days.len() < FEWEST_DAYS {
         return Noise {
             phi: prior.unknown,
-            reach: [0.0; 2],
+            limits: [0.0; 2],
         };
     }
     let left_out = days.len().div_ceil(8);
@@ -159,18 +159,18 @@ fn noise_of(days: &[Vec<Look>], prior: Prior) -> Noise {
         .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     let noise = Noise {
         phi: ratio(&sum).max(prior.least),
-        reach: [0.0; 2],
+        limits: [0.0; 2],
     };
-    let reach = [1.0, -1.0].map(|sign| {
+    let limits = [1.0, -1.0].map(|sign| {
         let farthest = days.iter().map(|day| {
             let scores = day.iter().map(|look| sign * noise.score(look));
             scores.fold(0.0, f64::max)
         });
         let mut farthest: Vec<f64> = farthest.collect();
         farthest.sort_by(f64::total_cmp);
-        farthest[days.len() - 1 - (left_out - 1).min(days.len() - 1)]
+        prior.margin * farthest[days.len() - left_out]
     });
-    Noise { reach, ..noise }
+    Noise { limits, ..noise }
 }
 
 /// The sums of which `phi` is the quotient: by how much more than a Poisson count the counts of a day vary.

@@ -119,7 +119,7 @@ impl Judge for Ratio {
             let mut parts = None;
             let mut confirm = |end: usize, length: usize| {
                 let parts = parts.get_or_insert_with(|| Parts::read(judging, of, ahead));
-                parts.look(judging, end, length)
+                parts.look(end, length)
             };
             let compare = (Compare::Ratios, None);
             let confirm: &mut Confirm<'_> = &mut confirm;
@@ -153,15 +153,14 @@ const DAYS: u64 = 15;
 
 /// The counts of the parts of a group: its events by all dimensions that both endpoints have. The ratio of each part is
 /// steady even where the mix of the parts changes, as when an event name is new.
-struct Parts {
-    /// What was delivered and what came in, slot by slot.
-    counts: Vec<[Vec<u64>; 2]>,
+struct Parts<'j> {
+    parts: Vec<Past<'j>>,
 }
 
-impl Parts {
+impl<'j> Parts<'j> {
     /// Reads the parts of a group of delivery and of its group of ingestion.
     fn read(
-        judging: &Judging<'_>,
+        judging: &'j Judging<'_>,
         ((grid, group), (other, own)): ((&Grid<'_>, usize), (&Other<'_>, usize)),
         ahead: i64,
     ) -> Self {
@@ -215,20 +214,22 @@ impl Parts {
                 }
             });
         }
-        Self { counts }
-    }
-
-    /// The sums of the parts whose ratio is known, and what is expected of them.
-    fn look(&self, judging: &Judging<'_>, end: usize, length: usize) -> Option<Look> {
-        let looks = self.counts.iter().filter_map(|[delivered, ingested]| {
+        let parts = counts.iter().map(|[delivered, ingested]| {
             let columns = Columns {
                 parts: delivered,
                 wholes: Some(ingested),
             };
             let learned = (&judging.calendar, &judging.learned);
-            let past = Past::new(learned, Compare::Ratios, (2, 0), columns, &judging.finals);
-            past.look(end, length)
+            Past::new(learned, Compare::Ratios, (2, 0), columns, &judging.finals)
         });
+        Self {
+            parts: parts.collect(),
+        }
+    }
+
+    /// The sums of the parts whose ratio is known, and what is expected of them.
+    fn look(&self, end: usize, length: usize) -> Option<Look> {
+        let looks = self.parts.iter().filter_map(|part| part.look(end, length));
         looks.reduce(|one, other| Look {
             sum: Sum {
                 part: one.sum.part.saturating_add(other.sum.part),
