@@ -8,7 +8,7 @@
 mod fixture;
 
 use fixture::{Fixture, Row, noise, replay, sentences};
-use tallyfold_health::{Finding, Observed, Rules, Severity};
+use tallyfold_health::{Finding, Observed, Rules, Severity, Status};
 
 const WEEK: usize = 168;
 
@@ -154,6 +154,90 @@ fn a_slow_decline_is_found_by_sums_of_windows() {
     assert!(
         slow.starts_with("integration Webhook: ") && is_early,
         "{slow}"
+    );
+}
+
+/// A batch that comes each night at three, but in the last week on one day at another hour, or not at all.
+fn batches(hour: Option<usize>) -> Fixture {
+    let mut fixture = Fixture::delivery(&["event_name"]);
+    fixture.fill(0..6 * WEEK, |slot| {
+        let comes = match 5 * WEEK + 3 * 24 == slot / 24 * 24 {
+            true => hour,
+            false => Some(3),
+        };
+        match comes == Some(slot % 24) {
+            true => vec![(vec!["export"], [500 + noise(slot as u64, 9), 0, 0])],
+            false => Vec::new(),
+        }
+    });
+    fixture
+}
+
+#[test]
+fn a_batch_may_come_late_but_not_stay_away() {
+    for rule in [
+        "kind = 'silent'\nby = ['event_name']",
+        "kind = 'volume'\nby = ['event_name']",
+    ] {
+        for hour in [3, 4, 5] {
+            assert_eq!(found(rule, &batches(Some(hour))), [""; 0], "{rule}: {hour}");
+        }
+        assert_eq!(found(rule, &batches(None)).len(), 1, "{rule}");
+    }
+}
+
+#[test]
+fn a_clock_change_is_no_decline() {
+    // From a Sunday on, all comes an hour earlier by UTC: 2026-03-08 is day 66.
+    let of_day = |slot: usize| {
+        let hour = (slot + usize::from(slot >= 66 * 24 + 7)) % 24;
+        if (9..17).contains(&hour) { 1_000 } else { 50 }
+    };
+    let mut fixture = Fixture::delivery(&["event_name"]);
+    fixture.fill(0..73 * 24, |slot| {
+        vec![(vec!["order"], [of_day(slot) + noise(slot as u64, 20), 0, 0])]
+    });
+    let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'volume'\nby = ['event_name']";
+    let replay = replay(rules, &fixture, 60 * 24, 73 * 24);
+    assert_eq!(masked(&replay.findings), [""; 0]);
+}
+
+#[test]
+fn a_small_integration_that_fails_completely_is_found_within_an_hour_and_not_over_while_idle() {
+    // 15 attempts in each quarter of an hour; then all fail, and after two hours there are none.
+    let mut fixture = Fixture::new("event_delivery", &["integration"], 900);
+    let start = 30 * 96;
+    fixture.fill(0..start + 40, |slot| match slot.checked_sub(start) {
+        None => vec![(vec!["small"], [15, 0, 0]), (vec!["large"], [500, 2, 0])],
+        Some(0..8) => vec![(vec!["small"], [0, 15, 0]), (vec!["large"], [500, 2, 0])],
+        Some(_) => vec![(vec!["large"], [500, 2, 0])],
+    });
+    let rules = "[[rule]]\nname = 'it'\nkind = 'rate'\nby = ['integration']\nleast = 30";
+    let rules = Rules::parse(rules).unwrap();
+    let checks = fixture::checks(
+        &rules,
+        &fixture,
+        [start + 4, start + 8, start + 40].into_iter(),
+    );
+    let told = checks.iter().map(|check| {
+        let [finding] = &check.findings[..] else {
+            panic!("want one finding: {:?}", sentences(&check.findings));
+        };
+        (finding.status, check.healthy)
+    });
+    let told: Vec<(Status, bool)> = told.collect();
+    assert_eq!(
+        told,
+        [
+            (Status::Firing, false),
+            (Status::Firing, false),
+            (Status::Unjudged, false)
+        ]
+    );
+    let sentence = &checks[2].findings[0].sentence;
+    assert!(
+        sentence.contains("not judged since") && sentence.contains("attempts failed (100%)"),
+        "{sentence}"
     );
 }
 

@@ -17,8 +17,8 @@ pub(crate) use crate::usual::calendar::WEEK;
 use crate::usual::noise::{DAYS as NOISE_DAYS, Learned, Noise, Prior};
 use crate::usual::past::{Compare, Look, Past};
 
-/// The sums that are judged besides single windows, in seconds: of one, three and twelve hours.
-const SUMS: [u64; 3] = [3_600, 3 * 3_600, 12 * 3_600];
+/// The sums that are judged besides single windows, in seconds: of one, three, twelve and 36 hours.
+const SUMS: [u64; 4] = [3_600, 3 * 3_600, 12 * 3_600, 36 * 3_600];
 
 /// Events of up to this many seconds may come late: their absence is no decline, and their arrival no rise.
 const LATE: u64 = 3 * 3_600;
@@ -310,10 +310,12 @@ pub(crate) fn is_late(
         let before = past.look(slot + 1, late.max(length));
         return before.is_some_and(|before| before.excess() < look.excess() / 2.0);
     }
+    // Of a long silence, only the part counts in which events are overdue for long enough.
+    let is_overdue = look.sum.part == 0 && length > late;
+    let length_of = |late: usize| if is_overdue { length - late } else { length };
     [late / 2, late].into_iter().any(|late| {
-        let usual = (slot + 1)
-            .checked_sub(late)
-            .and_then(|end| past.expected(end, length, look.sum));
+        let end = (slot + 1).checked_sub(late);
+        let usual = end.and_then(|end| past.expected(end, length_of(late), look.sum));
         usual.is_some_and(|expected| {
             let later = Look { expected, ..*look };
             expected < look.expected && (later.excess() >= 0.0 || !is_bad(&later))
@@ -406,6 +408,9 @@ impl Group<'_> {
                 return None;
             }
         }
+        if self.is_day_off(slot, length, look, &is_bad) {
+            return None;
+        }
         let observed = Amount {
             part: look.sum.part,
             whole: (self.past.compare != Compare::Counts).then_some(look.sum.whole),
@@ -432,6 +437,28 @@ impl Group<'_> {
         })
     }
 
+    /// Whether a decline on a weekday is no more than a weekend's: it may be a holiday, which is over after a day.
+    fn is_day_off(
+        &self,
+        slot: usize,
+        length: usize,
+        look: &Look,
+        is_bad: impl Fn(&Look) -> bool,
+    ) -> bool {
+        if self.past.compare != Compare::Counts
+            || look.excess() > 0.0
+            || length > self.judging.calendar.per_day
+            || self.judging.calendar.is_weekend(slot)
+        {
+            return false;
+        }
+        let usual = self.past.day_off(slot + 1, length);
+        usual.is_some_and(|expected| {
+            let off = Look { expected, ..*look };
+            expected < look.expected && (off.excess() >= 0.0 || !is_bad(&off))
+        })
+    }
+
     /// Whether a deviation goes on, so that an incident that is over begins no finding: the last parts of a sum deviate nearly
     /// as much as all of it.
     fn continues(&self, slot: usize, length: usize, look: &Look) -> bool {
@@ -444,7 +471,9 @@ impl Group<'_> {
             let recent = self.past.look(slot + 1, length);
             recent.is_some_and(|recent| {
                 let wanted = part * each * size(&recent);
-                recent.excess() * each > 0.0 && recent.excess().abs() >= wanted.abs()
+                // Where no events are expected, their absence shows nothing.
+                let is_idle = size(&recent) < 1.0 && recent.sum.part == 0;
+                is_idle || recent.excess() * each > 0.0 && recent.excess().abs() >= wanted.abs()
             })
         };
         deviates((length / 4).max(1), 0.7)

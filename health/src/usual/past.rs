@@ -13,6 +13,9 @@ const FEWEST: usize = 3;
 /// A share changes little during a day, so it is learned from this part of a day around the same time.
 const AROUND: usize = 4;
 
+/// Without enough days, a share is compared with so many windows just before.
+const RECENT: usize = 16;
+
 /// The most earlier windows that are compared with: fourteen days and eight weeks.
 const MOST: usize = DAYS + 8;
 
@@ -196,6 +199,17 @@ impl<'p> Past<'p> {
         nearest.take(trimmed((1..=DAYS).filter(is_alike).filter_map(entry)));
     }
 
+    /// How many events come on a day off: on the Saturdays and Sundays of the last weeks.
+    pub(crate) fn day_off(&self, end: usize, length: usize) -> Option<f64> {
+        let entry = |days: usize| {
+            let at = end.checked_sub(days * self.calendar.per_day)?;
+            let sum = self.sum(at, length);
+            let is_off = at > 0 && self.calendar.is_weekend(at - 1);
+            (is_off && sum.known == length).then_some(sum.part)
+        };
+        trimmed((1..=DAYS + 7).filter_map(entry))
+    }
+
     /// The share that is expected: that of the middle half of the days, all of their events together.
     fn share(&self, end: usize, length: usize) -> Option<f64> {
         let around = (self.calendar.per_day / AROUND).saturating_sub(length) / 2;
@@ -213,7 +227,18 @@ impl<'p> Past<'p> {
             }
         }
         if count < FEWEST {
-            return None;
+            // Without enough days, the windows just before are compared with.
+            count = 0;
+            for ago in 0..RECENT {
+                let sum = end.checked_sub(length + ago).map(|end| self.sum(end, 1));
+                if let Some(sum) = sum.filter(|sum| sum.whole > 0) {
+                    days[count] = sum;
+                    count += 1;
+                }
+            }
+            if count <= FEWEST {
+                return None;
+            }
         }
         let days = &mut days[..count];
         let by_share = |one: &Sum, other: &Sum| {
