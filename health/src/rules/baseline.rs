@@ -307,7 +307,7 @@ pub(crate) fn is_late(
         return false;
     }
     if look.excess() > 0.0 {
-        let before = past.look(slot + 1, late.max(length));
+        let before = past.look(slot + 1, late + length);
         return before.is_some_and(|before| before.excess() < look.excess() / 2.0);
     }
     // Of a long silence, only the part counts in which events are overdue for long enough.
@@ -472,7 +472,7 @@ impl Group<'_> {
             recent.is_some_and(|recent| {
                 let wanted = part * each * size(&recent);
                 // Where no events are expected, their absence shows nothing.
-                let is_idle = size(&recent) < 1.0 && recent.sum.part == 0;
+                let is_idle = look.excess() < 0.0 && recent.expected < 1.0 && recent.sum.part == 0;
                 is_idle || recent.excess() * each > 0.0 && recent.excess().abs() >= wanted.abs()
             })
         };
