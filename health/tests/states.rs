@@ -76,6 +76,37 @@ fn what_fires_goes_on_where_nobody_can_look() {
 }
 
 #[test]
+fn old_counts_are_not_healthy_and_those_of_another_endpoint_are_refused() {
+    let fixture = hours(&[0, 0, 0].map(Some));
+    let table = fixture.table();
+    let judged = |hour: usize| {
+        let now = fixture.instant(hour);
+        rules()
+            .check(&delivery(&table), &State::default(), now)
+            .unwrap()
+    };
+    let fresh = judged(4);
+    assert!(fresh.healthy && fresh.unjudged.is_empty());
+    let old = judged(3 + 38);
+    assert!(!old.healthy);
+    assert_eq!(
+        old.unjudged[0].reason,
+        "the counts end at 2026-01-01 03:00 UTC, 38 hours before the check"
+    );
+    let twice = Observed {
+        delivery: Some(&table),
+        ingestion: Some(&table),
+    };
+    let error = rules()
+        .check(&twice, &State::default(), fixture.instant(4))
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "invalid_argument: ingestion: this table has counts of event_delivery, want event_ingestion"
+    );
+}
+
+#[test]
 fn a_group_that_leaves_the_table_still_has_too_few_events() {
     let rules = Rules::parse(&format!("{RULES}by = [\"integration\"]\n")).unwrap();
     let low = |check: &Check| -> Vec<Status> {

@@ -28,6 +28,9 @@ pub(crate) struct Progress {
 /// natural logarithm.
 const ENOUGH: f64 = 4.6;
 
+/// Adjacent windows deviate alike, so each of them says less: about as much as one of so many.
+const ALIKE: f64 = 4.0;
+
 /// A finding whose group was not seen for so long ends: the group is gone, in milliseconds.
 const GONE_MS: i64 = 7 * 86_400_000;
 
@@ -174,7 +177,7 @@ impl Live {
             false => times.min(0.95),
         };
         let ratio = expected * (times - 1.0) - part as f64 * libm::log(times);
-        ratio / (1.0 + self.phi * expected)
+        ratio / (1.0 + ALIKE * self.phi * expected)
     }
 
     /// Adds the normal range to the numbers of the last bad window. This is slow, and most windows don't need it. With

@@ -36,6 +36,7 @@ impl Rules {
     ///
     /// # Errors
     /// `unaligned_window` for a table whose windows are longer than a rule's windows, or cross the edge of one;
+    /// `invalid_argument` for a table of the other endpoint;
     /// `invalid_checkpoint` for a state that has judged windows of the future, because a clock was ahead.
     pub fn check(&self, observed: &Observed<'_>, state: &State, now: Timestamp) -> Result<Check> {
         for rule in &state.rules {
@@ -49,7 +50,7 @@ impl Rules {
             left_out: 0,
             state: State::default(),
         };
-        let endpoints = Endpoints::of(observed);
+        let endpoints = Endpoints::of(observed)?;
         for some in self.some(&endpoints) {
             let mut tasks = Vec::new();
             for rule in some {
@@ -107,7 +108,7 @@ impl Rules {
             unjudged: Vec::new(),
             left_out: 0,
         };
-        let endpoints = Endpoints::of(observed);
+        let endpoints = Endpoints::of(observed)?;
         for some in self.some(&endpoints) {
             let mut tasks = Vec::new();
             for rule in some {

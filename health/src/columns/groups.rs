@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 
 use tallyfold::{
-    CountTable, Counts, Deltas, Dictionary, Dimension, Frame, Key, Metric, Window, WindowRows,
+    Code, CountTable, Counts, Deltas, Dictionary, Dimension, Error, Frame, Key, Metric, Window,
+    WindowRows,
 };
 
 use super::slots::Slots;
@@ -43,11 +44,25 @@ impl<'t> Counted<'t> {
 
 impl<'t> Endpoints<'t> {
     /// What was observed.
-    pub(crate) fn of(observed: &Observed<'t>) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// `invalid_argument` for a table of the other endpoint.
+    pub(crate) fn of(observed: &Observed<'t>) -> tallyfold::Result<Self> {
+        let both = [
+            ("delivery", Metric::EventDelivery, observed.delivery),
+            ("ingestion", Metric::EventIngestion, observed.ingestion),
+        ];
+        for (name, wanted, table) in both {
+            let metric = table.and_then(CountTable::metric);
+            if let Some(metric) = metric.filter(|metric| *metric != wanted) {
+                let message = format!("this table has counts of {metric}, want {wanted}");
+                return Err(Error::argument(name, Code::InvalidArgument, message));
+            }
+        }
+        Ok(Self {
             delivery: observed.delivery.map(Counted::of),
             ingestion: observed.ingestion.map(Counted::of),
-        }
+        })
     }
 
     /// The counts of an endpoint.

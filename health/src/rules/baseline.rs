@@ -260,17 +260,17 @@ pub(crate) const fn prior(compare: Compare) -> Prior {
         Compare::Counts => Prior {
             least: 0.001_6,
             unknown: 0.04,
-            margin: 1.3,
+            margin: 1.7,
         },
         Compare::Shares => Prior {
             least: 0.01,
             unknown: 0.09,
-            margin: 1.5,
+            margin: 1.7,
         },
         Compare::Ratios => Prior {
             least: 0.000_4,
             unknown: 0.002_5,
-            margin: 1.3,
+            margin: 1.5,
         },
     }
 }
@@ -432,7 +432,8 @@ impl Group<'_> {
             run: run as u32,
             weight: length as u32,
             ln_p: Some(ln_p),
-            phi: noise.phi,
+            // A finding ends by single windows, which vary more than sums.
+            phi: self.learned.noise(slot, 1).phi.max(noise.phi),
             ..Odd::of(slot, observed, look.expected, normal)
         })
     }
