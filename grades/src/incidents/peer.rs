@@ -135,18 +135,19 @@ fn alarms_of(world: &World, counts: &[[u32; 3]], group: Values, measure: Measure
     let mut alarms: Vec<Alarm> = Vec::new();
     let (mut bad, mut good, mut is_firing) = (0, 0, false);
     for at in world.scale.first()..counts.len() {
-        let deviation = deviation(counts, at, measure);
-        match deviation.filter(|deviation| deviation.abs() > LIMIT) {
-            Some(_) => (bad, good) = (bad + 1, 0),
-            None => (bad, good) = (0, good + 1),
+        let judged = judge(counts, at, measure);
+        match judged.as_ref().is_some_and(Judged::is_unusual) {
+            true => (bad, good) = (bad + 1, 0),
+            false => (bad, good) = (0, good + 1),
         }
-        if bad >= IN_A_ROW && !is_firing {
+        if let (true, false, Some(judged)) = (bad >= IN_A_ROW, is_firing, judged) {
             is_firing = true;
             alarms.push(Alarm {
                 rule: format!("peer: {measure}"),
                 measure,
                 metric: Metric::EventDelivery,
-                is_high: deviation > Some(0.0),
+                observed: judged.now,
+                expected: judged.usual,
                 is_info: false,
                 group: group.clone(),
                 causes: vec![group.clone()],
@@ -167,8 +168,20 @@ fn alarms_of(world: &World, counts: &[[u32; 3]], group: Values, measure: Measure
     alarms
 }
 
-/// How far a window is from what is usual, in robust deviations.
-fn deviation(counts: &[[u32; 3]], at: usize, measure: Measure) -> Option<f64> {
+/// A number, what is usual, and the robust deviation.
+struct Judged {
+    now: f64,
+    usual: f64,
+    deviation: f64,
+}
+
+impl Judged {
+    fn is_unusual(&self) -> bool {
+        (self.now - self.usual).abs() > LIMIT * self.deviation
+    }
+}
+
+fn judge(counts: &[[u32; 3]], at: usize, measure: Measure) -> Option<Judged> {
     let (now, size) = value(counts[at], measure)?;
     let mut usual: Vec<f64> = Vec::with_capacity(3 * WEEKS);
     for week in 1..=WEEKS {
@@ -190,7 +203,11 @@ fn deviation(counts: &[[u32; 3]], at: usize, measure: Measure) -> Option<f64> {
         false => libm::sqrt(middle.max(1.0)),
     };
     let least = LEAST_CHANGE * middle / LIMIT;
-    Some((now - middle) / spread.max(of_counting).max(least))
+    Some(Judged {
+        now,
+        usual: middle,
+        deviation: spread.max(of_counting).max(least),
+    })
 }
 
 fn median(all: &mut [f64]) -> f64 {

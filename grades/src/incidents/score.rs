@@ -14,11 +14,13 @@ use super::world::{BATCH, Flow, Pattern, Setting, Stream, World};
 const TAIL: usize = HOUR;
 /// An incident is called over too early if that was more than so many windows before its end.
 const EARLY: usize = HOUR;
-/// An alarm is about a change that alone moves its number by this share.
+/// An alarm is about a change that alone moves its number by this share, and that explains this part of what the alarm reports: a stream that
+/// is silent for once is not about a source that has lost a tenth of its events.
 const MOVED: f64 = 0.1;
+const EXPLAINED: f64 = 0.5;
 /// How many causes are looked at.
 const FIRST_CAUSES: usize = 3;
-/// False alarms that fire within so many windows are one episode, and findings within so many windows are one flood.
+/// False messages within so many windows are one episode, and findings within so many windows are one flood.
 const TOGETHER: usize = 2 * HOUR;
 /// The share of filtered events that have the rare reason of their flow.
 const RARE: f64 = 0.1;
@@ -197,12 +199,17 @@ fn messages(alarms: impl Iterator<Item = (Alarm, About)>) -> Vec<Message> {
     messages
 }
 
-/// How often somebody was called for nothing. Messages that follow within two hours are the same call.
+/// How often somebody was called for nothing. Messages of two hours are one call.
 fn episodes(messages: &[Message]) -> usize {
-    let wrong = messages.iter().filter(|message| message.about.is_false());
-    let told: Vec<usize> = wrong.map(|message| message.told).collect();
-    let apart = told.windows(2).filter(|two| two[1] > two[0] + TOGETHER);
-    apart.count() + usize::from(!told.is_empty())
+    let mut episodes = 0;
+    let mut end = 0;
+    for message in messages.iter().filter(|message| message.about.is_false()) {
+        if message.told >= end {
+            episodes += 1;
+            end = message.told + TOGETHER;
+        }
+    }
+    episodes
 }
 
 fn flood(alarms: &[Alarm], about: &[About]) -> Option<Flood> {
@@ -327,16 +334,21 @@ impl<'t> Truth<'t> {
         first.unwrap_or(About::Nothing)
     }
 
-    /// Whether a change alone moves the number of an alarm by a tenth, in the direction of the alarm.
+    /// Whether a change alone moves the number of an alarm by a tenth in the direction of the alarm, and by half of what the alarm reports.
     fn moves(&self, alarm: &Alarm, group: Group<'_>, change: &Change) -> bool {
         if change.effect == Effect::Moved {
             return !alarm.measure.is_rate() && self.share(alarm, group, change) >= MOVED;
         }
         let of = |is_on| value(self.numbers(alarm, group, change, is_on), alarm.measure);
         let (usual, now) = (of(false), of(true));
-        match alarm.is_high {
-            true => now > usual * (1.0 + MOVED) && now > 0.0,
-            false => now < usual * (1.0 - MOVED),
+        let least = match alarm.expected > 0.0 {
+            true => EXPLAINED * (alarm.observed / alarm.expected - 1.0).abs(),
+            false => 0.0,
+        };
+        let least = least.max(MOVED) * usual;
+        match alarm.is_high() {
+            true => now > usual && now - usual >= least,
+            false => usual > 0.0 && usual - now >= least,
         }
     }
 
@@ -395,7 +407,7 @@ impl<'t> Truth<'t> {
         let factors = others.filter(|one| is_in(one)).map(|one| one.volume(at));
         let own = match change.effect {
             _ if !is_in(change) => 1.0,
-            Effect::Volume { now, .. } if is_on => now,
+            Effect::Volume { .. } if is_on => change.volume(at.min(change.end - 1)),
             Effect::Volume { before, .. } => before,
             Effect::Late(share) if is_on => 1.0 - share,
             Effect::Moved if !is_on => 0.0,

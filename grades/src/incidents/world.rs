@@ -28,7 +28,7 @@ const DAY_NOISE: f64 = 0.04;
 const RATE_NOISE: f64 = 0.2;
 
 /// The share of windows in which a sparse stream sends anything, and how many events a window it has at most, on average.
-const SPARSE: f64 = 0.5;
+const SPARSE: f64 = 0.6;
 const SPARSE_MOST: f64 = 20.0;
 /// The quarter of an hour of the local day in which nightly batches begin, how many windows they take, and the share of its usual rank that
 /// a stream with batches has.
@@ -317,7 +317,7 @@ fn streams(seed: u64) -> Vec<Stream> {
             let pattern = match (place, random.below(10)) {
                 (3, 0..3) => Pattern::Hourly,
                 (4, 0..4) => Pattern::Nightly,
-                (5, 0..4) => Pattern::Sparse,
+                (5, 0..3) => Pattern::Sparse,
                 _ => Pattern::Steady,
             };
             streams.push(Stream {
