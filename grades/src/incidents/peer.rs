@@ -218,3 +218,40 @@ fn median(all: &mut [f64]) -> f64 {
         _ => (all[half - 1] + all[half]) / 2.0,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::incidents::world::{Scale, Setting};
+
+    #[test]
+    fn the_peer_reports_what_lasts_two_windows_and_until_two_are_usual() {
+        let scale = Scale {
+            history: 4,
+            judged: 1,
+            incidents: 0,
+        };
+        let world = World::new(1, Setting::Calm, scale);
+        let mut counts: Vec<[u32; 3]> = (0..scale.windows() as u32)
+            .map(|at| [1_000 + at * 7 % 50, 10 + at % 3, 0])
+            .collect();
+        let first = scale.first();
+        let alarms = |counts: &[[u32; 3]], measure| {
+            let alarms = alarms_of(&world, counts, By::Source.values(0), measure);
+            let ranges = alarms
+                .iter()
+                .map(|alarm| (alarm.first - first, alarm.last - first));
+            ranges.collect::<Vec<_>>()
+        };
+        assert_eq!(alarms(&counts, Measure::Success), []);
+        for at in [10, 20, 21, 22, 24, 40, 41, 43] {
+            counts[first + at][0] *= 2;
+        }
+        counts[first + 60][1] = 300;
+        counts[first + 61][1] = 300;
+        assert_eq!(alarms(&counts, Measure::Success), [(21, 24), (41, 43)]);
+        assert_eq!(alarms(&counts, Measure::ErrorRate), [(61, 61)]);
+        counts[first + 61] = [2, 2, 0];
+        assert_eq!(alarms(&counts, Measure::ErrorRate), []);
+    }
+}
