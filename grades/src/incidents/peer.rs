@@ -10,8 +10,8 @@ use super::names::{INTEGRATIONS, SOURCES};
 use super::traffic::{Cells, SETTLED};
 use super::world::World;
 
-/// A window is unusual if it is so many robust deviations from the median. Of the limits 4, 5, 6, 8, 10 and 12, this one has the largest mean of recall and
-/// precision on the tuning seeds.
+/// A window is unusual if it is so many robust deviations from the median. In the full setting of the tuning seeds 1 to 3, a limit of 4 finds
+/// 113 of 120 incidents with 398 right messages of 9,513, this one 80 with 148 of 3,090, and one of 16 finds 56 with 75 of 1,017.
 const LIMIT: f64 = 8.0;
 /// Earlier weeks, of each of which three windows are used.
 const WEEKS: usize = 6;
