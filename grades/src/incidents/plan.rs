@@ -2,11 +2,9 @@
 
 use super::change::{Change, DECLINE, Effect, Incident, Kind, Life, NEWS, Slice};
 use super::clock::{DAY, HOUR, WEEK, Zone};
-use super::names::{INTEGRATIONS, NEW_REASONS, REASONS, SOURCES};
+use super::names::{INTEGRATIONS, NEW_REASONS, REASONS, SOURCES, Users};
 use super::random::Random;
-use super::world::{
-    BATCH, NIGHTLY, Pattern, Purpose, STEADY_ERRORS, Setting, Size, Stream, Users, World,
-};
+use super::world::{BATCH, NIGHTLY, Pattern, Purpose, STEADY_ERRORS, Setting, Size, Stream, World};
 
 /// The events a window that an incident affects at least, on average. In the night, it may be none.
 const LEAST_AFFECTED: f64 = 8.0;

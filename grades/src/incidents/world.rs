@@ -4,7 +4,7 @@
 use chrono::NaiveDate;
 
 use super::clock::{Clock, DAY, HOUR, WEEK};
-use super::names::{EVENT_NAMES, INTEGRATIONS, REASONS, SOURCES};
+use super::names::{EVENT_NAMES, INTEGRATIONS, REASONS, SOURCES, Users};
 use super::random::Random;
 
 /// The levels of traffic at each full local hour: of private users, and of business users and of machines.
@@ -82,14 +82,6 @@ impl Scale {
     pub(super) const fn first(self) -> usize {
         self.history * WEEK
     }
-}
-
-/// Whose events a source sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Users {
-    Private,
-    Business,
-    Machines,
 }
 
 /// When a stream sends its events.
