@@ -38,6 +38,11 @@ for suite in "${suites[@]}"; do
 done
 wait
 
+# The names of what failed stand beside the totals, for a reader who has only the last lines.
+for suite in "${suites[@]}"; do
+  grep -hE '^(FAILED|ERROR) |^test .* \.\.\. FAILED$|^ *✖ .* \(' "$results/$suite.log" | sort -u | sed "s/^ */$suite: /"
+done
+
 passed=0 failed=0 summary=
 for suite in "${suites[@]}"; do
   status=$(<"$results/$suite.status")

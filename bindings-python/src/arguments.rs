@@ -4,7 +4,8 @@ use pyo3::PyTypeInfo;
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyDate, PyDateTime, PyDelta, PyDict, PyMapping, PyString, PyTuple, PyTzInfo,
+    PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyMapping, PyMemoryView,
+    PyString, PyTuple, PyTzInfo,
 };
 use tallyfold::arguments::{self, Arguments, Kind, Options, Parameter, Value};
 use tallyfold::{Code, Limits, Name, Secret, Spelling};
@@ -75,8 +76,8 @@ pub(crate) fn one_or_more(name: &str, value: &Bound<'_, PyAny>) -> Result<Vec<St
         return Ok(vec![text]);
     }
     let refused = || Failure::wrong_type(name, "want a str or an iterable of str", value);
-    // The keys of a mapping are hardly what was meant.
-    if value.cast::<PyMapping>().is_ok() {
+    // The keys of a mapping are hardly what was meant; bytes without content would be no value at all.
+    if value.cast::<PyMapping>().is_ok() || is_bytes(value) {
         return Err(refused());
     }
     let items = value.try_iter().map_err(|_| refused())?;
@@ -247,12 +248,21 @@ fn text(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
 
 const LONE_SURROGATE: &str = "the text has a lone surrogate";
 
-/// The texts of any sequence; a `str` does not count as a sequence of its letters.
+/// The texts of any sequence; neither a `str` nor bytes, also without content, count as one.
 fn texts(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<Vec<String>>> {
+    if is_bytes(value) {
+        return Ok(None);
+    }
     let Ok(items) = value.extract::<Vec<Bound<'_, PyAny>>>() else {
         return Ok(None);
     };
     items.iter().map(|item| text(name, item)).collect()
+}
+
+fn is_bytes(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyBytes>()
+        || value.is_instance_of::<PyByteArray>()
+        || value.is_instance_of::<PyMemoryView>()
 }
 
 /// Names and values, in turn, of any mapping of `str` to `str`.

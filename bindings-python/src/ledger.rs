@@ -35,7 +35,12 @@ impl Totals {
     }
 
     /// The totals including a revision, if it is settled, and the state of its follow after it.
-    fn added(&self, revision: &Bound<'_, PyAny>, state: &Bound<'_, PyAny>) -> Result<Self> {
+    fn added(
+        &self,
+        revision: &Bound<'_, PyAny>,
+        state: &Bound<'_, PyAny>,
+        allow_gap: &Bound<'_, PyAny>,
+    ) -> Result<Self> {
         let py = revision.py();
         if !revision.is_instance(&package(py)?.getattr("Revision")?)? {
             let wanted = "want a Revision of a follow";
@@ -45,13 +50,16 @@ impl Totals {
         let state: String = state
             .extract()
             .map_err(|_| Failure::wrong_type("state", wanted, state))?;
+        let allow_gap: bool = allow_gap
+            .extract()
+            .map_err(|_| Failure::wrong_type("allow_gap", "want True or False", allow_gap))?;
         let table = revision.getattr("table")?;
         let table = table.cast::<CountTable>().map_err(PyErr::from)?;
         let table = table.get().shared();
         let settled: bool = revision.getattr("settled")?.extract()?;
         let added = detached(py, Content::bytes(&*table), || {
             let mut ledger = self.0.clone();
-            ledger.add_rows(&table.windowed(), settled, state)?;
+            ledger.add_rows(&table.windowed(), settled, state, allow_gap)?;
             tallyfold::Result::<_>::Ok(ledger)
         })?;
         Ok(Self(added))

@@ -190,7 +190,7 @@ fn driven_call<'a>(call: &'a Bound<'_, PyAny>) -> Result<&'a Call> {
 /// 'segment-00003.json'
 #[pyfunction]
 pub(crate) fn segment_name(number: &Bound<'_, PyAny>) -> Result<String> {
-    Ok(tallyfold::segment_name(required("number", number)?))
+    Ok(tallyfold::keeper::segment_name(required("number", number)?))
 }
 
 /// Finds out whether the service's windows are half-open, without I/O; `Client.probe_additivity`

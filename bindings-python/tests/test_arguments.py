@@ -356,6 +356,23 @@ def test_white_space_around_an_address_is_named(sandbox: tallyfold.Sandbox, addr
     assert caught.value.argument == "cluster_endpoint"
 
 
+@pytest.mark.parametrize("wrong", [b"", b"integration", bytearray(), memoryview(b"")])
+def test_bytes_are_no_texts(
+    client: tallyfold.Client, table: tallyfold.CountTable, wrong: typing.Any
+) -> None:
+    kind = type(wrong).__name__
+    for argument, act in (
+        ("integration", lambda: table.filter(integration=wrong)),
+        ("group_by", lambda: tallyfold.Aggregator(["reason"], group_by=wrong)),
+        ("group_by", lambda: client.event_ingestion(START, END, ["reason"], wrong)),
+        ("dimensions", lambda: client.event_ingestion(START, END, wrong)),
+    ):
+        with pytest.raises(tallyfold.ConfigError, match=f"not {kind}") as caught:
+            act()
+        assert caught.value.argument == argument
+        assert isinstance(caught.value, TypeError)
+
+
 def test_names_in_a_list_are_a_config_error(table: tallyfold.CountTable) -> None:
     with pytest.raises(tallyfold.ConfigError, match="want names one by one") as caught:
         table.group_by(["integration"])  # type: ignore[arg-type]

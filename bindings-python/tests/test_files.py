@@ -31,8 +31,9 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match="the disk is full"):
+        with pytest.raises(OSError, match=r"the disk is full.*state\.json") as caught:
             put(path, b"new")
+        assert str(caught.value.filename).startswith(str(path))
     assert path.read_bytes() == b"old"
     put(path, b"new")
     assert path.read_bytes() == b"new"

@@ -108,6 +108,50 @@ def test_a_skipped_window_is_refused(day: tallyfold.Sandbox) -> None:
     assert ledger.openmetrics() == whole.openmetrics()
 
 
+def test_a_gap_is_left_if_that_is_wanted(
+    revisions: list[tuple[tallyfold.Revision, str]], tmp_path: pathlib.Path
+) -> None:
+    path = tmp_path / "totals.json"
+    ledger = tallyfold.Ledger(path)
+    ledger.add(*revisions[0])
+    stored = path.read_bytes()
+    gap = r"revision: \[2026-01-01T00:15:00Z, 2026-01-01T01:00:00Z\) was skipped.* set allow_gap"
+    with pytest.raises(tallyfold.ConfigError, match=gap) as error:
+        ledger.add(*revisions[4])
+    assert error.value.code == "out_of_order"
+    with pytest.raises(tallyfold.ConfigError, match="allow_gap: want True or False"):
+        ledger.add(*revisions[4], allow_gap="yes")  # type: ignore[arg-type]
+    assert path.read_bytes() == stored
+    ledger.add(*revisions[4], allow_gap=True)
+    # The process is started again, and the gap is no error any more.
+    ledger = tallyfold.Ledger(path)
+    for revision, state in revisions[5:]:
+        ledger.add(revision, state)
+    totals = values(ledger.openmetrics())
+    lost = sum(revision.table.totals.success for revision, _ in revisions[1:4])
+    assert sum(totals.values()) == 2 * 78 - lost
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "1", "a b", "a.b", "a\0", "a\u202eb", 'a"} 1\nown{x="', "x" * 101, 5],
+)
+def test_a_name_that_is_no_name_of_a_metric_is_refused(
+    name: Any, revisions: list[tuple[tallyfold.Revision, str]]
+) -> None:
+    full = tallyfold.Ledger()
+    full.add(*revisions[0])
+    for ledger in (tallyfold.Ledger(), full):
+        for act in (ledger.openmetrics, ledger.collector):
+            with pytest.raises(tallyfold.ConfigError, match=r"name: .*want") as error:
+                act(name=name)
+            assert (error.value.code, error.value.argument) == ("invalid_argument", "name")
+            assert str(error.value).isprintable()
+            assert len(str(error.value)) < 200
+    longest = "x" * 100
+    assert f"{longest}_by_integration_reason_success" in full.openmetrics(name=longest)
+
+
 def scraped(registry: CollectorRegistry) -> str:
     text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
     return text.decode()
@@ -217,6 +261,7 @@ def test_a_damaged_file_is_refused(day: tallyfold.Sandbox, tmp_path: pathlib.Pat
         with pytest.raises(tallyfold.ConfigError) as raised:
             tallyfold.Ledger(path)
         assert raised.value.code == "invalid_checkpoint"
+        assert str(raised.value).startswith(f"invalid_checkpoint: {path}: ")
 
 
 def test_totals_of_something_else_are_refused(day: tallyfold.Sandbox) -> None:

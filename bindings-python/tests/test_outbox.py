@@ -127,6 +127,16 @@ def test_what_was_under_way_when_a_process_ended_is_in_doubt(
         assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_a_damaged_file_is_named(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "outbox.json"
+    for damaged in (b"", b'{"format": "tallyfold-out', b"{}"):
+        path.write_bytes(damaged)
+        with pytest.raises(tallyfold.ConfigError) as raised:
+            tallyfold.Outbox(path, "influx")
+        assert raised.value.code == "invalid_checkpoint"
+        assert str(raised.value).startswith(f"invalid_checkpoint: {path}: ")
+
+
 def test_one_revision_at_a_time(client: tallyfold.Client, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "outbox.json"
     outbox = tallyfold.Outbox(path, "influx")
@@ -292,3 +302,72 @@ def test_two_processes_never_send_the_same(
         send(other, URL, transport=receiver)
     assert receiver.sum() == arrived
     assert [file.name for file in tmp_path.iterdir()] == ["outbox.json"]
+
+
+@pytest.mark.parametrize("way", ["replace", "remove"])
+def test_nothing_is_stored_without_the_lock(
+    way: str, send: Send, client: tallyfold.Client, tmp_path: pathlib.Path
+) -> None:
+    path, lost = tmp_path / "outbox.json", []
+
+    def lose(_: httpx2.Request) -> httpx2.Response:
+        (lock,) = (tmp_path / "outbox.json.lease").glob("lock-*")
+        if way == "replace":
+            (tmp_path / "other").touch()
+            (tmp_path / "other").replace(lock)
+        else:
+            lock.unlink()
+        lost.append(path.read_bytes())
+        return httpx2.Response(204)
+
+    outbox = tallyfold.Outbox(path, "influx")
+    with client.follow(*QUERY, window="15m", end=LAST) as revisions:
+        outbox.put(next(revisions), revisions.state())
+    with pytest.raises(BlockingIOError, match="another process is writing this file"):
+        send(outbox, URL, transport=httpx2.MockTransport(lose))
+    assert [path.read_bytes()] == lost
+    assert outbox.is_pending
+    # The lock can be taken again, and the push sends the same points.
+    assert send(outbox, URL, transport=Receiver()) is not None
+
+
+def test_an_older_file_is_noticed_where_the_receiver_refuses_another_value(
+    send: Send, tmp_path: pathlib.Path
+) -> None:
+    path, points = tmp_path / "outbox.json", dict[str, str]()
+
+    def handle(request: httpx2.Request) -> httpx2.Response:
+        for line in request.content.decode().splitlines():
+            series, fields, at = line.rsplit(" ", 2)
+            if points.setdefault(f"{series} {at}", fields) != fields:
+                return httpx2.Response(400)
+        return httpx2.Response(204)
+
+    sandbox = tallyfold.Sandbox()
+    options: Any = {
+        "window": "15m",
+        "end": "2026-01-01T00:15:00Z",
+        "settle": 315_360_000,
+        "reread": 0.001,
+    }
+
+    def live(count: int) -> None:
+        """Lives as a process that reads the window once more, after more events."""
+        record(sandbox, "success", "a", count=count)
+        outbox = tallyfold.Outbox(path, "influx")
+        with (
+            connect(sandbox) as client,
+            client.follow(*QUERY, **options, state=outbox.state) as revisions,
+        ):
+            outbox.put(next(revisions), revisions.state())
+        send(outbox, URL, transport=httpx2.MockTransport(handle))
+
+    live(1)
+    older = path.read_bytes()
+    live(2)
+    path.write_bytes(older)
+    with pytest.raises(tallyfold.ServiceError) as error:
+        live(4)
+    assert (error.value.code, error.value.status) == ("unexpected_status", 400)
+    assert tallyfold.Outbox(path, "influx").is_pending
+    assert [fields.split(",")[0] for fields in points.values()] == ["success=1i", "success=2i"]

@@ -1,8 +1,10 @@
 """Series: a table's counts by window, and rates."""
 
 import copy
+import io
 import json
 import pickle
+import struct
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -149,7 +151,14 @@ def test_days_of_a_zone(merged: tallyfold.CountTable, zone: str | ZoneInfo) -> N
     assert pickle.loads(pickle.dumps(series)) == copy.deepcopy(series) == series
 
 
-@pytest.mark.parametrize("zone", ["", "Mars/Olympus", "../UTC", "America", "\0", 5, UTC, ["UTC"]])
+NAMELESS = ZoneInfo.from_file(
+    io.BytesIO(b"TZif" + bytes(16) + struct.pack(">6l", 0, 0, 0, 0, 1, 4) + bytes(6) + b"UTC\0")
+)
+
+
+@pytest.mark.parametrize(
+    "zone", ["", "Mars/Olympus", "../UTC", "America", "\0", 5, UTC, ["UTC"], NAMELESS]
+)
 def test_a_zone_that_is_none(merged: tallyfold.CountTable, zone: Any) -> None:
     with pytest.raises(tallyfold.ConfigError, match="America/New_York") as caught:
         merged.by_window("1d", zone)

@@ -39,9 +39,9 @@ impl Ledger {
     }
 
     /// The ledger with the rows of a revision's table, and the state of its follow.
-    pub fn added(&self, rows: Rows, settled: bool, state: String) -> Result<Self> {
+    pub fn added(&self, rows: Rows, settled: bool, state: String, allow_gap: bool) -> Result<Self> {
         let mut added = self.0.clone();
-        added.add_rows(&rows.windowed()?, settled, state)?;
+        added.add_rows(&rows.windowed()?, settled, state, allow_gap)?;
         Ok(Self(added))
     }
 

@@ -200,7 +200,7 @@ impl Collect {
 #[wasm_bindgen(js_name = segmentName)]
 #[must_use]
 pub fn segment_name(number: f64) -> String {
-    tallyfold::segment_name(number as u64)
+    tallyfold::keeper::segment_name(number as u64)
 }
 
 /// Whether counts of adjacent windows add up.

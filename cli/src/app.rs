@@ -5,7 +5,7 @@ use std::future::Future;
 use std::rc::Rc;
 
 use futures_util::future::join_all;
-use tallyfold::{Revision, Window};
+use tallyfold::{Code, Revision, Window};
 
 use crate::config::settings::{Cluster, Settings};
 use crate::failure::{Exit, Failure, Result};
@@ -58,7 +58,15 @@ impl App {
         let options = cluster.client.read()?;
         let http = Http::new(&cluster.network)?;
         let session = Session::new(cluster.name.clone(), options, http, Rc::clone(&self.stderr));
-        session.map_err(|error| cluster.as_failure(error).helped_by("tallyfold init"))
+        session.map_err(|error| {
+            let is_missing = error.code() == Code::MissingArgument;
+            let failure = cluster.as_failure(error);
+            match is_missing {
+                true => failure.helped_by("tallyfold init"),
+                // The text names the setting to change.
+                false => failure,
+            }
+        })
     }
 
     /// Writes a warning about a cluster.

@@ -127,6 +127,28 @@ fn a_receiver_that_refuses_has_a_code() {
 }
 
 #[test]
+fn a_destination_that_hangs_ends_the_push_in_time() {
+    let service = Service::start();
+    let hangs = || Sink::start(vec![], Reply::Late(Duration::from_secs(60)));
+    for flag in ["--timeout", "--message-timeout"] {
+        let sink = hangs();
+        let started = std::time::Instant::now();
+        let output = push(
+            &service,
+            "influx",
+            &sink.url,
+            &[flag, "2s", "--patience", "1s"],
+        );
+        ends(&output, 4);
+        let took = started.elapsed();
+        // The service takes a part of it.
+        assert!(took < Duration::from_secs(6), "{flag} {took:?}");
+        assert!(!stderr(&output).contains("retrying"), "{}", stderr(&output));
+        assert!(!stderr(&output).contains("/write"), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn a_message_in_doubt_is_not_sent_twice() {
     let service = Service::start();
     let sink = Sink::start(vec![Reply::Break], Reply::Answer(200, "", "{}"));

@@ -44,6 +44,7 @@ macro_rules! declare {
     ($($(#[$doc:meta])* $Target:ident = $name:literal in $file:ident: $Options:ident -> $Output:ident,)+) => {
         crate::names! {
             /// The destination of a request: a token endpoint, or an endpoint of an API.
+            #[non_exhaustive]
             pub enum Target {
                 /// A token endpoint (service reference 4.1 and 4.3).
                 Token = "token",

@@ -149,8 +149,7 @@ pub use time::{
     window::Window,
 };
 
-// What hosts store, and what they answer to pages.
-pub use keeper::segment_name;
+// What a server for web apps answers, and what it stores.
 pub use pages::{
     answer::Answer,
     asked::{PageQuestion, PageRequest, PagesOptions},

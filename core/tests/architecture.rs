@@ -71,7 +71,6 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
             &["health"],
             &["doctor", "watch"],
             &["commands"],
-            &["command"],
         ],
     ),
 ];

@@ -220,11 +220,19 @@ fn label_bytes(labels: &[Label]) -> usize {
 /// The unit of all counts.
 pub(crate) const UNIT: &str = "events";
 
+/// The longest name of a caller, in bytes. With the dimensions and the count, the name of a metric then has fewer than the 200
+/// characters that Datadog accepts.
+const LONGEST_NAME: usize = 100;
+
 /// What the names of metrics begin with. Counts by other dimensions are other metrics, whatever the caller calls them: no sum
 /// contains an event twice.
 fn stem(name: Option<&str>, metric: Option<Metric>, dimensions: &[&str]) -> Result<Vec<String>> {
     let mut words = Vec::new();
     if let Some(name) = name {
+        if name.len() > LONGEST_NAME {
+            let message = format!("this has {} bytes; want at most {LONGEST_NAME}", name.len());
+            return Err(Error::argument("name", Code::InvalidArgument, message));
+        }
         if !is_name(name) {
             let message = format!(
                 "{name:?}: want ASCII letters, digits and underscores, and no digit at the beginning"

@@ -52,6 +52,7 @@ macro_rules! declare {
     ($($(#[$doc:meta])* $Format:ident = $name:literal in $file:ident),+ $(,)?) => {
         tallyfold::names! {
             /// A format that counts are written in.
+            #[non_exhaustive]
             pub enum Format { $( $(#[$doc])* $Format = $name ),+ }
         }
     };

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::{DocumentKind, check_past};
 use tallyfold::{
-    Code, CountName, Dimension, Dimensions, Error, Identity, Metric, Result, Revision, Timestamp,
-    Window, Windowed,
+    Code, CountName, Dimension, Dimensions, Error, Identity, Metric, Name, Result, Revision,
+    Timestamp, Window, Windowed, Words,
 };
 
 use crate::context::{Context, Labels, UNIT};
@@ -27,6 +27,9 @@ const KIND: DocumentKind = DocumentKind {
 /// The document, [`Ledger::to_json`], holds the totals and the state of the follow together. Store it after each
 /// revision, in one step: then a process that is ended at any moment, and started again with the document and its state,
 /// goes on as if nothing had happened.
+///
+/// Only one process at a time may use a document: whoever stores it replaces it only where it is still the one that was
+/// loaded. A document doesn't show that it is an older one: totals then step back.
 ///
 /// A scrape reads the totals as [`Ledger::openmetrics`], and OTLP gets them as cumulative sums: [`Ledger::stamp`],
 /// [`Ledger::totals`].
@@ -201,19 +204,38 @@ impl Ledger {
 
     /// Takes a revision and the state of its follow after it. The counts are added if the window is settled.
     ///
+    /// The first revision, or [`Ledger::begin`], decides where the totals begin. From there on, no window may be skipped:
+    /// each window that the state in the ledger still had to come is in the totals, or still to come in the new state. So a
+    /// window that can't be read for days delays no other one.
+    ///
     /// # Errors
     /// `incompatible_tables` for counts by other dimensions, of another metric, cluster or client,
     /// `overlapping_coverage` for a settled window that was added before, `out_of_order` if one was skipped,
     /// `sum_overflow`. The ledger is unchanged then.
     pub fn add(&mut self, revision: &Revision, state: String) -> Result<()> {
-        self.add_rows(&revision.table.windowed(), revision.settled, state)
+        self.add_rows(&revision.table.windowed(), revision.settled, state, false)
+    }
+
+    /// The same, also if windows before it were skipped: the totals don't have their counts. This is for the first revision
+    /// after a time whose counts can't be read any more.
+    ///
+    /// # Errors
+    /// The same, except for windows that were skipped.
+    pub fn add_allowing_gap(&mut self, revision: &Revision, state: String) -> Result<()> {
+        self.add_rows(&revision.table.windowed(), revision.settled, state, true)
     }
 
     /// The same, with the rows of the revision's table.
     ///
     /// # Errors
     /// The same.
-    pub fn add_rows(&mut self, rows: &Windowed, settled: bool, state: String) -> Result<()> {
+    pub fn add_rows(
+        &mut self,
+        rows: &Windowed,
+        settled: bool,
+        state: String,
+        allow_gap: bool,
+    ) -> Result<()> {
         let subject = Subject {
             metric: rows.metric,
             dimensions: rows.dimensions,
@@ -237,11 +259,23 @@ impl Ledger {
         for rows in added.clone() {
             windows = with_window(windows, rows.window)?;
         }
-        if let Some(skipped) = skipped(&state, &windows)? {
-            let message = format!(
-                "{skipped:?} was skipped: the follow has settled it, and the ledger doesn't have its counts; go on with the \
-                 follow from the state in the ledger, or begin a new ledger"
-            );
+        let newest = added.clone().map(|rows| rows.window.end()).max();
+        let settled_until = self.settled_until.max(newest);
+        let after = Coming::of(&state, settled_until)?;
+        // An earlier version may have taken a state that can't be read: then nothing is known.
+        let state_before = self.state.as_deref().unwrap_or_default();
+        let before = Coming::of(state_before, self.settled_until).unwrap_or_default();
+        let skipped = before
+            .zip(after)
+            .and_then(|(before, after)| before.gap(after, &windows));
+        if let Some(skipped) = skipped.filter(|_| !allow_gap) {
+            let message = Words::from(format!(
+                "{skipped:?} was skipped: the totals don't have its counts, and the follow won't read it any more; go on with \
+                 the follow from the state in the ledger, or set "
+            ));
+            let message = message
+                .and(Name::from("allow_gap"))
+                .and(" if these counts are gone for good");
             return Err(Error::argument("revision", Code::OutOfOrder, message));
         }
         for (key, counts) in added.clone().flat_map(Clone::clone) {
@@ -259,8 +293,7 @@ impl Ledger {
         }
         // Nothing is changed before everything was found right.
         self.totals.extend(sums);
-        let newest = added.map(|rows| rows.window.end()).max();
-        self.settled_until = self.settled_until.max(newest);
+        self.settled_until = settled_until;
         self.windows = windows;
         self.subject = Some(subject);
         self.identity = identity;
@@ -467,7 +500,15 @@ fn with_window(windows: Vec<Window>, added: Window) -> Result<Vec<Window>> {
     Ok(all)
 }
 
-/// What the state of a follow says of windows: all of them are settled but those that it has opened, and those from `next` on.
+/// The windows that a follow still has to settle.
+struct Coming {
+    /// Those that it has opened; sorted.
+    open: Vec<Window>,
+    /// Where the others start.
+    next: Timestamp,
+}
+
+/// The parts of a follow's state that name windows.
 #[derive(Deserialize)]
 struct FollowWindows {
     next: String,
@@ -488,37 +529,53 @@ struct ReadWindow {
     end: String,
 }
 
-/// The first stretch of time, after the start of the ledger, that a follow with this state has settled without the ledger.
-/// `None` for a state of another kind, of a host with windows of its own.
-fn skipped(state: &str, added: &[Window]) -> Result<Option<Window>> {
-    let (Some(first), true) = (
-        added.first(),
-        state.starts_with(r#"{"format":"tallyfold-follow/"#),
-    ) else {
-        return Ok(None);
-    };
-    let invalid = |error| {
-        let message = format!("want the state of the follow: {error}");
-        Error::argument("state", Code::InvalidCheckpoint, message)
-    };
-    let follow: FollowWindows = serde_json::from_str(state).map_err(invalid)?;
-    let mut known = added.to_vec();
-    for edges in follow.unread.chunks_exact(2) {
-        known.push(Window::parse(&edges[0], &edges[1])?);
-    }
-    for window in follow.table.iter().flat_map(|table| &table.windows) {
-        known.push(Window::parse(&window.start, &window.end)?);
-    }
-    known.sort_unstable();
-    let mut reached = first.start();
-    for window in known {
-        if window.start() > reached {
-            return Window::new(reached, window.start()).map(Some);
+impl Coming {
+    /// Reads the state of a follow. A host with states of its own gives windows in order: what is to come follows the
+    /// newest settled window. `None` if nothing is known.
+    fn of(state: &str, settled_until: Option<Timestamp>) -> Result<Option<Self>> {
+        if !state.starts_with(r#"{"format":"tallyfold-follow/"#) {
+            let open = Vec::new();
+            return Ok(settled_until.map(|next| Self { open, next }));
         }
-        reached = reached.max(window.end());
+        let invalid = |error| {
+            let message = format!("want the state of the follow: {error}");
+            Error::argument("state", Code::InvalidCheckpoint, message)
+        };
+        let found: FollowWindows = serde_json::from_str(state).map_err(invalid)?;
+        let unread = found.unread.chunks_exact(2);
+        let unread = unread.map(|edges| Window::parse(&edges[0], &edges[1]));
+        let read = found.table.iter().flat_map(|table| &table.windows);
+        let read = read.map(|window| Window::parse(&window.start, &window.end));
+        let mut open = unread.chain(read).collect::<Result<Vec<_>>>()?;
+        open.sort_unstable();
+        let next = Timestamp::parse(&found.next)?;
+        Ok(Some(Self { open, next }))
     }
-    let next = Timestamp::parse(&follow.next)?;
-    Ok(Window::new(reached, next).ok())
+
+    /// The first stretch of time that was to come, and that is neither in these windows nor to come any more.
+    fn gap(self, after: Self, windows: &[Window]) -> Option<Window> {
+        let mut known = [windows, &after.open].concat();
+        known.sort_unstable();
+        let mut missing = Vec::new();
+        let unopened = Window::new(self.next, after.next).ok();
+        for window in self.open.into_iter().chain(unopened) {
+            let (mut from, end) = (window.start(), window.end().min(after.next));
+            for known in &known {
+                if known.end() > from {
+                    missing.extend(Window::new(from, known.start().min(end)).ok());
+                    from = known.end();
+                }
+            }
+            missing.extend(Window::new(from, end).ok());
+        }
+        let mut missing = missing.into_iter();
+        let first = missing.next()?;
+        let end = missing.fold(first.end(), |end, window| match window.start() == end {
+            true => window.end(),
+            false => end,
+        });
+        Window::new(first.start(), end).ok()
+    }
 }
 
 fn overflow(values: &[String]) -> Error {

@@ -17,7 +17,8 @@ tallyfold::options! {
         /// The prefix of the names of metrics, instead of `tallyfold` and the endpoint.
         ///
         /// The dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other dimensions are
-        /// other metrics, so that no sum contains an event twice.
+        /// other metrics, so that no sum contains an event twice. It consists of up to 100 ASCII letters, digits and
+        /// underscores, and does not begin with a digit.
         name: Option<String> = None,
         /// Which windows are written.
         ///

@@ -20,6 +20,9 @@ const KIND: DocumentKind = DocumentKind {
 /// 2. Push [`Outbox::pending`], with [`Outbox::in_doubt`]. Whenever the push says how many samples are finished, give that
 ///    to [`Outbox::finish`] and store the document again; at the push's end, call [`Outbox::clear`] and store it once more.
 /// 3. After a restart, push what is pending first, then follow on from [`Outbox::state`].
+///
+/// Only one process at a time may use a document. Whoever stores it replaces it only where it is still the one that was
+/// loaded, and otherwise sends nothing. A document doesn't show that it is an older one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outbox {
     state: Option<String>,

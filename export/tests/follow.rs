@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use tallyfold::keeper::DocumentKind;
+use tallyfold::text::is_unseen;
 use tallyfold::{
     Aggregator, AggregatorOptions, Code, CountName, FollowOptions, FollowStep, Metric, Revision,
-    TimeStep, Timestamp,
+    TimeStep, Timestamp, Window,
 };
 use tallyfold_export::{Export, ExportOptions, Format, Labels, Ledger, Outbox, Source};
 use tallyfold_sandbox::{Outcome, SandboxEvent};
@@ -50,6 +51,15 @@ fn arrive_late(host: &mut Host, minutes_ago: i64, count: u64) {
 /// new process, if this one is to end.
 fn follow(
     late: &[(i64, u64)],
+    take: impl FnMut(&Revision, String) -> Option<Option<String>>,
+) -> Host {
+    follow_unless(|_, _| false, late, take)
+}
+
+/// The same with a service that refuses a window as long as `is_refused` says so.
+fn follow_unless(
+    is_refused: impl Fn(Window, Now) -> bool,
+    late: &[(i64, u64)],
     mut take: impl FnMut(&Revision, String) -> Option<Option<String>>,
 ) -> Host {
     let mut host = Host::new().unwrap();
@@ -59,8 +69,17 @@ fn follow(
     loop {
         match follow.next(host.now) {
             FollowStep::Drive(mut drive) => {
-                host.drive(&mut drive.call).unwrap();
+                let is_refused = is_refused(drive.window, host.now);
+                if is_refused {
+                    let fault = r#"{"kind":"status","status":400,"endpoint":"event_delivery"}"#;
+                    host.sandbox.inject_json(fault).unwrap();
+                }
+                assert_eq!(host.drive(&mut drive.call).is_err(), is_refused);
                 let settled = follow.settle(drive.task, &mut drive.call, host.now);
+                if is_refused {
+                    settled.unwrap_err();
+                    continue;
+                }
                 let Some(revision) = settled.unwrap() else {
                     continue;
                 };
@@ -316,7 +335,7 @@ fn a_ledger_has_one_start_and_its_time_never_goes_back() {
     let mut empty = Export::new(ledger.totals().unwrap(), &options).unwrap();
     assert_eq!(empty.next_piece(&mut Vec::new()), None);
     let table = revision.table.windowed();
-    ledger.add_rows(&table, true, state).unwrap();
+    ledger.add_rows(&table, true, state, false).unwrap();
     let start = ns(NOW).to_string();
     for (clock, time) in [
         (NOW + 60_000, NOW + 60_000),
@@ -342,7 +361,9 @@ fn a_ledger_has_one_start_and_its_time_never_goes_back() {
     assert!(ledger.stamp(i64::MAX).is_err());
     // Another ledger has another start, and one of an earlier version begins when it is first stamped.
     let mut other = Ledger::default();
-    other.add_rows(&table, true, "other".to_owned()).unwrap();
+    other
+        .add_rows(&table, true, "other".to_owned(), false)
+        .unwrap();
     other.stamp(NOW + 1).unwrap();
     assert_eq!(received(&other).0, ns(NOW + 1).to_string());
     for format in Format::ALL
@@ -483,15 +504,15 @@ fn a_revision_is_added_once_and_groups_of_several_windows_are_added_up() {
         CountTable::merge_all(&[host.quarter(36).unwrap(), host.quarter(37).unwrap()]).unwrap();
     let mut ledger = Ledger::default();
     ledger
-        .add_rows(&day.windowed(), true, "state".to_owned())
+        .add_rows(&day.windowed(), true, "state".to_owned(), false)
         .unwrap();
     assert_eq!(totals(&ledger), sums(&Source::from(&day)));
 
     assert_eq!(ledger.note(), None);
     let (mut exact, mut large) = (Ledger::default(), 1_u64 << 53);
-    for (state, hour, is_inexact) in [("a", 0, false), ("b", 1, true)] {
+    for (state, [start, end], is_inexact) in [("a", [0, 15], false), ("b", [15, 30], true)] {
         let body = format!(
-            r#"{{"start":"2026-01-01T0{hour}:00:00Z","end":"2026-01-01T0{hour}:15:00Z","totalDelivered":"0","totalErrors":"0",
+            r#"{{"start":"2026-01-01T00:{start:02}:00Z","end":"2026-01-01T00:{end}:00Z","totalDelivered":"0","totalErrors":"0",
                 "totalFiltered":"0","counts":[{{"success":"{large}","errors":"0","filtered":"0",
                 "dimensions":{{"integration":"x","reason":""}}}}]}}"#
         );
@@ -499,7 +520,9 @@ fn a_revision_is_added_once_and_groups_of_several_windows_are_added_up() {
         aggregator.push(body.as_bytes()).unwrap();
         let rows = aggregator.finish().unwrap().windowed();
         let mut ledger = exact.clone();
-        ledger.add_rows(&rows, true, state.to_owned()).unwrap();
+        ledger
+            .add_rows(&rows, true, state.to_owned(), false)
+            .unwrap();
         assert_eq!(ledger.note().is_some(), is_inexact);
         (exact, large) = (ledger, 1);
     }
@@ -507,10 +530,103 @@ fn a_revision_is_added_once_and_groups_of_several_windows_are_added_up() {
     let wrong = Labels::new([("reason".to_owned(), "x".to_owned())]).unwrap();
     let error = Ledger::default().counters(&wrong, None).unwrap_err();
     assert_eq!(error.argument_name(), Some("labels"));
+}
+
+/// An older document is like any other. What it sends again has the same revision, window and labels, and another value if
+/// events came meanwhile: so a receiver that refuses another value can tell.
+#[test]
+fn an_older_outbox_sends_another_value_for_the_same_sample() {
+    let window = Window::parse("2026-01-02T10:00:00Z", "2026-01-02T10:15:00Z").unwrap();
+    let mut host = Host::new().unwrap();
+    host.now.unix_ms = window.end().unix_ms();
+    let mut read = |state: Option<String>| {
+        let minutes = (host.now.unix_ms - window.start().unix_ms()) / 60_000;
+        arrive_late(&mut host, minutes - 5, 1);
+        host.wait(900_000);
+        let mut follow = host.machine.follow(&options(state)).unwrap();
+        loop {
+            match follow.next(host.now) {
+                FollowStep::Drive(mut drive) => {
+                    host.drive(&mut drive.call).unwrap();
+                    let revision = follow.settle(drive.task, &mut drive.call, host.now);
+                    let revision = revision.unwrap().unwrap();
+                    if revision.window == window {
+                        return (revision, follow.state());
+                    }
+                }
+                step => panic!("{step:?}"),
+            }
+        }
+    };
+    let mut outbox = Outbox::default();
+    let send = |outbox: &mut Outbox, (revision, state): (Revision, String)| {
+        outbox.put(&revision, state, Format::Influx).unwrap();
+        let (source, _) = outbox.pending(Format::Influx).unwrap().unwrap();
+        let mut text = Vec::new();
+        let options = ExportOptions::with_defaults(Format::Influx);
+        let mut export = Export::new(source, &options).unwrap();
+        export.write_to(&mut text).unwrap();
+        outbox.clear();
+        let text = String::from_utf8(text).unwrap();
+        let line = text.lines().find(|line| line.contains("late-integration"));
+        let parts: Vec<String> = line.unwrap().split(' ').map(str::to_owned).collect();
+        (parts[0].clone(), parts[2].clone(), parts[1].clone())
+    };
+    let first = read(None);
+    send(&mut outbox, first);
+    let older = outbox.to_json();
+    let newer = read(outbox.state().map(str::to_owned));
+    let (series, time, value) = send(&mut outbox, newer);
+    let mut outbox = Outbox::from_json(older.as_bytes()).unwrap();
+    let again = read(outbox.state().map(str::to_owned));
+    let (again_series, again_time, again_value) = send(&mut outbox, again);
+    assert!(series.contains("revision=1"), "{series}");
+    assert_eq!((again_series, again_time), (series, time));
+    assert_ne!(again_value, value);
+}
+
+/// Also before the first revision, and without writing to a terminal what is in it.
+#[test]
+fn a_name_that_is_no_name_of_a_metric_is_refused() {
+    let (revision, state) = first();
+    let mut full = Ledger::default();
+    full.add(&revision, state).unwrap();
+    let long = "x".repeat(101);
+    let injected = "a\"} 1\nown_total{x=\"";
+    for name in [
+        "",
+        "1bad",
+        "a b",
+        "a.b",
+        "a-b",
+        "na\u{ef}ve",
+        "a\0",
+        "a\u{1b}[2J",
+        "a\u{202e}b",
+        injected,
+        &long,
+    ] {
+        for ledger in [&Ledger::default(), &full] {
+            let labels = Labels::default();
+            let error = ledger.openmetrics(&labels, Some(name)).unwrap_err();
+            assert_eq!(error.code(), Code::InvalidArgument, "{name:?}");
+            assert_eq!(error.argument_name(), Some("name"));
+            assert_eq!(ledger.counters(&labels, Some(name)), Err(error.clone()));
+            let text = error.to_string();
+            assert!(text.contains("want"), "{text}");
+            assert!(text.len() < 200 && !text.contains(is_unseen), "{text}");
+        }
+        let options = ExportOptions::with_defaults(Format::OpenMetrics).name(name.to_owned());
+        let error = Export::new(&revision.table, &options)
+            .map(|_| ())
+            .unwrap_err();
+        assert_eq!(error.argument_name(), Some("name"), "{name:?}");
+    }
+    let longest = "x".repeat(100);
+    let text = full.openmetrics(&Labels::default(), Some(&longest));
     assert!(
-        Ledger::default()
-            .openmetrics(&Labels::default(), Some("1bad"))
-            .is_err()
+        text.unwrap()
+            .contains(&format!("{longest}_by_integration_reason_success"))
     );
 }
 
@@ -585,6 +701,146 @@ fn a_skipped_window_is_refused() {
     let (revision, _) = first();
     let error = ledger.add(&revision, state).unwrap_err();
     assert_eq!(error.code(), Code::OutOfOrder);
+}
+
+/// All revisions of a follow, each with the state after it.
+fn revisions() -> (Vec<(Revision, String)>, Host) {
+    let mut all = Vec::new();
+    let host = follow(&[(5, 1)], |revision, state| {
+        all.push((revision.clone(), state));
+        None
+    });
+    (all, host)
+}
+
+/// The first settled revision gets lost, so only provisional ones were added before it.
+#[test]
+fn a_first_window_that_is_skipped_is_refused() {
+    let (all, host) = revisions();
+    let lost = all
+        .iter()
+        .position(|(revision, _)| revision.settled)
+        .unwrap();
+    let mut ledger = Ledger::default();
+    for (revision, state) in &all[..lost] {
+        ledger.add(revision, state.clone()).unwrap();
+    }
+    let (next, state) = &all[lost + 1];
+    let error = ledger.add(next, state.clone()).unwrap_err();
+    assert_eq!(error.code(), Code::OutOfOrder);
+    let text = format!("{:?} was skipped", all[lost].0.window);
+    assert!(error.message().starts_with(&text), "{error}");
+
+    // The same if the ledger has only the state of a follow that had given no revision yet.
+    let mut ledger = Ledger::default();
+    ledger.begin(host.machine.follow(&options(None)).unwrap().state());
+    let error = ledger.add(next, state.clone()).unwrap_err();
+    assert!(error.message().starts_with(&text), "{error}");
+}
+
+/// A day whose counts nobody has any more is left out on purpose.
+#[test]
+fn a_gap_is_named_whole_and_allowed_on_purpose() {
+    let (all, mut host) = revisions();
+    let mut ledger = Ledger::default();
+    let settled = |(revision, _): &&(Revision, String)| revision.settled;
+    let (first, state) = all.iter().find(settled).unwrap();
+    ledger.add(first, state.clone()).unwrap();
+    // A process that loses the state begins three windows later.
+    let mut after = all.iter().filter(settled).skip(4);
+    let (next, state) = after.next().unwrap();
+    let before = ledger.clone();
+    let error = ledger.add(next, state.clone()).unwrap_err();
+    let gap = Window::new(first.window.end(), next.window.start()).unwrap();
+    let text = format!("{gap:?} was skipped");
+    assert!(error.message().starts_with(&text), "{error}");
+    assert_eq!(ledger, before);
+    ledger.add_allowing_gap(next, state.clone()).unwrap();
+    // It is restarted, and the gap is no error any more.
+    let mut ledger = Ledger::from_json(ledger.to_json().as_bytes()).unwrap();
+    for (revision, state) in after {
+        ledger.add(revision, state.clone()).unwrap();
+    }
+    let mut whole = totals(&ledger);
+    for (lost, _) in all.iter().filter(settled).skip(1).take(3) {
+        add(&mut whole, sums(&Source::from(&lost.table)));
+    }
+    assert_eq!(whole, truth(&mut host));
+    // A window twice stays an error.
+    let error = ledger.add_allowing_gap(first, "another".to_owned());
+    assert_eq!(error.unwrap_err().code(), Code::OverlappingCoverage);
+}
+
+/// A window that can't be read for hours is no gap: it is still to come.
+#[test]
+fn a_window_that_can_not_be_read_delays_no_other_one() {
+    let late = Window::parse("2026-01-02T10:15:00Z", "2026-01-02T10:30:00Z").unwrap();
+    let until = Timestamp::parse("2026-01-02T18:00:00Z").unwrap().unix_ms();
+    let is_refused = |window, now: Now| window == late && now.unix_ms < until;
+    let mut ledger = Ledger::default();
+    let mut order = Vec::new();
+    let mut host = follow_unless(is_refused, &[], |revision, state| {
+        ledger.add(revision, state).unwrap();
+        order.extend(revision.settled.then_some(revision.window));
+        // Each revision ends a process.
+        let stored = Ledger::from_json(ledger.to_json().as_bytes()).unwrap();
+        Some(stored.state().map(str::to_owned))
+    });
+    assert_eq!(order.len(), 8);
+    assert_eq!(order.last(), Some(&late));
+    assert_eq!(totals(&ledger), truth(&mut host));
+}
+
+/// A gap that was allowed is none later, although a window before it is still to come.
+#[test]
+fn a_gap_is_allowed_once() {
+    let late = Window::parse("2026-01-02T10:00:00Z", "2026-01-02T10:15:00Z").unwrap();
+    let until = Timestamp::parse("2026-01-02T18:00:00Z").unwrap().unix_ms();
+    let is_refused = |window, now: Now| window == late && now.unix_ms < until;
+    let mut ledger = Ledger::default();
+    let (mut settled, mut lost) = (0, 0);
+    follow_unless(is_refused, &[], |revision, state| {
+        settled += i32::from(revision.settled);
+        if revision.settled && settled == 2 {
+            return None;
+        }
+        match ledger.add(revision, state.clone()) {
+            Ok(()) => {}
+            Err(_) if lost == 0 => {
+                lost += 1;
+                ledger.add_allowing_gap(revision, state).unwrap();
+            }
+            Err(error) => panic!("{error}"),
+        }
+        None
+    });
+    assert_eq!((settled, lost), (8, 1));
+}
+
+/// A host that has states of its own gives windows in order, or says that it leaves some out.
+#[test]
+fn a_gap_is_refused_whatever_the_state_is() {
+    let (all, _) = revisions();
+    let settled: Vec<_> = all
+        .iter()
+        .filter(|(revision, _)| revision.settled)
+        .collect();
+    let mut ledger = Ledger::default();
+    let mut add = |at: usize| ledger.add(&settled[at].0, format!("my state {at}"));
+    add(0).unwrap();
+    add(1).unwrap();
+    assert_eq!(add(3).unwrap_err().code(), Code::OutOfOrder);
+    add(2).unwrap();
+    add(3).unwrap();
+    // A state of a follow that was torn.
+    let (next, state) = settled[4];
+    let error = ledger.add(next, state[..state.len() - 1].to_owned());
+    let error = error.unwrap_err();
+    assert_eq!(
+        (error.code(), error.argument_name()),
+        (Code::InvalidCheckpoint, Some("state"))
+    );
+    ledger.add(next, state.clone()).unwrap();
 }
 
 #[test]

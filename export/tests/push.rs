@@ -298,6 +298,30 @@ fn patience_ends() {
 }
 
 #[test]
+fn patience_counts_the_time_that_a_message_takes() {
+    let patient = options(Format::Influx).patience_ms(Patience::Milliseconds(3_000));
+    for (takes_ms, tries) in [(30_000, 1), (3_000, 1), (1_000, 2)] {
+        let mut push = under_way(&patient);
+        let (mut now, mut tried) = (START, 1);
+        let error = loop {
+            push.failed(HostFailure::Timeout, "TimeoutError").unwrap();
+            now = at(now.monotonic_ms + takes_ms);
+            now = match push.step(now) {
+                Ok(PushStep::Wait { ms }) => at(now.monotonic_ms + u64::from(ms)),
+                Ok(other) => panic!("{other:?}"),
+                Err(error) => break error,
+            };
+            assert!(matches!(push.step(now), Ok(PushStep::Send(_))));
+            tried += 1;
+        };
+        assert_eq!((error.code(), tried), (Code::TimedOut, tries));
+        assert_eq!(push.report().retries, tries - 1);
+        assert!(now.monotonic_ms <= 3_000 + takes_ms);
+        assert!(push.outcome().is_some_and(|outcome| outcome.is_err()));
+    }
+}
+
+#[test]
 fn a_refusal_ends_the_push_and_quotes_its_body_but_no_header() {
     let headers = vec!["Authorization".to_owned(), "Token canary-123456".to_owned()];
     let mut push =
@@ -433,18 +457,31 @@ fn an_address_that_can_not_be_used_is_refused_at_once() {
 }
 
 #[test]
-fn a_password_in_the_query_is_in_no_message() {
-    let mut push = under_way(
-        &PushOptions::with_defaults("http://127.0.0.1:8086/write?db=x&p=canary".to_owned())
-            .patience_ms(Patience::Milliseconds(0)),
-    );
-    push.failed(HostFailure::Network, "ECONNRESET").unwrap();
+fn an_error_shows_only_the_origin_of_an_address() {
+    for rest in ["/write?db=x&p=canary", "/services/T0/canary", "/canary"] {
+        let address = format!("http://127.0.0.1:8086{rest}");
+        let options = PushOptions::with_defaults(address).patience_ms(Patience::Milliseconds(0));
+        let mut push = under_way(&options);
+        push.failed(HostFailure::NotSent, "ECONNREFUSED").unwrap();
+        let error = push.step(START).unwrap_err();
+        assert!(
+            error.to_string().contains("http://127.0.0.1:8086)"),
+            "{error}"
+        );
+        assert!(!format!("{error}{error:?}{push:?}").contains("canary"));
+    }
+}
+
+#[test]
+fn a_long_part_of_the_path_is_masked_in_what_a_destination_says() {
+    let address = "http://127.0.0.1:9/services/T0/canary-0123456789";
+    let mut push = under_way(&PushOptions::with_defaults(address.to_owned()));
+    push.head(404, &[]).unwrap();
+    push.chunk(b"no /services/T0/canary-0123456789 here")
+        .unwrap();
+    push.end().unwrap();
     let error = push.step(START).unwrap_err();
-    assert!(
-        error.to_string().contains("http://127.0.0.1:8086/write)"),
-        "{error}"
-    );
-    assert!(!format!("{error}{error:?}{push:?}").contains("canary"));
+    assert_eq!(error.excerpt(), Some("no /services/T0/*** here"));
 }
 
 #[test]
@@ -686,6 +723,49 @@ fn each_receiver_says_yes_in_its_own_way() {
         (Format::OtlpJson, 200, json, br#"{"status":"ok"}"#, false),
         (Format::OtlpJson, 200, json, b"ok", false),
         (Format::OtlpJson, 204, "", b"", false),
+        // Nobody can reject fewer points than none.
+        (
+            Format::OtlpJson,
+            200,
+            json,
+            br#"{"partialSuccess":{"rejectedDataPoints":"-3","errorMessage":"old"}}"#,
+            false,
+        ),
+        (
+            Format::OtlpJson,
+            200,
+            json,
+            br#"{"partialSuccess":{"rejectedDataPoints":-3}}"#,
+            false,
+        ),
+        (
+            Format::OtlpJson,
+            200,
+            json,
+            br#"{"partialSuccess":{"rejectedDataPoints":"some"}}"#,
+            false,
+        ),
+        (
+            Format::OtlpJson,
+            200,
+            json,
+            br#"{"partialSuccess":{"rejectedDataPoints":"0"}}"#,
+            true,
+        ),
+        (
+            Format::OtlpJson,
+            200,
+            json,
+            br#"{"partialSuccess":null}"#,
+            true,
+        ),
+        (
+            Format::Otlp,
+            200,
+            protobuf,
+            b"\x0a\x0b\x08\xfd\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+            false,
+        ),
     ] {
         let mut push = answered(format, status, media_type, body);
         let ended = ended(&mut push);
@@ -698,7 +778,7 @@ fn each_receiver_says_yes_in_its_own_way() {
             assert!(
                 error
                     .to_string()
-                    .contains("is the address that of the receiver?"),
+                    .contains("is the address that of the destination?"),
                 "{error}"
             );
         }
@@ -767,7 +847,9 @@ fn a_message_that_a_server_has_failed_on_is_not_sent_twice() {
 fn totals_may_be_sent_again() {
     let mut ledger = Ledger::default();
     let rows = table(&[1, 2]).windowed();
-    ledger.add_rows(&rows, true, "state".to_owned()).unwrap();
+    ledger
+        .add_rows(&rows, true, "state".to_owned(), false)
+        .unwrap();
     ledger.stamp(1_767_300_000_000).unwrap();
     let totals = || {
         let options = ExportOptions::with_defaults(Format::Otlp);

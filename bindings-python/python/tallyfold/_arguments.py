@@ -286,7 +286,8 @@ class ExportArguments(TypedDict, total=False):
     """The prefix of the names of metrics, instead of `tallyfold` and the endpoint.
 
     The dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other
-    dimensions are other metrics, so that no sum contains an event twice.
+    dimensions are other metrics, so that no sum contains an event twice. It consists of up to 100
+    ASCII letters, digits and underscores, and does not begin with a digit.
     """
     windows: ExportWindows | None
     """Which windows are written.

@@ -97,6 +97,8 @@ def midnights(zone: object, start_us: int, end_us: int) -> tuple[str, list[int]]
     """
     try:
         zone = zone if isinstance(zone, ZoneInfo) else ZoneInfo(zone)  # type: ignore[arg-type]
+        if zone.key is None:
+            raise ZoneInfoNotFoundError  # noqa: TRY301 - a nameless zone can't be found again
     # It is not in the database, is a directory there, leads out of it, or is of another type.
     except (ZoneInfoNotFoundError, OSError, ValueError, TypeError):
         where = "" if available_timezones() else ", and the package tzdata, which has them"

@@ -12,11 +12,13 @@ export {
   type Counter,
   type CounterOptions,
   Ledger,
+  type LedgerAddOptions,
   type LedgerPushOptions,
   type PromRegistry,
 } from "./export/ledger.js";
 export { Outbox, type OutboxOptions } from "./export/outbox.js";
 export { type PushOptions, push } from "./export/push.js";
+export type { Store } from "./export/store.js";
 export type { Exportable } from "./tables/transfer.js";
 export type {
   ExportFormat,

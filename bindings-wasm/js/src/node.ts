@@ -33,7 +33,7 @@ import { fieldsOf, pairsOf } from "./values/input.js";
  * const table = await client.collect({ ...query, metric: "event_delivery", checkpoint });
  */
 export function checkpointDirectory(directory: string | URL): Checkpoint {
-  return new Directory(directory, { crypto, fs, os, path, url });
+  return new Directory("directory", directory, { crypto, fs, os, path, url });
 }
 
 export type { StateFile };
@@ -42,8 +42,9 @@ export type { StateFile };
  * A file for the document of a `Ledger` or an `Outbox`, or the state of a follow. One process at a time may use it:
  * `store` takes the lock that checkpoints have, of all languages, and refuses a file that was written since it was loaded.
  *
- * An older file that is restored counts from there on. Prometheus then sees counters reset. Pushes in formats with
- * revisions overwrite the same samples; those that are added up count twice.
+ * A process that begins with an older file, such as one from a backup, counts on from there. Prometheus then sees the
+ * counters of a ledger reset. What an outbox sends once more is refused by receivers that compare values, replaced by those
+ * that keep the newest value, and counted twice by those that add changes up.
  *
  * @param file The path of the file, which is made by the first `store`.
  * @example
@@ -74,6 +75,9 @@ export function stateFile(file: string | URL): StateFile {
 export function nodeListener(
   handle: (request: Request) => Response | Promise<Response>,
 ): (request: IncomingMessage, response: ServerResponse) => void {
+  if (typeof handle !== "function") {
+    throw invalidArgument("handle", "want a function, such as that of pageServer");
+  }
   return (request, response) => {
     const visitor = new AbortController();
     response.once("close", () => {
@@ -198,7 +202,10 @@ export async function serve(
     throw invalidArgument("port", "want a whole number from 0 to 65535");
   }
   const host = given.host ?? "127.0.0.1";
-  if (typeof host !== "string") throw invalidArgument("host", "want a name or an address");
+  // An empty one would let all machines in.
+  if (typeof host !== "string" || host === "") {
+    throw invalidArgument("host", "want a name or an address, such as 127.0.0.1");
+  }
   const server = createServer((request, response) => {
     respond(sandbox, request, response).catch(() => response.destroy());
   });

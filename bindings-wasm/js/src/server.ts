@@ -44,7 +44,8 @@ export interface PageServerOptions extends PagesArguments {
   readonly store?: AnswerStore | undefined;
   /**
    * Called with an error of a call to the service, whose text may quote addresses and bodies, and with the reference that the browser
-   * got in its place. By default, both are written to the console.
+   * got in its place. By default, both are written to the console. It may be asynchronous, and the answer waits for it for a second at
+   * most. If it throws, the server's promise rejects with the same error.
    */
   readonly onFailure?: ((error: TallyfoldError, reference: string) => unknown) | undefined;
 }
@@ -108,7 +109,7 @@ const LONGEST_BODY = 16 * 1024;
 const BUSY_SECONDS = 1;
 /** A shorter body takes less time than its compression. */
 const WORTH_COMPRESSING = 1024;
-/** A store that takes longer to answer is left alone. */
+/** A store or a callback that takes longer is left alone. */
 const STORE_PATIENCE_MS = 1000;
 
 class PageServer {
@@ -177,17 +178,18 @@ class PageServer {
     } catch (error) {
       if (signal.aborted) return GONE;
       if (error instanceof Full) return answerOf(pagesCore().busyAnswer(BUSY_SECONDS));
-      return failed(error, TallyfoldError.is(error) ? this.#referenceTo(error) : undefined);
+      return failed(error, TallyfoldError.is(error) ? await this.#referenceTo(error) : undefined);
     }
   }
 
-  #referenceTo(error: TallyfoldError): string {
+  async #referenceTo(error: TallyfoldError): Promise<string> {
     const known = this.#references.get(error);
     if (known !== undefined) return known;
     const bytes = crypto.getRandomValues(new Uint8Array(8));
     const reference = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
     this.#references.set(error, reference);
-    this.#onFailure(error, reference);
+    // What it rejects with must not end the process.
+    await soon(this.#onFailure(error, reference));
     return reference;
   }
 
@@ -348,7 +350,7 @@ function takesGzip({ headers }: Request): boolean {
   return codings.some((coding) => /^\s*(?:x-)?gzip\s*(?:;(?!\s*q=0(?:\.0*)?\s*$)|$)/.test(coding));
 }
 
-/** What comes within the patience for a store. */
+/** What comes within the patience for a store or a callback. */
 async function soon(promised: unknown): Promise<unknown> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise((resolve) => {

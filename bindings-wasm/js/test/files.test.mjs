@@ -5,7 +5,11 @@ import * as fs from "node:fs/promises";
 import { tmpdir } from "node:os";
 import * as path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { runInNewContext } from "node:vm";
 import { replace } from "../dist/file.js";
+import { Client, Sandbox } from "../dist/index.js";
+import { checkpointDirectory, nodeListener, serve, stateFile } from "../dist/node.js";
 
 describe("a file", () => {
   let home;
@@ -25,6 +29,21 @@ describe("a file", () => {
     };
     await assert.rejects(replace(place, torn(), { fs, path }), /the disk is full/);
     assert.equal(await fs.readFile(place, "utf8"), "old");
+    assert.deepEqual(await fs.readdir(home), ["state.json"]);
+  });
+
+  test("is named if the disk is full", async () => {
+    const full = { code: "ENOSPC", errno: -28, syscall: "write" };
+    const message = "ENOSPC: no space left on device, write";
+    const open = async (...given) => {
+      const file = await fs.open(...given);
+      file.writeFile = () => Promise.reject(Object.assign(new Error(message), full));
+      return file;
+    };
+    const replaced = replace(place, ["new"], { fs: { ...fs, open }, path });
+    const error = await replaced.catch((rejected) => rejected);
+    assert.equal(error.message, `${message} '${error.path}'`);
+    assert.ok(error.path.startsWith(place));
     assert.deepEqual(await fs.readdir(home), ["state.json"]);
   });
 
@@ -53,4 +72,60 @@ describe("a file", () => {
       assert.deepEqual(await fs.readdir(home), ["state.json"]);
     });
   }
+});
+
+describe("a path that no file can have", () => {
+  const wrong = [5, null, "", "a\0b", "\ud800", {}, [], new URL("https://app.example/a")];
+  const sandbox = new Sandbox();
+  const { clientId, clientSecret, controlAudience } = sandbox.credentials;
+  const client = new Client({
+    clusterEndpoint: "https://sandbox.example",
+    fetch: sandbox.fetch,
+    clientId,
+    clientSecret,
+    controlAudience,
+  });
+  const query = {
+    metric: "event_delivery",
+    start: "2026-01-01T00:00:00Z",
+    end: "2026-01-01T00:15:00Z",
+    dimensions: ["reason"],
+    window: "5m",
+  };
+
+  for (const [make, argument] of [
+    [checkpointDirectory, "directory"],
+    [stateFile, "file"],
+  ]) {
+    test(`is refused by ${make.name}`, () => {
+      for (const path of wrong) {
+        assert.throws(() => make(path), { code: "invalid_argument", argument });
+      }
+    });
+  }
+
+  test("is refused by collect", async () => {
+    for (const checkpoint of wrong.filter((path) => path !== null)) {
+      const refused = { code: "invalid_argument", argument: "checkpoint" };
+      await assert.rejects(client.collect({ ...query, checkpoint }), refused);
+    }
+  });
+
+  test("is none for a URL of another realm", async () => {
+    const home = await fs.mkdtemp(path.join(tmpdir(), "tallyfold-realm-"));
+    try {
+      const make = "(href) => ({ href, get [Symbol.toStringTag]() { return 'URL' } })";
+      const foreign = runInNewContext(make)(pathToFileURL(home).href);
+      const table = await client.collect({ ...query, checkpoint: foreign });
+      assert.equal(table.totals.success, 0n);
+      assert.deepEqual(await fs.readdir(home), ["segment-00000.json"]);
+    } finally {
+      await fs.rm(home, { recursive: true });
+    }
+  });
+
+  test("is nothing that a server is given", async () => {
+    await assert.rejects(serve(sandbox, { host: "" }), { argument: "host" });
+    assert.throws(() => nodeListener(undefined), { code: "invalid_argument", argument: "handle" });
+  });
 });

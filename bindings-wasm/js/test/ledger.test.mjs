@@ -10,8 +10,8 @@ import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Counter, Registry } from "prom-client";
 import { CountTable, compare, Sandbox } from "tallyfold";
-import { Ledger } from "tallyfold/export";
-import { serve } from "tallyfold/node";
+import { Ledger, Outbox } from "tallyfold/export";
+import { serve, stateFile } from "tallyfold/node";
 import { receiver } from "./receiver.mjs";
 import { thrownBy } from "./responses.mjs";
 import { clientOf, service } from "./world.mjs";
@@ -112,9 +112,31 @@ describe("a ledger", () => {
     }
     assert.equal(ledger.save(), before);
     assert.equal(thrownBy(() => ledger.counters({ labels: { "a-b": "" } })).argument, "labels");
-    assert.equal(thrownBy(() => ledger.openmetrics({ name: "a b" })).argument, "name");
     ledger[Symbol.dispose]();
     assert.equal(thrownBy(() => ledger.save()).code, "out_of_order");
+  });
+
+  test("refuses a name that is no name of a metric, also before the first revision", async () => {
+    const full = new Ledger();
+    await full.add(revision(0, { email: [1, 0, 0] }), "first", store);
+    const registry = { registerMetric: () => assert.fail("it has a wrong name") };
+    const names = ["", "1", "a b", "a.b", "a\0", "a\u202eb", 'a"} 1\nown{x="', "x".repeat(101), 5];
+    for (const name of names) {
+      for (const ledger of [new Ledger(), full]) {
+        for (const act of [
+          () => ledger.openmetrics({ name }),
+          () => ledger.counters({ name }),
+          () => ledger.register(registry, { name }),
+        ]) {
+          const { code, argument, message } = thrownBy(act);
+          assert.deepEqual([code, argument], ["invalid_argument", "name"]);
+          assert.match(message, /want/);
+          assert.doesNotMatch(message, /[\p{Cc}\p{Cf}]/u);
+          assert.ok(message.length < 200, message);
+        }
+      }
+    }
+    assert.match(full.openmetrics({ name: "x".repeat(100) }), /x{100}_by_integration_success/);
   });
 
   test("warns when a total becomes larger than Prometheus holds", async (t) => {
@@ -225,6 +247,90 @@ describe("a ledger", () => {
     for await (const revision of again) await ledger.add(revision, again.state(), store);
     const [success] = ledger.counters();
     assert.equal(success.values[0].value, 2n + 17n + 32n);
+  });
+
+  test("leaves a gap if that is wanted", async () => {
+    const ledger = new Ledger();
+    await ledger.add(revision(0, { email: [1, 0, 0] }), "first", store);
+    const later = revision(2, { email: [4, 0, 0] });
+    const skipped = ledger.add(later, "third", store);
+    await assert.rejects(skipped, {
+      code: "out_of_order",
+      message:
+        /revision: \[2026-01-01T10:15:00Z, 2026-01-01T10:30:00Z\) was skipped.* set allowGap/s,
+    });
+    await assert.rejects(ledger.add(later, "third", store, { allowGap: "yes" }), {
+      code: "invalid_argument",
+      argument: "allowGap",
+    });
+    assert.equal(ledger.state, "first");
+    await ledger.add(later, "third", store, { allowGap: true });
+    assert.equal(ledger.counters()[0].values[0].value, 5n);
+    // It is there after all.
+    await ledger.add(revision(1, { email: [2, 0, 0] }), "second", store);
+    assert.equal(ledger.counters()[0].values[0].value, 7n);
+  });
+
+  test("refuses to replace what another one has stored", async (t) => {
+    const { url, got } = await receiver(t, () => 200);
+    // As a table of a database: `UPDATE … SET document = $1 WHERE document = $2`.
+    let document = null;
+    const replace = async (next, before) => {
+      if (document !== before) return false;
+      document = next;
+    };
+    const refused = { code: "invalid_checkpoint", message: /load it anew/ };
+    // Two processes begin with nothing, and later with the same document.
+    for (const at of [0, 1]) {
+      const [one, other] = [new Ledger(document), new Ledger(document)];
+      const of = revision(at, { email: [1, 0, 0] });
+      await one.add(of, `state ${at}`, replace);
+      const stored = document;
+      await assert.rejects(other.add(of, `state ${at}`, replace), refused);
+      const pushed = other.push({ format: "otlp-json", url }, replace);
+      await assert.rejects(pushed, refused);
+      assert.equal(document, stored);
+      assert.equal(other.settledUntil, at === 0 ? undefined : quarters[at]);
+    }
+    assert.equal(got.length, 0);
+    const last = new Ledger(document);
+    await last.push({ format: "otlp-json", url }, replace);
+    await last.add(revision(2, { email: [1, 0, 0] }), "state 2", replace);
+    assert.equal(new Ledger(document).counters()[0].values[0].value, 3n);
+  });
+
+  test("names the file of a damaged document", async (t) => {
+    const home = await mkdtemp(join(tmpdir(), "tallyfold-totals-"));
+    t.after(() => rm(home, { recursive: true }));
+    for (const [name, make] of [
+      ["totals.json", (saved) => new Ledger(saved)],
+      ["outbox.json", (saved) => new Outbox(saved, { format: "influx", store: () => {} })],
+    ]) {
+      const path = join(home, name);
+      const file = stateFile(path);
+      await file.store(`{"${name}`);
+      const saved = await file.load();
+      const refused = thrownBy(() => make(saved));
+      assert.equal(refused.code, "invalid_checkpoint");
+      assert.ok(refused.message.startsWith(`invalid_checkpoint: ${path}: `), refused.message);
+      // Nothing is known of this one.
+      assert.ok(!thrownBy(() => make("{")).message.includes(home));
+    }
+  });
+
+  test("is refused a file that another one has written by the same object", async (t) => {
+    const home = await mkdtemp(join(tmpdir(), "tallyfold-totals-"));
+    t.after(() => rm(home, { recursive: true }));
+    const file = stateFile(join(home, "totals.json"));
+    for (const at of [0, 1]) {
+      const saved = await file.load();
+      const [one, other] = [new Ledger(saved), new Ledger(saved)];
+      const of = revision(at, { email: [800, 0, 0] });
+      await one.add(of, `state ${at}`, file.store);
+      const refused = other.add(of, `state ${at}`, file.store);
+      await assert.rejects(refused, { code: "invalid_checkpoint", message: /load it anew/ });
+    }
+    assert.equal(new Ledger(await file.load()).counters()[0].values[0].value, 1600n);
   });
 });
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import {
+import fsPromises, {
   lstat,
   mkdir,
   mkdtemp,
@@ -14,6 +14,7 @@ import {
   utimes,
   writeFile,
 } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -280,6 +281,48 @@ test("a state's file is written by one process at a time, and only as it was loa
   assert.equal((await rejectionOf(other.store("third"))).code, "invalid_checkpoint");
   await rm(foreign);
   await other.store("third");
+  for (const wrong of [5, undefined, null, {}]) {
+    const refused = await rejectionOf(other.store(wrong));
+    assert.deepEqual([refused.code, refused.argument], ["invalid_argument", "document"]);
+  }
   assert.equal(await one.load(), "third");
+  assert.deepEqual(await readdir(directory), ["totals.json"]);
+});
+
+test("a state's file is not written without its lock", posix, async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), "tallyfold-state-"));
+  t.after(() => rm(directory, { recursive: true }));
+  const path = join(directory, "totals.json");
+  const file = stateFile(path);
+  await file.store("first");
+  const other = join(directory, "other");
+  /** Stores while another process takes the lock's name, or removes it, after the lock was taken. */
+  const storeWhile = async (lose) => {
+    let looks = 0;
+    const original = fsPromises.lstat;
+    fsPromises.lstat = async (place, options) => {
+      if (options?.bigint && ++looks === 2) await lose(place);
+      return await original(place, options);
+    };
+    syncBuiltinESMExports();
+    try {
+      return await rejectionOf(file.store("second"));
+    } finally {
+      fsPromises.lstat = original;
+      syncBuiltinESMExports();
+      assert.equal(looks, 2);
+    }
+  };
+  const replace = async (place) => {
+    await writeFile(other, "");
+    await rename(other, place);
+  };
+  for (const lose of [replace, rm]) {
+    const error = await storeWhile((place) => lose(place));
+    assert.equal(error.code, "invalid_checkpoint");
+    assert.match(error.message, /another process is writing .*totals\.json/);
+    assert.equal(await file.load(), "first");
+  }
+  await file.store("third");
   assert.deepEqual(await readdir(directory), ["totals.json"]);
 });

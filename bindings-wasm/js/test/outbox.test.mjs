@@ -208,6 +208,79 @@ describe("an outbox", () => {
     assert.equal(thrownBy(() => outbox.state).code, "out_of_order");
   });
 
+  test("refuses to replace what another one has stored, and sends nothing", async (t) => {
+    const { url, got } = await receiver(t, () => 200);
+    let document = null;
+    // As a table of a database: `UPDATE … SET document = $1 WHERE document = $2`.
+    const replace = async (next, before) => {
+      if (document !== before) return false;
+      document = next;
+    };
+    const options = { format: "otlp-json", store: replace };
+    const refused = { code: "invalid_checkpoint", message: /load it anew/ };
+    const [first, second] = await revisionsOf();
+    const [one, other] = [new Outbox(null, options), new Outbox(null, options)];
+    await one.put(...first);
+    await assert.rejects(other.put(...first), refused);
+    assert.equal(other.isPending, false);
+    // Another process that has loaded what is pending.
+    const late = new Outbox(document, options);
+    await one.push({ url });
+    await one.put(...second);
+    const stored = document;
+    await assert.rejects(late.push({ url }), refused);
+    await assert.rejects(late.drop(), refused);
+    assert.deepEqual([document, got.length, late.isPending], [stored, 1, true]);
+    await one.push({ url });
+    assert.equal(got.length, 2);
+  });
+
+  test("is found to be an older one where the receiver refuses another value", async (t) => {
+    const points = new Map();
+    const { url } = await receiver(t, ({ body }) => {
+      for (const line of body.toString().trim().split("\n")) {
+        const [, series, fields, time] = /^(\S+) (\S+) (\d+)$/.exec(line);
+        const key = `${series} ${time}`;
+        if ((points.get(key) ?? fields) !== fields) return 400;
+        points.set(key, fields);
+      }
+      return 204;
+    });
+    const sandbox = service();
+    let monotonicMs = 0;
+    const now = () => {
+      monotonicMs += 1000;
+      return { monotonicMs, unixMs: Date.parse(end) + monotonicMs };
+    };
+    const client = clientOf(sandbox, { now });
+    const last = "2026-01-01T00:15:00Z";
+    /** A process that reads the first quarter once more, after more events. */
+    const live = async (saved, count) => {
+      let document;
+      const keep = (next) => {
+        document = next;
+      };
+      sandbox.record({ ...event, timestamp: start, outcome: "success", count });
+      const outbox = new Outbox(saved, { format: "influx", store: keep });
+      const follow = { ...query, end: last, settleMs: 86_400_000, rereadMs: 1 };
+      const revisions = client.follow({ ...follow, state: outbox.state });
+      for await (const revision of revisions) {
+        await outbox.put(revision, revisions.state());
+        await outbox.push({ url });
+        break;
+      }
+      return document;
+    };
+    const older = await live(null, 1);
+    await live(older, 2);
+    await assert.rejects(live(older, 4), { code: "unexpected_status", status: 400 });
+    const values = [...points].filter(([key]) => key.includes("integration=email"));
+    assert.deepEqual(
+      values.map(([, fields]) => fields.split(",")[0]),
+      ["success=1i", "success=2i"],
+    );
+  });
+
   test("refuses what is no revision, no document and no function", async () => {
     const outbox = new Outbox(undefined, { format: "influx", store });
     const wrong = [

@@ -777,3 +777,22 @@ test("what the service and the network say stays inside, under a reference", asy
   const wrong = await post(handle, delivery, { ...query, dimensions: ["colour"] });
   assert.match((await wrong.json()).message, /colour/);
 });
+
+test("a callback that rejects ends its request, and not the process", async () => {
+  const sandbox = service();
+  sandbox.inject({ kind: "status", status: 500, endpoint: "event_delivery" });
+  const client = clientOf(sandbox, { maxRetries: 0 });
+  const down = new Error("the error tracker is down");
+  const unhandled = [];
+  const note = (error) => unhandled.push(error);
+  process.on("unhandledRejection", note);
+  try {
+    const handle = pageServer({ client, authorize, onFailure: () => Promise.reject(down) });
+    assert.equal(await rejectionOf(post(handle, delivery, query)), down);
+    // Node reports what nobody handles after all promises of this turn.
+    await new Promise(setImmediate);
+    assert.deepEqual(unhandled, []);
+  } finally {
+    process.off("unhandledRejection", note);
+  }
+});

@@ -167,6 +167,13 @@ describe("a table", () => {
     assert.equal(error.code, "invalid_table");
     assert.equal(error.path, "$.totals");
     assert.equal(thrownBy(() => CountTable.fromJSON("{")).code, "invalid_table");
+    const circle = {};
+    circle.circle = circle;
+    for (const given of [table().rows, [1n], circle, null, 5]) {
+      const { code, argument } = thrownBy(() => CountTable.fromJSON(given));
+      assert.equal(code, "invalid_argument");
+      assert.equal(argument, "json");
+    }
   });
 
   test("is readable when inspected", () => {

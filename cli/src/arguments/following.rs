@@ -159,7 +159,7 @@ mod tests {
                 "2025-12-31T23:40:00Z",
             ),
             (&["--from", "2025-12-31T12:07:00Z"], "2025-12-31T12:07:00Z"),
-            // The end has nothing to do with how far back it begins.
+            // `--since` counts from now, not from `--until`.
             (
                 &["--since", "20m", "--until", "2026-01-02T00:00:00Z"],
                 "2025-12-31T23:30:00Z",

@@ -98,6 +98,17 @@ impl Given {
         self.0.get(name)
     }
 
+    /// The text of a setting, if a flag has set it.
+    pub(crate) fn flag(&self, name: &str) -> Option<&str> {
+        match self.get(name) {
+            Some(Setting {
+                raw: Raw::Text(text),
+                origin: Origin::Flag,
+            }) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Removes a setting.
     pub(crate) fn take(&mut self, name: &str) -> Option<Setting> {
         self.0.remove(name)
@@ -372,6 +383,8 @@ fn value_of(raw: &Raw, kind: Kind) -> Option<Value> {
         (Kind::Whole, Raw::Whole(number)) => Some(Value::Whole(*number)),
         (Kind::Whole, Raw::Text(text)) => text::whole(text).map(Value::Whole),
         (Kind::Patience, Raw::Text(text)) if text == "none" => Some(Value::Endless),
+        // Only 0 needs no unit.
+        (Kind::Milliseconds | Kind::Patience, Raw::Whole(0)) => Some(Value::Whole(0)),
         (Kind::Milliseconds | Kind::Patience, Raw::Text(text)) => {
             text::milliseconds(text).map(|ms| Value::Whole(ms.into()))
         }

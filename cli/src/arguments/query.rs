@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, Command, ValueEnum};
 use jiff::SignedDuration;
 use jiff::civil::Date;
-use jiff::tz::AmbiguousOffset;
+use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
 use tallyfold::text;
 use tallyfold::{
     CollectOptions, CountTable, Dimension, Metric, Series, TimeStep, Timestamp, Window,
@@ -17,7 +17,7 @@ use super::declared::Flags;
 use super::given::Given;
 use crate::failure::{Failure, Result};
 
-/// The parser of a flag that takes any text, and of which a shell suggests some. The query checks the text.
+/// The parser of a flag that accepts any text, and whose shell completion suggests some texts. The query checks the text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suggested(pub(crate) fn() -> Vec<String>);
 
@@ -180,10 +180,12 @@ impl StepFlags {
         let step = TimeStep::parse(text)
             .map_err(|error| Failure::usage(format!("--by-window: {}", error.message())))?;
         let days = match &self.zone {
-            Some(zone) if step == TimeStep::DAY => Some((zone.clone(), midnights(zone, range)?)),
+            Some(zone) if step == TimeStep::DAY => {
+                Some((zone.clone(), midnights(zone, range, jiff::tz::db())?))
+            }
             Some(zone) => {
                 let message = format!(
-                    "--zone {zone}: want it with --by-window 1d, not {text}: shorter windows are the same in every zone"
+                    "--zone {zone}: want it with --by-window 1d, not {text}: shorter windows begin with the UTC day"
                 );
                 return Err(Failure::usage(message));
             }
@@ -218,21 +220,8 @@ impl Steps {
 }
 
 /// When days begin in a time zone, from the day that contains the start of a range to the first one at or after its end.
-fn midnights(name: &str, range: Window) -> Result<Vec<Timestamp>> {
-    let zones = jiff::tz::db();
-    let zone = zones.get(name).map_err(|_| {
-        let known: Vec<String> = zones.available().map(|zone| zone.to_string()).collect();
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        let message =
-            format!("--zone {name:?}: want the name of a time zone, such as America/New_York");
-        match (text::nearest(name, &known), known.is_empty()) {
-            (Some(nearest), _) => Failure::usage(format!("{message}; did you mean {nearest}?")),
-            (None, false) => Failure::usage(message),
-            (None, true) => Failure::usage(format!(
-                "{message}; this machine has no time zones: install the package tzdata"
-            )),
-        }
-    })?;
+fn midnights(name: &str, range: Window, zones: &TimeZoneDatabase) -> Result<Vec<Timestamp>> {
+    let zone = time_zone(name, zones)?;
     let begins = |day: Date| {
         let midnight = zone.to_ambiguous_timestamp(day.at(0, 0, 0, 0));
         let mut first = midnight.compatible().ok()?;
@@ -263,6 +252,37 @@ fn midnights(name: &str, range: Window) -> Result<Vec<Timestamp>> {
         Failure::usage(format!(
             "--zone {name}: want a range in the years 1 to 9998"
         ))
+    })
+}
+
+/// The time zone with that name. UTC needs no database.
+fn time_zone(name: &str, zones: &TimeZoneDatabase) -> Result<TimeZone> {
+    if ["UTC", "Etc/UTC"]
+        .iter()
+        .any(|utc| name.eq_ignore_ascii_case(utc))
+    {
+        return Ok(TimeZone::UTC);
+    }
+    // `Etc/Unknown` has a name, but its days are not known.
+    let found = zones.get(name).ok().filter(|zone| !zone.is_unknown());
+    found.ok_or_else(|| {
+        let known: Vec<String> = zones.available().map(|zone| zone.to_string()).collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let message =
+            format!("--zone {name:?}: want the name of a time zone, such as America/New_York");
+        // Such as `Kolkata` for `Asia/Kolkata`.
+        let is_of_city = |zone: &&&str| {
+            let city = zone.rsplit_once('/').map(|(_, city)| city);
+            city.is_some_and(|city| city.eq_ignore_ascii_case(name))
+        };
+        let near = known.iter().find(is_of_city).copied();
+        match (near.or_else(|| text::nearest(name, &known)), known.is_empty()) {
+            (Some(near), _) => Failure::usage(format!("{message}; did you mean {near}?")),
+            (None, false) => Failure::usage(message),
+            (None, true) => Failure::usage(format!(
+                "{message}; no time zones were found: install the package tzdata, or set TZDIR to their folder"
+            )),
+        }
     })
 }
 
@@ -583,7 +603,8 @@ mod tests {
                 .iter()
                 .map(text)
                 .collect();
-            let found = midnights(zone, Window::new(start, end).unwrap()).unwrap();
+            let range = Window::new(start, end).unwrap();
+            let found = midnights(zone, range, jiff::tz::db()).unwrap();
             // Some vectors go on for another day.
             assert!(expected.starts_with(&found), "{}: {found:?}", case["name"]);
             assert!(found.len() > 1, "{}", case["name"]);
@@ -616,13 +637,28 @@ mod tests {
         assert_eq!(given("1d", "Asia/Kathmandu").unwrap(), "15m");
         assert_eq!(
             refused("1h", "Europe/Berlin"),
-            "--zone Europe/Berlin: want it with --by-window 1d, not 1h: shorter windows are the same in every zone"
+            "--zone Europe/Berlin: want it with --by-window 1d, not 1h: shorter windows begin with the UTC day"
         );
         assert_eq!(
             refused("1d", "Europe/Berln"),
             "--zone \"Europe/Berln\": want the name of a time zone, such as America/New_York; did you mean Europe/Berlin?"
         );
-        assert!(refused("1d", "../../etc/passwd").contains("want the name of a time zone"));
+        assert!(refused("1d", "kolkata").ends_with("did you mean Asia/Kolkata?"));
+        for name in ["../../etc/passwd", "Etc/Unknown", ""] {
+            assert!(
+                refused("1d", name).contains("want the name of a time zone"),
+                "{name}"
+            );
+        }
+        let none = TimeZoneDatabase::none();
+        for utc in ["UTC", "utc", "Etc/UTC"] {
+            assert_eq!(midnights(utc, march, &none).unwrap().len(), 4, "{utc}");
+        }
+        let without = midnights("Europe/Berlin", march, &none).unwrap_err().text;
+        assert!(
+            without.contains("tzdata") && without.contains("TZDIR"),
+            "{without}"
+        );
         let late = range("9999-12-30T00:00:00Z", "9999-12-31T12:00:00Z");
         let error = flags("1d", "Asia/Tokyo").of(late).unwrap_err();
         assert!(error.text.contains("want a range in the years"), "{error}");

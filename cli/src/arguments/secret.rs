@@ -421,7 +421,7 @@ mod tests {
             let path = folder.path().join("secret");
             symlink("..data/secret", &path).unwrap();
             assert_eq!(read_private(&path, 100).unwrap(), b"canary\n");
-            // The file behind the link is not one by itself, nor is one beside it.
+            // Neither the target of the link nor another file in the folder has the layout of a mounted secret.
             assert!(read_private(&version.join("secret"), 100).is_err());
             assert!(read_private(&file(folder.path(), "other", 0o644), 100).is_err());
         }
@@ -518,7 +518,7 @@ mod tests {
             printed_by(&shell(&text), 100, limit).unwrap_err();
             let pid = fs::read_to_string(&place).unwrap();
             let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
-            // A process that was killed is gone, or waits for its parent to read its status.
+            // A killed process is gone, or is a zombie until its parent reads its status.
             let is_running = || {
                 let stat =
                     fs::read_to_string(format!("/proc/{pid}/stat", pid = pid.as_raw_nonzero()));

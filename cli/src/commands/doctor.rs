@@ -1,5 +1,6 @@
 //! `tallyfold doctor`: reports what is wrong, and what to do next.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use clap::Args;
@@ -10,12 +11,13 @@ use crate::app::App;
 use crate::config::settings::Cluster;
 use crate::doctor::configuration::{Addresses, Place, Prepared, Proxies, prepare};
 use crate::doctor::diagnosis::{Check, CheckName, ClusterDiagnosis, Diagnosis, print};
+use crate::doctor::server;
 use crate::doctor::service::{
     self, additivity, audit_logs, compare_tokens, compression, metrics, settled, totals,
 };
 use crate::doctor::way::{Looker, Way};
 use crate::failure::{Exit, Result};
-use crate::host::session::unix_ms;
+use crate::host::session::{Session, unix_ms};
 use crate::output::sink::write_to;
 use crate::stderr::Stderr;
 
@@ -73,8 +75,17 @@ async fn examine(cluster: &Cluster, stderr: &Rc<Stderr>) -> ClusterDiagnosis {
     let mut checks = vec![check];
     let ways = ways(cluster, &prepared).await;
     checks.extend(ways.iter().flat_map(|way| way.checks.clone()));
+    let addresses = &prepared.addresses;
+    let clock = watch_clock(&prepared.session);
     checks.extend(control(&prepared, &ways).await);
+    correct_clock(
+        &mut checks,
+        addresses.cluster_endpoint.as_ref(),
+        clock.take(),
+    );
     checks.extend(orchestration(&prepared, &ways).await);
+    let address = addresses.base_url.as_ref().or(addresses.auth_url.as_ref());
+    correct_clock(&mut checks, address, clock.take());
     compare_tokens(&mut checks);
     ClusterDiagnosis::new(cluster.name.clone(), checks)
 }
@@ -93,6 +104,34 @@ async fn ways(cluster: &Cluster, prepared: &Prepared) -> Vec<Way> {
     };
     let places = places(&prepared.addresses);
     join_all(places.iter().map(|place| looker.look(place))).await
+}
+
+/// Notes the largest difference between the clocks in the responses to a client's calls, in milliseconds.
+fn watch_clock(session: &Session) -> Rc<Cell<i64>> {
+    let largest = Rc::new(Cell::new(0_i64));
+    let noted = Rc::clone(&largest);
+    session.watch(Box::new(move |attempt| {
+        let ahead_ms = attempt.clock.as_ref().map_or(0, |clock| clock.ahead_ms);
+        if ahead_ms.unsigned_abs() > noted.get().unsigned_abs() {
+            noted.set(ahead_ms);
+        }
+    }));
+    largest
+}
+
+/// Corrects the check of an address's clock if the responses to calls show a larger difference than the first response:
+/// that one may come from a gateway in front of the service.
+fn correct_clock(checks: &mut [Check], address: Option<&String>, ahead_ms: i64) {
+    let origin = address
+        .and_then(|address| Place::of(address))
+        .map(|place| place.origin);
+    let found = server::judged(ahead_ms);
+    let is_of = |check: &&mut Check| check.name == CheckName::Clock && check.address == origin;
+    if let (Some(origin), Some(check)) = (&origin, checks.iter_mut().find(is_of))
+        && check.result < found.result
+    {
+        *check = found.of(origin);
+    }
 }
 
 /// The places of all addresses, without duplicates.

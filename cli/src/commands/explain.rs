@@ -22,7 +22,7 @@ use crate::host::session::unix_ms;
 use crate::output::document::MissingDocument;
 use crate::output::documented::{missing_of, write_document};
 use crate::output::grid::{Cells, Column, Grid, Holds, percent, share};
-use crate::output::report::{Part, Report, span, spans};
+use crate::output::report::{Part, Report, ranges, span};
 use crate::output::safe::{harmless, shown};
 use crate::output::sink::{Screen, write_to};
 use crate::stderr::Stderr;
@@ -262,7 +262,7 @@ fn write(report: &ExplainReport, format: ExplainedFormat, stderr: &Stderr) -> Re
             stderr.warning(format_args!(
                 "{}counts of {} may still change",
                 place(report, part),
-                spans(&part.provisional)
+                ranges(&part.provisional)
             ));
         }
     }

@@ -107,7 +107,7 @@ pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
             child
                 .args(arguments)
                 .envs(variables(&url, &settings))
-                // The port is another one in each run, and states are to be used again.
+                // The port differs between runs, and a state refuses another identity.
                 .env("TALLYFOLD_IDENTITY", &identity)
                 .env_remove("TALLYFOLD_CONFIG");
             let mut child = child.kill_on_drop(true).spawn().map_err(as_failure)?;
@@ -130,7 +130,7 @@ type Settings = Vec<(&'static str, String)>;
 fn settings(options: &SandboxOptions) -> Settings {
     vec![
         ("client_id", options.client_id.clone()),
-        // It is public, and valid for a sandbox only.
+        // The secret of a sandbox is public.
         ("client_secret", options.client_secret.expose().to_owned()),
         ("control_audience", options.control_audience.clone()),
         (

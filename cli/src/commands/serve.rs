@@ -226,7 +226,7 @@ async fn begin(
     if ledger.state().is_none() {
         ledger.begin(following.state());
     }
-    // A disk that can't be written is found now, too.
+    // This reveals now whether the state can be written.
     file.replace(ledger.to_json()).await?;
     let exporter = Exporter {
         name: cluster.name.clone(),
@@ -352,10 +352,10 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The document of all metrics, which scrapes at the same time share.
+/// The document of all metrics. Concurrent scrapes share it.
 ///
 /// # Errors
-/// What a scrape gets in place of it.
+/// The text that a scrape gets instead.
 fn rendered(site: &Site, format: ScrapeFormat, is_packed: bool) -> Result<Bytes, String> {
     let clock = site.exporters.first().map(|exporter| exporter.clock);
     let at_ms = clock.map_or(0, |clock| clock.now().monotonic_ms);
@@ -473,7 +473,7 @@ mod tests {
                           text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
         for (accept, media) in [
             (prometheus, ScrapeFormat::OpenMetrics),
-            // VictoriaMetrics, curl, a browser.
+            // The headers of VictoriaMetrics, curl and a browser.
             (
                 "text/plain;version=0.0.4;q=1,*/*;q=0.1",
                 ScrapeFormat::Prometheus,

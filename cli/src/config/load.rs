@@ -364,7 +364,7 @@ client_secret_env = 'CARGO_PKG_VERSION'
                 "canary"
             );
         }
-        // The defaults of a file without clusters hold, too.
+        // `[defaults]` of a file without clusters applies, too.
         let settings = loaded(Some("[defaults]\nmax_retries = 7"), &variables, &[]).unwrap();
         assert_eq!(client(&settings, 0).max_retries, 7);
         assert_eq!(settings.file, Some(PathBuf::from("t.toml")));

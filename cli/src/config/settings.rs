@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tallyfold::arguments::{Kind, Options};
-use tallyfold::{Code, Error, MachineOptions, Spelling};
+use tallyfold::{Code, Error, MachineOptions, Name, Spelling};
 use tallyfold_export::Labels;
 use tallyfold_health::ReceiverKind;
 
@@ -194,10 +194,13 @@ impl Labeled<'_> {
             .iter()
             .map(|text| parsed(text))
             .collect::<Result<_>>()?;
+        // Only those of the configuration may be replaced.
+        Labels::new(flags.iter().cloned())
+            .map_err(|error| error.with_argument(Name::of_caller("--label")))?;
         let names = self.names(&flags)?;
         let of_cluster = |(cluster, own): &(&str, &[Pair])| {
             let value = |name: &str| {
-                let mut all = flags.iter().rev().chain(own.iter());
+                let mut all = flags.iter().chain(own.iter());
                 all.find(|(other, _)| other == name)
                     .map_or_else(String::new, |(_, value)| value.clone())
             };

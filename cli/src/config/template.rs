@@ -291,7 +291,7 @@ mod tests {
         read(&found).unwrap_or_else(|failure| panic!("{failure}\n{text}"))
     }
 
-    /// All settings without their `#`, but only that key of those that say where the secret is.
+    /// The template with all settings uncommented, except that only one of the keys for the client secret is.
     fn in_use(secret: &str) -> String {
         let template = template();
         let lines = template.lines().map(|line| match line.strip_prefix('#') {

@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(BY_CODE.len(), Code::ALL.len());
     }
 
-    /// The names are read from the file that gives them, so that a new one without advice is found.
+    /// Reads the names from the source, so that it finds a new name without advice.
     #[test]
     fn every_failure_of_the_network_has_one_line_of_advice() {
         let source = include_str!("../host/network.rs");

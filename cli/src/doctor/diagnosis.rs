@@ -31,7 +31,7 @@ pub(crate) struct ClusterDiagnosis {
     pub(crate) cluster: String,
     /// The worst result of its checks.
     pub(crate) result: Outcome,
-    /// The checks in the order in which they were made.
+    /// The checks, in the order of their execution.
     pub(crate) checks: Vec<Check>,
 }
 

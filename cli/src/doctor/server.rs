@@ -87,7 +87,12 @@ pub(crate) fn clock(date: Option<&str>, unix_ms: i64) -> Check {
     let Some(server_ms) = parsed_date(date) else {
         return Check::skipped(name, "not shown: the Date of the response is invalid");
     };
-    let ahead_ms = unix_ms.saturating_sub(server_ms.saturating_add(HALF_SECOND_MS));
+    judged(unix_ms.saturating_sub(server_ms.saturating_add(HALF_SECOND_MS)))
+}
+
+/// The check of a clock that is ahead of the server's by so much.
+pub(crate) fn judged(ahead_ms: i64) -> Check {
+    let name = CheckName::Clock;
     let apart = Duration::from_millis(ahead_ms.unsigned_abs());
     let seen = match apart.as_millis() {
         0..=1_500 => "agrees with the server's".to_owned(),

@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 use super::advice;
 use super::configuration::{Place, Prepared};
 use super::diagnosis::{Check, CheckName, Outcome, length};
-use crate::host::exchange::{Broken, Outgoing, Receiver};
+use crate::host::exchange::{Broken, Outgoing, ResponseReader};
 use crate::host::session::Session;
 
 /// Details of a call.
@@ -97,7 +97,7 @@ struct Looking<'a, T> {
     seen: &'a mut Seen,
 }
 
-impl<T> Receiver for Looking<'_, T> {
+impl<T> ResponseReader for Looking<'_, T> {
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
         let first = |name: HeaderName| named(headers, name.as_str()).next();
         self.seen.coding = first(CONTENT_ENCODING).map(str::to_owned);

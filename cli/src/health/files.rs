@@ -68,7 +68,7 @@ pub(crate) fn rules(path: Option<&Path>) -> Result<Rules> {
     Rules::parse(&text).map_err(|error| as_failure(&error.text_in(Spelling::Flag)))
 }
 
-/// What states of earlier versions have in place of the identity: a fingerprint of the address.
+/// The fingerprint of the address, which states of earlier versions have in place of the identity.
 ///
 /// # Errors
 /// For an address that can't be read from its source.

@@ -21,7 +21,7 @@ use tokio::task::spawn_blocking;
 
 use crate::arguments::given::Given;
 use crate::failure::{Failure, Result};
-use crate::host::files::{file_lock, replace_locked};
+use crate::host::files::{file_lock, open_regular, replace_locked};
 use crate::host::ranges::{Keeper, finished, gather};
 use crate::host::session::Session;
 
@@ -114,8 +114,9 @@ impl History {
     /// The outer error is for a file that can't be read, the inner one for a damaged file.
     pub(crate) fn load(&self, span: Span) -> Result<Result<Option<CountTable>, Failure>> {
         let path = self.path(span.start_ms);
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
+        let mut bytes = Vec::new();
+        match open_regular(&path).and_then(|mut file| file.read_to_end(&mut bytes)) {
+            Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(None)),
             Err(error) => return Err(Failure::file("read", &path, &error)),
         };
@@ -375,7 +376,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let wanted = wanted("1d", "2026-01-01T00:00:00Z", "2026-01-15T00:00:00Z");
         let history = History::open(folder.path(), "a1", &wanted).unwrap();
-        // 1970 began on a Thursday, and so did 2026.
+        // 1 January 2026 is a Thursday, as is 1 January 1970, so weeks counted from 1970 begin there.
         assert_eq!(history.spans(wanted.range).len(), 2);
     }
 
@@ -390,7 +391,7 @@ mod tests {
         history.store(span, &table).await.unwrap();
         let changed = table.to_json().replace("Warehouse", "Warehous_");
         let whole = fs::read(&path).unwrap();
-        for (bytes, told) in [
+        for (bytes, expected) in [
             (compressed(&changed).unwrap(), "invalid_table"),
             (
                 whole[..whole.len() - 9].to_vec(),
@@ -400,8 +401,8 @@ mod tests {
         ] {
             fs::write(&path, bytes).unwrap();
             let wrong = history.load(span).unwrap().unwrap_err();
-            let told = format!("2026-01-01.json.gz: {told}");
-            assert!(wrong.text.contains(&told), "{wrong}");
+            let expected = format!("2026-01-01.json.gz: {expected}");
+            assert!(wrong.text.contains(&expected), "{wrong}");
         }
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
@@ -418,7 +419,7 @@ mod tests {
             refused.text.contains("another process uses this folder"),
             "{refused}"
         );
-        // Counts of another service are elsewhere.
+        // Another service has another folder.
         let other = History::open(folder.path(), "b2", &wanted).unwrap();
         assert_ne!(history.folder, other.folder);
     }

@@ -9,7 +9,7 @@ use tallyfold::{Code, HostFailure};
 use tokio::net::{UdpSocket, lookup_host};
 use tokio::time::{sleep, timeout};
 
-use super::exchange::{Broken, Outgoing, Receiver};
+use super::exchange::{Broken, Outgoing, ResponseReader};
 use super::network::{Http, name_of};
 use super::session::Clock;
 use super::shutdown::Shutdown;
@@ -70,11 +70,17 @@ impl Carrier {
         shutdown: &Shutdown,
         mut store: impl AsyncFnMut(u64, u64) -> Result<()>,
     ) -> Result<Carried> {
+        let mut unsaid = None;
         loop {
             if shutdown.has_begun() && push.is_at_rest() {
                 return Ok(Carried::Part);
             }
-            match self.task(push).map_err(of_receiver)? {
+            let task = self.task(push).map_err(of_receiver)?;
+            // Now it is known whether the message is retried.
+            if let Some((before, status, name)) = unsaid.take() {
+                self.say(before, push, status, name);
+            }
+            match task {
                 Task::Done => return Ok(Carried::All),
                 Task::Store { samples, in_doubt } => store(samples, in_doubt).await?,
                 Task::Wait(time) => {
@@ -88,8 +94,8 @@ impl Carrier {
                     let sent = self.in_time(shutdown, exchange).await;
                     let status = reading.status;
                     let name = sent.as_ref().err().map(Broken::name);
-                    tell(push, sent, has_left.get())?;
-                    self.say(before, push, status, name);
+                    report(push, sent, has_left.get())?;
+                    unsaid = Some((before, status, name));
                 }
                 Task::Datagram { url, body } => {
                     let sent = self.in_time(shutdown, self.datagram(&url, &body)).await;
@@ -99,7 +105,7 @@ impl Carrier {
                             push.sent()?;
                             sleep(PACE).await;
                         }
-                        Err(broken) => tell(push, Err(broken), true)?,
+                        Err(broken) => report(push, Err(broken), true)?,
                     }
                 }
             }
@@ -223,7 +229,7 @@ fn datagram_trouble(error: &io::Error) -> &'static str {
 }
 
 /// Reports the outcome of an exchange to the push. `has_left` says whether the message may have left this machine.
-fn tell<S: Source>(push: &mut Push<S>, sent: Result<(), Broken>, has_left: bool) -> Result<()> {
+fn report<S: Source>(push: &mut Push<S>, sent: Result<(), Broken>, has_left: bool) -> Result<()> {
     match sent {
         Ok(()) => {}
         Err(Broken::Refused(error)) => return Err(error.into()),
@@ -242,7 +248,7 @@ struct Reading<'a, S> {
     status: Option<u16>,
 }
 
-impl<S: Source> Receiver for Reading<'_, S> {
+impl<S: Source> ResponseReader for Reading<'_, S> {
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> tallyfold::Result<bool> {
         self.status = Some(status);
         self.push.head(status, headers)

@@ -24,7 +24,7 @@ use super::network::{Http, name_of, noting_connections};
 const EXCERPT: Duration = Duration::from_secs(1);
 
 /// Receives a response: a call or a push.
-pub(crate) trait Receiver {
+pub(crate) trait ResponseReader {
     /// Receives status and headers, and returns whether to pass the body.
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> tallyfold::Result<bool>;
     /// Receives the next bytes of the body, and returns whether to pass more.
@@ -171,12 +171,12 @@ impl Outgoing {
     pub(crate) async fn exchange(
         self,
         limit: Option<Duration>,
-        receiver: &mut impl Receiver,
+        receiver: &mut impl ResponseReader,
     ) -> Result<(), Broken> {
         within(limit, self.receive(receiver)).await
     }
 
-    async fn receive(self, receiver: &mut impl Receiver) -> Result<(), Broken> {
+    async fn receive(self, receiver: &mut impl ResponseReader) -> Result<(), Broken> {
         let first_refusal = self.first_refusal;
         let (sent, has_connected) = noting_connections(self.request.send()).await;
         let response = sent.map_err(|error| match has_connected {
@@ -197,7 +197,7 @@ impl Outgoing {
     }
 }
 
-async fn read(mut response: Response, receiver: &mut impl Receiver) -> Result<(), Broken> {
+async fn read(mut response: Response, receiver: &mut impl ResponseReader) -> Result<(), Broken> {
     let coding = response.headers().get(CONTENT_ENCODING);
     let mut body = Body::of(coding.and_then(|value| value.to_str().ok()));
     let mut is_wanted = true;
@@ -253,7 +253,7 @@ mod tests {
     #[derive(Default)]
     struct Heard(Vec<u8>);
 
-    impl Receiver for Heard {
+    impl ResponseReader for Heard {
         fn head(&mut self, _: u16, _: &[(&str, &str)]) -> tallyfold::Result<bool> {
             Ok(true)
         }
@@ -268,7 +268,7 @@ mod tests {
         }
     }
 
-    /// Answers each request of a connection with `first`, then `rest` in a packet of its own if it is not together.
+    /// Answers each request of a connection with `first` and `rest`: in one packet if `is_together`, otherwise in two.
     async fn serve(listener: TcpListener, is_together: bool) {
         let connections = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
         loop {
@@ -313,7 +313,7 @@ mod tests {
         }
     }
 
-    /// Answers so many requests of each connection, and closes it when the next one has arrived.
+    /// Answers `most` requests of each connection, and closes the connection when the next request has arrived.
     async fn serve_some(listener: TcpListener, most: usize) {
         loop {
             let (mut stream, _) = listener.accept().await.unwrap();

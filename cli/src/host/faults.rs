@@ -1,4 +1,4 @@
-//! The faults that every language is put to, over loopback: what each means stands in `tests/faults/README.md`.
+//! The faults over loopback that every language runs. `tests/faults/README.md` describes them.
 
 #[path = "../../../core/tests/faults/case.rs"]
 mod case;
@@ -22,10 +22,10 @@ use super::network::Http;
 use super::session::exchange;
 use crate::config::settings::NetworkSettings;
 
-/// Most of the time is spent waiting for something that does not come.
+/// How many runs there are at the same time. Most of them wait for bytes that never come.
 const AT_ONCE: usize = 16;
 
-/// What a server or a client was told that nobody else may see begins with this.
+/// The prefix of every secret that a server or a client knows.
 const CANARY: &str = "canary";
 
 #[test]
@@ -37,7 +37,7 @@ fn every_fault_ends_as_it_is_to() {
     let worker = || {
         let mut wrong = String::new();
         while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            // The panic has told the rest.
+            // The panic has printed the rest.
             if catch_unwind(AssertUnwindSafe(|| check(&file, run))).is_err() {
                 writeln!(wrong, "{} at {}", run["fault"], run["endpoint"]).unwrap();
             }
@@ -55,7 +55,7 @@ fn every_fault_ends_as_it_is_to() {
     assert_eq!(Value::from(runs.len()), file["count"]);
 }
 
-/// One run: a server for it alone, one client, and its calls one after the other.
+/// One run: its own server, one client, and its calls one after the other.
 fn check(file: &Value, run: &Value) {
     let place = format!("{} at {}", run["fault"], run["endpoint"]);
     let server = Server::new(file, run);
@@ -81,7 +81,7 @@ fn check(file: &Value, run: &Value) {
     assert!(waited_as_asked, "{place}: waited {waited_ms} ms");
 }
 
-/// A client, and clocks on which only waits take time.
+/// A client, and clocks that only waits advance.
 struct Host {
     machine: Machine,
     http: Http,
@@ -103,7 +103,7 @@ impl Host {
         }
     }
 
-    /// Makes the calls of a run, and gives how long they were told to wait.
+    /// Makes the calls of a run, and returns how long they had to wait.
     async fn ask(mut self, file: &Value, run: &Value, place: &str) -> u64 {
         for outcome in run["outcomes"].as_array().unwrap() {
             let expected = outcome
@@ -160,7 +160,7 @@ impl Host {
                 }
                 Step::Wait { ms } => self.waited_ms += u64::from(ms),
                 Step::Done => return call.output(),
-                other => panic!("one call alone is never told {other:?}"),
+                other => panic!("a single call never gets {other:?}"),
             }
         }
     }

@@ -24,14 +24,33 @@ pub(crate) fn file_lock(path: &Path, folder: &Path) -> Result<File> {
     })
 }
 
+/// Opens a regular file to read it. A pipe would have to be waited for, perhaps without end, and a device may have no
+/// end.
+///
+/// # Errors
+/// For another file, and errors of the file system.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    match fs::metadata(path)?.is_file() {
+        true => File::open(path),
+        false => Err(irregular()),
+    }
+}
+
+fn irregular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "this isn't a regular file")
+}
+
 /// Locks a file, which is created if it does not exist; `None` if another process has locked it.
 pub(super) fn locked(path: &Path) -> Result<Option<File>> {
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)
-        .map_err(|error| Failure::file("write", path, &error))?;
+    let open = || match fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(irregular()),
+        _ => OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path),
+    };
+    let file = open().map_err(|error| Failure::file("write", path, &error))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),

@@ -213,7 +213,7 @@ mod tests {
         let mut child = process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
         let ended = format!("lock-{}-{}-1-00", this_host(), child.id());
-        // The same number as this process, which began at another time.
+        // The number of this process, with another start time.
         let reused = format!("lock-{}-{}-1-00", this_host(), process::id());
         let other = "lock-notes.txt";
         for name in [&ended, &reused, other] {
@@ -266,7 +266,7 @@ mod tests {
         mode(0o300).unwrap();
         let taken = Lease::take(folder.path()).await;
         mode(0o700).unwrap();
-        // Nothing is forbidden to root.
+        // Root may list the folder nevertheless.
         if taken.is_err() {
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         }

@@ -74,7 +74,7 @@ impl Http {
 
 /// Whether requests to any host go through a proxy.
 fn has_proxy(matcher: &Matcher) -> bool {
-    // Variables such as NO_PROXY exempt hosts, but hardly this one.
+    // Variables such as NO_PROXY exempt some hosts, but never `a.invalid`.
     let somewhere = ["http://a.invalid", "https://a.invalid"];
     let uris = somewhere.iter().filter_map(|address| address.parse().ok());
     uris.into_iter()
@@ -127,7 +127,7 @@ fn builder() -> ClientBuilder {
 }
 
 tokio::task_local! {
-    /// Whether the work under way has opened a connection. Otherwise it has used one that was open before.
+    /// Whether the work under way has opened a connection. If not, it has reused one.
     static HAS_CONNECTED: Cell<bool>;
 }
 
@@ -137,9 +137,9 @@ pub(crate) async fn noting_connections<T>(work: impl Future<Output = T>) -> (T, 
     HAS_CONNECTED.scope(Cell::new(false), noting).await
 }
 
-/// Notes that a connection is opened. The client calls this with what it passes to its connector.
+/// Notes that a connection is opened. The client calls this on the way to its connector, and `target` passes through.
 fn note_connection<T>(target: T) -> T {
-    // Not every user of the client wants to know.
+    // Outside of `noting_connections`, nobody reads the note.
     let _ = HAS_CONNECTED.try_with(|has_connected| has_connected.set(true));
     target
 }
@@ -294,8 +294,9 @@ fn valid(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     }
 }
 
-/// Accepts what the system accepts, and a server whose certificate is itself in the file: a self-signed certificate has
-/// no other authority, and `openssl req -x509` marks it as an authority, which no server's certificate may be elsewhere.
+/// Accepts the certificates that the system accepts, and a server whose certificate is itself in the file. A self-signed
+/// certificate has no other authority. `openssl req -x509` marks it as an authority, and usual verification refuses a
+/// server's certificate with that mark.
 #[derive(Debug)]
 struct Certificates {
     authorities: Verifier,

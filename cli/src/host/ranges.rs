@@ -149,18 +149,18 @@ impl Following {
         let waits = self.machine.waiting_ms().is_some();
         if waits != self.is_down {
             self.is_down = waits;
-            self.tell_outage(driven.as_ref().err());
+            self.report_outage(driven.as_ref().err());
         }
         match (settled, driven) {
             (Ok(Some(revision)), _) => Some(FollowEvent::Revision(Box::new(revision))),
             (Err(error), _) => Some(FollowEvent::Failed(drive.window, error)),
-            // The call did not end, and the machine does not wait for the service.
+            // The call has failed outside of an outage, before it could give a revision.
             (Ok(None), Err(error)) if !waits => Some(FollowEvent::Failed(drive.window, error)),
             (Ok(None), _) => None,
         }
     }
 
-    fn tell_outage(&self, error: Option<&Error>) {
+    fn report_outage(&self, error: Option<&Error>) {
         let Session { name, stderr, .. } = &*self.session;
         match error.filter(|_| self.is_down) {
             Some(error) => stderr.warning(format_args!(

@@ -10,7 +10,7 @@ use tallyfold::{
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
-use super::exchange::{Broken, Outgoing, Receiver};
+use super::exchange::{Broken, Outgoing, ResponseReader};
 use super::network::Http;
 use crate::stderr::Stderr;
 
@@ -147,7 +147,7 @@ impl Session {
         let Some(attempt) = call.attempt() else {
             return;
         };
-        self.stderr.detail(Told(&self.name, &attempt));
+        self.stderr.detail(AttemptLine(&self.name, &attempt));
         self.report_clock(&attempt);
         if let Some(on_attempt) = &mut *self.on_attempt.borrow_mut() {
             on_attempt(&attempt);
@@ -239,7 +239,7 @@ pub(super) async fn exchange<T>(
 
 struct Reading<'a, T>(&'a mut Call<T>);
 
-impl<T> Receiver for Reading<'_, T> {
+impl<T> ResponseReader for Reading<'_, T> {
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
         self.0.head(status, headers)
     }
@@ -254,9 +254,9 @@ impl<T> Receiver for Reading<'_, T> {
 }
 
 /// One line about a request.
-struct Told<'a>(&'a str, &'a Attempt);
+struct AttemptLine<'a>(&'a str, &'a Attempt);
 
-impl std::fmt::Display for Told<'_> {
+impl std::fmt::Display for AttemptLine<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self(name, attempt) = self;
         write!(

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use tallyfold::Error;
 
-use super::files::{file_name, locked, replace_locked, with_end};
+use super::files::{file_name, locked, open_regular, replace_locked, with_end};
 use super::lease::Lease;
 use crate::config::settings::{Cluster, Settings};
 use crate::failure::{Failure, Result};
@@ -71,12 +71,14 @@ impl StateFile {
     /// # Errors
     /// For a path that can't be used, and a file that another process uses.
     fn open(path: PathBuf) -> Result<Self> {
-        if path.is_dir() {
-            let text = format!(
-                "{}: want the path of a file; this is a folder",
-                path.display()
-            );
-            return Err(Failure::usage(text));
+        if let Ok(found) = fs::metadata(&path)
+            && !found.is_file()
+        {
+            let what = match found.is_dir() {
+                true => "want the path of a file; this is a folder",
+                false => "want the path of a regular file; this is a pipe, a socket or a device",
+            };
+            return Err(Failure::usage(format!("{}: {what}", path.display())));
         }
         // A link stays; its target is replaced.
         let path = fs::canonicalize(&path).unwrap_or(path);
@@ -102,7 +104,7 @@ impl StateFile {
     pub(crate) fn read(&self) -> Result<Option<Vec<u8>>> {
         let as_failure = |error| Failure::file("read", &self.path, &error);
         self.seen.set(mark(&self.path));
-        let file = match File::open(&self.path) {
+        let file = match open_regular(&self.path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(as_failure(error)),
@@ -128,17 +130,17 @@ impl StateFile {
     pub(crate) async fn replace(&self, document: String) -> Result<()> {
         let as_failure = |error| Failure::file("write", &self.path, &error);
         let folder = with_end(&self.path, ".lease");
-        let lease = leased(&folder).await.map_err(as_failure)?;
+        let lease = leased(&folder).await.map_err(named).map_err(as_failure)?;
         let replaced = self.replace_leased(&lease, document).await;
         drop(lease);
-        // The leases of others may be in it.
+        // This fails while the folder contains leases of other processes.
         let _ = fs::remove_dir(&folder);
         replaced.map_err(as_failure)
     }
 
     async fn replace_leased(&self, lease: &Lease, document: String) -> io::Result<()> {
-        lease.check()?;
-        // Nobody else has counted on from a file that is gone.
+        lease.check().map_err(named)?;
+        // If the file was removed, no other process has continued from it, so it is written again.
         if mark(&self.path).is_some_and(|found| self.seen.get() != Some(found)) {
             let message = "it was written or replaced since it was read; run one process with it";
             return Err(io::Error::new(io::ErrorKind::WouldBlock, message));
@@ -163,12 +165,20 @@ impl StateFile {
     }
 }
 
-/// Takes the lease of a folder, which is made for it.
+/// Names the file, and not the lease, in what is refused.
+fn named(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::WouldBlock => io::Error::new(error.kind(), "another process is writing it"),
+        _ => error,
+    }
+}
+
+/// Takes the lease of a folder, and creates the folder if it does not exist.
 async fn leased(folder: &Path) -> io::Result<Lease> {
     for _ in 0..100 {
         create_folder(folder)?;
         match Lease::take(folder).await {
-            // Whoever lets go removes the folder, which is empty then.
+            // The last holder has removed the empty folder in between.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             taken => return taken,
         }
@@ -183,7 +193,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Tells a file from any that replaces it.
+/// Distinguishes a file from any file that replaces it: its time of modification, length and number.
 type Mark = (Option<SystemTime>, u64, u64);
 
 /// The mark of a file; `None` if there is none.
@@ -207,7 +217,7 @@ mod tests {
         let state = StateFile::open(path.clone()).unwrap();
         assert_eq!(state.read().unwrap(), None);
         state.replace("one".to_owned()).await.unwrap();
-        // What a process that was killed has left.
+        // A killed process has left this file.
         fs::write(folder.path().join("state.json.new"), "torn").unwrap();
         state.replace("two".to_owned()).await.unwrap();
         assert_eq!(state.read().unwrap().unwrap(), b"two");
@@ -233,14 +243,75 @@ mod tests {
         let refused = state.replace("two".to_owned()).await.unwrap_err();
         assert!(refused.text.contains("since it was read"), "{refused}");
         assert_eq!(state.read().unwrap().unwrap(), b"another's");
-        // It is being written on another machine.
+        // A process on another machine holds the lease.
         let lease = folder.path().join("state.json.lease");
         fs::create_dir(&lease).unwrap();
         let foreign = lease.join("lock-0123456789abcdef-1-1-00");
         fs::write(&foreign, "").unwrap();
-        state.replace("two".to_owned()).await.unwrap_err();
+        let refused = state.replace("two".to_owned()).await.unwrap_err();
+        assert!(
+            refused.text.contains("another process is writing it"),
+            "{refused}"
+        );
         fs::remove_file(&foreign).unwrap();
         state.replace("two".to_owned()).await.unwrap();
         assert!(!lease.exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        for opened in [
+            StateFile::open(pipe.clone()),
+            StateFile::existing(&pipe, None),
+        ] {
+            let refused = opened.unwrap_err();
+            assert_eq!(refused.exit, crate::failure::Exit::Usage);
+            assert!(
+                refused
+                    .text
+                    .contains("pipe: want the path of a regular file"),
+                "{refused}"
+            );
+        }
+        // It was made after the file was opened, or in place of the lock.
+        let path = folder.path().join("state.json");
+        let state = StateFile::open(path.clone()).unwrap();
+        fs::rename(&pipe, &path).unwrap();
+        let refused = state.read().unwrap_err();
+        assert!(refused.text.contains("isn't a regular file"), "{refused}");
+        drop(state);
+        fs::rename(&path, with_end(&path, ".lock")).unwrap();
+        let refused = StateFile::open(path).unwrap_err();
+        assert!(refused.text.contains("isn't a regular file"), "{refused}");
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_document_is_not_replaced_without_its_lease() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateFile::open(folder.path().join("state.json")).unwrap();
+        state.replace("one".to_owned()).await.unwrap();
+        let leases = folder.path().join("state.json.lease");
+        let other = folder.path().join("other");
+        for is_replaced in [true, false] {
+            let lease = leased(&leases).await.unwrap();
+            let own = fs::read_dir(&leases).unwrap().next().unwrap().unwrap();
+            if is_replaced {
+                fs::write(&other, "").unwrap();
+                fs::rename(&other, own.path()).unwrap();
+            } else {
+                fs::remove_file(own.path()).unwrap();
+            }
+            let refused = state.replace_leased(&lease, "two".to_owned()).await;
+            assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::WouldBlock);
+            assert_eq!(state.read().unwrap().unwrap(), b"one");
+        }
+        state.replace("three".to_owned()).await.unwrap();
+        assert_eq!(state.read().unwrap().unwrap(), b"three");
     }
 }

@@ -268,7 +268,7 @@ mod tests {
         serde_json::from_slice(&out).unwrap()
     }
 
-    /// A report of every kind, with all that can be wrong.
+    /// A report of every kind, with everything that can be missing or wrong.
     fn reports() -> Vec<Report> {
         let mut all = report_of(vec![
             ("eu", Counted::Table(provisional_table(BIG))),
@@ -315,7 +315,7 @@ mod tests {
                 .collect();
             assert_eq!(faults, [""; 0], "{document:#}");
         }
-        // The schema is not so wide that everything passes.
+        // The schema rejects wrong documents.
         let document = written(&reports()[0], ALL);
         for (place, wrong) in [
             ("/clusters/0/totals/errors", json!(-1)),

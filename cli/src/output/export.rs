@@ -289,7 +289,7 @@ mod tests {
             let text = written(&report, Format::Csv, flags);
             let row = "2026-01-01T00:00:00Z,2026-01-01T02:00:00Z,false,a,11,2,3";
             assert_eq!(text.lines().nth(1), Some(row));
-            // What keeps samples gets those that no longer change.
+            // Systems that store samples get only settled windows.
             let text = written(&report, Format::Influx, flags);
             assert_eq!(text.lines().count(), 1);
             assert!(text.contains("success=1i,errors=2i,filtered=3i"), "{text}");
@@ -369,7 +369,7 @@ mod tests {
         assert!(text.ends_with("# EOF\n"));
         let samples = text.lines().filter(|line| !line.starts_with('#'));
         assert_eq!(samples.count(), 12);
-        // The metric of each line, repeats taken out: none comes twice.
+        // The metric of each line, without adjacent repeats. No metric is repeated later.
         let name = |line: &str| {
             let line = line
                 .strip_prefix("# ")

@@ -308,6 +308,24 @@ pub(crate) fn spans(windows: &[Window]) -> String {
     spans.collect::<Vec<_>>().join(", ")
 }
 
+/// Windows as text; those that follow each other as one range.
+pub(crate) fn ranges(windows: &[Window]) -> String {
+    let mut windows = windows.to_vec();
+    windows.sort_by_key(|window| window.start());
+    let mut joined: Vec<Window> = Vec::new();
+    for window in windows {
+        let before = joined
+            .last_mut()
+            .filter(|before| window.start() <= before.end());
+        let end = window.end();
+        match before.map(|before| (Window::new(before.start(), end.max(before.end())), before)) {
+            Some((Ok(both), before)) => *before = both,
+            _ => joined.push(window),
+        }
+    }
+    spans(&joined)
+}
+
 /// A window as text.
 pub(crate) fn span(window: Window) -> String {
     format!("{} to {}", window.start(), window.end())
@@ -340,10 +358,23 @@ pub(crate) fn pairs(report: &Report, given: &[String]) -> Result<Vec<Vec<Pair>>>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::output::testing::{ROWS, report_of, table};
+    use crate::output::testing::{ROWS, hour, report_of, table};
 
     fn pair(name: &str, value: &str) -> (String, String) {
         (name.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn windows_that_follow_each_other_are_one_range() {
+        let hours = |hours: &[usize]| hours.iter().copied().map(hour).collect::<Vec<_>>();
+        assert_eq!(ranges(&[]), "");
+        assert_eq!(
+            ranges(&hours(&[1, 0, 2, 5])),
+            spans(&[
+                Window::new(hour(0).start(), hour(2).end()).unwrap(),
+                hour(5)
+            ])
+        );
     }
 
     fn clusters() -> Report {
@@ -382,6 +413,13 @@ mod tests {
             let failure = labels(&report, &[label.to_owned()]).unwrap_err();
             assert!(failure.text.contains(part), "{}", failure.text);
         }
+        let twice = ["a=b", "x=y", "a=c"].map(str::to_owned);
+        let failure = labels(&report, &twice).unwrap_err();
+        assert!(
+            failure.text.contains("--label: the label a is given twice"),
+            "{}",
+            failure.text
+        );
     }
 
     #[test]

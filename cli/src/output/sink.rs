@@ -170,7 +170,7 @@ mod tests {
         let path = folder.path().join("counts.csv");
         say(&path, "one").unwrap();
         let others = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-        // Whatever the mask of this process is, a new file has the mode of any other.
+        // With any umask, a new file has the same mode as other new files.
         let usual = folder.path().join("usual");
         File::create(&usual).unwrap();
         let usual = fs::metadata(usual).unwrap().permissions().mode() & 0o777;

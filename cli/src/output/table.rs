@@ -422,7 +422,7 @@ mod tests {
             for line in text.lines() {
                 prop_assert!(crate::output::safe::width(line) <= width, "{:?}", line);
             }
-            // Numbers are never shortened: each row has its own, right below the others.
+            // Numbers are never shortened, so each row shows all digits.
             let digits = grouped(success);
             prop_assert!(text.matches(&digits).count() >= rows.len());
             let is_row = |line: &&str| line.contains(&digits) && !line.starts_with("total");

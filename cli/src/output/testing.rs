@@ -28,7 +28,7 @@ pub(crate) const ROWS: &[Row<'static>] = &[
 /// Rows with the largest counts.
 pub(crate) const BIG: &[Row<'static>] = &[("Warehouse", 18_446_744_073_709_551_615, 1_000, 0)];
 
-/// Rows whose values are not well meant.
+/// Rows with hostile values.
 pub(crate) const HOSTILE: &[Row<'static>] = &[
     ("\x1b[2J\x1b[1;31mred", 1, 0, 0),
     ("a\nb\tc\r\0", 1, 0, 0),

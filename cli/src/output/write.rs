@@ -40,7 +40,7 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
     };
     write_to(path, |screen, out| {
         if !says_all(flags.format, screen) {
-            tell(report, leaves_out, stderr);
+            print_remarks(report, leaves_out, stderr);
         }
         match (flags.format, export) {
             (OutputFormat::Parquet, Some(_)) if screen.width.is_some() => Err(Failure::usage(
@@ -63,7 +63,7 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
                 partial.display(),
                 output.display()
             )),
-            // What an earlier run has left there is in the whole result.
+            // The complete result contains the partial result of an earlier run.
             false => drop(std::fs::remove_file(partial)),
         }
     }
@@ -108,7 +108,7 @@ fn says_all(format: OutputFormat, screen: Screen) -> bool {
 }
 
 /// Prints the remarks about counts on stderr. It does not mention counts that may still change if they were left out.
-fn tell(report: &Report, leaves_out: bool, stderr: &Stderr) {
+fn print_remarks(report: &Report, leaves_out: bool, stderr: &Stderr) {
     if let Some(text) = report::provisional(report).filter(|_| !leaves_out) {
         stderr.warning(text);
     }

@@ -158,7 +158,7 @@ mod tests {
             found.iter().all(|one| !one.text.contains("Webhooks")),
             "{found:?}"
         );
-        // What is too old is forgotten.
+        // Windows that are too old are dropped.
         let rules = rules.clone();
         let (window, table) = each_hour(&[good]).remove(0);
         rules.take(window, table, i64::MAX);

@@ -72,7 +72,7 @@ impl Reader {
         drop(reader.follow()?);
         let shared = Rc::clone(shared);
         session.watch(Box::new(move |attempt| {
-            tell(&shared, position, attempt, &trouble);
+            show_attempt(&shared, position, attempt, &trouble);
         }));
         Ok(reader)
     }
@@ -187,7 +187,7 @@ async fn driven(session: &Session, mut drive: Drive) -> Drive {
 }
 
 /// Shows the outcome of each attempt of a request.
-fn tell(shared: &Shared, position: usize, attempt: &Attempt, trouble: &RefCell<String>) {
+fn show_attempt(shared: &Shared, position: usize, attempt: &Attempt, trouble: &RefCell<String>) {
     let view = &mut shared.state.borrow_mut().clusters[position];
     if attempt.code.is_none() {
         view.outage = None;

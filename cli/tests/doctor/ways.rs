@@ -248,6 +248,18 @@ fn a_clock_that_is_off_is_found_by_the_date_of_a_response() {
 }
 
 #[test]
+fn a_clock_that_is_off_is_found_by_the_date_of_a_call() {
+    for endpoint in ["control_token", "event_delivery", "audit_logs"] {
+        let fault = format!(r#"{{"kind":"date","milliseconds":7200000,"endpoint":"{endpoint}"}}"#);
+        let sandbox = Sandbox::start(&[&fault]);
+        let found = diagnosed(&mut tallyfold(&sandbox.url));
+        assert_eq!(found.failure(), ("clock", "", 2), "{endpoint}");
+        assert_eq!(found.with("failed"), ["clock"], "{endpoint}");
+        assert!(found.text("clock").contains("2 h ahead of the server's"));
+    }
+}
+
+#[test]
 fn a_login_page_in_place_of_the_service_is_recognized() {
     let page = answer(
         "200 OK",

@@ -14,7 +14,7 @@ use crate::counts::identity::Identity;
 use crate::counts::metric::Metric;
 use crate::counts::table::CountTable;
 use crate::endpoint::contract::{Client, Endpoint};
-use crate::endpoint::{self, AuditLogsOptions, Json, QueryOptions, Target, Token, endpoint_of};
+use crate::endpoint::{self, QueryOptions, Target, Token, endpoint_of};
 use crate::error::{Error, Result};
 use crate::time::patience::Patience;
 
@@ -151,7 +151,7 @@ macro_rules! methods {
             ///
             /// # Errors
             /// Of kind `config`, with the name of the argument; nothing is sent then.
-            pub fn $file(&self, options: &$Options) -> Result<Call<$Output>> {
+            pub fn $file(&self, options: &crate::$Options) -> Result<Call<crate::$Output>> {
                 let query = endpoint::$file::query(options, &self.client())?;
                 self.begin(Target::$Target, query, options.deadline_ms)
             }

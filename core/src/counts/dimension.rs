@@ -5,6 +5,7 @@ use std::fmt;
 use crate::code::Code;
 use crate::counts::metric::Metric;
 use crate::error::{Error, Result};
+use crate::text::harmless;
 use crate::wire::json::writer::json_of;
 
 crate::names! {
@@ -190,7 +191,7 @@ impl fmt::Debug for Dimensions {
 fn unknown(argument: &'static str, name: &str) -> Error {
     let message = format!(
         "{} is not a dimension; want event_name, write_key, integration or reason",
-        json_of(excerpt(name))
+        json_of(&harmless(excerpt(name)))
     );
     Error::argument(argument, Code::UnknownDimension, message)
 }
@@ -200,5 +201,20 @@ fn excerpt(text: &str) -> &str {
     match text.char_indices().nth(40) {
         Some((end, _)) => &text[..end],
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_quotes_no_character_that_is_not_seen() {
+        let error = Dimensions::kept(&["a\u{202e}b\u{1b}\u{9b}\n"]).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.contains("\"a\u{fffd}b\u{fffd}\u{fffd}\u{fffd}\" is not a dimension"),
+            "{text}"
+        );
     }
 }

@@ -12,7 +12,7 @@ use crate::error::Error;
 /// The name of the segment with a number, counted from 0.
 ///
 /// ```
-/// assert_eq!(tallyfold::segment_name(3), "segment-00003.json");
+/// assert_eq!(tallyfold::keeper::segment_name(3), "segment-00003.json");
 /// ```
 #[must_use]
 pub fn segment_name(number: u64) -> String {

@@ -23,6 +23,9 @@ crate::names! {
 /// How long to wait for a failing destination in total, by default.
 const PATIENCE_MS: u64 = 900_000;
 
+/// A part of a path of this length may be a secret. The paths that destinations document have shorter parts.
+const SECRET_PART: usize = 16;
+
 crate::options! {
     /// Where an export is sent, and what happens when something fails.
     #[derive(Clone, Debug)]
@@ -94,7 +97,7 @@ impl PushOptions {
     /// The checked address.
     pub(super) fn target(&self, delivery: &Delivery) -> Result<Target> {
         if delivery.is_repeatable && self.guarantee.is_some() {
-            let message = "this receiver takes the same message again without harm, so each is counted exactly once; \
+            let message = "this destination takes the same message again without harm, so each is counted exactly once; \
                            leave this out";
             return Err(Error::argument("guarantee", Code::InvalidArgument, message));
         }
@@ -102,7 +105,7 @@ impl PushOptions {
     }
 
     /// Everything that is or may be a secret: the values of headers, with and without a first word such as `Bearer`;
-    /// the longer values of the address's query; and perhaps the address itself.
+    /// the longer values of the address's query, and the longest parts of its path; and perhaps the address itself.
     pub(super) fn secrets(&self, delivery: &Delivery) -> Vec<Secret> {
         let headers = self.headers.0.unquotable();
         // A server may quote what it has decoded.
@@ -117,13 +120,16 @@ impl PushOptions {
                 .map(|(_, password)| password.to_owned());
             [Some(pair), password].into_iter().flatten()
         });
-        let (_, query) = self.url.split_once('?').unwrap_or_default();
+        let (base, query) = self.url.split_once('?').unwrap_or((&self.url, ""));
+        let path = base.strip_prefix(origin(base)).unwrap_or_default();
+        let parts = path.split('/').filter(|part| part.len() >= SECRET_PART);
         let values = query
             .split('&')
             .filter_map(|pair| Some(pair.split_once('=')?.1));
         let values = values.filter(|value| value.len() >= 8);
         let address = delivery.hides_address.then_some(self.url.as_str());
-        let texts = values.chain(address).map(str::to_owned).chain(passwords);
+        let texts = values.chain(parts).chain(address);
+        let texts = texts.map(str::to_owned).chain(passwords);
         let texts = texts.filter(|secret| !secret.is_empty());
         headers.chain(texts.map(Secret::from)).collect()
     }
@@ -133,7 +139,7 @@ impl PushOptions {
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) url: String,
-    /// The address as messages show it, without what may be a secret: without its query, or only up to its host.
+    /// The origin, which is what messages show of the address: the path may be a secret, as in those of chats.
     pub(super) shown: String,
 }
 
@@ -147,10 +153,6 @@ impl Target {
             let message = "want a query without characters that must be percent-encoded";
             return Err(invalid(message));
         }
-        let shown = match delivery.hides_address {
-            true => origin(base),
-            false => base,
-        };
         match delivery.way {
             Way::Http => {
                 let has_header = options.headers.0.iter().next().is_some();
@@ -177,7 +179,7 @@ impl Target {
         }
         Ok(Self {
             url: url.to_owned(),
-            shown: shown.to_owned(),
+            shown: origin(base).to_owned(),
         })
     }
 }

@@ -124,9 +124,9 @@ pub struct Push<S> {
     /// How many of the finished samples are being sent.
     in_doubt: u64,
     /// The values of `finished` and `in_doubt` that the caller got last.
-    told: [u64; 2],
+    reported: [u64; 2],
     retries_of_message: u32,
-    /// When sending to the destination began to fail.
+    /// When the first message was sent that the destination did not accept.
     failing_since: Option<Now>,
     now: Now,
     jitter: Jitter,
@@ -150,15 +150,15 @@ pub struct PushReport {
     pub retries: u64,
     /// Samples that were sent but not acknowledged, and are not sent again: only if each is to be sent at most once.
     pub unsure: u64,
-    /// What the receiver rejected in messages that it took otherwise. This is not sent again.
+    /// What the destination rejected in messages that it took otherwise. This is not sent again.
     pub rejected: Vec<Rejected>,
 }
 
-/// What a receiver rejected in a message that it took otherwise.
+/// What a destination rejected in a message that it took otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Rejected {
-    /// How many data points, if the receiver says so.
+    /// How many data points, if the destination says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub points: Option<u64>,
     /// What it says, as one line; empty if it says nothing.
@@ -234,7 +234,7 @@ impl<S: Source> Push<S> {
             finished: options.finished,
             is_marking: options.in_doubt.is_some(),
             in_doubt: 0,
-            told: [options.finished, options.in_doubt.unwrap_or_default()],
+            reported: [options.finished, options.in_doubt.unwrap_or_default()],
             retries_of_message: 0,
             failing_since: None,
             now: Now {
@@ -261,11 +261,23 @@ impl<S: Source> Push<S> {
     pub fn step(&mut self, now: Now) -> Result<PushStep<'_>> {
         self.now = now;
         loop {
-            let is_told = self.told == self.numbers();
+            let is_reported = self.reported == self.numbers();
             match &mut self.state {
+                // Only this step shows how long the message took that has failed.
+                State::Waiting(Delay::For(wait_ms))
+                    if is_over(
+                        self.patience,
+                        self.failing_since.unwrap_or(now),
+                        now,
+                        *wait_ms,
+                    ) =>
+                {
+                    self.report.retries -= 1;
+                    self.state = State::Ended(self.trouble.clone());
+                }
                 // The caller may have stored a refused message as finished, or an accepted one as in doubt, so it gets the
                 // corrected numbers.
-                State::Ready | State::Waiting(_) | State::Ended(_) if !is_told => {
+                State::Ready | State::Waiting(_) | State::Ended(_) if !is_reported => {
                     return Ok(self.tell());
                 }
                 State::Ready => {
@@ -324,8 +336,8 @@ impl<S: Source> Push<S> {
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         match self.state {
-            State::Ready | State::Waiting(_) => self.told == self.numbers(),
-            State::Taken => self.is_careful && self.told == self.numbers(),
+            State::Ready | State::Waiting(_) => self.reported == self.numbers(),
+            State::Taken => self.is_careful && self.reported == self.numbers(),
             _ => false,
         }
     }
@@ -526,7 +538,7 @@ impl<S: Source> Push<S> {
     }
 
     fn tell(&mut self) -> PushStep<'static> {
-        self.told = self.numbers();
+        self.reported = self.numbers();
         PushStep::Finished {
             samples: self.finished,
             in_doubt: self.in_doubt,
@@ -558,7 +570,7 @@ impl<S: Source> Push<S> {
             return None;
         }
         let message =
-            "the receiver does not say that it wrote a sample, so it does not know this format";
+            "the destination does not say that it wrote a sample, so it does not know this format";
         Some(Error::new(Code::UnexpectedStatus, message).with_status(status))
     }
 
@@ -595,8 +607,7 @@ impl<S: Source> Push<S> {
         let wait_ms = self
             .jitter
             .wait_ms(self.retries_of_message, u64::MAX, asked_ms.unwrap_or(0));
-        let is_over = |patience_ms| self.now.since(since).saturating_add(wait_ms) > patience_ms;
-        if self.patience.ms().is_some_and(is_over) {
+        if is_over(self.patience, since, self.now, wait_ms) {
             return self.give_up(error);
         }
         self.report.retries += 1;
@@ -609,18 +620,24 @@ impl<S: Source> Push<S> {
     }
 }
 
+/// Whether the patience is over before a message could be sent again.
+fn is_over(patience: Patience, since: Now, now: Now, wait_ms: u64) -> bool {
+    let is_over = |patience_ms| now.since(since).saturating_add(wait_ms) > patience_ms;
+    patience.ms().is_some_and(is_over)
+}
+
 /// The error for a 2xx response that isn't the one that the destination documents for success.
 fn unlike_success(answer: &Answer<'_>, delivery: &Delivery) -> Option<Error> {
     if answer.is_page() {
         return Some(web_page(answer.status));
     }
-    let message = "this is not how the receiver answers a message that it has accepted: is the address that of the receiver?";
+    let message = "this is not how the destination answers a message that it has accepted: is the address that of the destination?";
     let error = || Error::new(Code::UnexpectedStatus, message).with_status(answer.status);
     (!(delivery.is_accepted)(answer)).then(error)
 }
 
 fn web_page(status: u16) -> Error {
-    let message = "a web page answers, not the receiver: is the address right, or is this the page of a login or a proxy?";
+    let message = "a web page answers, not the destination: is the address right, or is this the page of a login or a proxy?";
     Error::new(Code::HtmlResponse, message).with_status(status)
 }
 
@@ -635,19 +652,22 @@ fn refusal(status: u16) -> Error {
     let (code, message) = match status {
         300..=399 => (
             Code::Redirected,
-            "the receiver redirects, and no redirect is followed: pass the final address",
+            "the destination redirects, and no redirect is followed: pass the final address",
         ),
         401 | 403 => (
             Code::Forbidden,
-            "the receiver wants other credentials; pass them in the headers",
+            "the destination wants other credentials; pass them in the headers",
         ),
         413 => (
             Code::UnexpectedStatus,
-            "the receiver finds even a single sample too large",
+            "the destination finds even a single sample too large",
         ),
-        429 => (Code::RateLimited, "the receiver asks for fewer messages"),
-        500.. => (Code::ServerError, "the receiver failed"),
-        _ => (Code::UnexpectedStatus, "the receiver refused the message"),
+        429 => (Code::RateLimited, "the destination asks for fewer messages"),
+        500.. => (Code::ServerError, "the destination failed"),
+        _ => (
+            Code::UnexpectedStatus,
+            "the destination refused the message",
+        ),
     };
     Error::new(code, message).with_status(status)
 }

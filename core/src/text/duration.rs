@@ -11,9 +11,12 @@ const UNITS: [(u64, &str); 6] = [
 ];
 
 /// Reads a length of time with its unit, in milliseconds: `500ms`, `30s`, `15m`, `2h`, `7d`, `2w`, or several of them:
-/// `1h30m`.
+/// `1h30m`. `0` needs no unit.
 #[must_use]
 pub fn milliseconds(text: &str) -> Option<u64> {
+    if text == "0" {
+        return Some(0);
+    }
     let mut rest = text;
     let mut sum = 0_u64;
     while !rest.is_empty() {
@@ -51,6 +54,8 @@ mod tests {
             ("1h30m", Some(5_400_000)),
             ("2w", Some(1_209_600_000)),
             ("0s", Some(0)),
+            ("0", Some(0)),
+            ("00", None),
             ("", None),
             ("30", None),
             ("s", None),

@@ -1,9 +1,10 @@
 //! The vectors of long ranges.
 
 use serde_json::Value;
+use tallyfold::keeper::segment_name;
 use tallyfold::{
     Call, Collect, CollectOptions, CollectStep, Drive, Frame, HostFailure, Keep, Machine,
-    MachineOptions, Metric, Now, Patience, Result, Secret, Step, TimeStep, Window, segment_name,
+    MachineOptions, Metric, Now, Patience, Result, Secret, Step, TimeStep, Window,
 };
 
 use super::{check, check_error, list, load_table, number, run, string, strings, text};

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use tallyfold::keeper::segment_name;
 use tallyfold::{
     Code, Collect, CollectOptions, CollectStep, CountTable, Drive, Error, Frame, Keep, Machine,
-    Metric, Window, segment_name,
+    Metric, Window,
 };
 use tallyfold_sandbox::{Fault, FaultEffect, Outcome, SandboxOptions};
 

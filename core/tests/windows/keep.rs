@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use tallyfold::keeper::segment_name;
 use tallyfold::{
     Code, Collect, CollectOptions, CollectStep, CountTable, Error, Frame, Keep, Settled, Window,
-    segment_name,
 };
 use tallyfold_sandbox::Outcome;
 

@@ -60,8 +60,15 @@ const DELIVERY: Delivery = Delivery {
     partly: partial_success,
     is_accepted: |answer| {
         // Without fields, the message is empty.
+        let is_valid = |answer: ExportMetricsServiceResponse| {
+            let points = answer
+                .partial_success
+                .map(|partial| partial.rejected_data_points);
+            points.is_none_or(|points| points >= 0)
+        };
         let is_typed = || {
-            answer.is_of(MEDIA_TYPE) && ExportMetricsServiceResponse::decode(answer.body).is_ok()
+            answer.is_of(MEDIA_TYPE)
+                && ExportMetricsServiceResponse::decode(answer.body).is_ok_and(is_valid)
         };
         answer.status == 200 && (answer.body.is_empty() || is_typed())
     },
@@ -311,11 +318,13 @@ pub(crate) fn is_passing(status: u16) -> bool {
     matches!(status, 502..=504)
 }
 
-/// What a receiver says of points that it rejected. With none, but a message, it is a warning.
+/// What a receiver says of points that it rejected. With none, but a message, it is a warning. A negative number is no
+/// valid answer.
 pub(crate) fn rejected(points: i64, message: &str) -> Option<Partly> {
+    let points = u64::try_from(points).ok()?;
     let is_said = points > 0 || !message.is_empty();
     is_said.then(|| Partly {
-        points: u64::try_from(points).ok(),
+        points: Some(points),
         said: message.to_owned(),
     })
 }

@@ -46,9 +46,15 @@ const DELIVERY: Delivery = Delivery {
     partly: partial_success,
     is_accepted: |answer| {
         let fields = || serde_json::from_slice::<Map<String, Value>>(answer.body);
+        let is_valid = || {
+            let answer = serde_json::from_slice::<ExportMetricsServiceResponse>(answer.body);
+            let partial = answer.map(|answer| answer.partial_success.unwrap_or_default());
+            partial.is_ok_and(|partial| partial.points().is_some_and(|points| points >= 0))
+        };
         let is_typed = || {
             answer.is_of(MEDIA_TYPE)
                 && fields().is_ok_and(|all| all.is_empty() || all.contains_key("partialSuccess"))
+                && is_valid()
         };
         answer.status == 200 && (answer.is_empty() || is_typed())
     },
@@ -149,8 +155,19 @@ struct ExportMetricsServiceResponse {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct PartialSuccess {
-    rejected_data_points: Number,
-    error_message: String,
+    rejected_data_points: Option<Number>,
+    error_message: Option<String>,
+}
+
+impl PartialSuccess {
+    /// How many points were rejected; `None` for a text that is no number.
+    fn points(&self) -> Option<i64> {
+        match &self.rejected_data_points {
+            None => Some(0),
+            Some(Number::Text(text)) => text.parse().ok(),
+            Some(Number::Number(number)) => Some(*number),
+        }
+    }
 }
 
 /// A 64-bit integer is a string, but receivers write numbers too.
@@ -161,19 +178,10 @@ enum Number {
     Number(i64),
 }
 
-impl Default for Number {
-    fn default() -> Self {
-        Self::Number(0)
-    }
-}
-
 fn partial_success(status: u16, body: &[u8]) -> Option<Partly> {
     let answer: ExportMetricsServiceResponse =
         serde_json::from_slice(body).ok().filter(|_| status < 300)?;
     let partial = answer.partial_success?;
-    let points = match partial.rejected_data_points {
-        Number::Text(text) => text.parse().unwrap_or_default(),
-        Number::Number(number) => number,
-    };
-    rejected(points, &partial.error_message)
+    let message = partial.error_message.as_deref().unwrap_or_default();
+    rejected(partial.points()?, message)
 }

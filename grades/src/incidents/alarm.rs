@@ -10,10 +10,11 @@ pub(super) type Values = Vec<(String, String)>;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Alarm {
     pub(super) rule: String,
-    /// Which number is unusual, of which endpoint, and whether it is too high.
+    /// Which number is unusual, of which endpoint, what it was, and what was expected: events, also of a share.
     pub(super) measure: Measure,
     pub(super) metric: Metric,
-    pub(super) is_high: bool,
+    pub(super) observed: f64,
+    pub(super) expected: f64,
     /// Whether it only informs, and wakes nobody.
     pub(super) is_info: bool,
     pub(super) group: Values,
@@ -42,7 +43,8 @@ impl Alarm {
             rule: finding.rule.clone(),
             measure: finding.measure,
             metric: finding.query.metric,
-            is_high: finding.observed.part as f64 >= finding.expected,
+            observed: finding.observed.part as f64,
+            expected: finding.expected,
             is_info: finding.severity < Severity::Warning,
             group,
             first,
@@ -50,5 +52,9 @@ impl Alarm {
             told,
             sentence: finding.sentence.clone(),
         }
+    }
+    /// Whether the number is too high.
+    pub(super) fn is_high(&self) -> bool {
+        self.observed >= self.expected
     }
 }

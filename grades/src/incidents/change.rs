@@ -63,10 +63,10 @@ pub(super) enum Life {
     RetiredName,
     NewPair,
     RetiredPair,
-    ClockChange,
     Holiday,
     LateBatch,
     LateData,
+    ClockChange,
 }
 
 impl Life {
@@ -79,10 +79,10 @@ impl Life {
         Self::RetiredName,
         Self::NewPair,
         Self::RetiredPair,
-        Self::ClockChange,
         Self::Holiday,
         Self::LateBatch,
         Self::LateData,
+        Self::ClockChange,
     ];
 
     pub(super) const fn name(self) -> &'static str {

@@ -1,7 +1,14 @@
 //! The names of the simulated traffic. None is a real customer or vendor.
 
 use super::clock::Zone;
-use super::world::Users;
+
+/// Whose events a source sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Users {
+    Private,
+    Business,
+    Machines,
+}
 
 #[rustfmt::skip]
 pub(super) const SOURCES: [(&str, Zone, Users); 12] = [

@@ -10,8 +10,8 @@ use super::names::{INTEGRATIONS, SOURCES};
 use super::traffic::{Cells, SETTLED};
 use super::world::World;
 
-/// A window is unusual if it is so many robust deviations from the median. Of the limits 4, 5, 6, 8, 10 and 12, this one has the largest mean of recall and
-/// precision on the tuning seeds.
+/// A window is unusual if it is so many robust deviations from the median. In the full setting of the tuning seeds 1 to 3, a limit of 4 finds
+/// 113 of 120 incidents with 398 right messages of 9,513, this one 80 with 148 of 3,090, and one of 16 finds 56 with 75 of 1,017.
 const LIMIT: f64 = 8.0;
 /// Earlier weeks, of each of which three windows are used.
 const WEEKS: usize = 6;
@@ -135,18 +135,19 @@ fn alarms_of(world: &World, counts: &[[u32; 3]], group: Values, measure: Measure
     let mut alarms: Vec<Alarm> = Vec::new();
     let (mut bad, mut good, mut is_firing) = (0, 0, false);
     for at in world.scale.first()..counts.len() {
-        let deviation = deviation(counts, at, measure);
-        match deviation.filter(|deviation| deviation.abs() > LIMIT) {
-            Some(_) => (bad, good) = (bad + 1, 0),
-            None => (bad, good) = (0, good + 1),
+        let judged = judge(counts, at, measure);
+        match judged.as_ref().is_some_and(Judged::is_unusual) {
+            true => (bad, good) = (bad + 1, 0),
+            false => (bad, good) = (0, good + 1),
         }
-        if bad >= IN_A_ROW && !is_firing {
+        if let (true, false, Some(judged)) = (bad >= IN_A_ROW, is_firing, judged) {
             is_firing = true;
             alarms.push(Alarm {
                 rule: format!("peer: {measure}"),
                 measure,
                 metric: Metric::EventDelivery,
-                is_high: deviation > Some(0.0),
+                observed: judged.now,
+                expected: judged.usual,
                 is_info: false,
                 group: group.clone(),
                 causes: vec![group.clone()],
@@ -167,8 +168,20 @@ fn alarms_of(world: &World, counts: &[[u32; 3]], group: Values, measure: Measure
     alarms
 }
 
-/// How far a window is from what is usual, in robust deviations.
-fn deviation(counts: &[[u32; 3]], at: usize, measure: Measure) -> Option<f64> {
+/// A number, what is usual, and the robust deviation.
+struct Judged {
+    now: f64,
+    usual: f64,
+    deviation: f64,
+}
+
+impl Judged {
+    fn is_unusual(&self) -> bool {
+        (self.now - self.usual).abs() > LIMIT * self.deviation
+    }
+}
+
+fn judge(counts: &[[u32; 3]], at: usize, measure: Measure) -> Option<Judged> {
     let (now, size) = value(counts[at], measure)?;
     let mut usual: Vec<f64> = Vec::with_capacity(3 * WEEKS);
     for week in 1..=WEEKS {
@@ -190,7 +203,11 @@ fn deviation(counts: &[[u32; 3]], at: usize, measure: Measure) -> Option<f64> {
         false => libm::sqrt(middle.max(1.0)),
     };
     let least = LEAST_CHANGE * middle / LIMIT;
-    Some((now - middle) / spread.max(of_counting).max(least))
+    Some(Judged {
+        now,
+        usual: middle,
+        deviation: spread.max(of_counting).max(least),
+    })
 }
 
 fn median(all: &mut [f64]) -> f64 {
@@ -199,5 +216,42 @@ fn median(all: &mut [f64]) -> f64 {
     match all.len() % 2 {
         1 => all[half],
         _ => (all[half - 1] + all[half]) / 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::incidents::world::{Scale, Setting};
+
+    #[test]
+    fn the_peer_reports_what_lasts_two_windows_and_until_two_are_usual() {
+        let scale = Scale {
+            history: 4,
+            judged: 1,
+            incidents: 0,
+        };
+        let world = World::new(1, Setting::Calm, scale);
+        let mut counts: Vec<[u32; 3]> = (0..scale.windows() as u32)
+            .map(|at| [1_000 + at * 7 % 50, 10 + at % 3, 0])
+            .collect();
+        let first = scale.first();
+        let alarms = |counts: &[[u32; 3]], measure| {
+            let alarms = alarms_of(&world, counts, By::Source.values(0), measure);
+            let ranges = alarms
+                .iter()
+                .map(|alarm| (alarm.first - first, alarm.last - first));
+            ranges.collect::<Vec<_>>()
+        };
+        assert_eq!(alarms(&counts, Measure::Success), []);
+        for at in [10, 20, 21, 22, 24, 40, 41, 43] {
+            counts[first + at][0] *= 2;
+        }
+        counts[first + 60][1] = 300;
+        counts[first + 61][1] = 300;
+        assert_eq!(alarms(&counts, Measure::Success), [(21, 24), (41, 43)]);
+        assert_eq!(alarms(&counts, Measure::ErrorRate), [(61, 61)]);
+        counts[first + 61] = [2, 2, 0];
+        assert_eq!(alarms(&counts, Measure::ErrorRate), []);
     }
 }

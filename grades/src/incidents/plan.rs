@@ -2,7 +2,7 @@
 
 use super::change::{Change, DECLINE, Effect, Incident, Kind, Life, NEWS, Slice};
 use super::clock::{DAY, HOUR, WEEK, Zone};
-use super::names::{INTEGRATIONS, NEW_REASONS, REASONS, SOURCES};
+use super::names::{INTEGRATIONS, NEW_REASONS, REASONS, SOURCES, Users};
 use super::random::Random;
 use super::world::{BATCH, NIGHTLY, Pattern, Purpose, STEADY_ERRORS, Setting, Size, Stream, World};
 
@@ -352,14 +352,24 @@ fn holidays(world: &World) -> Vec<Change> {
     all
 }
 
-/// For two weeks after clocks have changed, the sources of their zone have their usual traffic at another hour.
+/// For two weeks after clocks have changed, people, and the nightly batches of machines, have their usual traffic at another hour.
 fn clock_changes(world: &World) -> Vec<Change> {
-    let of = |(source, own): (usize, &(&str, Zone, _))| {
-        let changes = world.clock.changes(own.1);
-        let moved = |start: usize| moved(Life::ClockChange, start..start + NEWS, source, None);
-        changes.map(moved).collect::<Vec<_>>()
-    };
-    SOURCES.iter().enumerate().flat_map(of).collect()
+    let mut all = Vec::new();
+    for (source, (_, zone, users)) in SOURCES.into_iter().enumerate() {
+        let batches = world.streams.iter();
+        let batches = batches.filter(|one| one.source == source && one.pattern == Pattern::Nightly);
+        let names: Vec<Option<usize>> = match users {
+            Users::Machines => batches.map(|one| Some(one.event_name)).collect(),
+            Users::Private | Users::Business => vec![None],
+        };
+        for start in world.clock.changes(zone) {
+            let range = start..start + NEWS;
+            let moved =
+                |name: &Option<usize>| moved(Life::ClockChange, range.clone(), source, *name);
+            all.extend(names.iter().map(moved));
+        }
+    }
+    all
 }
 
 /// Nights in which a batch comes late, from when it should have come until it is over.

@@ -7,21 +7,21 @@ use super::alarm::{Alarm, Values};
 use super::change::{Change, Effect, Incident, Life, Slice};
 use super::clock::{DAY, HOUR};
 use super::names::{EVENT_NAMES, INTEGRATIONS, REASONS, SOURCES};
-use super::traffic::Traffic;
+use super::traffic::{RARE, Traffic};
 use super::world::{BATCH, Flow, Pattern, Setting, Stream, World};
 
 /// How many windows after its end an incident may still be found.
 const TAIL: usize = HOUR;
 /// An incident is called over too early if that was more than so many windows before its end.
 const EARLY: usize = HOUR;
-/// An alarm is about a change that alone moves its number by this share.
+/// An alarm is about a change that alone moves its number by this share, and that explains this part of what the alarm reports: a stream that
+/// is silent for once is not about a source that has lost a tenth of its events.
 const MOVED: f64 = 0.1;
+const EXPLAINED: f64 = 0.5;
 /// How many causes are looked at.
 const FIRST_CAUSES: usize = 3;
-/// False alarms that fire within so many windows are one episode, and findings within so many windows are one flood.
+/// False messages within so many windows are one episode, and findings within so many windows are one flood.
 const TOGETHER: usize = 2 * HOUR;
-/// The share of filtered events that have the rare reason of their flow.
-const RARE: f64 = 0.1;
 
 /// What an alarm is about, or a message with several of them: an incident before anything else, and an outage before other life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,12 +197,17 @@ fn messages(alarms: impl Iterator<Item = (Alarm, About)>) -> Vec<Message> {
     messages
 }
 
-/// How often somebody was called for nothing. Messages that follow within two hours are the same call.
+/// How often somebody was called for nothing. Messages of two hours are one call.
 fn episodes(messages: &[Message]) -> usize {
-    let wrong = messages.iter().filter(|message| message.about.is_false());
-    let told: Vec<usize> = wrong.map(|message| message.told).collect();
-    let apart = told.windows(2).filter(|two| two[1] > two[0] + TOGETHER);
-    apart.count() + usize::from(!told.is_empty())
+    let mut episodes = 0;
+    let mut end = 0;
+    for message in messages.iter().filter(|message| message.about.is_false()) {
+        if message.told >= end {
+            episodes += 1;
+            end = message.told + TOGETHER;
+        }
+    }
+    episodes
 }
 
 fn flood(alarms: &[Alarm], about: &[About]) -> Option<Flood> {
@@ -327,16 +332,21 @@ impl<'t> Truth<'t> {
         first.unwrap_or(About::Nothing)
     }
 
-    /// Whether a change alone moves the number of an alarm by a tenth, in the direction of the alarm.
+    /// Whether a change alone moves the number of an alarm by a tenth in the direction of the alarm, and by half of what the alarm reports.
     fn moves(&self, alarm: &Alarm, group: Group<'_>, change: &Change) -> bool {
         if change.effect == Effect::Moved {
             return !alarm.measure.is_rate() && self.share(alarm, group, change) >= MOVED;
         }
         let of = |is_on| value(self.numbers(alarm, group, change, is_on), alarm.measure);
         let (usual, now) = (of(false), of(true));
-        match alarm.is_high {
-            true => now > usual * (1.0 + MOVED) && now > 0.0,
-            false => now < usual * (1.0 - MOVED),
+        let least = match alarm.expected > 0.0 {
+            true => EXPLAINED * (alarm.observed / alarm.expected - 1.0).abs(),
+            false => 0.0,
+        };
+        let least = least.max(MOVED) * usual;
+        match alarm.is_high() {
+            true => now > usual && now - usual >= least,
+            false => usual > 0.0 && usual - now >= least,
         }
     }
 
@@ -395,7 +405,7 @@ impl<'t> Truth<'t> {
         let factors = others.filter(|one| is_in(one)).map(|one| one.volume(at));
         let own = match change.effect {
             _ if !is_in(change) => 1.0,
-            Effect::Volume { now, .. } if is_on => now,
+            Effect::Volume { .. } if is_on => change.volume(at.min(change.end - 1)),
             Effect::Volume { before, .. } => before,
             Effect::Late(share) if is_on => 1.0 - share,
             Effect::Moved if !is_on => 0.0,
@@ -490,5 +500,238 @@ fn value([success, errors, filtered]: [f64; 3], measure: Measure) -> f64 {
         Measure::ErrorRate => share(errors, success + errors),
         Measure::FilteredRate => share(filtered, success + errors + filtered),
         _ => success + errors + filtered,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::incidents::change::Kind;
+    use crate::incidents::world::Scale;
+
+    const SMALL: Scale = Scale {
+        history: 1,
+        judged: 2,
+        incidents: 0,
+    };
+    const START: usize = 1_000;
+
+    /// Traffic in which nothing happens but these.
+    fn traffic(changes: Vec<Change>) -> Traffic {
+        let mut traffic = Traffic::new(World::new(3, Setting::Calm, SMALL));
+        traffic.changes = changes;
+        traffic
+    }
+
+    /// Something that lasts for 20 windows.
+    fn change(kind: Kind, slice: Slice, effect: Effect) -> Change {
+        Change {
+            kind,
+            slice,
+            effect,
+            start: START,
+            end: START + 20,
+        }
+    }
+
+    fn failing(integration: usize, share: f64) -> Change {
+        let slice = Slice {
+            integration: Some(integration),
+            ..Slice::default()
+        };
+        let kind = Kind::Incident(Incident::IntegrationFails);
+        change(kind, slice, Effect::Fails(share))
+    }
+
+    fn values(pairs: &[(&str, &str)]) -> Values {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    /// An alarm about errors that are ten times as many as expected.
+    fn alarm(group: &[(&str, &str)], first: usize, last: usize) -> Alarm {
+        Alarm {
+            rule: "r".to_owned(),
+            measure: Measure::ErrorRate,
+            metric: Metric::EventDelivery,
+            observed: 100.0,
+            expected: 10.0,
+            is_info: false,
+            group: values(group),
+            causes: vec![values(group)],
+            first,
+            last,
+            told: first + 4,
+            sentence: String::new(),
+        }
+    }
+
+    fn found(traffic: &Traffic, alarm: Alarm) -> Option<usize> {
+        Score::new(traffic, vec![alarm]).outcomes[0].delay()
+    }
+
+    #[test]
+    fn an_alarm_is_about_what_moves_its_number_then_and_there() {
+        let traffic = traffic(vec![failing(0, 0.5)]);
+        let group: &[(&str, &str)] = &[("integration", INTEGRATIONS[0])];
+        let at = |first: usize| found(&traffic, alarm(group, first, first + 1));
+        assert_eq!(
+            [START - 1, START, START + 23, START + 24].map(at),
+            [None, Some(1), Some(24), None]
+        );
+        let other = alarm(&[("integration", INTEGRATIONS[1])], START, START);
+        assert_eq!(found(&traffic, other), None);
+        let low = Alarm {
+            observed: 1.0,
+            ..alarm(group, START, START)
+        };
+        assert_eq!(found(&traffic, low.clone()), None);
+        let low = Alarm {
+            measure: Measure::Success,
+            observed: 5.0,
+            ..low
+        };
+        assert_eq!(found(&traffic, low), Some(1));
+        let filtered = Alarm {
+            measure: Measure::FilteredRate,
+            ..alarm(group, START, START)
+        };
+        assert_eq!(found(&traffic, filtered), None);
+        let info = Alarm {
+            is_info: true,
+            ..alarm(group, START, START)
+        };
+        assert_eq!(found(&traffic, info), None);
+    }
+
+    #[test]
+    fn a_silence_is_not_about_a_tenth_less() {
+        let silence = |source: usize| Alarm {
+            measure: Measure::Events,
+            observed: 0.0,
+            ..alarm(&[("write_key", SOURCES[source].0)], START + 2, START + 3)
+        };
+        let source = Slice {
+            source: Some(0),
+            ..Slice::default()
+        };
+        let kind = Kind::Incident(Incident::SlowDecline);
+        let declining = |now| {
+            traffic(vec![change(
+                kind,
+                source,
+                Effect::Volume { before: 1.0, now },
+            )])
+        };
+        // After three of 144 windows of its decline, it has lost a hundredth.
+        assert_eq!(found(&declining(0.5), silence(0)), None);
+        let kind = Kind::Incident(Incident::EventVanishes);
+        let gone = change(
+            kind,
+            source,
+            Effect::Volume {
+                before: 1.0,
+                now: 0.0,
+            },
+        );
+        let gone = traffic(vec![gone]);
+        assert_eq!(found(&gone, silence(0)), Some(3));
+        assert_eq!(found(&gone, silence(1)), None);
+    }
+
+    #[test]
+    fn new_reasons_are_those_of_their_incident() {
+        let kind = Kind::Incident(Incident::NewReason);
+        let slice = failing(0, 0.0).slice;
+        let traffic = traffic(vec![change(kind, slice, Effect::Filtered("a", 0.1))]);
+        let new = |reason: &str| Alarm {
+            measure: Measure::Events,
+            expected: 0.0,
+            ..alarm(&[("reason", reason)], START, START)
+        };
+        assert_eq!(found(&traffic, new("a")), Some(1));
+        assert_eq!(found(&traffic, new("b")), None);
+        let score = Score::new(&traffic, vec![new("a")]);
+        assert!(score.outcomes[0].is_explained());
+    }
+
+    #[test]
+    fn what_is_no_incident_is_life_or_nothing() {
+        let source = Slice {
+            source: Some(0),
+            ..Slice::default()
+        };
+        let volume = |now| Effect::Volume { before: 1.0, now };
+        let outage = change(Kind::Life(Life::Outage), source, volume(0.0));
+        let burst = Change {
+            start: START + 100,
+            end: START + 110,
+            ..change(Kind::Life(Life::Burst), source, volume(3.0))
+        };
+        let traffic = traffic(vec![outage, burst]);
+        let of = |observed, first| Alarm {
+            measure: Measure::Events,
+            observed,
+            ..alarm(&[("write_key", SOURCES[0].0)], first, first)
+        };
+        let alarms = vec![
+            of(0.0, START + 1),
+            of(30.0, START + 101),
+            of(0.0, START + 200),
+            of(0.0, START + 203),
+        ];
+        let score = Score::new(&traffic, alarms);
+        let about: Vec<About> = score.messages.iter().map(|one| one.about).collect();
+        let [outage, burst] = [Life::Outage, Life::Burst].map(About::Life);
+        assert_eq!(about, [outage, burst, About::Nothing, About::Nothing]);
+        assert_eq!(score.episodes, 2);
+        assert_eq!(score.flood.unwrap().findings, 2);
+        let noticed = score.life.iter().map(|one| one.noticed).sum::<usize>();
+        assert_eq!(noticed, 2);
+    }
+
+    #[test]
+    fn findings_of_one_check_are_one_message() {
+        let traffic = traffic(vec![failing(0, 0.9)]);
+        let group: &[(&str, &str)] = &[("integration", INTEGRATIONS[0])];
+        let part: &[(&str, &str)] = &[
+            ("event_name", "Heartbeat"),
+            ("integration", INTEGRATIONS[1]),
+        ];
+        let alarms = vec![
+            alarm(group, START, START),
+            alarm(part, START, START),
+            alarm(group, START + 5, START + 6),
+        ];
+        let score = Score::new(&traffic, alarms);
+        assert_eq!(score.messages.len(), 2);
+        assert!(
+            score
+                .messages
+                .iter()
+                .all(|one| one.about == About::Incident)
+        );
+        assert_eq!(
+            [score.outcomes[0].alarms.len(), score.outcomes[0].messages],
+            [2, 2]
+        );
+        assert!(score.outcomes[0].is_explained());
+    }
+
+    #[test]
+    fn what_is_called_over_while_it_goes_on_is_called_over_too_early() {
+        let over = |alarms: &[(usize, usize)]| {
+            let alarms: Vec<Alarm> = alarms
+                .iter()
+                .map(|(first, last)| alarm(&[], *first, *last))
+                .collect();
+            is_called_over(&alarms, 100)
+        };
+        assert!(!over(&[]));
+        assert!(!over(&[(50, 95)]) && over(&[(50, 94)]));
+        assert!(!over(&[(50, 60), (55, 99)]) && !over(&[(50, 60), (61, 99)]));
+        assert!(over(&[(50, 60), (63, 99)]));
     }
 }

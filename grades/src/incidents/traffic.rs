@@ -6,8 +6,8 @@ use super::plan::plan;
 use super::random::Random;
 use super::world::{Flow, Purpose, World};
 
-/// One filtered event in this many has the rare reason of its flow.
-const RARE: f64 = 0.1;
+/// The share of filtered events that have the rare reason of their flow.
+pub(super) const RARE: f64 = 0.1;
 /// A window is settled so many windows after its end: the usual hour.
 pub(super) const SETTLED: usize = 4;
 /// The share of the events still missing that arrives in each window after the first, until the window is settled.

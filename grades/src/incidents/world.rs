@@ -4,7 +4,7 @@
 use chrono::NaiveDate;
 
 use super::clock::{Clock, DAY, HOUR, WEEK};
-use super::names::{EVENT_NAMES, INTEGRATIONS, REASONS, SOURCES};
+use super::names::{EVENT_NAMES, INTEGRATIONS, REASONS, SOURCES, Users};
 use super::random::Random;
 
 /// The levels of traffic at each full local hour: of private users, and of business users and of machines.
@@ -28,7 +28,7 @@ const DAY_NOISE: f64 = 0.04;
 const RATE_NOISE: f64 = 0.2;
 
 /// The share of windows in which a sparse stream sends anything, and how many events a window it has at most, on average.
-const SPARSE: f64 = 0.5;
+const SPARSE: f64 = 0.6;
 const SPARSE_MOST: f64 = 20.0;
 /// The quarter of an hour of the local day in which nightly batches begin, how many windows they take, and the share of its usual rank that
 /// a stream with batches has.
@@ -82,14 +82,6 @@ impl Scale {
     pub(super) const fn first(self) -> usize {
         self.history * WEEK
     }
-}
-
-/// Whose events a source sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Users {
-    Private,
-    Business,
-    Machines,
 }
 
 /// When a stream sends its events.
@@ -317,7 +309,7 @@ fn streams(seed: u64) -> Vec<Stream> {
             let pattern = match (place, random.below(10)) {
                 (3, 0..3) => Pattern::Hourly,
                 (4, 0..4) => Pattern::Nightly,
-                (5, 0..4) => Pattern::Sparse,
+                (5, 0..3) => Pattern::Sparse,
                 _ => Pattern::Steady,
             };
             streams.push(Stream {

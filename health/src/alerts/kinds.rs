@@ -11,6 +11,7 @@ macro_rules! kinds {
     ($($(#[$doc:meta])* $Kind:ident = $name:literal in $file:ident),+ $(,)?) => {
         tallyfold::names! {
             /// A kind of receiver of alerts.
+            #[non_exhaustive]
             pub enum ReceiverKind { $( $(#[$doc])* $Kind = $name ),+ }
         }
 

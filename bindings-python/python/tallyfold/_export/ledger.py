@@ -83,29 +83,39 @@ class Ledger:
         self._file = None if path is None else StateFile(path)
         if self._file is not None and saved is None:
             saved = self._file.read()
-        totals = Totals(saved)
+            with self._file.named():
+                totals = Totals(saved)
+        else:
+            totals = Totals(saved)
         # New totals begin now.
         self._totals = totals if saved is not None else totals.stamped(Now.read().unix_ms)
         self._lock = threading.Lock()
         self._busy = threading.Lock()
 
-    def add(self, revision: Revision, state: str) -> None:
+    def add(self, revision: Revision, state: str, *, allow_gap: bool = False) -> None:
         """Takes a revision, and the state of its follow after it: `revisions.state()`.
 
         The counts are added if the window is settled. When a total becomes larger than 2^53, which
         Prometheus rounds, it issues an `InexactCountWarning`.
 
+        Args:
+            revision: the revision.
+            state: the state of its follow after it.
+            allow_gap: whether windows before it may be missing: the totals don't have their counts
+                then. Set it for the first revision after a time whose counts can't be read any
+                more. A window that can't be read for days needs no gap: it is added when it can.
+
         Raises:
             ConfigError: `incompatible_tables` for counts by other dimensions, of another metric,
                 cluster or client; `overlapping_coverage` for a settled window that was added
-                before; `out_of_order` if a settled window was skipped.
+                before; `out_of_order` if a window was skipped, with its time.
             ResponseError: `sum_overflow`.
             OSError: of the file; `BlockingIOError` if another process adds to it, or has written
                 it since it was read. The ledger is unchanged then.
         """
         with self._lock:
             before = self._totals
-            totals = self._store(before.added(revision, state))
+            totals = self._store(before.added(revision, state, allow_gap))
         if before.inexact is None and totals.inexact is not None:
             warnings.warn(totals.inexact, InexactCountWarning, stacklevel=2)
 

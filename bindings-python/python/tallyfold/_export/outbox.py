@@ -29,8 +29,9 @@ class Outbox:
 
     One process at a time may use a file: `put`, a push and `drop` take the lock that checkpoints
     have, and refuse a file that was written since it was read. If you restore an older file, what
-    came after it is sent again. A destination that overwrites samples with the same time and
-    revision notices it; one that adds changes up, such as OTLP deltas, counts them twice.
+    came after it is sent again. A destination that refuses another value for the same sample, such
+    as Prometheus, makes the push fail; one that keeps the newest value reports nothing; one that
+    adds changes up, such as OTLP deltas, counts them twice.
 
     Args:
         path: the file, which is made if it is not there.
@@ -62,7 +63,8 @@ class Outbox:
         self._file = StateFile(path)
         self._format = format
         self._busy = threading.Lock()
-        self._held = Held(self._file.read())
+        with self._file.named():
+            self._held = Held(self._file.read())
         # Refuses a wrong format, and one that what is pending is not to be sent in.
         self._held.finished(format)
 

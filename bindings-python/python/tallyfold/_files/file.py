@@ -93,7 +93,7 @@ def create(path: pathlib.Path, data: bytes, *, synced: bool = False) -> None:
     flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags, 0o600)
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with _named(path), os.fdopen(descriptor, "wb") as file:
             file.write(data)
             if synced:
                 _sync(file)
@@ -106,12 +106,24 @@ def create(path: pathlib.Path, data: bytes, *, synced: bool = False) -> None:
 def _taking_place(new: pathlib.Path, to: pathlib.Path) -> Iterator[None]:
     """Renames a file that is written inside. If that fails, it removes the file."""
     try:
-        yield
+        with _named(to):
+            yield
         _rename(new, to)
     except BaseException:
         new.unlink(missing_ok=True)
         raise
     _sync_names(to.parent)
+
+
+@contextlib.contextmanager
+def _named(path: pathlib.Path) -> Iterator[None]:
+    """Adds the file to errors that don't name it: those of writing, such as that of a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def _rename(new: pathlib.Path, to: pathlib.Path) -> None:

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from tallyfold._errors import ConfigError
 from tallyfold._files.file import given_path, replacing
 from tallyfold._files.lock import Lock
 
@@ -38,6 +39,18 @@ class StateFile:
         return None if self._seen is None else self._path.read_bytes()
 
     @contextlib.contextmanager
+    def named(self) -> Iterator[None]:
+        """Names the file in the error for its document."""
+        try:
+            yield
+        except ConfigError as error:
+            if error.code != "invalid_checkpoint":
+                raise
+            text = str(error).removeprefix(f"{error.code}: ")
+            message = f"{error.code}: {self._path}: {text}"
+            raise ConfigError(message, code=error.code, argument=error.argument) from None
+
+    @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Keeps others out until the end of the block, also other objects of this process.
 
@@ -49,10 +62,8 @@ class StateFile:
             return
         real = pathlib.Path(os.path.realpath(self._path))
         directory = real.with_name(f"{real.name}.lease")
-        try:
+        with self._named():
             lock = _locked(directory)
-        except BlockingIOError as error:
-            raise self._refusal("another process is writing this file") from error
         try:
             self._lock = lock
             self._check()
@@ -65,11 +76,20 @@ class StateFile:
         """Replaces the content. If it fails, the old one stays."""
         with self.held():
             if self._lock is not None:
-                self._lock.check()
+                with self._named():
+                    self._lock.check()
                 self._check()
             with replacing(self._path, private=True) as file:
                 file.write(data)
             self._seen = _mark(self._path)
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """Names the file, and not the lock, in what is refused."""
+        try:
+            yield
+        except BlockingIOError as error:
+            raise self._refusal("another process is writing this file") from error
 
     def _check(self) -> None:
         # Nobody else has counted on from a file that is gone.

@@ -1,20 +1,32 @@
 import type { CoreExport, CoreLedger } from "../../wasm/tallyfold_export.js";
+import { reading } from "../files/origins.js";
 import { Handle } from "../loading/handle.js";
 import type { Revision } from "../ranges/follow.js";
 import { revised } from "../tables/transfer.js";
 import type { ExportArguments, PushReport } from "../values/declared.js";
 import { invalidArgument, outOfOrder } from "../values/error.js";
-import { fieldsOf, flatHeaders, OPTIONS, own } from "../values/input.js";
+import { fieldsOf, flatHeaders, OPTIONS, optionalFlag, own } from "../values/input.js";
 import { clocks } from "../values/time.js";
 import { warning } from "../values/warning.js";
 import { exportCore, withOptions } from "./exporting.js";
 import { type PushOptions, pushed, pushNames } from "./push.js";
+import { checkStore, type Store, stored } from "./store.js";
 
 /** What counters are called: as in {@link ExportOptions}. */
 export type CounterOptions = Pick<ExportArguments, "labels" | "name">;
 
 /** The options of {@link Ledger.push}: the options of {@link push}, whose `format` is `"otlp"` or `"otlp-json"`. */
 export type LedgerPushOptions = Omit<PushOptions, "finished" | "onFinished">;
+
+/** The options of {@link Ledger.add}. */
+export interface LedgerAddOptions {
+  /**
+   * Whether windows before the revision may be missing: the totals don't have their counts then. Set it for the first
+   * revision after a time whose counts can't be read any more. A window that can't be read for days needs no gap: it is
+   * added when it can.
+   */
+  readonly allowGap?: boolean | null;
+}
 
 /** A running total that never goes down, for each set of labels. */
 export interface Counter {
@@ -43,8 +55,9 @@ export interface PromRegistry {
  * {@link Client.follow} gives each window's last revision once, as settled, and only that is added. The document, {@link
  * Ledger.save}, holds the totals and the state of the follow together. It is stored with each revision, before anyone sees
  * the new totals: so a process that is ended at any moment, and resumes with the document and its state, counts nothing
- * twice, loses nothing, and never shows less than it has shown. A process that is given an older document counts on from
- * there, and Prometheus sees the counters reset: `increase` and `rate` then count the totals of that document once more.
+ * twice, loses nothing, and never shows less than it has shown. Only one process at a time may use a document: see {@link
+ * Store}. A process that is given an older document counts on from there, and Prometheus sees the counters reset: `increase`
+ * and `rate` then count the totals of that document once more.
  *
  * @example
  * const ledger = new Ledger(await load());
@@ -61,6 +74,8 @@ export interface PromRegistry {
  */
 export class Ledger {
   #core: Handle<CoreLedger>;
+  /** What was stored last. */
+  #document: string | null;
   #isAdding = false;
   #isPushing = false;
   /** The end of the last attempt to store a document. */
@@ -73,7 +88,9 @@ export class Ledger {
    * @throws {@link TallyfoldError} with code `invalid_checkpoint` for a document that is torn or was changed.
    */
   constructor(saved?: string | null) {
-    this.#core = new Handle(new (exportCore().CoreLedger)(saved, Date.now()));
+    const read = (): CoreLedger => new (exportCore().CoreLedger)(saved, Date.now());
+    this.#core = new Handle(reading(saved, read));
+    this.#document = saved ?? null;
   }
 
   /**
@@ -83,25 +100,29 @@ export class Ledger {
    * @param store Stores the new document, and is awaited. Only then the ledger shows the new totals; if this throws, or
    * its promise is rejected, the ledger is unchanged.
    * @throws {@link TallyfoldError} with code `incompatible_tables` for counts by other dimensions or of another metric,
-   * `overlapping_coverage` for a settled window that was added before, `sum_overflow`, and `out_of_order` if a settled
-   * window was skipped, or while another revision is being stored; the ledger is unchanged then.
+   * `overlapping_coverage` for a settled window that was added before, `sum_overflow`, `invalid_checkpoint` if `store`
+   * finds another document, and `out_of_order` if a window was skipped, with its time, or while another revision is being
+   * stored; the ledger is unchanged then.
    */
   async add(
     revision: Revision,
     state: string,
-    store: (document: string) => unknown,
+    store: Store,
+    options: LedgerAddOptions = {},
   ): Promise<void> {
     if (typeof state !== "string") {
       throw invalidArgument("state", "want the state of the follow: revisions.state()");
     }
     checkStore(store);
+    const { allowGap } = fieldsOf("options", options, OPTIONS);
+    const mayHaveGap = optionalFlag("allowGap", allowGap) ?? false;
     if (this.#isAdding) throw outOfOrder("another revision is being stored; await add first");
     const rows = revised(exportCore(), revision);
     let inexact: string | undefined;
     this.#isAdding = true;
     try {
       await this.#become((core) => {
-        const next = core.added(rows, revision.settled, state);
+        const next = core.added(rows, revision.settled, state, mayHaveGap);
         inexact = core.inexact() === undefined ? next.inexact() : undefined;
         return [next, undefined];
       }, store);
@@ -127,10 +148,7 @@ export class Ledger {
    * const labels = { cluster: "production" };
    * await ledger.push({ format: "otlp", url: "https://otlp.example/v1/metrics", labels }, store);
    */
-  async push(
-    options: LedgerPushOptions,
-    store: (document: string) => unknown,
-  ): Promise<PushReport> {
+  async push(options: LedgerPushOptions, store: Store): Promise<PushReport> {
     checkStore(store);
     if (this.#isPushing) throw outOfOrder("another push is under way; await it first");
     this.#isPushing = true;
@@ -148,16 +166,13 @@ export class Ledger {
   }
 
   /** Stores the totals that are made; only then they are this ledger's own. One document is stored after the other. */
-  #become<T>(
-    make: (core: CoreLedger) => [CoreLedger, T],
-    store: (document: string) => unknown,
-  ): Promise<T> {
+  #become<T>(make: (core: CoreLedger) => [CoreLedger, T], store: Store): Promise<T> {
     const became = this.#stored.then(async () => {
       const core = this.#core;
       const [made, other] = make(core.object);
       const next = new Handle(made);
       try {
-        await store(next.object.toJson());
+        this.#document = await stored(store, next.object.toJson(), this.#document);
         // The ledger may have been disposed of meanwhile.
         if (!core.released) this.#core = next;
       } finally {
@@ -266,12 +281,6 @@ export class Ledger {
   /** Frees the memory now. */
   [Symbol.dispose](): void {
     this.#core.release();
-  }
-}
-
-function checkStore(store: unknown): void {
-  if (typeof store !== "function") {
-    throw invalidArgument("store", "want a function that stores the document");
   }
 }
 

@@ -1,4 +1,5 @@
 import type { CoreExport, CoreOutbox } from "../../wasm/tallyfold_export.js";
+import { reading } from "../files/origins.js";
 import { Handle } from "../loading/handle.js";
 import type { Revision } from "../ranges/follow.js";
 import { changed } from "../tables/transfer.js";
@@ -7,6 +8,7 @@ import { invalidArgument, outOfOrder } from "../values/error.js";
 import { own } from "../values/input.js";
 import { exportCore, withOptions } from "./exporting.js";
 import { type PushOptions, pushed, pushNames } from "./push.js";
+import { checkStore, type Store, stored } from "./store.js";
 
 /** The options of {@link Outbox.push}: the options of {@link push}, except for those that the outbox knows. */
 export type OutboxOptions = Omit<PushOptions, "format" | "finished" | "onFinished">;
@@ -35,7 +37,9 @@ export type OutboxOptions = Omit<PushOptions, "format" | "finished" | "onFinishe
 export class Outbox {
   #core: Handle<CoreOutbox>;
   readonly #format: ExportFormat;
-  readonly #store: (document: string) => unknown;
+  readonly #store: Store;
+  /** What was stored last. */
+  #document: string | null;
   #isBusy = false;
   /** The end of the last attempt to store a document. A push that is aborted does not wait for it. */
   #stored: Promise<unknown> = Promise.resolve();
@@ -48,15 +52,14 @@ export class Outbox {
    */
   constructor(
     saved: string | null | undefined,
-    options: { readonly format: ExportFormat; readonly store: (document: string) => unknown },
+    options: { readonly format: ExportFormat; readonly store: Store },
   ) {
     const { format, store } = own(options);
-    if (typeof store !== "function") {
-      throw invalidArgument("store", "want a function that stores the document");
-    }
-    this.#core = new Handle(new (exportCore().CoreOutbox)(saved));
+    checkStore(store);
+    this.#core = new Handle(reading(saved, () => new (exportCore().CoreOutbox)(saved)));
     this.#format = format;
     this.#store = store;
+    this.#document = saved ?? null;
     // Refuses a wrong format.
     this.#core.object.finished(format);
   }
@@ -154,7 +157,7 @@ export class Outbox {
   async #storing(core: CoreOutbox): Promise<void> {
     const next = new Handle(core);
     try {
-      await this.#store(core.toJson());
+      this.#document = await stored(this.#store, core.toJson(), this.#document);
     } catch (error) {
       next.release();
       throw error;

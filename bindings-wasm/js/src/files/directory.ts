@@ -2,7 +2,7 @@
 
 import { invalidArgument, invalidCheckpoint, type TallyfoldError } from "../values/error.js";
 import type { Checkpoint } from "./checkpoint.js";
-import { type Files, replace, unlessMissing } from "./file.js";
+import { type Files, placeOf, replace, unlessMissing } from "./file.js";
 import { Lock } from "./lock.js";
 
 /**
@@ -29,7 +29,7 @@ export function directoryHere(path: string | URL): Checkpoint {
     path: module("node:path"),
     url: module("node:url"),
   };
-  return new Directory(path, files as Files);
+  return new Directory("checkpoint", path, files as Files);
 }
 
 /** Keeps others out of a checkpoint, where it has a way to do that. What it gives lets them in. */
@@ -46,8 +46,8 @@ export class Directory implements Checkpoint {
   readonly #written = new Map<string, string>();
   #lock: Lock | undefined;
 
-  constructor(path: string | URL, files: Files) {
-    this.#path = typeof path === "string" ? path : files.url.fileURLToPath(path);
+  constructor(argument: string, path: string | URL, files: Files) {
+    this.#path = placeOf(argument, path, files.url);
     this.#files = files;
   }
 

@@ -2,6 +2,7 @@
 
 import { builtIn } from "../loading/runtime.js";
 import { invalidArgument } from "../values/error.js";
+import { isUrl } from "../values/input.js";
 
 /** The modules of Node that a checkpoint directory needs. They are passed in, not imported, so that a page can load this file. */
 export interface Files {
@@ -29,10 +30,7 @@ export async function writeWhole(
   if (!fs || !url || !paths) {
     throw invalidArgument("path", "files need Node 20.16 or later, Deno or Bun; use stream()");
   }
-  if (typeof path !== "string" && !(path instanceof URL)) {
-    throw invalidArgument("path", "want a path or a file: URL");
-  }
-  const place = typeof path === "string" ? path : url.fileURLToPath(path);
+  const place = placeOf("path", path, url);
   let written = 0;
   const counted = function* () {
     for (const piece of pieces) {
@@ -42,6 +40,26 @@ export async function writeWhole(
   };
   await replace(place, counted(), { fs, path: paths });
   return written;
+}
+
+/** The caller's path, also that of a `file:` URL of any realm, if it is one that a file can have. */
+export function placeOf(argument: string, path: unknown, url: Files["url"]): string {
+  const wanted = "want a path or a file: URL";
+  let place: unknown = path;
+  try {
+    if (isUrl(path)) place = url.fileURLToPath(path.href);
+  } catch {
+    throw invalidArgument(argument, wanted);
+  }
+  if (typeof place !== "string") throw invalidArgument(argument, wanted);
+  if (place === "") {
+    throw invalidArgument(argument, "this is empty; is an environment variable unset?");
+  }
+  if (/[\0\p{Surrogate}]/u.test(place)) {
+    const message = "no file has such a name, with a NUL or half of a surrogate pair in it";
+    throw invalidArgument(argument, message);
+  }
+  return place;
 }
 
 /** What {@link replace} needs of {@link Files}. */
@@ -90,8 +108,16 @@ export async function create(
     }
   } catch (error) {
     await fs.rm(place, { force: true });
-    throw error;
+    throw named(error, place);
   }
+}
+
+/** Adds the file to an error that doesn't name it: one of writing, such as that of a full disk. */
+function named(error: unknown, place: string): unknown {
+  const { syscall, path } = (error ?? {}) as NodeJS.ErrnoException;
+  if (!(error instanceof Error) || syscall === undefined || path !== undefined) return error;
+  error.message += ` '${place}'`;
+  return Object.assign(error, { path: place });
 }
 
 /** How long to wait between tries to replace a file on Windows, where another program may have it open. */

@@ -1,8 +1,9 @@
 /// <reference types="node" preserve="true" />
 
-import { invalidCheckpoint } from "../values/error.js";
-import { type Files, replace, unlessMissing } from "./file.js";
+import { because, invalidArgument, invalidCheckpoint, TallyfoldError } from "../values/error.js";
+import { type Files, placeOf, replace, unlessMissing } from "./file.js";
 import { Lock } from "./lock.js";
+import { note } from "./origins.js";
 
 /** The file of a ledger, an outbox or a follow's state: {@link StateFile.store} replaces it whole. */
 export interface StateFile {
@@ -11,10 +12,11 @@ export interface StateFile {
   /**
    * Replaces the document. When its promise is resolved, the new document is on the disk.
    *
+   * @param before The document that it was made from, which a ledger and an outbox give; `null` for none.
    * @throws {@link TallyfoldError} with code `invalid_checkpoint` if another process is writing the file, or it was written
-   * since it was loaded; the file is unchanged then.
+   * since it was loaded, also by this object in the place of another document than `before`; the file is unchanged then.
    */
-  store(document: string): Promise<void>;
+  store(document: string, before?: string | null): Promise<void>;
 }
 
 /** @internal While it is written, others are kept out by the lock of checkpoints, in the directory `NAME.lease`. */
@@ -23,46 +25,76 @@ export class LockedFile implements StateFile {
   readonly #files: Files;
   /** What tells the file that was loaded or stored last from any other. */
   #seen: string | undefined;
+  /** The document that was loaded or stored last. */
+  #document: string | null = null;
   /** The end of the last attempt to store. */
   #stored: Promise<unknown> = Promise.resolve();
 
   constructor(path: string | URL, files: Files) {
-    this.#path = typeof path === "string" ? path : files.url.fileURLToPath(path);
+    this.#path = placeOf("file", path, files.url);
     this.#files = files;
     this.store = this.store.bind(this);
   }
 
   async load(): Promise<string | undefined> {
     this.#seen = await this.#mark();
-    return await unlessMissing(this.#files.fs.readFile(this.#path, "utf8"));
+    const document = await unlessMissing(this.#files.fs.readFile(this.#path, "utf8"));
+    this.#document = document ?? null;
+    note(this);
+    return document;
   }
 
-  store(document: string): Promise<void> {
-    const stored = this.#stored.then(() => this.#store(document));
+  /** The path. */
+  get place(): string {
+    return this.#path;
+  }
+
+  /** The document that was loaded or stored last. */
+  get document(): string | null {
+    return this.#document;
+  }
+
+  store(document: string, before?: string | null): Promise<void> {
+    if (typeof document !== "string") {
+      return Promise.reject(invalidArgument("document", "want a string"));
+    }
+    const stored = this.#stored.then(() => this.#store(document, before));
     this.#stored = stored.catch(() => {});
     return stored;
   }
 
-  async #store(document: string): Promise<void> {
+  async #store(document: string, before?: string | null): Promise<void> {
     const { fs } = this.#files;
     const place = (await unlessMissing(fs.realpath(this.#path))) ?? this.#path;
     const directory = `${place}.lease`;
-    const lock = await this.#locked(directory);
+    const lock = await this.#alone(() => this.#locked(directory));
     try {
-      await lock.check();
+      await this.#alone(() => lock.check());
       const found = await this.#mark();
       // Nobody else has counted on from a file that is gone.
-      if (found !== undefined && found !== this.#seen) {
+      const isOurs = found === this.#seen && (before === undefined || before === this.#document);
+      if (found !== undefined && !isOurs) {
         throw invalidCheckpoint(
           `${this.#path} was written or replaced since it was loaded: load it anew`,
         );
       }
       await replace(place, [document], this.#files, 0o600);
       this.#seen = await this.#mark();
+      this.#document = document;
     } finally {
       await lock.release();
       // The locks of others may be in it.
       await fs.rmdir(directory).catch(() => {});
+    }
+  }
+
+  /** Names the file, and not the lock, in what is refused. */
+  async #alone<T>(act: () => Promise<T>): Promise<T> {
+    try {
+      return await act();
+    } catch (error) {
+      if (!TallyfoldError.is(error)) throw error;
+      throw because(invalidCheckpoint(`another process is writing ${this.#path}`), error);
     }
   }
 

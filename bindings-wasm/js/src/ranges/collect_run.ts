@@ -7,7 +7,7 @@ import type { CountTable } from "../tables/table.js";
 import type { CollectArguments } from "../values/declared.js";
 import { because, invalidArgument, rootOf, TallyfoldError } from "../values/error.js";
 import type { Url } from "../values/host.js";
-import { optionalFlag, optionalFunction, optionalSignal, own } from "../values/input.js";
+import { isUrl, optionalFlag, optionalFunction, optionalSignal, own } from "../values/input.js";
 import type { Abortable, Attempt, Dimension, Progress, Window } from "../values/types.js";
 import type { Collect } from "./collect.js";
 import { type ProgressLine, progressLine } from "./progress.js";
@@ -211,10 +211,7 @@ export class CollectRun<D extends Dimension | undefined> {
 
 function checkpointOf(value: CollectOptions["checkpoint"]): Checkpoint | undefined {
   if (value === undefined || value === null) return undefined;
-  if (value === "") {
-    throw invalidArgument("checkpoint", "this is empty; is an environment variable unset?");
-  }
-  if (typeof value === "string" || value instanceof URL) return directoryHere(value);
+  if (typeof value === "string" || isUrl(value)) return directoryHere(value);
   if (typeof value.load === "function" && typeof value.save === "function") return value;
   const message = "want the path of a directory, or an object with functions load and save";
   throw invalidArgument("checkpoint", message);

@@ -562,13 +562,13 @@ export interface PushReport {
    * sent at most once.
    */
   readonly unsure: bigint;
-  /** What the receiver rejected in messages that it took otherwise. This is not sent again. */
+  /** What the destination rejected in messages that it took otherwise. This is not sent again. */
   readonly rejected: readonly Rejected[];
 }
 
-/** What a receiver rejected in a message that it took otherwise. */
+/** What a destination rejected in a message that it took otherwise. */
 export interface Rejected {
-  /** How many data points, if the receiver says so. */
+  /** How many data points, if the destination says so. */
   readonly points?: bigint;
   /** What it says, as one line; empty if it says nothing. */
   readonly message: string;
@@ -939,7 +939,8 @@ export interface ExportArguments {
    * The prefix of the names of metrics, instead of `tallyfold` and the endpoint.
    *
    * The dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other
-   * dimensions are other metrics, so that no sum contains an event twice.
+   * dimensions are other metrics, so that no sum contains an event twice. It consists of up to 100
+   * ASCII letters, digits and underscores, and does not begin with a digit.
    */
   readonly name?: string | undefined;
   /**

@@ -106,6 +106,7 @@ export function addressOf(argument: string, value: unknown): unknown {
   );
 }
 
-function isUrl(value: unknown): value is URL {
+/** Whether this is a `URL`, also of another realm. */
+export function isUrl(value: unknown): value is URL {
   return Object.prototype.toString.call(value) === "[object URL]";
 }

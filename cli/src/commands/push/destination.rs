@@ -21,6 +21,9 @@ use crate::host::network::Http;
 use crate::host::session::{Clock, random, unix_ms};
 use crate::stderr::Stderr;
 
+/// How long a message and its response may take, if no flag sets it.
+const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// The names of the formats that are sent.
 fn formats() -> Vec<&'static str> {
     let sent = Format::ALL.iter().filter(|format| format.is_sent());
@@ -47,15 +50,9 @@ pub(crate) struct DestinationFlags {
     /// A PEM file of CA certificates to trust in addition to the system's
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     receiver_ca_file: Option<PathBuf>,
-    /// How long a message and its response may take [default: 30s]
-    #[arg(
-        long,
-        value_name = "TIME",
-        default_value = "30s",
-        hide_default_value = true,
-        hide_short_help = true
-    )]
-    message_timeout: String,
+    /// How long a message and its response may take [default: --timeout, or 30s]
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    message_timeout: Option<String>,
     #[command(flatten)]
     push: Declared<PushFlags>,
     #[command(flatten)]
@@ -119,13 +116,7 @@ impl DestinationFlags {
         given.add_headers(&self.header_env, &self.header_file)?;
         network.ca_file = self.receiver_ca_file.clone().or(network.ca_file);
         let export = ExportOptions::with_defaults(format);
-        let timeout = text::milliseconds(&self.message_timeout).filter(|ms| *ms > 0);
-        let timeout = timeout.ok_or_else(|| {
-            Failure::usage(format!(
-                "--message-timeout: want a length of time such as 30s, not {:?}",
-                self.message_timeout
-            ))
-        })?;
+        let timeout = self.timeout(settings)?;
         let push: PushOptions = given.read()?;
         let delivery = match is_cumulative {
             true => format.totals_delivery().map_err(|_| {
@@ -141,7 +132,24 @@ impl DestinationFlags {
             push,
             export: self.export.given.read_over(export)?,
             network,
-            timeout: Duration::from_millis(timeout),
+            timeout,
+        })
+    }
+
+    /// How long a message and its response may take.
+    fn timeout(&self, settings: &Settings) -> Result<Duration> {
+        let Some(text) = &self.message_timeout else {
+            // The flag is the same for all clusters.
+            let cluster = settings.clusters.first();
+            let flag = cluster.and_then(|cluster| cluster.client.flag("timeout"));
+            let ms = flag.and_then(text::milliseconds).filter(|ms| *ms > 0);
+            return Ok(ms.map_or(MESSAGE_TIMEOUT, Duration::from_millis));
+        };
+        let ms = text::milliseconds(text).filter(|ms| *ms > 0);
+        ms.map(Duration::from_millis).ok_or_else(|| {
+            Failure::usage(format!(
+                "--message-timeout: want a length of time such as 30s, not {text:?}"
+            ))
         })
     }
 

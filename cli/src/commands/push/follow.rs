@@ -178,7 +178,7 @@ impl Sending<'_> {
             let carried = self.carrier.carry(&mut push, shutdown, store).await;
             let report = push.report().clone();
             add(&mut self.total, &report);
-            self.tell(&report);
+            self.print_report(&report);
             match carried {
                 Ok(Carried::All) => {
                     self.outbox.clear();
@@ -215,7 +215,7 @@ impl Sending<'_> {
         }
     }
 
-    fn tell(&self, report: &PushReport) {
+    fn print_report(&self, report: &PushReport) {
         let name = &self.cluster.name;
         self.app.stderr.detail(format_args!(
             "{name}: {} samples in {} messages, {} sent again",

@@ -30,9 +30,9 @@ struct Totals<'a> {
     cluster: Cluster,
     labels: Labels,
     file: StateFile,
-    /// The totals as they are on the disk. Whoever changes them stores them first.
+    /// The totals as they are on the disk. A change is stored before it is made here.
     ledger: Mutex<Ledger>,
-    /// Wakes the part that sends: totals have changed, or no more will come.
+    /// Wakes `send_all`: totals have changed, or will not change any more.
     changed: Notify,
     is_done: Cell<bool>,
     total: RefCell<PushReport>,
@@ -183,7 +183,7 @@ impl Totals<'_> {
         Ok(next)
     }
 
-    /// Sends the totals when they have changed, and again and again while they stay the same.
+    /// Sends the totals when they have changed, and repeats them while they stay the same.
     async fn send_all(&self, carrier: &mut Carrier, shutdown: &Shutdown) -> Result<()> {
         let mut warned = Vec::new();
         let mut failing_since = None;
@@ -194,7 +194,7 @@ impl Totals<'_> {
                 match self.send(carrier, shutdown, &mut warned).await {
                     Ok(Carried::Part) => return Ok(()),
                     Ok(Carried::All) => failing_since = None,
-                    // This message must not be sent again, but the next totals are another one.
+                    // OTLP forbids repeating this message after a 500. The next totals are a new message.
                     Err(failure) if failure.code == Some(Code::ServerError) && !is_last => {
                         let is_first = failing_since.is_none();
                         let since = *failing_since.get_or_insert(begun);
@@ -215,7 +215,7 @@ impl Totals<'_> {
                 return Ok(());
             }
             if !self.is_done.get() {
-                // Both are a reason to send, and at a shutdown the part that follows ends, too.
+                // After either of them, the totals are sent. A shutdown ends the follow, which notifies, too.
                 let _ = timeout(self.every, self.changed.notified()).await;
             }
         }

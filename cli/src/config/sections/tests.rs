@@ -411,9 +411,9 @@ fn what_is_no_text_is_refused_at_its_byte() {
     assert_eq!(text_of(path, b"\xef\xbb\xbfa = 1").unwrap(), "a = 1");
 }
 
-// Configurations that somebody else has written, or nobody: no panic, and no secret in a message.
+// Hostile and random configurations: no panic, and no secret in a message.
 
-/// What stands for every secret.
+/// The text that tests use as every secret.
 const CANARY: &str = "canary";
 
 fn message(bytes: &[u8]) -> String {
@@ -563,7 +563,7 @@ proptest! {
 #[test]
 fn a_configuration_that_is_cut_hides_its_secrets() {
     let secrets = secrets();
-    // From where the first value is on; before that there are comments.
+    // Before the first value there are only comments.
     let start = secrets.find(CANARY).unwrap();
     for end in (start..secrets.len()).step_by(3) {
         check_hidden(&secrets.as_bytes()[..end]);
@@ -603,7 +603,7 @@ fn large_documents_are_read_in_little_time_and_room() {
         if let Err(failure) = read(&found(&text)) {
             assert!(failure.text.len() < 2_000, "{}", failure.text.len());
         }
-        // Far from what it takes, and far below what a search through the whole text for each key would take.
+        // It takes far less. A search through the whole text for each key would take far longer.
         assert!(started.elapsed().as_secs() < 20);
     }
 }

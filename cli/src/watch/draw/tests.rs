@@ -235,7 +235,7 @@ fn the_selected_row_is_on_the_screen_wherever_it_is() {
                 .lines()
                 .filter(|line| line.trim_start().starts_with('>'))
                 .collect();
-            // On the smallest screen there is no column of ranks.
+            // The smallest screen omits the column of ranks, which has the mark.
             if size.0 > 40 {
                 assert_eq!(selected.len(), 1, "{text}");
                 assert!(
@@ -275,7 +275,7 @@ fn nothing_is_said_by_colour_alone() {
         .content
         .iter()
         .filter(|cell| is(cell, Modifier::ITALIC));
-    // Four of the twelve windows, in five rows and the line of signs.
+    // Four of the twelve windows, in five rows and the line of marks.
     let windows = provisional.filter(|cell| cell.symbol() != " ").count();
     assert_eq!(windows % 24, 0);
     assert!(windows > 0);

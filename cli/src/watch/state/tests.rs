@@ -36,14 +36,14 @@ pub(crate) fn empty() -> History {
     History::new(TimeStep::parse("15m").unwrap(), WINDOWS, NOW_MS)
 }
 
-/// Rows as a reading has them.
+/// Rows, in the form in which the reader of windows passes them.
 pub(crate) fn rows(rows: &[(&str, Counts)]) -> Vec<(Vec<String>, Counts)> {
     rows.iter()
         .map(|(name, counts)| (vec![(*name).to_owned()], *counts))
         .collect()
 }
 
-/// A history of which so many windows were read, and fewer are settled.
+/// A history with `read` windows, the first `settled` of them settled.
 pub(crate) fn history(groups: &[(&str, Sample)], read: i64, settled: i64) -> History {
     let mut history = empty();
     for position in 0..read {
@@ -189,7 +189,7 @@ fn old_windows_and_their_groups_are_dropped() {
     }
     assert_eq!(history.lines().len(), 12);
     assert_eq!(history.held(), (12, 12));
-    // A window that is too old by now leaves nothing either.
+    // A window that has become too old is ignored, too.
     history.settle(window(0), rows(&[("late", counts(1, 1, 1))]), true);
     history.fail(window(1), "no".to_owned());
     assert_eq!(history.held(), (12, 12));
@@ -255,7 +255,7 @@ fn the_selection_stays_with_its_row() {
     typed(&mut state, "G");
     assert_eq!(selected(&state), "a");
     typed(&mut state, "g");
-    // The first row is selected whichever it is.
+    // The first row is selected, whichever group it shows.
     typed(&mut state, "s");
     assert_eq!(selected(&state), "c");
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::checkpoint::{Journal, Segment};
-use super::ending::{CollectError, Progress, Settled, is_too_much, told};
+use super::ending::{CollectError, Progress, Settled, is_too_much, with_progress};
 use super::ledger::Ledger;
 use super::options::CollectOptions;
 use super::probing::{Probed, Probing};
@@ -536,7 +536,7 @@ impl Collect {
         let first = || self.failures.first().map(|(_, error)| error.clone());
         let cause = error.or_else(|| self.cause.clone()).or_else(first);
         Err(Box::new(CollectError {
-            error: told(cause.unwrap_or_else(unfinished), &self.failures, progress),
+            error: with_progress(cause.unwrap_or_else(unfinished), &self.failures, progress),
             gaps: self.gaps(),
             partial,
             failures: self.failures.clone(),

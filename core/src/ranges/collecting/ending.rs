@@ -103,7 +103,11 @@ impl std::error::Error for CollectError {
 }
 
 /// The error that ends a collect, with the number of failed windows.
-pub(super) fn told(error: Error, failures: &[(Window, Error)], progress: Progress) -> Error {
+pub(super) fn with_progress(
+    error: Error,
+    failures: &[(Window, Error)],
+    progress: Progress,
+) -> Error {
     let Some((window, first)) = failures.first() else {
         return error;
     };

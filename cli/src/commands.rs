@@ -1,4 +1,22 @@
-//! The whole command line: its flags, its commands, and its exit codes.
+//! The whole command line: its flags, its commands, and its exit codes. Each command has a file of its name in `commands/`;
+//! `counts` is `delivery` and `ingestion`. Parts of a command are in a folder with its name.
+
+mod audit_logs;
+mod check;
+mod collect;
+mod compare;
+mod counts;
+mod doctor;
+mod explain;
+mod follow;
+mod init;
+mod man;
+mod push;
+mod sandbox;
+mod schema;
+mod serve;
+mod trust;
+mod watch;
 
 use std::ffi::OsString;
 use std::io;
@@ -10,24 +28,6 @@ use tallyfold::Metric;
 use tokio::task::LocalSet;
 
 use crate::app::App;
-use crate::commands::audit_logs::AuditLogsFlags;
-use crate::commands::check::CheckFlags;
-use crate::commands::collect::CollectFlags;
-use crate::commands::compare::CompareFlags;
-use crate::commands::counts::CountFlags;
-use crate::commands::doctor::DoctorFlags;
-use crate::commands::explain::ExplainFlags;
-use crate::commands::follow::FollowCommand;
-use crate::commands::man::ManFlags;
-use crate::commands::push::{PushAction, PushCommand};
-use crate::commands::sandbox::SandboxFlags;
-use crate::commands::schema::SchemaFlags;
-use crate::commands::serve::ServeCommand;
-use crate::commands::watch::{self, WatchFlags};
-use crate::commands::{
-    audit_logs, check, collect, compare, counts, doctor, explain, follow, init, man, push, sandbox,
-    schema, serve, trust,
-};
 use crate::config::load::{ServiceFlags, load};
 use crate::config::settings::Settings;
 use crate::failure::{Exit, Failure, Result};
@@ -106,46 +106,46 @@ struct MannerFlags {
 enum Command {
     /// Counts of events sent to integrations
     #[command(before_help = counts::DELIVERY_EXAMPLES)]
-    Delivery(Asking<CountFlags>),
+    Delivery(Asking<counts::CountFlags>),
     /// Counts of events received
     #[command(before_help = counts::INGESTION_EXAMPLES)]
-    Ingestion(Asking<CountFlags>),
+    Ingestion(Asking<counts::CountFlags>),
     /// Counts of a long range, with a checkpoint
     #[command(before_help = collect::EXAMPLES)]
-    Collect(Asking<CollectFlags>),
+    Collect(Asking<collect::CollectFlags>),
     /// Compares a range with an earlier one
     #[command(before_help = compare::EXAMPLES)]
-    Compare(Asking<CompareFlags>),
+    Compare(Asking<compare::CompareFlags>),
     /// Applies rules to counts, and reports what is wrong
     #[command(before_help = check::EXAMPLES, after_help = check::ENDING)]
-    Check(Asking<CheckFlags>),
+    Check(Asking<check::CheckFlags>),
     /// Explains a change by integration, event, reason and source
     #[command(before_help = explain::EXAMPLES)]
-    Explain(Asking<ExplainFlags>),
+    Explain(Asking<explain::ExplainFlags>),
     /// A page of the audit logs
     #[command(name = "audit-logs", before_help = audit_logs::EXAMPLES, after_help = audit_logs::ENDING)]
-    AuditLogs(Asking<AuditLogsFlags>),
+    AuditLogs(Asking<audit_logs::AuditLogsFlags>),
     /// Diagnoses the set-up and suggests fixes
     #[command(before_help = doctor::EXAMPLES, after_help = doctor::ENDING)]
-    Doctor(Asking<DoctorFlags>),
+    Doctor(Asking<doctor::DoctorFlags>),
     /// A live view: integrations ranked by the events they have lost
     #[command(before_help = watch::EXAMPLES)]
-    Watch(Asking<WatchFlags>),
+    Watch(Asking<watch::WatchFlags>),
     /// Counts of windows as they close, and their corrections
     #[command(before_help = follow::EXAMPLES)]
-    Follow(Asking<FollowCommand>),
+    Follow(Asking<follow::FollowCommand>),
     /// Sends counts to another system, once or as windows close
     ///
     /// Exits with 3 if the destination refuses the credentials, with 4 if it fails, and with 5 if it rejected counts or
     /// did not acknowledge them. After a signal, --follow exits with 0.
     #[command(before_help = push::EXAMPLES, subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
-    Push(Asking<PushCommand>),
+    Push(Asking<push::PushCommand>),
     /// Serves running totals to Prometheus, as a scrape endpoint
     #[command(before_help = serve::EXAMPLES)]
-    Serve(Asking<ServeCommand>),
+    Serve(Asking<serve::ServeCommand>),
     /// An in-process fake of the service, to try things on
     #[command(before_help = sandbox::EXAMPLES)]
-    Sandbox(SandboxFlags),
+    Sandbox(sandbox::SandboxFlags),
     /// Prints the completion script of a shell
     #[command(before_help = COMPLETIONS)]
     Completions {
@@ -154,10 +154,10 @@ enum Command {
     },
     /// Manual pages
     #[command(before_help = man::EXAMPLES)]
-    Man(ManFlags),
+    Man(man::ManFlags),
     /// Prints the JSON Schema of a command's JSON output
     #[command(before_help = schema::EXAMPLES)]
-    Schema(SchemaFlags),
+    Schema(schema::SchemaFlags),
     /// Writes a configuration with comments
     #[command(before_help = init::EXAMPLES)]
     Init(init::InitFlags),
@@ -287,7 +287,7 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
             follow::run(&endless(&asking.service, stderr)?, &asking.flags).await
         }
         Command::Push(asking) => match &asking.flags.action {
-            Some(PushAction::Drop(flags)) => push::drop_pending(flags, stderr).await,
+            Some(push::PushAction::Drop(flags)) => push::drop_pending(flags, stderr).await,
             None => push::run(&endless(&asking.service, stderr)?, &asking.flags).await,
         },
         Command::Serve(asking) => {

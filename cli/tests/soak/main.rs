@@ -1,0 +1,349 @@
+//! Days of five clusters in virtual time, in which everything goes wrong.
+//!
+//! Events arrive up to three hours late, services are down for hours, connections break, the wall clock jumps, and every program is
+//! killed about every hour, in the middle of whatever it does. In the end, what each of them has delivered is the truth, to the
+//! last digit. `SOAK_HOURS=720` runs a month, `SOAK_SEED` another course of events, and with `SOAK_LOG=1` every
+//! process is logged.
+
+// `process.c` replaces functions of glibc.
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod machine;
+#[path = "../support/mod.rs"]
+mod support;
+mod world;
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::fs;
+
+use machine::{Machine, Task};
+use serde_json::Value;
+use support::fetch;
+use tallyfold::Timestamp;
+use tallyfold_export::{Counter, Labels, Ledger};
+use world::{
+    CLUSTERS, Counts, HOUR, HOURS, SEED, START, Truth, name_of, number_of, place_of, text,
+};
+
+/// What a program that follows needs: the range, the windows, and where its state is.
+const FOLLOWING: [&str; 10] = [
+    "--from", START, "--until", "{END}", "--window", "1h", "--reread", "90m", "--settle", "3h",
+];
+
+/// Counts by cluster and integration.
+type Sums = BTreeMap<(usize, String), Counts>;
+
+#[test]
+fn a_follow_writes_every_window() {
+    let mut machine = machine(
+        1,
+        &[
+            &["follow", "--format", "ndjson", "--state", "states"],
+            &FOLLOWING[..],
+        ],
+    );
+    machine.run(Task::Lasting, is_from_the_future);
+    report(&machine);
+    let text = fs::read_to_string(machine.folder.path().join("stdout")).unwrap();
+    // After a kill, the last revision may be written again, with the same number. It replaces the one before.
+    let mut revisions = BTreeMap::new();
+    let mut torn = 0;
+    for line in text.lines() {
+        let Ok(row) = serde_json::from_str::<Value>(line) else {
+            torn += 1;
+            continue;
+        };
+        let (group, counts) = read_row(&row);
+        revisions.insert((group, row["revision"].as_u64().unwrap()), counts);
+    }
+    assert!(
+        torn <= machine.kills[0],
+        "SOAK_SEED={}: {torn} torn lines",
+        *SEED
+    );
+    let mut found = Truth::new();
+    for ((group, _), counts) in revisions {
+        add(found.entry(group).or_default(), counts);
+    }
+    assert_equal(&found, &machine.world.truth);
+}
+
+#[test]
+fn a_push_delivers_every_change() {
+    let push = [
+        "push",
+        "--to",
+        "influx",
+        "{DATABASE}/write",
+        "--follow",
+        "--state",
+        "states",
+    ];
+    let mut machine = machine(2, &[&push, &FOLLOWING[..]]);
+    machine.run(Task::Lasting, |code, stderr| {
+        is_an_outage(code, stderr) || is_from_the_future(code, stderr)
+    });
+    report(&machine);
+    let points = &machine.world.database.points;
+    let found = points.iter().map(|((series, _), counts)| {
+        let tag = |name: &str| {
+            let mut tags = series.split(',').filter_map(|tag| tag.split_once('='));
+            tags.find(|(known, _)| *known == name).unwrap().1
+        };
+        let group = (number_of(tag("cluster")), tag("integration").to_owned());
+        (group, *counts)
+    });
+    assert_equal(&sums(found), &truth(&machine));
+}
+
+#[test]
+fn a_push_delivers_running_totals() {
+    let push = [
+        "push",
+        "--to",
+        "otlp-json",
+        "{DATABASE}/v1/metrics",
+        "--follow",
+        "--cumulative",
+    ];
+    let more = ["--every", "1h", "--state", "states"];
+    let mut machine = machine(3, &[&push, &more, &FOLLOWING[..]]);
+    machine.run(Task::Lasting, |code, stderr| {
+        is_an_outage(code, stderr) || is_from_the_future(code, stderr)
+    });
+    report(&machine);
+    let totals = &machine.world.database.totals;
+    let found = totals.iter().map(|((cluster, name, place), (.., value))| {
+        ((*cluster, name.clone()), only(*place, *value))
+    });
+    assert_equal(&sums(found), &truth(&machine));
+}
+
+#[test]
+fn a_scrape_never_goes_down() {
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--state", "states"];
+    let mut machine = machine(4, &[&serve, &FOLLOWING[..]]);
+    let mut scraper = Scraper::default();
+    let mut visit = |world: &world::World, stderr: &str| {
+        let mut lines = stderr.lines();
+        let url = lines.find_map(|line| line.strip_prefix("serving "));
+        let is_settled = url.is_some_and(|url| scraper.scrape(url));
+        // A window that couldn't be read may settle after the last one.
+        is_settled && world.now_ms > (*HOURS + 8) * HOUR
+    };
+    machine.run(Task::Endless(&mut visit), |_, _| false);
+    report(&machine);
+    println!("{} scrapes", scraper.scrapes);
+    let totals = scraper.totals.into_iter();
+    let found = totals.map(|((cluster, name, place), value)| ((cluster, name), only(place, value)));
+    assert_equal(&sums(found), &truth(&machine));
+    // The next process would begin with the same totals.
+    let stored = (0..CLUSTERS).flat_map(|cluster| {
+        let file = format!("states/{}.json", name_of(cluster));
+        let ledger = fs::read(machine.folder.path().join(file)).unwrap();
+        let ledger = Ledger::from_json(&ledger).unwrap();
+        let counters = ledger.counters(&Labels::default(), None).unwrap();
+        counters.into_iter().flat_map(move |counter: Counter| {
+            let place = place_of(&counter.name);
+            let samples = counter.samples.into_iter();
+            samples
+                .map(move |(values, count)| ((cluster, values.concat()), only(place, count.into())))
+        })
+    });
+    assert_equal(&sums(stored), &truth(&machine));
+}
+
+#[test]
+fn an_hourly_collect_finds_every_event() {
+    let collect = [
+        "collect",
+        "--from",
+        START,
+        "--by-window",
+        "1h",
+        "--window",
+        "1h",
+    ];
+    let more = [
+        "--settle",
+        "3h",
+        "--checkpoint",
+        "parts",
+        "--format",
+        "ndjson",
+        "-o",
+        "counts.ndjson",
+    ];
+    let mut machine = machine(5, &[&collect, &more]);
+    machine.run(Task::Hourly, |code, stderr| {
+        // The clock can show a time before the start.
+        let has_no_range = code == 2 && stderr.contains("--from: want a timestamp before");
+        // With 6, a part of the range could not be read.
+        code == 6 || has_no_range || is_an_outage(code, stderr)
+    });
+    report(&machine);
+    let text = fs::read_to_string(machine.folder.path().join("counts.ndjson")).unwrap();
+    let mut found = Truth::new();
+    for line in text.lines() {
+        let row = serde_json::from_str::<Value>(line).unwrap();
+        let (group, counts) = read_row(&row);
+        let seed = *SEED;
+        assert_eq!(row["settled"], true, "SOAK_SEED={seed}: {line}");
+        assert_eq!(
+            found.insert(group, counts),
+            None,
+            "SOAK_SEED={seed}: twice: {line}"
+        );
+    }
+    assert_equal(&found, &machine.world.truth);
+}
+
+/// A machine that runs the command with these arguments.
+fn machine(number: i64, arguments: &[&[&str]]) -> Machine {
+    println!("SOAK_SEED={}", *SEED);
+    Machine::new(
+        u64::try_from(*SEED * 10 + number).unwrap(),
+        &arguments.concat(),
+    )
+}
+
+/// Jobs exit if a service is down for longer than their patience.
+fn is_an_outage(code: i32, _: &str) -> bool {
+    code == 4
+}
+
+/// After the clock was ahead, a state may be from the future.
+fn is_from_the_future(code: i32, stderr: &str) -> bool {
+    code == 2 && stderr.contains("from the future")
+}
+
+/// Prints what has happened, which must be enough.
+fn report(machine: &Machine) {
+    let Machine {
+        lives,
+        kills: [operating, waiting],
+        failures,
+        world,
+        ..
+    } = machine;
+    let (windows, late) = (world.truth.len(), world.late);
+    println!(
+        "{} hours, {lives} processes, {operating} kills before an operation and {waiting} while waiting, \
+         exit codes {failures:?}, {windows} counts by window and integration, {late} late events",
+        *HOURS
+    );
+    let least = usize::try_from(*HOURS / 4).unwrap();
+    assert!(
+        operating + waiting > least && late > least,
+        "too little has happened"
+    );
+}
+
+/// A row of NDJSON: cluster, hour and integration, and the counts.
+fn read_row(row: &Value) -> ((usize, i64, String), Counts) {
+    let text = |name: &str| row[name].as_str().unwrap();
+    let ms = |text: &str| Timestamp::parse(text).unwrap().unix_ms();
+    let hour = (ms(text("window_start")) - ms(START)) / HOUR;
+    let counts = ["success", "errors", "filtered"].map(|name| match &row[name] {
+        // Above 2^53, counts are strings.
+        Value::String(digits) => digits.parse().unwrap(),
+        number => number.as_i64().unwrap().into(),
+    });
+    let group = (
+        number_of(text("cluster")),
+        hour,
+        text("integration").to_owned(),
+    );
+    (group, counts)
+}
+
+fn add(sum: &mut Counts, counts: Counts) {
+    for (sum, count) in sum.iter_mut().zip(counts) {
+        *sum += count;
+    }
+}
+
+/// One of the three counts.
+fn only(place: usize, count: i128) -> Counts {
+    let mut counts = [0; 3];
+    counts[place] = count;
+    counts
+}
+
+fn sums(counts: impl IntoIterator<Item = ((usize, String), Counts)>) -> Sums {
+    let mut sums = Sums::new();
+    for (group, counts) in counts {
+        add(sums.entry(group).or_default(), counts);
+    }
+    sums
+}
+
+fn truth(machine: &Machine) -> Sums {
+    let truth = machine.world.truth.iter();
+    sums(truth.map(|((cluster, _, name), counts)| ((*cluster, name.clone()), *counts)))
+}
+
+/// Names the groups whose counts differ.
+fn assert_equal<K: Clone + Debug + Ord>(found: &BTreeMap<K, Counts>, truth: &BTreeMap<K, Counts>) {
+    let mut groups: Vec<&K> = found.keys().chain(truth.keys()).collect();
+    groups.sort();
+    groups.dedup();
+    groups.retain(|group| found.get(group) != truth.get(group));
+    let lines = groups.iter().take(20).map(|group| {
+        let (found, truth) = (found.get(group), truth.get(group));
+        format!("\n{group:?}: {found:?}, want {truth:?}")
+    });
+    assert!(
+        groups.is_empty(),
+        "SOAK_SEED={}: {} groups differ from the truth:{}",
+        *SEED,
+        groups.len(),
+        lines.collect::<String>()
+    );
+}
+
+/// Reads totals as Prometheus does.
+#[derive(Default)]
+struct Scraper {
+    /// By cluster, integration and outcome.
+    totals: BTreeMap<(usize, String, usize), i128>,
+    scrapes: usize,
+}
+
+impl Scraper {
+    /// Reads the totals once. Returns whether all windows are settled.
+    fn scrape(&mut self, url: &str) -> bool {
+        // The process may be killed while it responds.
+        let Some(answer) = fetch("GET", url, "") else {
+            return false;
+        };
+        assert_eq!(answer.status, 200, "SOAK_SEED={}: {}", *SEED, answer.body);
+        self.scrapes += 1;
+        let label = |line: &str, name: &str| {
+            let (_, rest) = line.split_once(&format!("{name}=\"")).unwrap();
+            rest.split_once('"').unwrap().0.to_owned()
+        };
+        let lines = || answer.body.lines().filter(|line| !line.starts_with('#'));
+        let mut missing = self.totals.clone();
+        for line in lines().filter(|line| line.contains("_settled_events_total{")) {
+            let cluster = number_of(&label(line, "cluster"));
+            let series = (cluster, label(line, "integration"), place_of(line));
+            let value: i128 = line.rsplit_once(' ').unwrap().1.parse().unwrap();
+            missing.remove(&series);
+            let before = self.totals.insert(series, value).unwrap_or_default();
+            assert!(before <= value, "SOAK_SEED={}: was {before}: {line}", *SEED);
+        }
+        assert!(
+            missing.is_empty(),
+            "SOAK_SEED={}: these have vanished: {missing:?}",
+            *SEED
+        );
+        let end = Timestamp::parse(&text(*HOURS * HOUR)).unwrap().unix_ms() / 1_000;
+        let is_settled = |line: &&str| {
+            line.contains("_settled_until_seconds{") && line.ends_with(&format!(" {end}.000"))
+        };
+        lines().filter(is_settled).count() == CLUSTERS
+    }
+}
