@@ -294,6 +294,7 @@ grade-risk:
 grade-detect:
 	cargo run --quiet --release --package tallyfold-grade -- detect --data "$(DATA)" --json "$(JSON)" --seed "$(SEED)" --runs "$(RUNS)" --restated "$(RESTATED)"
 
-# A simulated quarter with known incidents, and what the standard rules find in it. SEED="1 2" takes other seeds.
+# Simulated quarters with known incidents and with life besides, and what the standard rules and a simple peer find in them. The seeds are
+# those for grading; TUNE=1 takes those for tuning, SEED="1 2" others, SETTING=full or calm one setting of the two.
 grade-incidents:
 	cargo run --quiet --release -p tallyfold-grade -- incidents $(SEED)

@@ -38,7 +38,7 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
             &["measure", "pairs", "shown", "stats"],
             &["baseline"],
             &["columns"],
-            &["detection"],
+            &["detection", "usual"],
             &["cause"],
             &["rules"],
             &["check"],

@@ -16,6 +16,7 @@ mod pairs;
 mod rules;
 mod shown;
 mod stats;
+mod usual;
 
 pub use alerts::alert::label_name;
 pub use alerts::kinds::ReceiverKind;

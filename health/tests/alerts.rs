@@ -36,6 +36,7 @@ fn finding(id: &str, status: Status) -> Finding {
         since: window.start(),
         fired: Some(window.end()),
         resolved: (status == Status::Resolved).then(|| at("2026-01-01T01:00:00Z")),
+        seen: window.end(),
         measure: Measure::Errors,
         observed: Amount {
             part: 7,

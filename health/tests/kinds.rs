@@ -8,7 +8,7 @@
 mod fixture;
 
 use fixture::{Fixture, Row, noise, replay, sentences};
-use tallyfold_health::{Finding, Observed, Rules, Severity};
+use tallyfold_health::{Finding, Observed, Rules, Severity, Status};
 
 const WEEK: usize = 168;
 
@@ -106,8 +106,8 @@ fn an_integration_that_fails_is_found_with_its_cause() {
     assert_eq!(
         found("kind = 'rate'\nby = ['integration']\nfor = 2", &fixture),
         [
-            "integration Amazon S3: 112 of 767 attempts failed (14.6%) in 2026-02-07 03:00 to 04:00 UTC; up to N% is \
-          normal; over, it lasted from 2026-02-07 02:00 to 06:00; most of it event_name=order (199 events)"
+            "integration Amazon S3: 101 of 710 attempts failed (14.2%) in 2026-02-07 02:00 to 03:00 UTC; up to N% is \
+          normal; over, it lasted from 2026-02-07 02:00 to 06:00; most of it event_name=order (96 events)"
         ]
     );
 }
@@ -126,7 +126,7 @@ fn a_source_that_sends_less_is_found_low_and_one_that_sends_more_high() {
         found(rule, &fixture),
         [
             "integration Webhook: 305 events in 2026-02-06 07:00 to 08:00 UTC; at least N is normal; over, it lasted from 2026-02-06 06:00 to 09:00",
-            "integration Amazon S3: 2,009 events in 2026-02-08 09:00 to 10:00 UTC; up to N is normal; over, it lasted from 2026-02-08 08:00 to 10:00; most of it event_name=page (1,958 events)"
+            "integration Amazon S3: 1,868 events in 2026-02-08 08:00 to 09:00 UTC; up to N is normal; over, it lasted from 2026-02-08 08:00 to 10:00; most of it event_name=page (929 events)"
         ]
     );
     assert_eq!(
@@ -138,22 +138,106 @@ fn a_source_that_sends_less_is_found_low_and_one_that_sends_more_high() {
 }
 
 #[test]
-fn a_slow_decline_is_found_before_any_window_is_bad_by_itself() {
+fn a_slow_decline_is_found_by_sums_of_windows() {
     let fixture = with(|slot, (values, counts)| {
         if in_hours(slot, 24..72) && values[1] == "Webhook" {
             let left = 100 - (slot - 5 * WEEK - 24).min(20) as u64;
             *counts = counts.map(|count| count * left / 100);
         }
     });
-    let rule = "kind = 'volume'\nby = ['integration']\nchange = '25%'";
-    assert_eq!(found(rule, &fixture), [""; 0]);
-    let [slow] = &found(&format!("{rule}\nslow = '1d'"), &fixture)[..] else {
+    let rule = |change: &str| format!("kind = 'volume'\nby = ['integration']\nchange = '{change}'");
+    assert_eq!(found(&rule("25%"), &fixture), [""; 0]);
+    let [slow] = &found(&rule("12%"), &fixture)[..] else {
         panic!("want one finding");
     };
-    let is_early = slow.contains("; over, it lasted from 2026-02-06 1");
+    let is_early = slow.contains("; over, it lasted from 2026-02-06 ");
     assert!(
         slow.starts_with("integration Webhook: ") && is_early,
         "{slow}"
+    );
+}
+
+/// A batch that comes each night at three, but in the last week on one day at another hour, or not at all.
+fn batches(hour: Option<usize>) -> Fixture {
+    let mut fixture = Fixture::delivery(&["event_name"]);
+    fixture.fill(0..6 * WEEK, |slot| {
+        let comes = match 5 * WEEK + 3 * 24 == slot / 24 * 24 {
+            true => hour,
+            false => Some(3),
+        };
+        match comes == Some(slot % 24) {
+            true => vec![(vec!["export"], [500 + noise(slot as u64, 9), 0, 0])],
+            false => Vec::new(),
+        }
+    });
+    fixture
+}
+
+#[test]
+fn a_batch_may_come_late_but_not_stay_away() {
+    for rule in [
+        "kind = 'silent'\nby = ['event_name']",
+        "kind = 'volume'\nby = ['event_name']",
+    ] {
+        for hour in [3, 4, 5] {
+            assert_eq!(found(rule, &batches(Some(hour))), [""; 0], "{rule}: {hour}");
+        }
+        assert_eq!(found(rule, &batches(None)).len(), 1, "{rule}");
+    }
+}
+
+#[test]
+fn a_clock_change_is_no_decline() {
+    // From a Sunday on, all comes an hour earlier by UTC: 2026-03-08 is day 66.
+    let of_day = |slot: usize| {
+        let hour = (slot + usize::from(slot >= 66 * 24 + 7)) % 24;
+        if (9..17).contains(&hour) { 1_000 } else { 50 }
+    };
+    let mut fixture = Fixture::delivery(&["event_name"]);
+    fixture.fill(0..73 * 24, |slot| {
+        vec![(vec!["order"], [of_day(slot) + noise(slot as u64, 20), 0, 0])]
+    });
+    let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'volume'\nby = ['event_name']";
+    let replay = replay(rules, &fixture, 60 * 24, 73 * 24);
+    assert_eq!(masked(&replay.findings), [""; 0]);
+}
+
+#[test]
+fn a_small_integration_that_fails_completely_is_found_within_an_hour_and_not_over_while_idle() {
+    // 15 attempts in each quarter of an hour; then all fail, and after two hours there are none.
+    let mut fixture = Fixture::new("event_delivery", &["integration"], 900);
+    let start = 30 * 96;
+    fixture.fill(0..start + 40, |slot| match slot.checked_sub(start) {
+        None => vec![(vec!["small"], [15, 0, 0]), (vec!["large"], [500, 2, 0])],
+        Some(0..8) => vec![(vec!["small"], [0, 15, 0]), (vec!["large"], [500, 2, 0])],
+        Some(_) => vec![(vec!["large"], [500, 2, 0])],
+    });
+    let rules = "[[rule]]\nname = 'it'\nkind = 'rate'\nby = ['integration']\nleast = 30";
+    let rules = Rules::parse(rules).unwrap();
+    let checks = fixture::checks(
+        &rules,
+        &fixture,
+        [start + 4, start + 8, start + 40].into_iter(),
+    );
+    let told = checks.iter().map(|check| {
+        let [finding] = &check.findings[..] else {
+            panic!("want one finding: {:?}", sentences(&check.findings));
+        };
+        (finding.status, check.healthy)
+    });
+    let told: Vec<(Status, bool)> = told.collect();
+    assert_eq!(
+        told,
+        [
+            (Status::Firing, false),
+            (Status::Firing, false),
+            (Status::Unjudged, false)
+        ]
+    );
+    let sentence = &checks[2].findings[0].sentence;
+    assert!(
+        sentence.contains("not judged since") && sentence.contains("attempts failed (100%)"),
+        "{sentence}"
     );
 }
 

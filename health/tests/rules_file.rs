@@ -596,8 +596,9 @@ fn needs_are_those_of_all_rules() {
         [Dimension::WriteKey, Dimension::Integration]
     );
     assert_eq!(need.window_s, 1_800);
-    // A neighbour, a week and two days to learn how much counts vary, and the day that a first check judges.
-    assert_eq!(need.back_s, (4 * 7 + 7 + 2 + 1) * 86_400 + 3_600);
+    // Four weeks and a day to learn how much counts vary, 36 hours for the longest sum, and the day that a first check judges;
+    // an early or late window, the window itself, and the hour of a clock change.
+    assert_eq!(need.back_s, (4 * 7 + 29 + 1 + 1) * 86_400 + 15 * 3_600);
 }
 
 #[test]

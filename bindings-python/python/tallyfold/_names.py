@@ -164,6 +164,7 @@ RuleKind = Literal[
     "threshold",
     "rate",
     "volume",
+    "ratio",
     "silent",
     "vanished",
     "new",
@@ -176,7 +177,7 @@ RuleKind = Literal[
 Severity = Literal["info", "warning", "critical"]
 """How bad a finding is."""
 
-Status = Literal["pending", "firing", "resolved"]
+Status = Literal["pending", "firing", "unjudged", "resolved"]
 """The stage of a finding."""
 
 TargetName = Literal["token", "event_delivery", "event_ingestion", "audit_logs"]

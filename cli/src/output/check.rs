@@ -87,9 +87,18 @@ impl Verdict {
 
 /// The exit code for the findings. (The exit code differs if a receiver refuses the alerts.)
 pub(crate) fn exit(report: &CheckReport) -> Exit {
-    match report.parts.iter().all(|part| part.found.is_healthy()) {
-        true => report.exit(),
-        false => Exit::Unhealthy,
+    let mut bad = report.parts.iter().filter(|part| !part.found.is_healthy());
+    let is_firing = |finding: &Finding| {
+        finding.status == Status::Firing
+            && finding.severity >= Severity::Warning
+            && !finding.silenced
+            && !finding.provisional
+    };
+    match bad.clone().next() {
+        None => report.exit(),
+        Some(_) if bad.any(|part| part.found.findings().iter().any(is_firing)) => Exit::Unhealthy,
+        // Nothing is known to be wrong now, but not enough was seen to say that all is well.
+        Some(_) => Exit::Missing,
     }
 }
 
@@ -121,7 +130,8 @@ pub(crate) struct CheckDocument<'a> {
     replay: Option<Window>,
     /// The file with the rules; `null` for the standard rules.
     rules: Option<String>,
-    /// False if a warning or critical finding fires that is neither silenced nor provisional; always true for a replay.
+    /// False if a warning or critical finding fires or is unjudged that is neither silenced nor provisional, or if there are
+    /// no recent counts; always true for a replay.
     healthy: bool,
     /// What was found, in the order of the configuration.
     clusters: Vec<FoundCluster<'a>>,
@@ -143,11 +153,12 @@ struct FoundCluster<'a> {
     cluster: &'a str,
     /// The labels that the configuration gives it.
     labels: Pairs<'a>,
-    /// False if a warning or critical finding fires that is neither silenced nor provisional.
+    /// False if a warning or critical finding fires or is unjudged that is neither silenced nor provisional, or if there are
+    /// no recent counts.
     healthy: bool,
     /// How many windows all rules together have judged; each group counts its own windows.
     judged: u64,
-    /// What fires, is pending, or was just resolved; for a replay, what fired, in chronological order.
+    /// What fires, is unjudged or pending, or was just resolved; for a replay, what fired, in chronological order.
     findings: &'a [Finding],
     /// How many findings were left out, because there are too many.
     left_out: u64,
@@ -270,6 +281,7 @@ fn word_of(finding: &Finding, is_replay: bool) -> (&'static str, Option<AnsiColo
     match finding.status {
         _ if finding.silenced => ("silenced", None),
         Status::Pending => ("pending", None),
+        Status::Unjudged => ("unjudged", Some(AnsiColor::Yellow)),
         Status::Resolved if !is_replay => ("resolved", Some(AnsiColor::Green)),
         Status::Firing | Status::Resolved => match finding.severity {
             Severity::Critical => ("critical", Some(AnsiColor::Red)),
@@ -279,7 +291,7 @@ fn word_of(finding: &Finding, is_replay: bool) -> (&'static str, Option<AnsiColo
     }
 }
 
-/// Writes the health, and firing and pending findings, as OpenMetrics.
+/// Writes the health, and findings that are not over, as OpenMetrics.
 ///
 /// # Errors
 /// The errors of the writer.
@@ -328,7 +340,7 @@ fn write_metrics(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
         "tallyfold_finding_since_seconds",
         FamilyKind::Gauge,
         "",
-        "What fires or is pending, with the timestamp at which it began.",
+        "What fires, is unjudged or pending, with the timestamp at which it began.",
     );
     for part in &report.parts {
         let findings = part.found.findings().iter();

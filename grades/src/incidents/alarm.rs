@@ -1,21 +1,28 @@
-//! Alarms: findings from the moment when they fire.
+//! Alarms: what a detector reports, from the moment when it does until it reports that it is over.
 
-use tallyfold::Dimension;
-use tallyfold_health::Finding;
+use tallyfold::{Dimension, Metric};
+use tallyfold_health::{Finding, Measure, Severity};
 
 /// Attributes and values.
 pub(super) type Values = Vec<(String, String)>;
 
 /// A finding from when it fired until it no longer did.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Alarm {
     pub(super) rule: String,
+    /// Which number is unusual, of which endpoint, what it was, and what was expected: events, also of a share.
+    pub(super) measure: Measure,
+    pub(super) metric: Metric,
+    pub(super) observed: f64,
+    pub(super) expected: f64,
+    /// Whether it only informs, and wakes nobody.
+    pub(super) is_info: bool,
     pub(super) group: Values,
     /// What explains it, as it was first told: parts of its group, and all of it.
     pub(super) causes: Vec<Values>,
     /// The window that made it fire.
     pub(super) first: usize,
-    /// The last window in which it fired.
+    /// The last window in which it fired. It is called over from the end of this window.
     pub(super) last: usize,
     /// The last window that was over when the alarm was sent.
     pub(super) told: usize,
@@ -34,6 +41,11 @@ impl Alarm {
         Self {
             causes: causes.chain([group.clone()]).collect(),
             rule: finding.rule.clone(),
+            measure: finding.measure,
+            metric: finding.query.metric,
+            observed: finding.observed.part as f64,
+            expected: finding.expected,
+            is_info: finding.severity < Severity::Warning,
             group,
             first,
             last,
@@ -41,14 +53,8 @@ impl Alarm {
             sentence: finding.sentence.clone(),
         }
     }
-
-    /// Whether it may be about the same events as another group: no attribute has different values in both.
-    pub(super) fn may_be_about(&self, values: &[(&str, &str)]) -> bool {
-        let differs = |(name, value): &(String, String)| {
-            values
-                .iter()
-                .any(|(other, wanted)| other == name && wanted != value)
-        };
-        !self.group.iter().any(differs)
+    /// Whether the number is too high.
+    pub(super) fn is_high(&self) -> bool {
+        self.observed >= self.expected
     }
 }

@@ -1,7 +1,10 @@
-//! A simulated quarter of traffic with known incidents, and what the standard rules find in it.
+//! A simulated quarter of traffic with life in it and with known incidents, and what the standard rules and a simple peer find in it.
 
 mod alarm;
-mod incident;
+mod change;
+mod clock;
+mod names;
+mod peer;
 mod plan;
 mod random;
 mod report;
@@ -9,6 +12,5 @@ pub(crate) mod run;
 mod score;
 mod tables;
 mod traffic;
-mod vocabulary;
 mod watch;
 mod world;

@@ -1,148 +1,475 @@
-//! Draws incidents of every kind and size, and weeks without any.
+//! Draws what happens: incidents of each kind, and the life of the setting.
 
-use super::incident::{Incident, Kind, Slice};
+use super::change::{Change, DECLINE, Effect, Incident, Kind, Life, NEWS, Slice};
+use super::clock::{DAY, HOUR, WEEK, Zone};
+use super::names::{INTEGRATIONS, NEW_REASONS, REASONS, SOURCES, Users};
 use super::random::Random;
-use super::vocabulary::{NEW_REASONS, REASONS};
-use super::world::{DAY, Purpose, WEEK, World};
+use super::world::{BATCH, NIGHTLY, Pattern, Purpose, STEADY_ERRORS, Setting, Size, Stream, World};
 
-/// An incident affects at least this many events a window on average. Smaller ones are not worth an alert.
-pub(super) const LEAST_AFFECTED: f64 = 25.0;
+/// The events a window that an incident affects at least, on average. In the night, it may be none.
+const LEAST_AFFECTED: f64 = 8.0;
+/// The attempts a window of a pair that fails or is delivered twice.
+const LEAST_OF_PAIR: f64 = 40.0;
+/// Windows between two changes that name the same source or the same integration.
+const APART: usize = DAY / 2;
+/// What happens in so many weeks.
+const QUARTER: usize = 13;
+/// Of each kind of life, how many there are in a quarter, in both settings and in the full one.
+const ALWAYS: [(Life, usize); 1] = [(Life::LateData, 5)];
+const OFTEN: [(Life, usize); 8] = [
+    (Life::Outage, 7),
+    (Life::Burst, 10),
+    (Life::Campaign, 8),
+    (Life::Launch, 4),
+    (Life::NewName, 4),
+    (Life::RetiredName, 4),
+    (Life::NewPair, 3),
+    (Life::RetiredPair, 3),
+];
 
-/// Weeks of history with an incident that is not graded, but is part of what baselines learn from.
-const PAST_INCIDENTS: usize = 6;
-
-/// The incidents that are judged and those before, each in order of time.
-#[derive(Clone, Debug)]
-pub(super) struct Planned {
-    pub(super) past: Vec<Incident>,
-    pub(super) judged: Vec<Incident>,
+/// Everything that happens, in order of time. Incidents before the first judged window are not graded, but are part of what baselines
+/// learn from.
+pub(super) fn plan(world: &World) -> Vec<Change> {
+    let mut drawing = Drawing {
+        world,
+        random: Random::of(&[world.seed, Purpose::Plan as u64]),
+        all: Vec::new(),
+    };
+    drawing.incidents();
+    drawing.life();
+    let mut all = drawing.all;
+    all.extend(holidays(world));
+    all.extend(clock_changes(world));
+    all.extend(late_batches(world));
+    all.sort_by_key(|change| (change.start, change.end));
+    all
 }
 
-impl Planned {
-    pub(super) fn new(world: &World) -> Self {
-        let mut random = Random::of(&[world.seed, Purpose::Plan as u64]);
-        let scale = world.scale;
-        let mut weeks: Vec<usize> = (0..scale.judged).collect();
-        shuffle(&mut random, &mut weeks);
-        let mut weeks = weeks.split_off(scale.quiet);
-        weeks.sort_unstable();
-        let count = weeks.len() * scale.incidents_a_week;
-        let mut kinds: Vec<Kind> = Kind::ALL.into_iter().cycle().take(count).collect();
-        shuffle(&mut random, &mut kinds);
-        let room = WEEK / scale.incidents_a_week;
-        let places = weeks.iter().flat_map(|week| {
-            let start = (scale.history + week) * WEEK;
-            (0..scale.incidents_a_week).map(move |place| start + place * room)
-        });
-        let mut reasons = NEW_REASONS.into_iter();
-        let mut draw = |start: usize, room: usize, kind: Kind| {
-            let incident = drawn(&mut random, world, kind, start, room);
-            Incident {
-                reason: match kind {
-                    Kind::ConsentFilter => Some(REASONS[0]),
-                    // Another one for each, so that it is new.
-                    Kind::NewReason => reasons.next(),
-                    _ => None,
-                },
-                ..incident
+struct Drawing<'w> {
+    world: &'w World,
+    random: Random,
+    all: Vec<Change>,
+}
+
+impl Drawing<'_> {
+    /// One incident a week before the judged weeks, and then as many of each kind as there is room for. One of four begins while another
+    /// one lasts.
+    fn incidents(&mut self) {
+        let scale = self.world.scale;
+        for week in 0..scale.history.saturating_sub(1) {
+            let kind = Incident::ALL[self.random.below(Incident::ALL.len())];
+            self.add(|drawing| drawing.incident(kind, week * WEEK..(week + 1) * WEEK));
+        }
+        let past = self.all.len();
+        let kinds = Incident::ALL.into_iter().cycle();
+        let mut kinds: Vec<Incident> = kinds.take(scale.incidents).collect();
+        self.random.shuffle(&mut kinds);
+        for (number, kind) in kinds.into_iter().enumerate() {
+            self.add(|drawing| {
+                let range = match number % 4 {
+                    3 => {
+                        let judged = drawing.all.len() - past;
+                        let other = &drawing.all[past + drawing.random.below(judged)];
+                        other.start..other.end
+                    }
+                    _ => scale.first()..scale.windows(),
+                };
+                drawing.incident(kind, range)
+            });
+        }
+    }
+
+    fn life(&mut self) {
+        let scale = self.world.scale;
+        let weeks = scale.history + scale.judged;
+        let often = match self.world.setting {
+            Setting::Full => &OFTEN[..],
+            Setting::Calm => &[],
+        };
+        for (life, count) in ALWAYS.iter().chain(often) {
+            for _ in 0..(count * weeks).div_ceil(QUARTER) {
+                self.add(|drawing| drawing.event(*life));
             }
-        };
-        let past = (0..PAST_INCIDENTS.min(scale.history)).map(|week| {
-            let kind = Kind::ALL[week % Kind::ALL.len()];
-            draw(week * WEEK, WEEK, kind)
-        });
-        Self {
-            past: past.collect(),
-            judged: places
-                .zip(&kinds)
-                .map(|(start, kind)| draw(start, room, *kind))
-                .collect(),
         }
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = &Incident> {
-        self.past.iter().chain(&self.judged)
-    }
-}
-
-/// An incident that lies in a room of time, with two hours before and eight after it.
-fn drawn(random: &mut Random, world: &World, kind: Kind, start: usize, room: usize) -> Incident {
-    loop {
-        let length = length(random, kind);
-        let begin = start + random.between(8, room - length - 32);
-        let incident = Incident {
-            kind,
-            slice: slice(random, world, kind),
-            reason: None,
-            size: size(random, kind),
-            start: begin,
-            end: begin + length,
-        };
-        if incident.affected(world) >= LEAST_AFFECTED {
-            return incident;
+    /// Draws until a change fits.
+    fn add(&mut self, draw: impl Fn(&mut Self) -> Option<Change>) {
+        for _ in 0..2_000 {
+            let drawn = draw(self);
+            let fits = |change: &Change| {
+                change.end <= self.world.scale.windows() + NEWS
+                    && !self.all.iter().any(|other| collide(change, other))
+            };
+            if let Some(change) = drawn.filter(fits) {
+                self.all.push(change);
+                return;
+            }
         }
     }
-}
 
-/// How many windows it lasts.
-fn length(random: &mut Random, kind: Kind) -> usize {
-    let (least, most) = match kind {
-        Kind::IntegrationFails | Kind::SilentStream | Kind::DuplicateDelivery => (3.0, 24.0),
-        Kind::ConsentFilter | Kind::EventVanishes => (8.0, 48.0),
-        Kind::NewReason => (4.0, 48.0),
-        Kind::SlowDecline => return DAY,
-    };
-    libm::round(random.log_between(least, most)) as usize
-}
+    /// An incident that begins in a range and ends in the simulation.
+    fn incident(&mut self, kind: Incident, begins: std::ops::Range<usize>) -> Option<Change> {
+        let start = self.random.between(begins.start, begins.end - 1);
+        let length = self.length(kind);
+        let is_in_pair = self.random.below(3) == 0;
+        let slice = match kind {
+            Incident::IntegrationFails | Incident::IntegrationSilent => {
+                self.integration(&[Size::Large, Size::Medium])
+            }
+            Incident::SmallFails => self.integration(&[Size::Small]),
+            Incident::ErrorsDouble => self.steady(),
+            Incident::PartFails => self.pair(),
+            Incident::DeliveredTwice if is_in_pair => self.pair(),
+            Incident::NewReason if is_in_pair => self.source(),
+            Incident::DeliveredTwice | Incident::NewReason => {
+                self.integration(&[Size::Large, Size::Medium])
+            }
+            Incident::SlowDecline | Incident::ConsentFilter => self.source(),
+            Incident::EventVanishes => self.stream(|stream| stream.mean >= LEAST_OF_PAIR)?,
+        };
+        let effect = self.effect(kind);
+        let change = Change {
+            kind: Kind::Incident(kind),
+            slice,
+            effect,
+            start,
+            end: start + length,
+        };
+        let is_large = self.affected(&change) >= LEAST_AFFECTED;
+        (is_large && change.end <= self.world.scale.windows()).then_some(change)
+    }
 
-/// The share of events that it affects.
-fn size(random: &mut Random, kind: Kind) -> f64 {
-    match kind {
-        Kind::IntegrationFails => random.log_between(0.03, 0.95),
-        Kind::ConsentFilter => random.log_between(0.05, 0.95),
-        Kind::SlowDecline => random.log_between(0.35, 0.8),
-        Kind::NewReason => random.log_between(0.01, 0.3),
-        Kind::EventVanishes | Kind::SilentStream | Kind::DuplicateDelivery => 1.0,
+    fn effect(&mut self, kind: Incident) -> Effect {
+        let is_new = |change: &&Change| change.incident() == Some(Incident::NewReason);
+        // Another one for each, so that it is new.
+        let reason = NEW_REASONS[self.all.iter().filter(is_new).count() % NEW_REASONS.len()];
+        let random = &mut self.random;
+        match kind {
+            Incident::IntegrationFails => Effect::Fails(random.log_between(0.2, 1.0)),
+            Incident::SmallFails => Effect::Fails(random.log_between(0.5, 1.0)),
+            Incident::PartFails => Effect::Fails(0.3),
+            Incident::ErrorsDouble => Effect::MoreErrors(2.0),
+            Incident::DeliveredTwice => Effect::Copies(2),
+            Incident::SlowDecline => Effect::Volume {
+                before: 1.0,
+                now: 0.5,
+            },
+            Incident::ConsentFilter => Effect::Filtered(REASONS[0], random.log_between(0.08, 0.8)),
+            Incident::NewReason => Effect::Filtered(reason, random.log_between(0.03, 0.3)),
+            Incident::EventVanishes | Incident::IntegrationSilent => Effect::Volume {
+                before: 1.0,
+                now: 0.0,
+            },
+        }
+    }
+
+    fn length(&mut self, kind: Incident) -> usize {
+        let (least, most) = match kind {
+            Incident::IntegrationFails | Incident::IntegrationSilent => (4.0, 32.0),
+            Incident::SmallFails | Incident::PartFails | Incident::DeliveredTwice => (8.0, 48.0),
+            Incident::ConsentFilter | Incident::NewReason => (8.0, 48.0),
+            Incident::ErrorsDouble | Incident::EventVanishes => (16.0, 96.0),
+            Incident::SlowDecline => return DECLINE + self.random.below(DAY / 2),
+        };
+        libm::round(self.random.log_between(least, most)) as usize
+    }
+
+    /// Something that happens besides incidents.
+    fn event(&mut self, life: Life) -> Option<Change> {
+        let windows = self.world.scale.windows();
+        let random = &mut self.random;
+        let start = random.below(windows);
+        let length = match life {
+            Life::Outage => random.between(2, 16),
+            Life::Burst => random.between(2, 12),
+            Life::Campaign => random.between(4 * HOUR, 36 * HOUR),
+            Life::LateData => random.between(HOUR, 4 * HOUR),
+            _ => NEWS,
+        };
+        let volume = |now: f64| Effect::Volume { before: 1.0, now };
+        let effect = match life {
+            Life::Outage | Life::RetiredName | Life::RetiredPair => volume(0.0),
+            Life::Burst => volume(random.log_between(1.8, 5.0)),
+            Life::Campaign => volume(random.log_between(1.8, 6.0)),
+            Life::Launch => volume(random.log_between(1.3, 2.5)),
+            Life::NewName | Life::NewPair => Effect::Volume {
+                before: 0.0,
+                now: 1.0,
+            },
+            Life::LateData => Effect::Late(0.05 + 0.25 * random.unit()),
+            Life::ClockChange | Life::Holiday | Life::LateBatch => Effect::Moved,
+        };
+        let slice = match life {
+            Life::Campaign | Life::NewName | Life::RetiredName => {
+                self.stream(|stream| stream.pattern == Pattern::Steady && stream.mean >= 20.0)?
+            }
+            Life::Launch if self.random.below(2) == 0 => {
+                self.stream(|stream| stream.pattern == Pattern::Steady)?
+            }
+            Life::NewPair | Life::RetiredPair => self.pair(),
+            _ => self.source(),
+        };
+        Some(Change {
+            kind: Kind::Life(life),
+            slice,
+            effect,
+            start,
+            end: start + length,
+        })
+    }
+
+    fn source(&mut self) -> Slice {
+        Slice {
+            source: Some(self.random.below(SOURCES.len())),
+            ..Slice::default()
+        }
+    }
+
+    fn integration(&mut self, sizes: &[Size]) -> Slice {
+        loop {
+            let integration = self.random.below(INTEGRATIONS.len());
+            if sizes.contains(&Size::of(integration)) {
+                return Slice {
+                    integration: Some(integration),
+                    ..Slice::default()
+                };
+            }
+        }
+    }
+
+    /// A large integration that usually has 2% errors.
+    fn steady(&mut self) -> Slice {
+        loop {
+            let slice = self.integration(&[Size::Large]);
+            let rate = slice.integration.map(|own| self.world.error_rates[own]);
+            if rate == Some(STEADY_ERRORS) {
+                return slice;
+            }
+        }
+    }
+
+    /// A source and an integration with enough events between them.
+    fn pair(&mut self) -> Slice {
+        loop {
+            let slice = Slice {
+                source: Some(self.random.below(SOURCES.len())),
+                integration: Some(self.random.below(INTEGRATIONS.len())),
+                event_name: None,
+            };
+            let flows = self.world.flows();
+            let own = flows.filter(|(stream, flow)| slice.has(stream, flow));
+            let attempts = own.map(|(stream, flow)| stream.mean * (1.0 - flow.filtered));
+            if attempts.sum::<f64>() >= LEAST_OF_PAIR {
+                return slice;
+            }
+        }
+    }
+
+    /// An event name of one source.
+    fn stream(&mut self, is_wanted: impl Fn(&Stream) -> bool) -> Option<Slice> {
+        let streams = &self.world.streams;
+        let stream = &streams[self.random.below(streams.len())];
+        let slice = Slice {
+            source: Some(stream.source),
+            event_name: Some(stream.event_name),
+            integration: None,
+        };
+        is_wanted(stream).then_some(slice)
+    }
+
+    /// How many events an incident affects in one of its windows, on average.
+    fn affected(&self, change: &Change) -> f64 {
+        let share = match change.effect {
+            Effect::Fails(share) | Effect::Filtered(_, share) => share,
+            Effect::MoreErrors(_) => STEADY_ERRORS,
+            _ => 1.0,
+        };
+        let mut events = 0.0;
+        for (place, stream) in self.world.streams.iter().enumerate() {
+            let flows = stream.flows.iter();
+            let flows = flows.filter(|flow| change.slice.has(stream, flow)).count();
+            if flows > 0 {
+                let all = (change.start..change.end.min(self.world.scale.windows()))
+                    .map(|at| self.world.expected(place, at));
+                events += flows as f64 * share * all.sum::<f64>();
+            }
+        }
+        events / (change.end - change.start) as f64
     }
 }
 
-/// What the incident affects. For some kinds, it is only the events of one write key in one of three cases.
-fn slice(random: &mut Random, world: &World, kind: Kind) -> Slice {
-    let stream = &world.streams[random.below(world.streams.len())];
-    let flow = &stream.flows[random.below(stream.flows.len())];
-    let write_key = Some(stream.write_key);
-    let event_name = Some(stream.event_name);
-    let integration = Some(flow.integration);
-    let one_write_key = (random.below(3) == 0).then_some(stream.write_key);
-    let of_integration = Slice {
-        write_key: one_write_key,
-        integration,
-        ..Slice::default()
+/// Whether two changes name the same source or the same integration at about the same time. What is for good only disturbs others on its
+/// first day.
+fn collide(one: &Change, other: &Change) -> bool {
+    let end = |change: &Change| match change.is_for_good() {
+        true => change.start + DAY,
+        false => change.end,
     };
-    let of_write_key = Slice {
-        write_key,
-        ..Slice::default()
-    };
-    match kind {
-        Kind::IntegrationFails | Kind::DuplicateDelivery => of_integration,
-        Kind::ConsentFilter | Kind::SlowDecline => of_write_key,
-        Kind::EventVanishes => Slice {
-            write_key: one_write_key,
+    let names_the_same = |one: Option<usize>, other: Option<usize>| one.is_some() && one == other;
+    let is_near = one.start < end(other) + APART && other.start < end(one) + APART;
+    // A name or a pair that comes or goes is gone for others for good.
+    let is_gone = |change: &Change| change.is_for_good() && change.life() != Some(Life::Launch);
+    let is_part = is_gone(one) || is_gone(other);
+    let is_same_stream = names_the_same(one.slice.source, other.slice.source)
+        && names_the_same(one.slice.event_name, other.slice.event_name);
+    let is_same_pair = names_the_same(one.slice.source, other.slice.source)
+        && names_the_same(one.slice.integration, other.slice.integration);
+    let is_same = names_the_same(one.slice.source, other.slice.source)
+        || names_the_same(one.slice.integration, other.slice.integration);
+    (is_near && is_same) || (is_part && (is_same_stream || is_same_pair))
+}
+
+/// A holiday of each zone in its history and two in the judged weeks, on working days: its sources have a third to two thirds of their
+/// usual traffic.
+fn holidays(world: &World) -> Vec<Change> {
+    let scale = world.scale;
+    let mut random = Random::of(&[world.seed, Purpose::Plan as u64, 1]);
+    let mut all = Vec::new();
+    for zone in Zone::ALL.into_iter().filter(|zone| *zone != Zone::Utc) {
+        let weeks = [(0, scale.history), (scale.history, scale.judged / 2)];
+        let last = (scale.history + scale.judged / 2, scale.judged.div_ceil(2));
+        for (first, weeks) in weeks.into_iter().chain([last]) {
+            let day = (1 + first + random.below(weeks.max(1))) * 7 + random.below(5);
+            let now = 0.35 + 0.3 * random.unit();
+            let mut on = (0..scale.windows()).filter(|at| world.clock.local(zone, *at).0 == day);
+            let (Some(start), Some(end)) = (on.next(), on.next_back()) else {
+                continue;
+            };
+            let own = SOURCES.iter().enumerate().filter(|(_, own)| own.1 == zone);
+            all.extend(own.map(|(source, _)| Change {
+                kind: Kind::Life(Life::Holiday),
+                slice: Slice {
+                    source: Some(source),
+                    ..Slice::default()
+                },
+                effect: Effect::Volume { before: 1.0, now },
+                start,
+                end: end + 1,
+            }));
+        }
+    }
+    all
+}
+
+/// For two weeks after clocks have changed, people, and the nightly batches of machines, have their usual traffic at another hour.
+fn clock_changes(world: &World) -> Vec<Change> {
+    let mut all = Vec::new();
+    for (source, (_, zone, users)) in SOURCES.into_iter().enumerate() {
+        let batches = world.streams.iter();
+        let batches = batches.filter(|one| one.source == source && one.pattern == Pattern::Nightly);
+        let names: Vec<Option<usize>> = match users {
+            Users::Machines => batches.map(|one| Some(one.event_name)).collect(),
+            Users::Private | Users::Business => vec![None],
+        };
+        for start in world.clock.changes(zone) {
+            let range = start..start + NEWS;
+            let moved =
+                |name: &Option<usize>| moved(Life::ClockChange, range.clone(), source, *name);
+            all.extend(names.iter().map(moved));
+        }
+    }
+    all
+}
+
+/// Nights in which a batch comes late, from when it should have come until it is over.
+fn late_batches(world: &World) -> Vec<Change> {
+    let mut all = Vec::new();
+    for (place, stream) in world.streams.iter().enumerate() {
+        if stream.pattern != Pattern::Nightly {
+            continue;
+        }
+        for at in 0..world.scale.windows() {
+            let (day, quarter) = world.clock.local(SOURCES[stream.source].1, at);
+            let late = world.lateness(place, day);
+            if quarter == NIGHTLY && late > 0 {
+                let name = Some(stream.event_name);
+                let range = at..at + late + BATCH;
+                all.push(moved(Life::LateBatch, range, stream.source, name));
+            }
+        }
+    }
+    all
+}
+
+fn moved(
+    life: Life,
+    range: std::ops::Range<usize>,
+    source: usize,
+    event_name: Option<usize>,
+) -> Change {
+    Change {
+        kind: Kind::Life(life),
+        slice: Slice {
+            source: Some(source),
             event_name,
             integration: None,
         },
-        Kind::NewReason if one_write_key.is_some() => of_write_key,
-        Kind::NewReason => of_integration,
-        Kind::SilentStream if one_write_key.is_some() => Slice {
-            integration,
-            ..Slice::default()
-        },
-        Kind::SilentStream => of_write_key,
+        effect: Effect::Moved,
+        start: range.start,
+        end: range.end,
     }
 }
 
-fn shuffle<T>(random: &mut Random, all: &mut [T]) {
-    for end in (1..all.len()).rev() {
-        all.swap(end, random.below(end + 1));
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::incidents::world::Scale;
+
+    const QUARTER: Scale = Scale {
+        history: 6,
+        judged: 13,
+        incidents: 40,
+    };
+
+    fn planned(setting: Setting) -> (World, Vec<Change>) {
+        let world = World::new(3, setting, QUARTER);
+        let all = plan(&world);
+        (world, all)
+    }
+
+    #[test]
+    fn each_kind_of_incident_occurs_equally_often() {
+        for setting in Setting::ALL {
+            let (world, all) = planned(setting);
+            for kind in Incident::ALL {
+                let judged = all.iter().filter(|one| one.start >= world.scale.first());
+                assert_eq!(
+                    judged.filter(|one| one.incident() == Some(kind)).count(),
+                    4,
+                    "{kind:?}"
+                );
+            }
+            assert!(
+                all.iter()
+                    .any(|one| one.incident().is_some() && one.start < world.scale.first())
+            );
+        }
+    }
+
+    #[test]
+    fn each_kind_of_life_occurs_in_its_setting() {
+        let count =
+            |all: &[Change], life| all.iter().filter(|one| one.life() == Some(life)).count();
+        let [(_, full), (_, calm)] = Setting::ALL.map(planned);
+        for life in Life::ALL {
+            assert!(count(&full, life) > 1, "{life:?}");
+            let is_calm = [Life::Holiday, Life::LateBatch, Life::LateData].contains(&life);
+            assert_eq!(count(&calm, life) > 0, is_calm, "{life:?}");
+        }
+    }
+
+    #[test]
+    fn some_incidents_overlap_but_not_in_the_same_place() {
+        let (_, all) = planned(Setting::Full);
+        let incidents: Vec<&Change> = all.iter().filter(|one| one.incident().is_some()).collect();
+        let mut overlaps = 0;
+        for (place, one) in incidents.iter().enumerate() {
+            for other in &incidents[..place] {
+                overlaps += usize::from(one.start < other.end);
+                assert!(!collide(one, other));
+            }
+        }
+        assert!(overlaps >= 10, "{overlaps}");
     }
 }

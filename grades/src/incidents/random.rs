@@ -18,6 +18,11 @@ impl Random {
         mix(self.0)
     }
 
+    /// Another sequence, of which any number may be drawn without a difference to this one.
+    pub(super) fn part(&mut self) -> Self {
+        Self(self.next())
+    }
+
     /// Above 0 and below 1.
     pub(super) fn unit(&mut self) -> f64 {
         ((self.next() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
@@ -31,6 +36,13 @@ impl Random {
     /// A whole number from `first` to `last`.
     pub(super) fn between(&mut self, first: usize, last: usize) -> usize {
         first + self.below(last - first + 1)
+    }
+
+    /// Puts all in another order.
+    pub(super) fn shuffle<T>(&mut self, all: &mut [T]) {
+        for end in (1..all.len()).rev() {
+            all.swap(end, self.below(end + 1));
+        }
     }
 
     /// Between two numbers above 0, evenly in their logarithm: as many between 1 and 2 as between 10 and 20.
@@ -62,6 +74,30 @@ impl Random {
         200
     }
 
+    /// Of a gamma distribution with this shape and scale 1 (Marsaglia and Tsang 2000).
+    fn gamma(&mut self, shape: f64) -> f64 {
+        if shape < 1.0 {
+            let power = libm::pow(self.unit(), 1.0 / shape);
+            return self.gamma(shape + 1.0) * power;
+        }
+        let d = shape - 1.0 / 3.0;
+        let c = 1.0 / libm::sqrt(9.0 * d);
+        loop {
+            let x = self.normal();
+            let v = 1.0 + c * x;
+            let v = v * v * v;
+            if v > 0.0 && libm::log(self.unit()) < 0.5 * x * x + d - d * v + d * libm::log(v) {
+                return d * v;
+            }
+        }
+    }
+
+    /// Of a negative binomial distribution: the variance is the mean plus its square divided by the shape.
+    pub(super) fn negative_binomial(&mut self, mean: f64, shape: f64) -> u64 {
+        let factor = self.gamma(shape) / shape;
+        self.poisson(mean * factor)
+    }
+
     /// How many of `trials` succeed.
     pub(super) fn binomial(&mut self, trials: u64, probability: f64) -> u64 {
         if probability > 0.5 {
@@ -74,7 +110,8 @@ impl Random {
         }
         let odds = probability / (1.0 - probability);
         let mut rest = self.unit();
-        let mut mass = libm::pow(1.0 - probability, trials as f64);
+        // `pow` takes longer than both of these.
+        let mut mass = libm::exp(trials as f64 * libm::log1p(-probability));
         for count in 0..trials.min(200) {
             if rest < mass {
                 return count;
@@ -114,6 +151,12 @@ mod tests {
             let (mean, variance) = moments(|random| random.poisson(wanted) as f64);
             assert!(is_near(mean, wanted), "{wanted}: {mean}");
             assert!(is_near(variance, wanted), "{wanted}: {variance}");
+        }
+        for (wanted, shape) in [(3.0, 0.7), (50.0, 8.0), (900.0, 40.0)] {
+            let (mean, variance) = moments(|random| random.negative_binomial(wanted, shape) as f64);
+            assert!(is_near(mean, wanted), "{wanted}: {mean}");
+            let squared = wanted + wanted * wanted / shape;
+            assert!(is_near(variance, squared), "{wanted}: {variance}");
         }
         for (trials, probability) in [(20, 0.1), (300, 0.02), (900, 0.7), (5_000, 0.4)] {
             let (mean, variance) = moments(|random| random.binomial(trials, probability) as f64);

@@ -1,133 +1,242 @@
-//! The table of results, and a line of JSON for each incident.
+//! The tables of results, and a line of JSON for each incident.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
 use super::alarm::Values;
-use super::incident::Kind;
-use super::score::{Outcome, Score};
+use super::change::{Incident, Life};
+use super::clock::HOUR;
+use super::score::{About, Message, Outcome, Score};
 use super::tables::start;
+use super::world::World;
 
-/// The figures of several outcomes.
+/// The figures of a detector.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Figures {
     pub(super) incidents: usize,
     pub(super) found: usize,
-    /// Incidents whose cause was among the first three.
+    /// Found incidents whose cause was among the first three.
     pub(super) explained: usize,
-    /// Times in windows: until the first window that raised an alarm, and until the alarm was sent.
-    pub(super) median_delay: Option<usize>,
-    pub(super) median_told: Option<usize>,
+    /// Found incidents of which everything was called over too early.
+    pub(super) early: usize,
+    /// Hours from the beginning of an incident to the end of the window that raised an alarm.
+    pub(super) median_delay: Option<f64>,
+    pub(super) late_delay: Option<f64>,
 }
 
 impl Figures {
     pub(super) fn of<'a>(outcomes: impl Iterator<Item = &'a Outcome> + Clone) -> Self {
+        let mut delays: Vec<usize> = outcomes.clone().filter_map(Outcome::delay).collect();
+        delays.sort_unstable();
+        let quantile = |share: f64| {
+            let place = (delays.len() as f64 * share) as usize;
+            delays.get(place).map(|delay| *delay as f64 / HOUR as f64)
+        };
         Self {
             incidents: outcomes.clone().count(),
-            found: outcomes.clone().filter_map(Outcome::delay).count(),
+            found: delays.len(),
             explained: outcomes.clone().filter(|one| one.is_explained()).count(),
-            median_delay: median(outcomes.clone().filter_map(Outcome::delay).collect()),
-            median_told: median(outcomes.filter_map(Outcome::told).collect()),
+            early: outcomes.filter(|one| one.is_called_over).count(),
+            median_delay: quantile(0.5),
+            late_delay: quantile(0.9),
         }
     }
-
-    fn row(&self) -> String {
-        let shown = |delay: Option<usize>| delay.map_or("-".to_owned(), |delay| delay.to_string());
-        format!(
-            "{:>9} {:>6} {:>9} {:>6} {:>5}",
-            self.incidents,
-            self.found,
-            self.explained,
-            shown(self.median_delay),
-            shown(self.median_told)
-        )
-    }
-}
-
-/// The median; of an even number, the larger one of the two in the middle.
-fn median(mut all: Vec<usize>) -> Option<usize> {
-    all.sort_unstable();
-    all.get(all.len() / 2).copied()
-}
-
-/// The share of alarms that are about an incident. All alarms about one incident count as one.
-pub(super) fn precision(scores: &[Score]) -> f64 {
-    let found = scores.iter().flat_map(|score| &score.outcomes);
-    let found = found.filter(|one| !one.alarms.is_empty()).count();
-    let wrong: usize = scores.iter().map(|score| score.false_alarms.len()).sum();
-    ratio(found, found + wrong)
-}
-
-pub(super) fn recall(scores: &[Score]) -> f64 {
-    let all = Figures::of(scores.iter().flat_map(|score| &score.outcomes));
-    ratio(all.found, all.incidents)
-}
-
-pub(super) fn explained(scores: &[Score]) -> f64 {
-    let all = Figures::of(scores.iter().flat_map(|score| &score.outcomes));
-    ratio(all.explained, all.incidents)
 }
 
 fn ratio(part: usize, whole: usize) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// The results by kind and by seed, and what they come to.
-pub(super) fn table(scores: &[Score]) -> String {
+/// The scores of both detectors, of the same seeds in the same order.
+pub(super) type Pair<'a> = [&'a [Score]; 2];
+
+pub(super) fn figures(scores: &[Score]) -> Figures {
+    Figures::of(scores.iter().flat_map(|score| &score.outcomes))
+}
+
+/// Hours, or a dash.
+fn hours(delay: Option<f64>) -> String {
+    delay.map_or("-".to_owned(), |delay| format!("{delay:.2}"))
+}
+
+/// The results by kind of incident, as a whole, and by kind of life.
+pub(super) fn tables(both: Pair<'_>) -> String {
     let mut text = String::new();
-    let head = "incidents  found explained  delay  told";
-    let _ = writeln!(text, "{:<20} {head}", "kind");
-    let outcomes = || scores.iter().flat_map(|score| &score.outcomes);
-    for kind in Kind::ALL {
-        let of_kind = Figures::of(outcomes().filter(|one| one.incident.kind == kind));
-        let _ = writeln!(text, "{:<20} {}", kind.name(), of_kind.row());
-    }
-    let _ = writeln!(text, "{:<20} {}\n", "all", Figures::of(outcomes()).row());
-    let _ = writeln!(text, "{:<20} {head}  false alarms", "seed");
-    for score in scores {
-        let figures = Figures::of(score.outcomes.iter());
-        let wrong = score.false_alarms.len();
-        let weeks = score.weeks;
-        let _ = writeln!(
-            text,
-            "{:<20} {}  {wrong} in {weeks} weeks",
-            score.seed,
-            figures.row()
-        );
-    }
-    let weeks: usize = scores.iter().map(|score| score.weeks).sum();
-    let wrong: usize = scores.iter().map(|score| score.false_alarms.len()).sum();
+    let head = "found  cause  median    90%  early";
     let _ = writeln!(
         text,
-        "\nrecall {:.3}, precision {:.3}, cause among the first three {:.3}, false alarms a week {:.2}",
-        recall(scores),
-        precision(scores),
-        explained(scores),
-        wrong as f64 / weeks.max(1) as f64,
+        "{:<24} {:>9}  | {head}  | peer: {head}",
+        "incident", "number"
     );
+    let row = |text: &mut String, name: &str, wanted: Option<Incident>| {
+        let of = both.map(|scores| {
+            let outcomes = scores.iter().flat_map(|score| &score.outcomes);
+            Figures::of(outcomes.filter(|one| wanted.is_none_or(|kind| one.kind == kind)))
+        });
+        let _ = write!(text, "{name:<24} {:>9}  |", of[0].incidents);
+        for (place, of) in of.into_iter().enumerate() {
+            let gap = if place == 0 { " " } else { "  |       " };
+            let _ = write!(
+                text,
+                "{gap}{:>5} {:>6} {:>7} {:>6} {:>6}",
+                of.found,
+                of.explained,
+                hours(of.median_delay),
+                hours(of.late_delay),
+                of.early
+            );
+        }
+        text.push('\n');
+    };
+    for kind in Incident::ALL {
+        row(&mut text, kind.name(), Some(kind));
+    }
+    row(&mut text, "all", None);
+    let _ = writeln!(text, "\n{:<44} {:>22} {:>22}", "", "tallyfold", "peer");
+    let [ours, peers] = both.map(sums);
+    for ((name, ours), (_, peers)) in ours.into_iter().zip(peers) {
+        let _ = writeln!(text, "{name:<44} {ours:>22} {peers:>22}");
+    }
+    text.push('\n');
+    text.push_str(&life(both));
     text
 }
 
-/// Every incident and every false alarm in detail.
-pub(super) fn details(score: &Score) -> String {
+/// What the results come to.
+fn sums(scores: &[Score]) -> Vec<(&'static str, String)> {
+    let all = figures(scores);
+    let messages: Vec<&Message> = scores.iter().flat_map(|score| &score.messages).collect();
+    let findings: usize = messages.iter().map(|message| message.alarms.len()).sum();
+    let about = messages.iter().flat_map(|message| &message.alarms);
+    let touching = about.filter(|(_, about)| *about == About::Incident).count();
+    let useful = messages.iter().filter(|message| !message.about.is_false());
+    let weeks: usize = scores.iter().map(|score| score.weeks).sum();
+    let a_week = |count: usize| format!("{:.2}", count as f64 / weeks.max(1) as f64);
+    let outcomes = || scores.iter().flat_map(|score| &score.outcomes);
+    let of_found = |count: usize| format!("{:.2}", ratio(count, all.found));
+    let share = |part, whole| format!("{:.3} ({part} of {whole})", ratio(part, whole));
+    let floods = scores.iter().filter_map(|score| score.flood);
+    let flood = floods.max_by_key(|flood| flood.findings);
+    let most = scores.iter().filter_map(|score| score.flood);
+    let right = messages.iter().filter(|one| one.about == About::Incident);
+    vec![
+        ("recall", share(all.found, all.incidents)),
+        (
+            "messages that touch an incident",
+            share(right.count(), messages.len()),
+        ),
+        (
+            "messages that touch an incident or an outage",
+            share(useful.count(), messages.len()),
+        ),
+        ("findings that touch an incident", share(touching, findings)),
+        (
+            "false episodes a week",
+            a_week(scores.iter().map(|score| score.episodes).sum()),
+        ),
+        (
+            "findings per found incident",
+            of_found(outcomes().map(|one| one.alarms.len()).sum()),
+        ),
+        (
+            "messages per found incident",
+            of_found(outcomes().map(|one| one.messages).sum()),
+        ),
+        (
+            "most findings within two hours (about)",
+            flood.map_or("-".to_owned(), |flood| {
+                format!("{} ({})", flood.findings, flood.about.name())
+            }),
+        ),
+        (
+            "the messages that these are",
+            most.max_by_key(|flood| flood.findings)
+                .map_or("-".to_owned(), |flood| flood.messages.to_string()),
+        ),
+        ("delay in hours: median", hours(all.median_delay)),
+        ("delay in hours: 90% within", hours(all.late_delay)),
+        (
+            "cause among the first three, of found",
+            share(all.explained, all.found),
+        ),
+        (
+            "called over too early, of found",
+            share(all.early, all.found),
+        ),
+        (
+            "infos a week",
+            a_week(scores.iter().map(|score| score.infos.len()).sum()),
+        ),
+    ]
+}
+
+/// How much of the life was reported.
+fn life(both: Pair<'_>) -> String {
     let mut text = String::new();
-    let at =
-        |window: usize| start(window).map_or_else(|_| String::new(), |start| start.to_string());
+    let head = "reported  findings  messages";
+    let _ = writeln!(
+        text,
+        "{:<24} {:>9}  | {head}  | peer: {head}",
+        "life", "number"
+    );
+    let kinds = Life::ALL.map(About::Life).into_iter();
+    for about in kinds.chain([About::Nothing]) {
+        let noticed = both.map(|scores| {
+            let all = scores.iter().flat_map(|score| &score.life);
+            let own = all.filter(|noticed| About::Life(noticed.life) == about);
+            own.fold([0, 0], |[occurred, reported], noticed| {
+                [occurred + noticed.occurred, reported + noticed.noticed]
+            })
+        });
+        let [occurred, _] = noticed[0];
+        if occurred == 0 && about != About::Nothing {
+            continue;
+        }
+        let shown = |count: usize| match about {
+            About::Nothing => "-".to_owned(),
+            _ => count.to_string(),
+        };
+        let _ = write!(text, "{:<24} {:>9}  |", about.name(), shown(occurred));
+        for (place, scores) in both.into_iter().enumerate() {
+            let gap = if place == 0 { " " } else { "  |       " };
+            let messages = scores.iter().flat_map(|score| &score.messages);
+            let findings = messages.clone().flat_map(|message| &message.alarms);
+            let _ = write!(
+                text,
+                "{gap}{:>8} {:>9} {:>9}",
+                shown(noticed[place][1]),
+                findings.filter(|(_, own)| *own == about).count(),
+                messages.filter(|message| message.about == about).count()
+            );
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Every incident and every false message in detail.
+pub(super) fn details(world: &World, score: &Score) -> String {
+    let mut text = String::new();
+    let at = |window: usize| {
+        let start = start(world, window);
+        start.map_or_else(|_| String::new(), |start| start.to_string())
+    };
     for (number, one) in score.outcomes.iter().enumerate() {
-        let incident = &one.incident;
+        let change = &one.change;
         let _ = writeln!(
             text,
-            "{}-{:02} {:<18} {} for {:>2} windows, size {:.2}, {:?}\n      delay {:?}, told {:?}, cause {:?} of {:?}",
+            "{}-{}-{:02} {} {} for {} windows, {:?}, {:?}\n      delay {:?}, called over {}, cause {:?} of {:?}",
+            score.setting.name(),
             score.seed,
             number + 1,
-            incident.kind.name(),
-            at(incident.start),
-            incident.end - incident.start,
-            incident.size,
-            incident.cause(),
+            one.kind.name(),
+            at(change.start),
+            change.end - change.start,
+            change.effect,
+            change.values(),
             one.delay(),
-            one.told(),
+            one.is_called_over,
             one.right,
             one.causes,
         );
@@ -139,13 +248,14 @@ pub(super) fn details(score: &Score) -> String {
             );
         }
     }
-    for alarms in &score.false_alarms {
-        for (place, alarm) in alarms.iter().enumerate() {
-            let mark = if place == 0 { "false" } else { "     " };
+    let wrong = score.messages.iter().filter(|one| one.about.is_false());
+    for message in wrong {
+        let _ = writeln!(text, "false {} {}", at(message.told), message.about.name());
+        for (alarm, about) in &message.alarms {
             let _ = writeln!(
                 text,
-                "{mark} {} {} {:?} for {} windows: {}",
-                at(alarm.first),
+                "      {} {} {:?} for {} windows: {}",
+                about.name(),
                 alarm.rule,
                 alarm.group,
                 alarm.last - alarm.first + 1,
@@ -160,21 +270,22 @@ pub(super) fn details(score: &Score) -> String {
 pub(super) fn lines(score: &Score) -> String {
     let line = |(number, one): (usize, &Outcome)| {
         let shown = |values: &Values| -> Value {
+            let values = values.iter();
             values
-                .iter()
                 .map(|(name, value)| (name.clone(), json!(value)))
                 .collect()
         };
         let causes = one.causes.iter();
         let causes = causes.map(|cause| json!({"where": shown(cause), "named": true}));
         let line = json!({
-            "case": format!("seed-{}-{:02}", score.seed, number + 1),
+            "case": format!("{}-{}-{:02}", score.setting.name(), score.seed, number + 1),
             "causes": causes.collect::<Vec<_>>(),
-            "kind": one.incident.kind.name(),
-            "truth": one.incident.cause(),
+            "kind": one.kind.name(),
+            "truth": one.change.values(),
             "found": !one.alarms.is_empty(),
             "delay": one.delay(),
-            "told": one.told(),
+            "messages": one.messages,
+            "calledOver": one.is_called_over,
         });
         format!("{line}\n")
     };

@@ -1,39 +1,81 @@
-//! Which incidents were found, how soon and with which cause, and which alarms were false.
+//! Which incidents were found, how soon and with which cause, and what the other alarms were about.
+
+use tallyfold::Metric;
+use tallyfold_health::Measure;
 
 use super::alarm::{Alarm, Values};
-use super::incident::{Incident, Kind, Slice};
-use super::traffic::Traffic;
-use super::vocabulary::{EVENT_NAMES, INTEGRATIONS, WRITE_KEYS};
-use super::world::{Stream, WEEK, World};
+use super::change::{Change, Effect, Incident, Life, Slice};
+use super::clock::{DAY, HOUR};
+use super::names::{EVENT_NAMES, INTEGRATIONS, REASONS, SOURCES};
+use super::traffic::{RARE, Traffic};
+use super::world::{BATCH, Flow, Pattern, Setting, Stream, World};
 
-/// How many windows after its end an incident may still be found. Alarms that are this close count as one.
-pub(super) const TAIL: usize = 4;
+/// How many windows after its end an incident may still be found.
+const TAIL: usize = HOUR;
+/// An incident is called over too early if that was more than so many windows before its end.
+const EARLY: usize = HOUR;
+/// An alarm is about a change that alone moves its number by this share, and that explains this part of what the alarm reports: a stream that
+/// is silent for once is not about a source that has lost a tenth of its events.
+const MOVED: f64 = 0.1;
+const EXPLAINED: f64 = 0.5;
 /// How many causes are looked at.
 const FIRST_CAUSES: usize = 3;
+/// False messages within so many windows are one episode, and findings within so many windows are one flood.
+const TOGETHER: usize = 2 * HOUR;
+
+/// What an alarm is about, or a message with several of them: an incident before anything else, and an outage before other life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum About {
+    Incident,
+    Life(Life),
+    Nothing,
+}
+
+impl About {
+    /// Whether somebody was called for nothing.
+    pub(super) fn is_false(self) -> bool {
+        !matches!(self, Self::Incident | Self::Life(Life::Outage))
+    }
+
+    fn rank(self) -> usize {
+        match self {
+            Self::Incident => 0,
+            Self::Life(life) => 1 + life as usize,
+            Self::Nothing => usize::MAX,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Incident => "incident",
+            Self::Life(life) => life.name(),
+            Self::Nothing => "nothing",
+        }
+    }
+}
 
 /// What became of an incident.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
-    pub(super) incident: Incident,
+    pub(super) change: Change,
+    pub(super) kind: Incident,
     /// The alarms that are about it, in the order in which they fired.
     pub(super) alarms: Vec<Alarm>,
+    /// How many messages they came in.
+    pub(super) messages: usize,
     /// The causes that were told with the first of them, most important first.
     pub(super) causes: Vec<Values>,
     /// The place of the right one, from 0.
     pub(super) right: Option<usize>,
+    /// Whether all alarms were called over although it went on.
+    pub(super) is_called_over: bool,
 }
 
 impl Outcome {
-    /// How many windows of the incident had passed before the first window that raised an alarm.
+    /// How many windows of the incident had passed when the first alarm fired.
     pub(super) fn delay(&self) -> Option<usize> {
         let first = self.alarms.first()?;
-        Some(first.first.saturating_sub(self.incident.start))
-    }
-
-    /// How many windows had passed when the alarm was sent, which includes the time until windows are settled.
-    pub(super) fn told(&self) -> Option<usize> {
-        let told = self.alarms.iter().map(|alarm| alarm.told).min()?;
-        Some((told + 1).saturating_sub(self.incident.start))
+        Some((first.first + 1).saturating_sub(self.change.start))
     }
 
     pub(super) fn is_explained(&self) -> bool {
@@ -41,77 +83,157 @@ impl Outcome {
     }
 }
 
+/// What the same check reported first: as a chat or a webhook gets it.
+#[derive(Clone, Debug)]
+pub(super) struct Message {
+    pub(super) told: usize,
+    pub(super) about: About,
+    pub(super) alarms: Vec<(Alarm, About)>,
+}
+
+/// The most that came within two hours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Flood {
+    pub(super) findings: usize,
+    pub(super) messages: usize,
+    /// What most of the findings are about.
+    pub(super) about: About,
+}
+
+/// How often a kind of life occurred, how often an alarm was about it, and how many alarms were.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Noticed {
+    pub(super) life: Life,
+    pub(super) occurred: usize,
+    pub(super) noticed: usize,
+}
+
 /// The result for a seed.
 #[derive(Clone, Debug)]
 pub(super) struct Score {
     pub(super) seed: u64,
+    pub(super) setting: Setting,
     pub(super) weeks: usize,
     pub(super) outcomes: Vec<Outcome>,
-    /// Alarms that are not about an incident. Alarms at about the same time count as one.
-    pub(super) false_alarms: Vec<Vec<Alarm>>,
+    /// Messages with warnings and critical alarms, in order of time.
+    pub(super) messages: Vec<Message>,
+    /// Messages that only inform.
+    pub(super) infos: Vec<Message>,
+    /// Times in which somebody was called for nothing.
+    pub(super) episodes: usize,
+    pub(super) flood: Option<Flood>,
+    pub(super) life: Vec<Noticed>,
 }
 
 impl Score {
-    pub(super) fn new(traffic: &Traffic, alarms: Vec<Alarm>) -> Self {
-        let world = &traffic.world;
-        let judged = world.scale.history * WEEK;
-        let alarms = alarms.into_iter().filter(|alarm| alarm.first >= judged);
-        let incidents = &traffic.planned.judged;
-        let mut about: Vec<Vec<Alarm>> = vec![Vec::new(); incidents.len()];
-        let mut others = Vec::new();
-        for alarm in alarms {
-            match incidents.iter().position(|one| is_about(&alarm, one)) {
-                Some(place) => about[place].push(alarm),
-                None => others.push(alarm),
+    pub(super) fn new(traffic: &Traffic, mut alarms: Vec<Alarm>) -> Self {
+        let scale = traffic.world.scale;
+        alarms.retain(|alarm| alarm.first >= scale.first());
+        alarms.sort_by_key(|alarm| (alarm.told, alarm.first));
+        let truth = Truth::new(traffic);
+        let touched: Vec<Vec<usize>> = alarms.iter().map(|alarm| truth.touched(alarm)).collect();
+        let is_judged = |change: &&(usize, &Change)| change.1.start >= scale.first();
+        let changes: Vec<(usize, &Change)> = traffic.changes.iter().enumerate().collect();
+        let outcome = |(place, change): &(usize, &Change)| {
+            let kind = change.incident()?;
+            let own = alarms.iter().zip(&touched);
+            let own = own.filter(|(alarm, touched)| !alarm.is_info && touched.contains(place));
+            let own = own.map(|(alarm, _)| alarm.clone()).collect();
+            Some(truth.outcome(change, kind, own))
+        };
+        let noticed = |life: Life| {
+            let own = changes.iter().filter(is_judged);
+            let own = own.filter(|(_, change)| change.life() == Some(life));
+            let is_noticed =
+                |(place, _): &&(usize, &Change)| touched.iter().any(|all| all.contains(place));
+            Noticed {
+                life,
+                occurred: own.clone().count(),
+                noticed: own.filter(is_noticed).count(),
             }
-        }
-        let outcomes = incidents.iter().zip(about);
+        };
+        let about: Vec<About> = touched.iter().map(|touched| truth.about(touched)).collect();
+        let of_severity = |is_info: bool| {
+            let own = alarms.iter().cloned().zip(about.iter().copied());
+            messages(own.filter(|(alarm, _)| alarm.is_info == is_info))
+        };
+        let messages = of_severity(false);
         Self {
-            seed: world.seed,
-            weeks: world.scale.judged,
-            outcomes: outcomes
-                .map(|(incident, alarms)| outcome(world, incident, alarms))
+            seed: traffic.world.seed,
+            setting: traffic.world.setting,
+            weeks: scale.judged,
+            outcomes: changes
+                .iter()
+                .filter(is_judged)
+                .filter_map(outcome)
                 .collect(),
-            false_alarms: together(others),
+            infos: of_severity(true),
+            episodes: episodes(&messages),
+            messages,
+            flood: flood(&alarms, &about),
+            life: Life::ALL.map(noticed).to_vec(),
         }
     }
 }
 
-/// Whether an alarm fired during an incident or shortly after it, and is about events that the incident affects.
-fn is_about(alarm: &Alarm, incident: &Incident) -> bool {
-    let cause: Vec<_> = incident.cause().into_iter().collect();
-    (incident.start..incident.end + TAIL).contains(&alarm.first) && alarm.may_be_about(&cause)
-}
-
-/// Alarms whose times touch are told together.
-fn together(mut alarms: Vec<Alarm>) -> Vec<Vec<Alarm>> {
-    alarms.sort_by_key(|alarm| alarm.first);
-    let mut all: Vec<Vec<Alarm>> = Vec::new();
-    for alarm in alarms {
-        let last = all.last_mut().filter(|others| {
-            let end = others.iter().map(|other| other.last).max();
-            end.is_some_and(|end| alarm.first <= end + TAIL)
-        });
-        match last {
-            Some(others) => others.push(alarm),
-            None => all.push(vec![alarm]),
+/// Alarms that are in order of time, by the check that told them.
+fn messages(alarms: impl Iterator<Item = (Alarm, About)>) -> Vec<Message> {
+    let mut messages: Vec<Message> = Vec::new();
+    for (alarm, about) in alarms {
+        match messages.last_mut() {
+            Some(message) if message.told == alarm.told => {
+                if about.rank() < message.about.rank() {
+                    message.about = about;
+                }
+                message.alarms.push((alarm, about));
+            }
+            _ => messages.push(Message {
+                told: alarm.told,
+                about,
+                alarms: vec![(alarm, about)],
+            }),
         }
     }
-    all
+    messages
 }
 
-fn outcome(world: &World, incident: &Incident, mut alarms: Vec<Alarm>) -> Outcome {
-    alarms.sort_by_key(|alarm| alarm.first);
-    let causes = told_causes(&alarms);
-    let right = causes
+/// How often somebody was called for nothing. Messages of two hours are one call.
+fn episodes(messages: &[Message]) -> usize {
+    let mut episodes = 0;
+    let mut end = 0;
+    for message in messages.iter().filter(|message| message.about.is_false()) {
+        if message.told >= end {
+            episodes += 1;
+            end = message.told + TOGETHER;
+        }
+    }
+    episodes
+}
+
+fn flood(alarms: &[Alarm], about: &[About]) -> Option<Flood> {
+    let from = |first: usize| {
+        let end = alarms[first].told + TOGETHER;
+        let count = alarms[first..].iter().take_while(|alarm| alarm.told < end);
+        first..first + count.count()
+    };
+    let ranges = (0..alarms.len()).map(from);
+    let range = ranges.max_by_key(|range| (range.len(), std::cmp::Reverse(range.start)))?;
+    let count = |one: &&About| {
+        about[range.clone()]
+            .iter()
+            .filter(|other| other == one)
+            .count()
+    };
+    let mut told: Vec<usize> = alarms[range.clone()]
         .iter()
-        .position(|cause| is_right(world, incident, cause));
-    Outcome {
-        incident: incident.clone(),
-        alarms,
-        causes,
-        right,
-    }
+        .map(|alarm| alarm.told)
+        .collect();
+    told.dedup();
+    Some(Flood {
+        findings: range.len(),
+        messages: told.len(),
+        about: *about[range.clone()].iter().max_by_key(count)?,
+    })
 }
 
 /// The causes of the alarms that fired first, in the order in which they are told.
@@ -127,56 +249,298 @@ fn told_causes(alarms: &[Alarm]) -> Vec<Values> {
     causes
 }
 
-/// Whether a cause is that of an incident: its values select the same streams and flows. So an event name that only one
-/// write key sends is the same cause with and without that write key. A new reason has to be named, and is sufficient;
-/// a usual reason may be left out.
-fn is_right(world: &World, incident: &Incident, cause: &[(String, String)]) -> bool {
-    let named = |name: &str| cause.iter().find(|(own, _)| own == name);
-    let reason = named("reason").map(|(_, value)| value.as_str());
-    let is_same = reason.is_some() && reason == incident.reason;
-    match incident.kind {
-        Kind::NewReason if is_same && cause.len() == 1 => return true,
-        Kind::NewReason if !is_same => return false,
-        _ if reason.is_some() && !is_same => return false,
-        _ => {}
+/// Whether at some time more than an hour before the end, everything that had fired was called over.
+fn is_called_over(alarms: &[Alarm], end: usize) -> bool {
+    let Some(first) = alarms.first() else {
+        return false;
+    };
+    let mut last = first.last;
+    for alarm in alarms {
+        if alarm.first > last + 1 {
+            break;
+        }
+        last = last.max(alarm.last);
     }
-    let place = |name: &str, all: &[&str]| match named(name) {
-        Some((_, value)) => all.iter().position(|one| one == value).map(Some),
-        None => Some(None),
-    };
-    let slice = || {
-        Some(Slice {
-            write_key: place("write_key", &WRITE_KEYS)?,
-            event_name: place("event_name", &EVENT_NAMES)?,
-            integration: place("integration", &INTEGRATIONS)?,
-        })
-    };
-    slice().is_some_and(|slice| has_the_same(world, slice, incident.slice))
+    last + 1 + EARLY < end
 }
 
-fn has_the_same(world: &World, one: Slice, other: Slice) -> bool {
-    let agrees = |stream: &Stream| {
-        let mut flows = stream.flows.iter();
-        flows.all(|flow| one.has(stream, flow) == other.has(stream, flow))
+/// A part of the counts: what a group of values selects.
+#[derive(Clone, Copy, Debug)]
+struct Group<'a> {
+    slice: Slice,
+    reason: Option<&'a str>,
+}
+
+impl<'a> Group<'a> {
+    /// None if it has a value that does not exist.
+    fn of(values: &'a [(String, String)]) -> Option<Self> {
+        let named = |name: &str| {
+            let mut values = values.iter();
+            let named = values.find(|(own, _)| own == name);
+            named.map(|(_, value)| value.as_str())
+        };
+        let place = |name: &str, all: &[&str]| match named(name) {
+            Some(value) => all.iter().position(|one| *one == value).map(Some),
+            None => Some(None),
+        };
+        Some(Self {
+            slice: Slice {
+                source: place("write_key", &SOURCES.map(|source| source.0))?,
+                event_name: place("event_name", &EVENT_NAMES)?,
+                integration: place("integration", &INTEGRATIONS)?,
+            },
+            reason: named("reason"),
+        })
+    }
+}
+
+/// What has happened, and what it does to any number.
+struct Truth<'t> {
+    traffic: &'t Traffic,
+    world: &'t World,
+    for_good: Vec<&'t Change>,
+}
+
+impl<'t> Truth<'t> {
+    fn new(traffic: &'t Traffic) -> Self {
+        let for_good = traffic.changes.iter().filter(|one| one.is_for_good());
+        Self {
+            traffic,
+            world: &traffic.world,
+            for_good: for_good.collect(),
+        }
+    }
+
+    /// The changes that an alarm is about: it fired while they went on or shortly after, and each alone moves its number in its direction.
+    fn touched(&self, alarm: &Alarm) -> Vec<usize> {
+        let Some(group) = Group::of(&alarm.group) else {
+            return Vec::new();
+        };
+        let changes = self.traffic.changes.iter().enumerate();
+        let is_then = |change: &Change| (change.start..change.end + TAIL).contains(&alarm.first);
+        let touched =
+            changes.filter(|(_, change)| is_then(change) && self.moves(alarm, group, change));
+        touched.map(|(place, _)| place).collect()
+    }
+
+    fn about(&self, touched: &[usize]) -> About {
+        let about = touched.iter().map(|place| {
+            let life = self.traffic.changes[*place].life();
+            life.map_or(About::Incident, About::Life)
+        });
+        let first = about.min_by_key(|about| about.rank());
+        first.unwrap_or(About::Nothing)
+    }
+
+    /// Whether a change alone moves the number of an alarm by a tenth in the direction of the alarm, and by half of what the alarm reports.
+    fn moves(&self, alarm: &Alarm, group: Group<'_>, change: &Change) -> bool {
+        if change.effect == Effect::Moved {
+            return !alarm.measure.is_rate() && self.share(alarm, group, change) >= MOVED;
+        }
+        let of = |is_on| value(self.numbers(alarm, group, change, is_on), alarm.measure);
+        let (usual, now) = (of(false), of(true));
+        let least = match alarm.expected > 0.0 {
+            true => EXPLAINED * (alarm.observed / alarm.expected - 1.0).abs(),
+            false => 0.0,
+        };
+        let least = least.max(MOVED) * usual;
+        match alarm.is_high() {
+            true => now > usual && now - usual >= least,
+            false => usual > 0.0 && usual - now >= least,
+        }
+    }
+
+    /// The share of a group's events that arrive at another time.
+    fn share(&self, alarm: &Alarm, group: Group<'_>, change: &Change) -> f64 {
+        let sum = |is_on| {
+            self.numbers(alarm, group, change, is_on)
+                .iter()
+                .sum::<f64>()
+        };
+        let (without, all) = (sum(false), sum(true));
+        (all - without) / all.max(f64::MIN_POSITIVE)
+    }
+
+    /// What is usually delivered, failed and filtered in a group at the time of an alarm, with a change or without it.
+    fn numbers(&self, alarm: &Alarm, group: Group<'_>, change: &Change, is_on: bool) -> [f64; 3] {
+        let mut sums = [0.0; 3];
+        let mut add = |numbers: [f64; 3]| {
+            for (sum, number) in sums.iter_mut().zip(numbers) {
+                *sum += number;
+            }
+        };
+        if alarm.metric == Metric::EventIngestion {
+            let streams = self.world.streams.iter();
+            for stream in streams.filter(|stream| group.slice.has_stream(stream)) {
+                let is_in =
+                    |one: &Change| one.slice.integration.is_none() && one.slice.has_stream(stream);
+                add([
+                    self.volume(stream, alarm.first, change, is_on, is_in),
+                    0.0,
+                    0.0,
+                ]);
+            }
+            return sums;
+        }
+        let flows = self.world.flows();
+        for (stream, flow) in flows.filter(|(stream, flow)| group.slice.has(stream, flow)) {
+            let is_in = |one: &Change| one.slice.has(stream, flow);
+            let volume = self.volume(stream, alarm.first, change, is_on, is_in);
+            let change = (is_on && is_in(change)).then_some(change);
+            add(fate(self.world, flow, change, group.reason).map(|share| share * volume));
+        }
+        sums
+    }
+
+    /// The usual events of a stream at a time, on average over the hours of the week.
+    fn volume(
+        &self,
+        stream: &Stream,
+        at: usize,
+        change: &Change,
+        is_on: bool,
+        is_in: impl Fn(&Change) -> bool,
+    ) -> f64 {
+        let others = self.for_good.iter().filter(|one| **one != change);
+        let factors = others.filter(|one| is_in(one)).map(|one| one.volume(at));
+        let own = match change.effect {
+            _ if !is_in(change) => 1.0,
+            Effect::Volume { .. } if is_on => change.volume(at.min(change.end - 1)),
+            Effect::Volume { before, .. } => before,
+            Effect::Late(share) if is_on => 1.0 - share,
+            Effect::Moved if !is_on => 0.0,
+            // A batch is as large as the events of a day.
+            Effect::Moved if stream.pattern == Pattern::Nightly => (DAY / BATCH) as f64,
+            _ => 1.0,
+        };
+        stream.mean * own * factors.product::<f64>()
+    }
+
+    fn outcome(&self, change: &Change, kind: Incident, alarms: Vec<Alarm>) -> Outcome {
+        let causes = told_causes(&alarms);
+        let is_right = |cause: &Values| self.is_right(change, kind, cause);
+        let mut told: Vec<usize> = alarms.iter().map(|alarm| alarm.told).collect();
+        told.dedup();
+        Outcome {
+            change: change.clone(),
+            kind,
+            messages: told.len(),
+            right: causes.iter().position(is_right),
+            is_called_over: is_called_over(&alarms, change.end),
+            causes,
+            alarms,
+        }
+    }
+
+    /// Whether a cause is that of an incident: its values select the same streams and flows. So an event name that only one source sends is
+    /// the same cause with and without that source. A new reason has to be named, and is sufficient; a usual reason may be left out.
+    fn is_right(&self, change: &Change, kind: Incident, cause: &[(String, String)]) -> bool {
+        let Some(group) = Group::of(cause) else {
+            return false;
+        };
+        let own = match change.effect {
+            Effect::Filtered(reason, _) => Some(reason),
+            _ => None,
+        };
+        let is_same = group.reason.is_some() && group.reason == own;
+        match kind {
+            Incident::NewReason if is_same && cause.len() == 1 => return true,
+            Incident::NewReason if !is_same => return false,
+            _ if group.reason.is_some() && !is_same => return false,
+            _ => {}
+        }
+        let mut flows = self.world.flows();
+        flows.all(|(stream, flow)| group.slice.has(stream, flow) == change.slice.has(stream, flow))
+    }
+}
+
+/// The shares of a flow's events that are delivered, failed and filtered, of those with a reason if one is given.
+fn fate(world: &World, flow: &Flow, change: Option<&Change>, reason: Option<&str>) -> [f64; 3] {
+    let rate = world.error_rates[flow.integration];
+    let mut success = (1.0 - flow.filtered) * (1.0 - rate);
+    let mut errors = (1.0 - flow.filtered) * rate;
+    let of_reason = |place: usize, share: f64| match reason {
+        Some(reason) if reason != REASONS[flow.reasons[place]] => 0.0,
+        _ => flow.filtered * share,
     };
-    world.streams.iter().all(agrees)
+    let mut filtered = of_reason(0, 1.0 - RARE) + of_reason(1, RARE);
+    match change.map(|change| change.effect) {
+        Some(Effect::Fails(share)) => {
+            (success, errors) = (success * (1.0 - share), errors + success * share);
+        }
+        Some(Effect::MoreErrors(factor)) => {
+            let more = errors * (factor - 1.0);
+            (success, errors) = (success - more, errors + more);
+        }
+        Some(Effect::Filtered(own, share)) => {
+            if reason.is_none_or(|reason| reason == own) {
+                filtered += share * (success + errors);
+            }
+            (success, errors) = (success * (1.0 - share), errors * (1.0 - share));
+        }
+        Some(Effect::Copies(copies)) => {
+            (success, errors) = (success * copies as f64, errors * copies as f64);
+        }
+        Some(Effect::Volume { .. } | Effect::Moved | Effect::Late(_)) | None => {}
+    }
+    match reason {
+        // Assumption `reason_of_delivered`: only filtered events have a reason.
+        Some("") => [success, errors, 0.0],
+        Some(_) => [0.0, 0.0, filtered],
+        None => [success, errors, filtered],
+    }
+}
+
+fn value([success, errors, filtered]: [f64; 3], measure: Measure) -> f64 {
+    let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
+    match measure {
+        Measure::Success => success,
+        Measure::Errors => errors,
+        Measure::Filtered => filtered,
+        Measure::ErrorRate => share(errors, success + errors),
+        Measure::FilteredRate => share(filtered, success + errors + filtered),
+        _ => success + errors + filtered,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::incidents::change::Kind;
     use crate::incidents::world::Scale;
 
     const SMALL: Scale = Scale {
-        streams: 20,
         history: 1,
-        judged: 1,
-        quiet: 0,
-        incidents_a_week: 4,
+        judged: 2,
+        incidents: 0,
     };
+    const START: usize = 1_000;
 
-    fn traffic() -> Traffic {
-        Traffic::new(World::new(3, SMALL))
+    /// Traffic in which nothing happens but these.
+    fn traffic(changes: Vec<Change>) -> Traffic {
+        let mut traffic = Traffic::new(World::new(3, Setting::Calm, SMALL));
+        traffic.changes = changes;
+        traffic
+    }
+
+    /// Something that lasts for 20 windows.
+    fn change(kind: Kind, slice: Slice, effect: Effect) -> Change {
+        Change {
+            kind,
+            slice,
+            effect,
+            start: START,
+            end: START + 20,
+        }
+    }
+
+    fn failing(integration: usize, share: f64) -> Change {
+        let slice = Slice {
+            integration: Some(integration),
+            ..Slice::default()
+        };
+        let kind = Kind::Incident(Incident::IntegrationFails);
+        change(kind, slice, Effect::Fails(share))
     }
 
     fn values(pairs: &[(&str, &str)]) -> Values {
@@ -186,107 +550,188 @@ mod tests {
             .collect()
     }
 
+    /// An alarm about errors that are ten times as many as expected.
     fn alarm(group: &[(&str, &str)], first: usize, last: usize) -> Alarm {
         Alarm {
             rule: "r".to_owned(),
+            measure: Measure::ErrorRate,
+            metric: Metric::EventDelivery,
+            observed: 100.0,
+            expected: 10.0,
+            is_info: false,
             group: values(group),
             causes: vec![values(group)],
             first,
             last,
-            told: last + 2,
+            told: first + 4,
             sentence: String::new(),
         }
     }
 
-    /// An integration that fails, at one write key that has another integration too.
-    fn failing(traffic: &Traffic) -> Incident {
-        let stream = &traffic.world.streams[0];
-        Incident {
-            kind: Kind::IntegrationFails,
-            slice: Slice {
-                write_key: Some(stream.write_key),
-                event_name: None,
-                integration: Some(stream.flows[0].integration),
+    fn found(traffic: &Traffic, alarm: Alarm) -> Option<usize> {
+        Score::new(traffic, vec![alarm]).outcomes[0].delay()
+    }
+
+    #[test]
+    fn an_alarm_is_about_what_moves_its_number_then_and_there() {
+        let traffic = traffic(vec![failing(0, 0.5)]);
+        let group: &[(&str, &str)] = &[("integration", INTEGRATIONS[0])];
+        let at = |first: usize| found(&traffic, alarm(group, first, first + 1));
+        assert_eq!(
+            [START - 1, START, START + 23, START + 24].map(at),
+            [None, Some(1), Some(24), None]
+        );
+        let other = alarm(&[("integration", INTEGRATIONS[1])], START, START);
+        assert_eq!(found(&traffic, other), None);
+        let low = Alarm {
+            observed: 1.0,
+            ..alarm(group, START, START)
+        };
+        assert_eq!(found(&traffic, low.clone()), None);
+        let low = Alarm {
+            measure: Measure::Success,
+            observed: 5.0,
+            ..low
+        };
+        assert_eq!(found(&traffic, low), Some(1));
+        let filtered = Alarm {
+            measure: Measure::FilteredRate,
+            ..alarm(group, START, START)
+        };
+        assert_eq!(found(&traffic, filtered), None);
+        let info = Alarm {
+            is_info: true,
+            ..alarm(group, START, START)
+        };
+        assert_eq!(found(&traffic, info), None);
+    }
+
+    #[test]
+    fn a_silence_is_not_about_a_tenth_less() {
+        let silence = |source: usize| Alarm {
+            measure: Measure::Events,
+            observed: 0.0,
+            ..alarm(&[("write_key", SOURCES[source].0)], START + 2, START + 3)
+        };
+        let source = Slice {
+            source: Some(0),
+            ..Slice::default()
+        };
+        let kind = Kind::Incident(Incident::SlowDecline);
+        let declining = |now| {
+            traffic(vec![change(
+                kind,
+                source,
+                Effect::Volume { before: 1.0, now },
+            )])
+        };
+        // After three of 144 windows of its decline, it has lost a hundredth.
+        assert_eq!(found(&declining(0.5), silence(0)), None);
+        let kind = Kind::Incident(Incident::EventVanishes);
+        let gone = change(
+            kind,
+            source,
+            Effect::Volume {
+                before: 1.0,
+                now: 0.0,
             },
-            reason: None,
-            size: 0.5,
-            start: 1_000,
-            end: 1_010,
-        }
+        );
+        let gone = traffic(vec![gone]);
+        assert_eq!(found(&gone, silence(0)), Some(3));
+        assert_eq!(found(&gone, silence(1)), None);
     }
 
     #[test]
-    fn an_alarm_is_about_what_goes_on_then_and_there() {
-        let mut traffic = traffic();
-        let incident = failing(&traffic);
-        traffic.planned.judged = vec![incident.clone()];
-        let integration = INTEGRATIONS[incident.slice.integration.unwrap()];
-        let group: &[(&str, &str)] = &[("integration", integration)];
-        let found = |group: &[(&str, &str)], first: usize| {
-            let score = Score::new(&traffic, vec![alarm(group, first, first + 1)]);
-            assert_eq!(
-                score.false_alarms.len(),
-                usize::from(score.outcomes[0].alarms.is_empty())
-            );
-            score.outcomes[0].delay()
+    fn new_reasons_are_those_of_their_incident() {
+        let kind = Kind::Incident(Incident::NewReason);
+        let slice = failing(0, 0.0).slice;
+        let traffic = traffic(vec![change(kind, slice, Effect::Filtered("a", 0.1))]);
+        let new = |reason: &str| Alarm {
+            measure: Measure::Events,
+            expected: 0.0,
+            ..alarm(&[("reason", reason)], START, START)
         };
-        assert_eq!(found(group, 1_002), Some(2));
-        assert_eq!(found(&[], 1_013), Some(13));
-        assert_eq!(found(group, 999), None);
-        assert_eq!(found(group, 1_014), None);
-        assert_eq!(found(&[("integration", "another")], 1_002), None);
-        assert_eq!(found(&[("event_name", "any")], 1_002), Some(2));
+        assert_eq!(found(&traffic, new("a")), Some(1));
+        assert_eq!(found(&traffic, new("b")), None);
+        let score = Score::new(&traffic, vec![new("a")]);
+        assert!(score.outcomes[0].is_explained());
     }
 
     #[test]
-    fn false_alarms_that_touch_are_told_together() {
-        let group: &[(&str, &str)] = &[("integration", "another")];
-        let alarms = [(900, 905), (909, 920), (925, 926), (1_200, 1_201)];
-        let alarms = alarms.map(|(first, last)| alarm(group, first, last));
-        let lengths =
-            |alarms: Vec<Vec<Alarm>>| -> Vec<usize> { alarms.iter().map(Vec::len).collect() };
-        assert_eq!(lengths(together(alarms.to_vec())), [2, 1, 1]);
-    }
-
-    #[test]
-    fn a_cause_is_right_if_it_is_the_same_events() {
-        let traffic = traffic();
-        let world = &traffic.world;
-        let mut incident = failing(&traffic);
-        let cause: Vec<(&str, &str)> = incident.cause().into_iter().collect();
-        let is =
-            |incident: &Incident, cause: &[(&str, &str)]| is_right(world, incident, &values(cause));
-        assert!(is(&incident, &cause));
-        assert!(!is(&incident, &cause[..1]) && !is(&incident, &[]));
-        // Everything that has one of its event names is only a part of it.
-        let part = [
-            &cause[..],
-            &[("event_name", EVENT_NAMES[world.streams[0].event_name])],
-        ]
-        .concat();
-        assert!(!is(&incident, &part));
-        assert!(!is(&incident, &[&cause[..], &[("reason", "a")]].concat()));
-        incident.reason = Some("a");
-        incident.kind = Kind::ConsentFilter;
-        assert!(is(&incident, &cause) && is(&incident, &[&cause[..], &[("reason", "a")]].concat()));
-        assert!(!is(&incident, &[("reason", "a")]));
-        incident.kind = Kind::NewReason;
-        assert!(is(&incident, &[("reason", "a")]) && !is(&incident, &cause));
-        assert!(!is(&incident, &[("reason", "b")]));
-    }
-
-    #[test]
-    fn the_causes_of_what_fired_first_are_told() {
-        let causes = |names: &[&str]| {
-            let names = names.iter();
-            names.map(|name| values(&[("event_name", name)])).collect()
+    fn what_is_no_incident_is_life_or_nothing() {
+        let source = Slice {
+            source: Some(0),
+            ..Slice::default()
         };
-        let mut alarms = [alarm(&[], 5, 6), alarm(&[], 5, 7), alarm(&[], 6, 7)];
-        let told = [&["a", "b"][..], &["c", "a"], &["d"]];
-        for (alarm, names) in alarms.iter_mut().zip(told) {
-            alarm.causes = causes(names);
-        }
-        let wanted: Vec<Values> = causes(&["a", "b", "c"]);
-        assert_eq!(told_causes(&alarms), wanted);
+        let volume = |now| Effect::Volume { before: 1.0, now };
+        let outage = change(Kind::Life(Life::Outage), source, volume(0.0));
+        let burst = Change {
+            start: START + 100,
+            end: START + 110,
+            ..change(Kind::Life(Life::Burst), source, volume(3.0))
+        };
+        let traffic = traffic(vec![outage, burst]);
+        let of = |observed, first| Alarm {
+            measure: Measure::Events,
+            observed,
+            ..alarm(&[("write_key", SOURCES[0].0)], first, first)
+        };
+        let alarms = vec![
+            of(0.0, START + 1),
+            of(30.0, START + 101),
+            of(0.0, START + 200),
+            of(0.0, START + 203),
+        ];
+        let score = Score::new(&traffic, alarms);
+        let about: Vec<About> = score.messages.iter().map(|one| one.about).collect();
+        let [outage, burst] = [Life::Outage, Life::Burst].map(About::Life);
+        assert_eq!(about, [outage, burst, About::Nothing, About::Nothing]);
+        assert_eq!(score.episodes, 2);
+        assert_eq!(score.flood.unwrap().findings, 2);
+        let noticed = score.life.iter().map(|one| one.noticed).sum::<usize>();
+        assert_eq!(noticed, 2);
+    }
+
+    #[test]
+    fn findings_of_one_check_are_one_message() {
+        let traffic = traffic(vec![failing(0, 0.9)]);
+        let group: &[(&str, &str)] = &[("integration", INTEGRATIONS[0])];
+        let part: &[(&str, &str)] = &[
+            ("event_name", "Heartbeat"),
+            ("integration", INTEGRATIONS[1]),
+        ];
+        let alarms = vec![
+            alarm(group, START, START),
+            alarm(part, START, START),
+            alarm(group, START + 5, START + 6),
+        ];
+        let score = Score::new(&traffic, alarms);
+        assert_eq!(score.messages.len(), 2);
+        assert!(
+            score
+                .messages
+                .iter()
+                .all(|one| one.about == About::Incident)
+        );
+        assert_eq!(
+            [score.outcomes[0].alarms.len(), score.outcomes[0].messages],
+            [2, 2]
+        );
+        assert!(score.outcomes[0].is_explained());
+    }
+
+    #[test]
+    fn what_is_called_over_while_it_goes_on_is_called_over_too_early() {
+        let over = |alarms: &[(usize, usize)]| {
+            let alarms: Vec<Alarm> = alarms
+                .iter()
+                .map(|(first, last)| alarm(&[], *first, *last))
+                .collect();
+            is_called_over(&alarms, 100)
+        };
+        assert!(!over(&[]));
+        assert!(!over(&[(50, 95)]) && over(&[(50, 94)]));
+        assert!(!over(&[(50, 60), (55, 99)]) && !over(&[(50, 60), (61, 99)]));
+        assert!(over(&[(50, 60), (63, 99)]));
     }
 }

@@ -5,25 +5,15 @@ use std::fmt::Write;
 
 use tallyfold::{AggregatorOptions, AggregatorPlan, CountTable, Metric, Result, Timestamp};
 
+use super::clock::DAY;
+use super::names::{EVENT_NAMES, INTEGRATIONS, SOURCES};
 use super::traffic::Cells;
-use super::vocabulary::{EVENT_NAMES, INTEGRATIONS, WRITE_KEYS};
-use super::world::{DAY, World};
+use super::world::World;
 
-/// A Monday, in milliseconds.
-const FIRST_MS: i64 = 1_780_272_000_000;
-const WINDOW_MS: i64 = 15 * 60_000;
-/// Windows are settled if they were read this many windows after their end: the host's `settle_ms`.
-pub(super) const SETTLED: usize = 2;
-
-/// The instant at which a window starts. Simulations stay within the years that instants can express.
-pub(super) fn start(at: usize) -> Result<Timestamp> {
-    let instant = Timestamp::from_unix_ms(FIRST_MS + at as i64 * WINDOW_MS);
-    instant.map_or_else(|| Timestamp::parse(""), Ok)
-}
-
-/// The number of the window that starts at an instant.
-pub(super) fn number(start: Timestamp) -> usize {
-    usize::try_from((start.unix_ms() - FIRST_MS) / WINDOW_MS).unwrap_or_default()
+/// When a window starts. Simulations stay within the years that timestamps can express.
+pub(super) fn start(world: &World, at: usize) -> Result<Timestamp> {
+    let start = Timestamp::from_unix_ms(world.clock.start_ms(at));
+    start.map_or_else(|| Timestamp::parse(""), Ok)
 }
 
 /// The counts of one endpoint up to now.
@@ -110,7 +100,7 @@ type Row<'a> = (Vec<&'a str>, [u64; 3]);
 fn rows<'a>(metric: Metric, world: &World, cells: &'a Cells) -> Vec<Row<'a>> {
     let of = |place: usize| {
         let stream = &world.streams[place];
-        [WRITE_KEYS[stream.write_key], EVENT_NAMES[stream.event_name]]
+        [SOURCES[stream.source].0, EVENT_NAMES[stream.event_name]]
     };
     if metric == Metric::EventIngestion {
         let rows = cells.ingested.iter();
@@ -137,9 +127,11 @@ fn rows<'a>(metric: Metric, world: &World, cells: &'a Cells) -> Vec<Row<'a>> {
 }
 
 /// The window's start and end.
-fn instants(at: usize) -> [String; 2] {
-    [at, at + 1]
-        .map(|at| start(at).map_or_else(|error| error.to_string(), |start| start.to_string()))
+fn bounds(world: &World, at: usize) -> [String; 2] {
+    [at, at + 1].map(|at| {
+        let start = start(world, at);
+        start.map_or_else(|error| error.to_string(), |start| start.to_string())
+    })
 }
 
 fn totals(rows: &[Row<'_>]) -> [u64; 3] {
@@ -151,7 +143,7 @@ fn totals(rows: &[Row<'_>]) -> [u64; 3] {
 fn body(metric: Metric, world: &World, at: usize, cells: &Cells) -> String {
     let rows = rows(metric, world, cells);
     let [success, errors, filtered] = totals(&rows);
-    let [start, end] = instants(at);
+    let [start, end] = bounds(world, at);
     let mut body = format!(
         r#"{{"start":"{start}","end":"{end}","totalDelivered":"{success}","totalErrors":"{errors}","totalFiltered":"{filtered}","counts":["#
     );
@@ -188,7 +180,7 @@ fn saved(metric: Metric, world: &World, windows: &[(usize, Cells)]) -> String {
             row["values"] = serde_json::json!(values);
             row
         };
-        let [start, end] = instants(*at);
+        let [start, end] = bounds(world, *at);
         serde_json::json!({
             "start": start, "end": end, "provisional": true, "reported": counts(own),
             "notes": {"repeated_combinations": 0, "null_dimensions": 0},

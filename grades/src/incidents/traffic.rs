@@ -1,23 +1,22 @@
-//! The events of each window, and what became of them.
+//! The events of each window, what became of them, and how many of them are counted when the window is read.
 
-use super::incident::{Incident, Kind};
-use super::plan::Planned;
+use super::change::{Change, Effect};
+use super::names::REASONS;
+use super::plan::plan;
 use super::random::Random;
-use super::vocabulary::{REASONS, WRITE_KEYS};
-use super::world::{Flow, Purpose, Stream, World};
+use super::world::{Flow, Purpose, World};
 
-/// The standard deviation of the logarithm of a stream's volume, by itself in each window.
-const STREAM_NOISE: f64 = 0.06;
-/// One filtered event in this many has the rare reason of its flow.
-const RARE: f64 = 0.1;
-/// The share of events that has arrived when a window is read at its end, and one window later. After two windows, all
-/// events have arrived.
-const ARRIVED: [f64; 2] = [0.97, 0.995];
-/// The same for one window of a hundred, when a batch is late.
-const LATE_ARRIVED: [f64; 2] = [0.8, 0.95];
+/// The share of filtered events that have the rare reason of their flow.
+pub(super) const RARE: f64 = 0.1;
+/// A window is settled so many windows after its end: the usual hour.
+pub(super) const SETTLED: usize = 4;
+/// The share of the events still missing that arrives in each window after the first, until the window is settled.
+const ARRIVING: [f64; SETTLED] = [0.96, 0.6, 0.6, 0.6];
+/// The share of events that usually arrives later, so that no rule sees it.
+const LATER: f64 = 0.002;
 
 /// The events of a window.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cells {
     /// What was taken in, by stream.
     pub(super) ingested: Vec<(usize, u64)>,
@@ -26,7 +25,7 @@ pub(super) struct Cells {
 }
 
 /// What became of the events of one stream on their way to one integration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cell {
     pub(super) stream: usize,
     pub(super) flow: usize,
@@ -36,139 +35,157 @@ pub(super) struct Cell {
     pub(super) filtered: Vec<(&'static str, u64)>,
 }
 
-/// Traffic with its incidents.
+/// Traffic with everything that happens in it.
 #[derive(Clone, Debug)]
 pub(super) struct Traffic {
     pub(super) world: World,
-    pub(super) planned: Planned,
+    pub(super) changes: Vec<Change>,
 }
 
 impl Traffic {
     pub(super) fn new(world: World) -> Self {
-        let planned = Planned::new(&world);
-        Self { world, planned }
+        let changes = plan(&world);
+        Self { world, changes }
     }
 
     /// The events of a window once all have arrived.
     pub(super) fn cells(&self, at: usize) -> Cells {
-        let incidents: Vec<&Incident> = self.planned.all().filter(|one| one.is_on(at)).collect();
+        let acting: Vec<&Change> = self.changes.iter().filter(|one| one.acts(at)).collect();
         let mut cells = Cells::default();
-        let levels: Vec<f64> = (0..WRITE_KEYS.len())
-            .map(|write_key| self.world.noisy_level(write_key, at))
-            .collect();
         for (place, stream) in self.world.streams.iter().enumerate() {
-            let name = [
-                self.world.seed,
-                Purpose::Cells as u64,
-                at as u64,
-                place as u64,
-            ];
-            let mut random = Random::of(&name);
-            let noise = libm::exp(STREAM_NOISE * random.normal());
-            let there = remaining(&incidents, stream, at);
-            let mean = stream.mean * levels[stream.write_key] * noise * there;
-            let events = random.poisson(mean);
-            if events > 0 {
-                cells.ingested.push((place, events));
+            let own = acting.iter().copied();
+            let own: Vec<&Change> = own.filter(|one| one.slice.has_stream(stream)).collect();
+            let of_all = own.iter().filter(|one| one.slice.integration.is_none());
+            let factor: f64 = of_all.map(|one| one.volume(at)).product();
+            let mean = self.world.noisy(place, at) * factor;
+            let mut random = self.random(Purpose::Events, at, place, 0);
+            let events = random.negative_binomial(mean, stream.shape);
+            if events == 0 {
+                continue;
             }
-            for flow in 0..stream.flows.len() {
-                let cell = self.cell(&mut random, &incidents, at, (place, flow), events);
-                cells.delivered.extend(cell);
+            cells.ingested.push((place, events));
+            for (number, flow) in stream.flows.iter().enumerate() {
+                let mut random = self.random(Purpose::Fates, at, place, number);
+                let own = own.iter().copied();
+                let own: Vec<&Change> = own.filter(|one| one.slice.has(stream, flow)).collect();
+                let fate = self.fate(&mut random, flow, &own, at, events);
+                let is_any = fate.success + fate.errors + fate.sum() > 0;
+                cells.delivered.extend(is_any.then_some(Cell {
+                    stream: place,
+                    flow: number,
+                    ..fate
+                }));
             }
         }
         cells
     }
 
-    /// What becomes of so many events on their way to an integration.
-    fn cell(
+    /// What becomes of so many events on their way to an integration. The usual losses are drawn first, and are the same whatever happens.
+    fn fate(
         &self,
         random: &mut Random,
-        incidents: &[&Incident],
+        flow: &Flow,
+        changes: &[&Change],
         at: usize,
-        (place, number): (usize, usize),
         events: u64,
-    ) -> Option<Cell> {
-        let stream = &self.world.streams[place];
-        let flow = &stream.flows[number];
-        let mut filtered = usual_filters(random, flow, events);
-        let mut rest = events - filtered.iter().map(|(_, count)| count).sum::<u64>();
-        let mut error_rate = self.world.error_rate(flow.integration, at);
-        let mut copies = 1;
-        for incident in incidents.iter().filter(|one| one.slice.has(stream, flow)) {
-            match incident.kind {
-                Kind::IntegrationFails => error_rate += incident.size * (1.0 - error_rate),
-                Kind::ConsentFilter | Kind::NewReason => {
-                    let taken = random.binomial(rest, incident.size);
-                    rest -= taken;
-                    add(&mut filtered, incident.reason.unwrap_or_default(), taken);
+    ) -> Cell {
+        let of_pair = changes.iter().filter(|one| one.slice.integration.is_some());
+        let factor: f64 = of_pair.map(|one| one.volume(at)).product();
+        let events = match factor {
+            1.0 => events,
+            _ => random.binomial(events, factor.min(1.0)),
+        };
+        let mut filtered = Vec::new();
+        let all = random.binomial(events, flow.filtered);
+        let rare = random.binomial(all, RARE);
+        add(&mut filtered, REASONS[flow.reasons[0]], all - rare);
+        add(&mut filtered, REASONS[flow.reasons[1]], rare);
+        let rate = self.world.error_rate(flow.integration, at).min(1.0);
+        let mut errors = random.binomial(events - all, rate);
+        let mut success = events - all - errors;
+        for change in changes {
+            match change.effect {
+                Effect::Fails(share) => {
+                    let failed = random.binomial(success, share);
+                    (success, errors) = (success - failed, errors + failed);
                 }
-                Kind::SilentStream => return None,
-                Kind::DuplicateDelivery => copies = 2,
-                Kind::EventVanishes | Kind::SlowDecline => {}
+                Effect::MoreErrors(factor) => {
+                    let more = ((factor - 1.0) * rate / (1.0 - rate)).min(1.0);
+                    let failed = random.binomial(success, more);
+                    (success, errors) = (success - failed, errors + failed);
+                }
+                Effect::Filtered(reason, share) => {
+                    let taken = [&mut success, &mut errors].map(|count| {
+                        let taken = random.binomial(*count, share);
+                        *count -= taken;
+                        taken
+                    });
+                    add(&mut filtered, reason, taken.iter().sum());
+                }
+                Effect::Copies(copies) => (success, errors) = (success * copies, errors * copies),
+                Effect::Volume { .. } | Effect::Moved | Effect::Late(_) => {}
             }
         }
-        let errors = random.binomial(rest, error_rate);
-        (events > 0).then_some(Cell {
-            stream: place,
-            flow: number,
-            success: (rest - errors) * copies,
+        Cell {
+            stream: 0,
+            flow: 0,
+            success,
             errors,
             filtered,
-        })
+        }
     }
 
-    /// The events of a window as they are read so many windows after its end.
-    pub(super) fn cells_read(&self, at: usize, age: usize) -> Cells {
+    /// The events of a window as they are read so many windows after its end. What is settled is read after [`SETTLED`] windows; what arrives
+    /// later is never read.
+    pub(super) fn read(&self, at: usize, age: usize) -> Cells {
         let mut cells = self.cells(at);
-        let mut of_window = Random::of(&[self.world.seed, Purpose::Late as u64, at as u64]);
-        let arrived = if of_window.below(100) == 0 {
-            LATE_ARRIVED
-        } else {
-            ARRIVED
+        let late = self.changes.iter().filter(|one| one.is_on(at));
+        let late = late.filter_map(|one| match one.effect {
+            Effect::Late(share) => Some((one.slice, share)),
+            _ => None,
+        });
+        let late: Vec<_> = late.collect();
+        let share = |place: usize| {
+            let stream = &self.world.streams[place];
+            let own = late.iter().filter(|(slice, _)| slice.has_stream(stream));
+            own.fold(LATER, |most, (_, share)| most.max(*share))
         };
-        let Some(arrived) = arrived.get(age) else {
-            return cells;
-        };
-        let name = [
-            self.world.seed,
-            Purpose::Late as u64,
-            at as u64,
-            age as u64 + 1,
-        ];
-        let mut random = Random::of(&name);
-        let mut thin = |count: &mut u64| *count = random.binomial(*count, *arrived);
-        cells.ingested.iter_mut().for_each(|(_, count)| thin(count));
+        for (place, count) in &mut cells.ingested {
+            let mut random = self.random(Purpose::Late, at, *place, 0);
+            *count = arrived(random.part(), *count, share(*place), age);
+        }
         for cell in &mut cells.delivered {
-            thin(&mut cell.success);
-            thin(&mut cell.errors);
-            cell.filtered.iter_mut().for_each(|(_, count)| thin(count));
+            let mut random = self.random(Purpose::Late, at, cell.stream, 1 + cell.flow);
+            let share = share(cell.stream);
+            let filtered = cell.filtered.iter_mut().map(|(_, count)| count);
+            for count in [&mut cell.success, &mut cell.errors]
+                .into_iter()
+                .chain(filtered)
+            {
+                *count = arrived(random.part(), *count, share, age);
+            }
         }
         cells
     }
+
+    fn random(&self, purpose: Purpose, at: usize, stream: usize, flow: usize) -> Random {
+        let seed = self.world.seed;
+        Random::of(&[seed, purpose as u64, at as u64, stream as u64, flow as u64])
+    }
 }
 
-/// The part of a stream that comes in at all.
-fn remaining(incidents: &[&Incident], stream: &Stream, at: usize) -> f64 {
-    let part = |incident: &&Incident| match incident.kind {
-        // A silent integration does not reduce ingestion.
-        Kind::SilentStream if incident.slice.integration.is_some() => 1.0,
-        Kind::EventVanishes | Kind::SlowDecline | Kind::SilentStream
-            if incident.slice.has_stream(stream) =>
-        {
-            1.0 - incident.size_at(at)
-        }
-        _ => 1.0,
-    };
-    incidents.iter().map(part).product()
-}
-
-fn usual_filters(random: &mut Random, flow: &Flow, events: u64) -> Vec<(&'static str, u64)> {
-    let mut filtered = Vec::new();
-    let all = random.binomial(events, flow.filtered);
-    let rare = random.binomial(all, RARE);
-    add(&mut filtered, REASONS[flow.reasons[0]], all - rare);
-    add(&mut filtered, REASONS[flow.reasons[1]], rare);
-    filtered
+/// How many of so many events have arrived a number of windows after the end of theirs. What has arrived stays.
+fn arrived(mut random: Random, count: u64, later: f64, age: usize) -> u64 {
+    let mut missing = count - random.binomial(count, later);
+    let mut arrived = 0;
+    if age >= SETTLED {
+        return missing;
+    }
+    for share in &ARRIVING[..=age] {
+        let now = random.binomial(missing, *share);
+        (missing, arrived) = (missing - now, arrived + now);
+    }
+    arrived
 }
 
 fn add(filtered: &mut Vec<(&'static str, u64)>, reason: &'static str, count: u64) {
@@ -179,111 +196,192 @@ fn add(filtered: &mut Vec<(&'static str, u64)>, reason: &'static str, count: u64
     }
 }
 
+impl Cell {
+    /// All filtered events.
+    pub(super) fn sum(&self) -> u64 {
+        self.filtered.iter().map(|(_, count)| count).sum()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::incidents::world::{DAY, Scale, WEEK};
+    use crate::incidents::change::{Incident, Kind, Life};
+    use crate::incidents::world::{Scale, Setting};
 
     const SMALL: Scale = Scale {
-        streams: 20,
-        history: 2,
-        judged: 3,
-        quiet: 1,
-        incidents_a_week: 4,
+        history: 1,
+        judged: 4,
+        incidents: 20,
     };
 
     fn traffic() -> Traffic {
-        Traffic::new(World::new(3, SMALL))
+        Traffic::new(World::new(5, Setting::Full, SMALL))
     }
 
-    /// The events that one incident of a kind changes: delivered, failed, filtered and taken in, with and without it.
-    fn sums(kind: Kind) -> [[u64; 4]; 2] {
-        let traffic = traffic();
-        let found = traffic.planned.judged.iter().find(|one| one.kind == kind);
-        let incident = found.unwrap().clone();
+    /// The same traffic without one change, and that change.
+    fn without(traffic: &Traffic, kind: Kind) -> (Traffic, Change) {
+        let mut changes = traffic.changes.iter();
+        let change = changes.find(|one| one.kind == kind).unwrap().clone();
         let mut without = traffic.clone();
-        without
-            .planned
-            .judged
-            .retain(|one| one.start != incident.start);
-        [&traffic, &without].map(|traffic| {
-            let mut sums = [0; 4];
-            for at in incident.start..incident.end {
+        without.changes.retain(|one| *one != change);
+        (without, change)
+    }
+
+    /// Delivered, failed, filtered and taken in, inside of a change's slice and outside of it, with the change and without it.
+    fn sums(kind: Kind) -> ([[u64; 4]; 2], Change) {
+        let traffic = traffic();
+        let (without, change) = without(&traffic, kind);
+        let begin = match kind {
+            Kind::Life(Life::RetiredName | Life::RetiredPair) => change.start,
+            _ => change.start.saturating_sub(8),
+        };
+        let mut outside = Vec::new();
+        let sums = [&traffic, &without].map(|traffic| {
+            let mut sums = [[0; 4]; 2];
+            for at in begin..(change.end + 8).min(SMALL.windows()) {
                 let cells = traffic.cells(at);
                 for cell in &cells.delivered {
                     let stream = &traffic.world.streams[cell.stream];
-                    if incident.slice.has(stream, &stream.flows[cell.flow]) {
-                        sums[0] += cell.success;
-                        sums[1] += cell.errors;
-                        sums[2] += cell.filtered.iter().map(|(_, count)| count).sum::<u64>();
-                    }
+                    let is_in = change.slice.has(stream, &stream.flows[cell.flow])
+                        && (change.is_on(at) || change.is_for_good());
+                    let own = &mut sums[usize::from(!is_in)];
+                    let counts = [cell.success, cell.errors, cell.sum()];
+                    own.iter_mut()
+                        .zip(counts)
+                        .for_each(|(sum, count)| *sum += count);
                 }
                 for (place, count) in &cells.ingested {
-                    if incident.slice.has_stream(&traffic.world.streams[*place]) {
-                        sums[3] += count;
-                    }
+                    let is_in = change.slice.has_stream(&traffic.world.streams[*place])
+                        && (change.is_on(at) || change.is_for_good());
+                    sums[usize::from(!is_in)][3] += count;
                 }
             }
-            sums
-        })
+            outside.push(sums[1]);
+            sums[0]
+        });
+        assert_eq!(outside[0], outside[1], "{kind:?}");
+        (sums, change)
     }
 
     #[test]
-    fn every_kind_does_what_it_says() {
-        let [with, without] = sums(Kind::IntegrationFails);
-        assert!(
-            with[1] > 2 * without[1] && with[3] == without[3],
-            "{with:?}"
-        );
-        let [with, without] = sums(Kind::ConsentFilter);
-        assert!(with[2] > without[2] && with[3] == without[3], "{with:?}");
-        let [with, without] = sums(Kind::NewReason);
-        assert!(with[2] > without[2] && with[3] == without[3], "{with:?}");
-        let [with, without] = sums(Kind::EventVanishes);
-        assert!(with == [0; 4] && without[3] > 0, "{with:?}");
-        let [with, without] = sums(Kind::SlowDecline);
-        assert!(10 * with[3] < 9 * without[3], "{with:?} {without:?}");
-        let [with, _] = sums(Kind::SilentStream);
-        assert_eq!(with[..3], [0; 3]);
-        let [with, without] = sums(Kind::DuplicateDelivery);
-        assert_eq!(with[0], 2 * without[0]);
-        assert_eq!(with[1..], without[1..]);
-    }
-
-    #[test]
-    fn the_same_seed_gives_the_same_incidents_and_counts() {
-        let [one, other] = [traffic(), traffic()];
-        assert_eq!(format!("{:?}", one.planned), format!("{:?}", other.planned));
-        assert_eq!(
-            format!("{:?}", one.cells(700)),
-            format!("{:?}", other.cells(700))
-        );
-        let third = Traffic::new(World::new(4, SMALL));
-        assert_ne!(format!("{:?}", one.planned), format!("{:?}", third.planned));
-    }
-
-    #[test]
-    fn incidents_lie_apart_and_quiet_weeks_have_none() {
-        let planned = traffic().planned;
-        assert_eq!(planned.judged.len(), 8);
-        for pair in planned.judged.windows(2) {
-            assert!(pair[0].end + DAY / 3 < pair[1].start);
+    fn every_incident_does_what_it_says_and_nothing_else() {
+        for incident in Incident::ALL {
+            let ([with, usual], change) = sums(Kind::Incident(incident));
+            let shown = format!("{incident:?}: {with:?} {usual:?}");
+            let is_near = |found: f64, wanted: f64| (found - wanted).abs() < 0.15 * wanted;
+            let [success, errors, filtered, ingested] = [0, 1, 2, 3].map(|one| with[one] as f64);
+            let [success_usual, errors_usual, filtered_usual, _] =
+                [0, 1, 2, 3].map(|one| usual[one] as f64);
+            match change.effect {
+                Effect::Fails(share) => {
+                    assert_eq!(with[0] + with[1], usual[0] + usual[1], "{shown}");
+                    assert_eq!(with[2..], usual[2..], "{shown}");
+                    assert!(
+                        is_near(errors - errors_usual, share * success_usual),
+                        "{shown}"
+                    );
+                }
+                Effect::MoreErrors(factor) => {
+                    assert_eq!(with[0] + with[1], usual[0] + usual[1], "{shown}");
+                    assert!(is_near(errors, factor * errors_usual), "{shown}");
+                }
+                Effect::Filtered(_, share) => {
+                    assert_eq!(
+                        with[..3].iter().sum::<u64>(),
+                        usual[..3].iter().sum::<u64>()
+                    );
+                    let attempts = success_usual + errors_usual;
+                    assert!(
+                        is_near(filtered - filtered_usual, share * attempts),
+                        "{shown}"
+                    );
+                }
+                Effect::Copies(copies) => {
+                    assert_eq!(with[..2], [usual[0] * copies, usual[1] * copies], "{shown}");
+                    assert_eq!(with[2..], usual[2..], "{shown}");
+                }
+                Effect::Volume { now: 0.0, .. } => {
+                    assert_eq!(with[..3], [0; 3], "{shown}");
+                    let is_taken_in = change.slice.integration.is_some();
+                    assert_eq!(ingested > 0.0, is_taken_in, "{shown}");
+                }
+                _ => assert!(success < 0.8 * success_usual && ingested > 0.0, "{shown}"),
+            }
         }
-        let weeks = planned.judged.iter().map(|one| one.start / WEEK);
-        let weeks: std::collections::BTreeSet<usize> = weeks.collect();
-        assert_eq!(weeks.len(), 2);
-        assert!(weeks.iter().all(|week| (2..5).contains(week)));
     }
 
     #[test]
-    fn late_events_arrive_within_two_windows() {
+    fn every_kind_of_life_changes_what_it_names() {
+        for life in Life::ALL {
+            if matches!(life, Life::ClockChange | Life::LateBatch | Life::LateData) {
+                continue;
+            }
+            let ([with, usual], _) = sums(Kind::Life(life));
+            let shown = format!("{life:?}: {with:?} {usual:?}");
+            let is_more = with[0] > usual[0];
+            match life {
+                Life::Outage | Life::RetiredName => {
+                    assert_eq!([with[0], with[3]], [0; 2], "{shown}")
+                }
+                Life::RetiredPair => assert!(with[0] < usual[0], "{shown}"),
+                // Without it, the name or the pair has been there all the time.
+                Life::NewName | Life::NewPair | Life::Holiday => assert!(!is_more, "{shown}"),
+                _ => assert!(is_more, "{shown}"),
+            }
+        }
+    }
+
+    #[test]
+    fn late_events_add_up() {
         let traffic = traffic();
-        let events = |age| -> u64 {
-            let windows = 700..740;
-            let cells = windows.flat_map(|at| traffic.cells_read(at, age).ingested);
-            cells.map(|(_, count)| count).sum()
+        let late = traffic
+            .changes
+            .iter()
+            .find(|one| one.life() == Some(Life::LateData));
+        let late = late.unwrap();
+        let all = |cells: &Cells| -> u64 {
+            let delivered = cells.delivered.iter();
+            let delivered = delivered.map(|cell| cell.success + cell.errors + cell.sum());
+            let ingested = cells.ingested.iter().map(|(_, count)| count);
+            delivered.sum::<u64>() + ingested.sum::<u64>()
         };
-        assert!(events(0) < events(1) && events(1) < events(2));
-        assert_eq!(events(2), events(3));
+        for at in [700, 701, late.start] {
+            let events: Vec<u64> = (0..=SETTLED)
+                .map(|age| all(&traffic.read(at, age)))
+                .collect();
+            assert!(events.windows(2).all(|two| two[0] < two[1]), "{events:?}");
+            assert_eq!(traffic.read(at, SETTLED), traffic.read(at, SETTLED + 5));
+            let missing = all(&traffic.cells(at)) - events[SETTLED];
+            assert!(missing > 0 && missing < all(&traffic.cells(at)) / 10);
+        }
+        let Effect::Late(share) = late.effect else {
+            unreachable!("it is late data")
+        };
+        let of_source = |cells: &Cells| -> u64 {
+            let streams = &traffic.world.streams;
+            let own = cells.ingested.iter();
+            let own = own.filter(|(place, _)| late.slice.has_stream(&streams[*place]));
+            own.map(|(_, count)| count).sum()
+        };
+        let windows = || late.start..late.end;
+        let read: u64 = windows()
+            .map(|at| of_source(&traffic.read(at, SETTLED)))
+            .sum();
+        let sent: u64 = windows().map(|at| of_source(&traffic.cells(at))).sum();
+        let found = 1.0 - read as f64 / sent as f64;
+        assert!((found - share).abs() < 0.05, "{found} {share}");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_counts() {
+        let [one, other] = [traffic(), traffic()];
+        assert_eq!(one.changes, other.changes);
+        assert_eq!(
+            format!("{:?}", one.read(900, 2)),
+            format!("{:?}", other.read(900, 2))
+        );
+        let third = Traffic::new(World::new(6, Setting::Full, SMALL));
+        assert_ne!(one.changes, third.changes);
     }
 }

@@ -1,4 +1,4 @@
-//! Applies the rules to the simulated traffic.
+//! Applies the rules, and the peer, to the simulated traffic.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -7,34 +7,42 @@ use tallyfold::{Metric, Result, Window};
 use tallyfold_health::{Finding, Observed, Rules, State, Status};
 
 use super::alarm::Alarm;
-use super::tables::{History, SETTLED, number, start};
-use super::traffic::Traffic;
-use super::world::{DAY, WEEK};
+use super::clock::DAY;
+use super::peer::Peer;
+use super::tables::{History, start};
+use super::traffic::{SETTLED, Traffic};
 
-/// The alarms of one replay over settled windows.
-pub(super) fn replay(traffic: &Traffic, rules: &Rules) -> Result<Vec<Alarm>> {
+/// The alarms of one replay over settled windows, and those of the peer.
+pub(super) fn replay(traffic: &Traffic, rules: &Rules) -> Result<[Vec<Alarm>; 2]> {
     let world = &traffic.world;
     let windows = world.scale.windows();
     let mut delivery = History::new(Metric::EventDelivery, windows)?;
     let mut ingestion = History::new(Metric::EventIngestion, windows)?;
+    let mut peer = Peer::new(world);
     for at in 0..windows {
-        let cells = traffic.cells(at);
+        let cells = traffic.read(at, SETTLED);
         delivery.settle(world, at, &cells)?;
         ingestion.settle(world, at, &cells)?;
+        peer.count(world, at, &cells);
     }
     let (delivery, ingestion) = (delivery.settled()?, ingestion.settled()?);
     let observed = Observed {
         delivery: Some(&delivery),
         ingestion: Some(&ingestion),
     };
-    let range = Window::new(start(world.scale.history * WEEK)?, start(windows)?)?;
+    let range = Window::new(start(world, world.scale.first())?, start(world, windows)?)?;
     let replay = rules.replay(&observed, range)?;
     let alarm = |finding: &Finding| {
-        let first = finding.fired.map_or(0, number).saturating_sub(1);
-        let last = finding.resolved.map_or(windows, number).saturating_sub(1);
-        Alarm::of(finding, first, last.max(first), first + SETTLED)
+        let window = |end: Option<tallyfold::Timestamp>, none| {
+            let number = end.map_or(none, |end| world.clock.window(end.unix_ms()));
+            number.saturating_sub(1)
+        };
+        let first = window(finding.fired, 0);
+        let last = window(finding.resolved, windows).max(first);
+        Alarm::of(finding, first, last, first + SETTLED)
     };
-    Ok(replay.findings.iter().map(alarm).collect())
+    let ours = replay.findings.iter().map(alarm).collect();
+    Ok([ours, peer.alarms(world)])
 }
 
 /// What the rules say to a cron job that runs after each window, reads the last windows again and keeps a state.
@@ -48,13 +56,13 @@ pub(super) fn checks(traffic: &Traffic, rules: &Rules) -> Result<(Vec<Alarm>, f6
     let mut alarms = Alarms::default();
     let (mut spent, mut count) = (0, 0_u32);
     for at in SETTLED..world.scale.windows() {
-        let cells = traffic.cells(at - SETTLED);
+        let cells = traffic.read(at - SETTLED, SETTLED);
         delivery.settle(world, at - SETTLED, &cells)?;
         ingestion.settle(world, at - SETTLED, &cells)?;
-        if at < world.scale.history * WEEK {
+        if at < world.scale.first() {
             continue;
         }
-        let read = |age: usize| (at - age, traffic.cells_read(at - age, age));
+        let read = |age: usize| (at - age, traffic.read(at - age, age));
         let provisional: Vec<_> = (0..SETTLED).rev().map(read).collect();
         let delivery = delivery.read(world, &provisional)?;
         let ingestion = ingestion.read(world, &provisional)?;
@@ -63,10 +71,14 @@ pub(super) fn checks(traffic: &Traffic, rules: &Rules) -> Result<(Vec<Alarm>, f6
             ingestion: Some(&ingestion),
         };
         let began = busy();
-        let check = rules.check(&observed, &state, start(at + 1)?)?;
+        let check = rules.check(&observed, &state, start(world, at + 1)?)?;
         spent += busy() - began;
         count += 1;
-        alarms.take(&check.findings, at);
+        let last = |finding: &Finding| {
+            let end = world.clock.window(finding.window.end().unix_ms());
+            end.saturating_sub(1)
+        };
+        alarms.take(&check.findings, at, last);
         // The state goes through JSON, as in a job that keeps it in a file.
         state = State::from_json(&check.state.to_json())?;
     }
@@ -92,13 +104,13 @@ struct Alarms {
 
 impl Alarms {
     /// Takes what a check found when a window was over.
-    fn take(&mut self, findings: &[Finding], at: usize) {
+    fn take(&mut self, findings: &[Finding], at: usize, last_of: impl Fn(&Finding) -> usize) {
         let mut firing = BTreeMap::new();
         let is_told = |finding: &&Finding| {
             finding.status == Status::Firing && !finding.provisional && !finding.silenced
         };
         for finding in findings.iter().filter(is_told) {
-            let last = number(finding.window.end()).saturating_sub(1);
+            let last = last_of(finding);
             let place = match self.firing.get(&finding.id) {
                 Some(place) => *place,
                 None => {

@@ -90,13 +90,14 @@ impl Current {
         for finding in findings {
             let id = finding.id.clone();
             match finding.status {
-                Status::Firing if finding.silenced => {
+                // Nothing shows that an unjudged finding is over.
+                Status::Firing | Status::Unjudged if finding.silenced => {
                     current.silenced.insert(id);
                 }
-                Status::Firing if finding.provisional => {
+                Status::Firing | Status::Unjudged if finding.provisional => {
                     current.held.insert(id, Alert::of(finding, options));
                 }
-                Status::Firing => {
+                Status::Firing | Status::Unjudged => {
                     current.firing.insert(id, Alert::of(finding, options));
                 }
                 Status::Resolved => {

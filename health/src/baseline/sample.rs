@@ -99,18 +99,6 @@ impl Windows<'_> {
             each: each.into(),
         }
     }
-
-    /// The windows of a range.
-    pub(crate) fn part(&self, range: Range<usize>) -> Windows<'_> {
-        let together = self.together.len();
-        Windows {
-            each: Cow::Borrowed(&self.each[range.clone()]),
-            length: self.length,
-            together: Cow::Borrowed(
-                &self.together[range.start.min(together)..range.end.min(together)],
-            ),
-        }
-    }
 }
 
 /// A source of windows.

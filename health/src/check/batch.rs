@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::columns::groups::{Block, Grid, NO_GROUP, read};
 use crate::columns::slots::Slots;
-use crate::rules::judging::{Delivery, Groups, Judging, Odd, Sink};
+use crate::rules::judging::{Groups, Judging, Odd, Other, Seen, Sink};
 use crate::rules::kind::Scope;
 use crate::rules::rule::Rule;
 
@@ -13,27 +13,46 @@ use crate::rules::rule::Rule;
 pub(crate) struct Judged {
     /// The bad windows of all groups, sorted by group, then by slot.
     pub(crate) odds: Vec<Odd>,
+    /// What was seen in the judged windows of the groups with a finding, sorted likewise.
+    pub(crate) seen: Vec<Seen>,
     /// How many windows were judged, counted for each group.
     pub(crate) judged: u64,
 }
 
 impl Judged {
-    /// The bad windows of a group.
-    pub(crate) fn of(&self, group: usize) -> &[Odd] {
-        let start = self
-            .odds
-            .partition_point(|odd| (odd.group as usize) < group);
-        let end = self.odds.partition_point(|odd| odd.group as usize <= group);
-        &self.odds[start..end]
+    /// The bad windows of a group, and what was seen in its judged windows.
+    pub(crate) fn of(&self, group: usize) -> Results<'_> {
+        Results {
+            odds: part_of(&self.odds, |odd| odd.group as usize, group),
+            seen: part_of(&self.seen, |seen| seen.group as usize, group),
+        }
     }
+}
+
+/// The results of a group.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Results<'r> {
+    /// Its bad windows, in chronological order.
+    pub(crate) odds: &'r [Odd],
+    /// What was seen in its judged windows, in chronological order.
+    pub(crate) seen: &'r [Seen],
+}
+
+/// The entries of a group, among those of all groups.
+fn part_of<T>(all: &[T], group_of: impl Fn(&T) -> usize, group: usize) -> &[T] {
+    let start = all.partition_point(|one| group_of(one) < group);
+    let end = all.partition_point(|one| group_of(one) <= group);
+    &all[start..end]
 }
 
 /// What a rule judges: some slots, and the earlier slots that the rule looks back on.
 pub(crate) struct Work<'w> {
     pub(crate) rule: &'w Rule,
     pub(crate) grid: &'w Grid<'w>,
-    /// The counts of delivery, for a rule that compares ingestion with delivery.
-    pub(crate) delivery: Option<Delivery<'w>>,
+    /// The counts of the other endpoint, for a rule that compares both.
+    pub(crate) other: Option<Other<'w>>,
+    /// The groups whose findings continue, sorted.
+    pub(crate) watched: Vec<u32>,
     /// The slots that the rule looks at.
     pub(crate) slots: Slots,
     /// The slots among them that are judged.
@@ -57,7 +76,7 @@ const NUMBERS: usize = 1 << 22;
 /// Judges rules. Their counts are read together, as many at a time as fit into memory.
 pub(crate) fn judge_together(works: &[Work<'_>]) -> Vec<Judged> {
     let judgings: Vec<Judging<'_>> = works.iter().map(Work::judging).collect();
-    let mut sinks: Vec<Sink> = works.iter().map(|work| Sink::new(&work.range)).collect();
+    let mut sinks: Vec<Sink> = works.iter().map(Work::sink).collect();
     let pieces = works
         .iter()
         .enumerate()
@@ -94,6 +113,10 @@ pub(crate) fn judge_together(works: &[Work<'_>]) -> Vec<Judged> {
 }
 
 impl Work<'_> {
+    fn sink(&self) -> Sink {
+        Sink::new(&self.range, self.watched.clone())
+    }
+
     fn judging(&self) -> Judging<'_> {
         let by = (self.rule.measure, self.rule.fewest());
         Judging::new(by, &self.slots, self.grid.len(), self.range.clone())
@@ -138,7 +161,7 @@ impl Work<'_> {
             grid: self.grid,
             range,
             block,
-            delivery: self.delivery.as_ref(),
+            other: self.other.as_ref(),
         };
         self.rule.test.judge().groups(judging, &groups, sink);
     }
@@ -146,12 +169,17 @@ impl Work<'_> {
     /// The result, with slots numbered as in the whole table.
     fn judged(&self, judging: &Judging<'_>, mut sink: Sink) -> Judged {
         self.rule.test.judge().all(judging, self.grid, &mut sink);
+        sink.close();
         for odd in &mut sink.odds {
             odd.slot += self.skipped as u32;
+        }
+        for seen in &mut sink.seen {
+            seen.slot += self.skipped as u32;
         }
         Judged {
             judged: sink.tests.iter().map(|tests| u64::from(*tests)).sum(),
             odds: sink.odds,
+            seen: sink.seen,
         }
     }
 }

@@ -18,6 +18,8 @@ tallyfold::names! {
         Pending = "pending",
         /// Bad for as many windows as the rule requires, or more.
         Firing = "firing",
+        /// It fired, and since then too few events were seen to say whether it is over.
+        Unjudged = "unjudged",
         /// It fired and is over. A finding is reported as resolved only once.
         Resolved = "resolved",
     }
@@ -37,7 +39,7 @@ pub struct Finding {
     pub kind: RuleKind,
     /// How bad it is.
     pub severity: Severity,
-    /// Whether it is pending, firing or resolved.
+    /// Whether it is pending, firing, unjudged or resolved.
     pub status: Status,
     /// The values of the rule's dimensions.
     #[serde(with = "crate::pairs")]
@@ -56,6 +58,9 @@ pub struct Finding {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "surface", schemars(with = "Option<String>"))]
     pub resolved: Option<Timestamp>,
+    /// The end of the last window in which enough was seen to judge its group.
+    #[cfg_attr(feature = "surface", schemars(with = "String"))]
+    pub seen: Timestamp,
     /// What is judged.
     pub measure: Measure,
     /// The events that were counted.
@@ -117,12 +122,13 @@ pub struct Query {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Check {
-    /// What is firing, pending or just resolved, sorted by status (firing first), severity and evidence. So the first
+    /// What is firing, unjudged, pending or just resolved, sorted by status (in this order), severity and evidence. So the first
     /// of several findings about one incident names its cause best.
     pub findings: Vec<Finding>,
     /// How many windows all rules together have judged; each group counts its own windows.
     pub judged: u64,
-    /// False if a warning or critical finding fires that is neither silenced nor provisional.
+    /// False if a warning or critical finding fires or is unjudged that is neither silenced nor provisional, or if there
+    /// are no recent counts.
     pub healthy: bool,
     /// Rules that could not judge anything, with the reason.
     pub unjudged: Vec<Unjudged>,

@@ -25,6 +25,8 @@ pub(super) struct Findings<'t> {
     slots: &'t Slots,
     /// The timestamp for which silences are looked up.
     pub(super) at: Timestamp,
+    /// The end of the last window that the rule has judged; none in a replay.
+    pub(super) judged: Option<Timestamp>,
     explained: usize,
     /// The findings so far.
     pub(super) all: Vec<Finding>,
@@ -44,6 +46,7 @@ impl<'t> Findings<'t> {
             grid,
             slots,
             at,
+            judged: None,
             explained: 0,
             all: Vec::new(),
         }
@@ -96,6 +99,7 @@ impl<'t> Findings<'t> {
             rules: self.rules,
             rule: self.rule,
             at: self.at,
+            judged: self.judged,
             provisional,
         };
         self.all.push(finding(&context, live, resolved, cause));
@@ -111,8 +115,22 @@ pub(crate) struct Context<'r> {
     pub(crate) rule: &'r Rule,
     /// The timestamp for which silences are looked up.
     pub(crate) at: Timestamp,
+    /// The end of the last window that the rule has judged; none in a replay.
+    pub(crate) judged: Option<Timestamp>,
     /// Whether it is from counts that may still change.
     pub(crate) provisional: bool,
+}
+
+/// A group that was not seen for this long is unjudged, in milliseconds; with long windows, for two of them.
+const UNSEEN_MS: i64 = 3_600_000;
+
+impl Context<'_> {
+    /// Whether too few events were seen lately to say whether a finding continues.
+    fn is_unseen(&self, live: &Live) -> bool {
+        let windows = 2_000 * i64::from(self.rule.window.seconds());
+        self.judged
+            .is_some_and(|judged| judged.unix_ms() - live.seen.unix_ms() >= UNSEEN_MS.max(windows))
+    }
 }
 
 /// A finding.
@@ -140,6 +158,7 @@ pub(crate) fn finding(
         severity: live.numbers.severity.min(most),
         status: match (resolved, live.fired) {
             (Some(_), _) => Status::Resolved,
+            (None, Some(_)) if context.is_unseen(live) => Status::Unjudged,
             (None, Some(_)) => Status::Firing,
             (None, None) => Status::Pending,
         },
@@ -148,6 +167,7 @@ pub(crate) fn finding(
         since: live.since,
         fired: live.fired,
         resolved,
+        seen: live.seen,
         measure: rule.measure,
         observed: live.numbers.observed,
         expected: live.numbers.expected,

@@ -1,4 +1,5 @@
-//! The state machine of a finding: pending, firing and resolved, window by window.
+//! The state machine of a finding: pending, firing and resolved, window by window. It ends only when enough was seen to be
+//! good.
 
 use std::ops::Range;
 
@@ -9,7 +10,7 @@ use crate::baseline::stream::{Basis, Level};
 use crate::cause::explanation::Amount;
 use crate::columns::slots::Slots;
 use crate::detection::window::judge;
-use crate::rules::judging::{Normal, Odd};
+use crate::rules::judging::{Evidence, Normal, Odd, Seen};
 use crate::rules::rule::Rule;
 
 /// What became of the finding of a group.
@@ -23,12 +24,23 @@ pub(crate) struct Progress {
     pub(crate) resolved: Vec<(Live, Timestamp)>,
 }
 
-/// Follows a group through some slots. `odds` are its bad windows, in the order of time. Unknown slots are skipped.
+/// A finding ends when counts as they were seen are a hundred times more probable if all is well than if it continues: the
+/// natural logarithm.
+const ENOUGH: f64 = 4.6;
+
+/// Adjacent windows deviate alike, so each of them says less: about as much as one of so many.
+const ALIKE: f64 = 4.0;
+
+/// A finding whose group was not seen for so long ends: the group is gone, in milliseconds.
+const GONE_MS: i64 = 7 * 86_400_000;
+
+/// Follows a group through some slots. The results are its bad windows, and what was seen in its judged windows, in the
+/// order of time. Unknown slots are skipped. A window that was not judged is neither good nor bad.
 pub(crate) fn follow(
     rule: &Rule,
     group: &[(Dimension, String)],
     start: Option<Live>,
-    odds: &[Odd],
+    (odds, seen): (&[Odd], &[Seen]),
     slots: &Slots,
     range: Range<usize>,
 ) -> Progress {
@@ -38,8 +50,10 @@ pub(crate) fn follow(
     };
     let mut last = None;
     let mut odds = odds.iter().peekable();
+    let mut seen = seen.iter().peekable();
     for slot in range {
         while odds.next_if(|odd| (odd.slot as usize) < slot).is_some() {}
+        while seen.next_if(|seen| (seen.slot as usize) < slot).is_some() {}
         if !slots.known[slot] {
             continue;
         }
@@ -53,7 +67,13 @@ pub(crate) fn follow(
                 last = Some(odd);
                 progress.bad(rule, group, odd, slots);
             }
-            None => progress.good(rule, last),
+            None => {
+                let seen = seen.next_if(|seen| seen.slot as usize == slot);
+                let evidence = seen.map(|seen| seen.evidence);
+                if let Some(end) = slots.instant(slot + 1) {
+                    progress.other(rule, evidence, end, last);
+                }
+            }
         }
     }
     if let Some(live) = &mut progress.live {
@@ -75,37 +95,91 @@ impl Progress {
             good: 0,
             since: run.start(),
             fired: None,
+            until: window.end(),
+            seen: window.end(),
+            evidence: 0.0,
+            phi: odd.phi,
             numbers: numbers.clone(),
         });
-        live.bad = live.bad.saturating_add(1).min(rule.bad);
+        live.bad = live.bad.saturating_add(1).max(odd.weight).min(rule.bad);
         live.good = 0;
+        live.evidence = 0.0;
+        (live.until, live.seen) = (window.end(), window.end());
+        live.phi = odd.phi;
         live.numbers = numbers;
-        if live.fired.is_none() && (live.bad >= rule.bad || odd.at_once) {
+        if live.fired.is_none() && live.bad >= rule.bad {
             live.fired = Some(window.end());
             live.complete(Some(odd));
             self.fired.push(live.clone());
         }
     }
 
-    fn good(&mut self, rule: &Rule, last: Option<&Odd>) {
+    /// A window that isn't bad, with what was seen in it, if it was judged.
+    fn other(
+        &mut self,
+        rule: &Rule,
+        evidence: Option<Evidence>,
+        end: Timestamp,
+        last: Option<&Odd>,
+    ) {
         let Some(mut live) = self.live.take() else {
             return;
         };
         if live.fired.is_none() {
             return;
         }
-        live.good = live.good.saturating_add(1);
-        if live.good < rule.good {
+        let is_over = match evidence {
+            Some(evidence) => live.is_over(rule, evidence, end),
+            None => false,
+        };
+        let is_gone = end.unix_ms() - live.seen.unix_ms() >= GONE_MS;
+        if !is_over && !is_gone {
             self.live = Some(live);
             return;
         }
         live.complete(last);
-        let end = live.numbers.window.end();
-        self.resolved.push((live, end));
+        let until = live.until;
+        self.resolved.push((live, until));
     }
 }
 
 impl Live {
+    /// Takes what was seen in a window that isn't bad. Returns whether the finding is over.
+    fn is_over(&mut self, rule: &Rule, evidence: Evidence, end: Timestamp) -> bool {
+        match evidence {
+            Evidence::Good => {
+                self.seen = end;
+                self.good = self.good.saturating_add(1);
+                self.good >= rule.good
+            }
+            Evidence::Compared { part, expected } => {
+                if part > 0 || expected >= 1.0 {
+                    self.seen = end;
+                }
+                self.evidence = (self.evidence + self.ratio(part, expected)).max(0.0);
+                if self.evidence <= 0.0 {
+                    (self.good, self.until) = (0, end);
+                    return false;
+                }
+                self.good = self.good.saturating_add(1);
+                self.good >= rule.good && self.evidence >= ENOUGH
+            }
+        }
+    }
+
+    /// The natural logarithm of how much more probable a count is if all is well than if the finding continues. What
+    /// continues may be weaker than it was: halfway, as a ratio, to what is expected.
+    fn ratio(&self, part: u64, expected: f64) -> f64 {
+        let observed = self.numbers.observed.part as f64;
+        let times = libm::sqrt((observed + 0.5) / (self.numbers.expected + 0.5));
+        let times = match observed > self.numbers.expected {
+            true => times.max(1.05),
+            false => times.min(0.95),
+        };
+        let ratio = expected * (times - 1.0) - part as f64 * libm::log(times);
+        ratio / (1.0 + ALIKE * self.phi * expected)
+    }
+
     /// Adds the normal range to the numbers of the last bad window. This is slow, and most windows don't need it. With
     /// `None`, the numbers are complete already.
     fn complete(&mut self, last: Option<&Odd>) {
@@ -134,6 +208,8 @@ pub(crate) fn normal_range(normal: &Normal, observed: Amount) -> (u64, u64) {
             expected,
             dispersion,
             ln_p,
+            width,
+            is_share,
         } => {
             let level = Level {
                 expected: *expected,
@@ -141,7 +217,15 @@ pub(crate) fn normal_range(normal: &Normal, observed: Amount) -> (u64, u64) {
                 basis: Basis::Season,
                 used: 0,
             };
-            likely(&level, *ln_p, observed.whole)
+            let whole = observed.whole.filter(|_| *is_share);
+            let (low, high) = likely(&level, *ln_p, whole);
+            let middle = whole.map_or(*expected, |whole| expected * whole as f64);
+            // The conversions saturate.
+            let near = (libm::ceil(middle - width) as u64, (middle + width) as u64);
+            (
+                low.min(near.0),
+                high.max(near.1.min(whole.unwrap_or(u64::MAX))),
+            )
         }
     }
 }

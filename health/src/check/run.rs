@@ -14,6 +14,7 @@ use crate::columns::groups::{Endpoints, Observed};
 use crate::rules::names::Severity;
 use crate::rules::rule::Rule;
 use crate::rules::set::Rules;
+use crate::shown::instant;
 use crate::stats::mass::deviance;
 
 /// The maximum number of table rows, summed over all rules that are judged together.
@@ -21,6 +22,9 @@ const MOST_PLACES: usize = 1 << 20;
 
 /// The maximum number of findings of a check. A replay may have ten times as many.
 const MOST_FINDINGS: usize = 1_000;
+
+/// Counts that end so long before a check say nothing about now; with long windows, two of them longer.
+const STALE_MS: i64 = 6 * 3_600_000;
 
 impl Rules {
     /// Applies the rules to counts: judges the windows that have settled since the last check, and returns what is
@@ -32,6 +36,7 @@ impl Rules {
     ///
     /// # Errors
     /// `unaligned_window` for a table whose windows are longer than a rule's windows, or cross the edge of one;
+    /// `invalid_argument` for a table of the other endpoint;
     /// `invalid_checkpoint` for a state that has judged windows of the future, because a clock was ahead.
     pub fn check(&self, observed: &Observed<'_>, state: &State, now: Timestamp) -> Result<Check> {
         for rule in &state.rules {
@@ -45,7 +50,7 @@ impl Rules {
             left_out: 0,
             state: State::default(),
         };
-        let endpoints = Endpoints::of(observed);
+        let endpoints = Endpoints::of(observed)?;
         for some in self.some(&endpoints) {
             let mut tasks = Vec::new();
             for rule in some {
@@ -58,7 +63,9 @@ impl Rules {
                     }
                 }
             }
-            let works = tasks.iter().map(|(ranges, _, task)| task.work(ranges));
+            let works = tasks
+                .iter()
+                .map(|(ranges, before, task)| task.work(ranges, *before));
             let judged = judge_together(&works.collect::<Vec<_>>());
             for ((ranges, before, task), odds) in tasks.iter().zip(&judged) {
                 task.check(*before, now, ranges.clone(), odds, &mut check);
@@ -77,12 +84,14 @@ impl Rules {
         check.left_out += check.findings.len().saturating_sub(MOST_FINDINGS) as u64;
         check.findings.truncate(MOST_FINDINGS);
         let is_bad = |finding: &Finding| {
-            finding.status == Status::Firing
+            matches!(finding.status, Status::Firing | Status::Unjudged)
                 && finding.severity >= Severity::Warning
                 && !finding.silenced
                 && !finding.provisional
         };
-        check.healthy = !check.findings.iter().any(is_bad);
+        let stale = stale(endpoints.latest(), now);
+        check.healthy = stale.is_none() && !check.findings.iter().any(is_bad);
+        check.unjudged.extend(stale.flatten());
         Ok(check)
     }
 
@@ -99,7 +108,7 @@ impl Rules {
             unjudged: Vec::new(),
             left_out: 0,
         };
-        let endpoints = Endpoints::of(observed);
+        let endpoints = Endpoints::of(observed)?;
         for some in self.some(&endpoints) {
             let mut tasks = Vec::new();
             for rule in some {
@@ -108,7 +117,7 @@ impl Rules {
                     Err(reason) => replay.unjudged.push(unjudged(rule, reason)),
                 }
             }
-            let works = tasks.iter().map(|(ranges, task)| task.work(ranges));
+            let works = tasks.iter().map(|(ranges, task)| task.work(ranges, None));
             let judged = judge_together(&works.collect::<Vec<_>>());
             for ((ranges, task), odds) in tasks.iter().zip(&judged) {
                 task.replay(range, ranges.clone(), odds, &mut replay);
@@ -143,12 +152,41 @@ impl Rules {
             rules: self,
             rule,
             at: now,
+            judged: Some(now),
             provisional: false,
         };
         let findings = live.map(|live| finding(&context, live, None, None));
         check.findings.extend(findings);
         check.state.rules.extend(before.cloned());
     }
+}
+
+/// Why a check says nothing about now: its counts end too long ago, or there are none. Where there are none, the reasons of
+/// the rules say so.
+#[allow(
+    clippy::option_option,
+    reason = "without a reason of its own, a check may still be stale"
+)]
+fn stale(latest: Option<Window>, now: Timestamp) -> Option<Option<Unjudged>> {
+    let Some(latest) = latest else {
+        return Some(None);
+    };
+    let (end, length) = (
+        latest.end(),
+        latest.end().unix_ms() - latest.start().unix_ms(),
+    );
+    let age_ms = now.unix_ms() - end.unix_ms();
+    (age_ms > STALE_MS + 2 * length).then(|| {
+        let hours = age_ms / 3_600_000;
+        let reason = format!(
+            "the counts end at {} UTC, {hours} hours before the check",
+            instant(end)
+        );
+        Some(Unjudged {
+            rule: "recent counts".to_owned(),
+            reason,
+        })
+    })
 }
 
 /// More severe findings come first, and then those with more evidence: a silent source comes before one of its silent
@@ -162,8 +200,9 @@ fn heavier(one: &Finding, other: &Finding) -> Ordering {
 const fn rank(status: Status) -> u8 {
     match status {
         Status::Firing => 0,
-        Status::Pending => 1,
-        Status::Resolved => 2,
+        Status::Unjudged => 1,
+        Status::Pending => 2,
+        Status::Resolved => 3,
     }
 }
 

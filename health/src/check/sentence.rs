@@ -17,11 +17,18 @@ pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
         high: finding.high,
     };
     let (counted, usual) = rule.test.judge().sentence(&seen);
-    let mut parts = vec![format!(
-        "{}: {counted} in {}",
-        subject(finding, rule),
-        window(finding.window)
-    )];
+    let about = subject(finding, rule);
+    let when = window(finding.window);
+    let mut parts = match finding.status {
+        Status::Unjudged => vec![
+            format!(
+                "{about}: not judged since {} (too little traffic)",
+                instant(finding.seen)
+            ),
+            format!("last judged: {counted} in {when}"),
+        ],
+        _ => vec![format!("{about}: {counted} in {when}")],
+    };
     parts.extend(usual);
     parts.push(lasting(finding));
     parts.extend(causes(finding));

@@ -41,6 +41,14 @@ pub(crate) struct Live {
     pub(crate) since: Timestamp,
     /// The end of the window with which it fired first; none while it is pending.
     pub(crate) fired: Option<Timestamp>,
+    /// The end of the last window that was bad, or that does not speak against it.
+    pub(crate) until: Timestamp,
+    /// The end of the last window that was judged.
+    pub(crate) seen: Timestamp,
+    /// How much speaks for its end: a logarithm of a ratio of probabilities.
+    pub(crate) evidence: f64,
+    /// How much its group varies: the variance of a count is `expected + phi * expected²`.
+    pub(crate) phi: f64,
     /// The numbers of the last bad window.
     pub(crate) numbers: Numbers,
 }
@@ -77,7 +85,7 @@ impl State {
 }
 
 const KIND: DocumentKind = DocumentKind {
-    format: "tallyfold-health/1",
+    format: "tallyfold-health/2",
     what: "state of checks",
 };
 
@@ -108,6 +116,10 @@ struct StoredLive {
     good: u32,
     since: String,
     fired: Option<String>,
+    until: String,
+    seen: String,
+    evidence: String,
+    phi: String,
     start: String,
     end: String,
     part: u64,
@@ -172,6 +184,10 @@ fn stored_live(live: &Live) -> StoredLive {
         good: live.good,
         since: live.since.to_string(),
         fired: live.fired.map(|fired| fired.to_string()),
+        until: live.until.to_string(),
+        seen: live.seen.to_string(),
+        evidence: live.evidence.to_string(),
+        phi: live.phi.to_string(),
         start: numbers.window.start().to_string(),
         end: numbers.window.end().to_string(),
         part: numbers.observed.part,
@@ -210,6 +226,10 @@ fn live_of(stored: &StoredLive) -> Option<Live> {
         good: stored.good,
         since: instant(&stored.since)?,
         fired,
+        until: instant(&stored.until)?,
+        seen: instant(&stored.seen)?,
+        evidence: finite(&stored.evidence)?,
+        phi: finite(&stored.phi)?,
         numbers: Numbers {
             window: Window::new(instant(&stored.start)?, instant(&stored.end)?).ok()?,
             observed: Amount {

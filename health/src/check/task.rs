@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use tallyfold::{Dimension, Metric, Result, Timestamp, Window};
 
-use super::batch::{Judged, Work};
+use super::batch::{Judged, Results, Work};
 use super::finding::{Check, Replay, Unjudged};
 use super::findings::Findings;
 use super::progress::follow;
 use super::state::{Live, RuleState};
 use crate::columns::groups::{Columns, Endpoints, Grid};
 use crate::columns::slots::Slots;
-use crate::rules::judging::{Delivery, Judging, Odd, Sink};
+use crate::rules::judging::{Judging, Other, Sink};
 use crate::rules::kind::Scope;
 use crate::rules::rule::{FIRST_LOOK, Rule};
 use crate::rules::set::Rules;
@@ -28,8 +28,8 @@ pub(super) struct Task<'a> {
     rule: &'a Rule,
     grid: Grid<'a>,
     slots: Slots,
-    /// The groups and slots of delivery, for a rule that compares ingestion with delivery.
-    delivery: Option<(Grid<'a>, Slots)>,
+    /// The groups and slots of the other endpoint, for a rule that compares both.
+    other: Option<(Grid<'a>, Slots)>,
 }
 
 /// The slots that are judged.
@@ -46,33 +46,51 @@ pub(super) fn task<'a>(
     rule: &'a Rule,
     endpoints: &'a Endpoints<'a>,
 ) -> Result<Result<Task<'a>, String>> {
-    let delivery = match rule.form().scope {
-        Scope::BothEndpoints => match sides(rule, Metric::EventDelivery, endpoints)? {
-            Ok(sides) => Some(sides),
-            Err(reason) => return Ok(Err(reason)),
-        },
-        _ => None,
+    let other = match rule.form().scope {
+        Scope::BothEndpoints => {
+            let of = (&rule.by[..], &rule.only[..]);
+            Some(sides(rule, of, Metric::EventDelivery, endpoints)?)
+        }
+        Scope::PerIngested => {
+            // What came in is counted for all integrations together.
+            let (mut by, mut only) = (rule.by.clone(), rule.only.clone());
+            by.retain(|own| *own != Dimension::Integration);
+            only.retain(|(own, _)| *own != Dimension::Integration);
+            Some(sides(
+                rule,
+                (&by, &only),
+                Metric::EventIngestion,
+                endpoints,
+            )?)
+        }
+        Scope::Groups | Scope::Totals => None,
     };
-    let own = sides(rule, rule.metric, endpoints)?;
+    let other = match other {
+        Some(Ok(other)) => Some(other),
+        Some(Err(reason)) => return Ok(Err(reason)),
+        None => None,
+    };
+    let own = sides(rule, (&rule.by, &rule.only), rule.metric, endpoints)?;
     Ok(own.map(|(grid, slots)| Task {
         rules,
         rule,
         grid,
         slots,
-        delivery,
+        other,
     }))
 }
 
 /// The groups and slots of the counts of an endpoint.
 fn sides<'a>(
     rule: &Rule,
+    (by, only): (&[Dimension], &[(Dimension, Vec<String>)]),
     metric: Metric,
     endpoints: &'a Endpoints<'a>,
 ) -> Result<Result<(Grid<'a>, Slots), String>> {
     let Some(counted) = endpoints.get(metric) else {
         return Ok(Err(format!("there are no counts of {metric}")));
     };
-    let grid = match Grid::new(counted, &rule.by, &rule.only) {
+    let grid = match Grid::new(counted, by, only) {
         Ok(grid) => grid,
         Err(missing) => {
             return Ok(Err(format!(
@@ -136,26 +154,34 @@ impl Task<'_> {
 
     /// The slots to judge, with the earlier slots that the rule looks back on. Older slots have no effect, so they are
     /// left out.
-    pub(super) fn work(&self, ranges: &Ranges) -> Work<'_> {
+    pub(super) fn work(&self, ranges: &Ranges, before: Option<&RuleState>) -> Work<'_> {
         let (start, end) = (ranges.settled.start, ranges.provisional.end);
         let back = match self.rule.history() {
             0 => 0,
             seconds => self.slots.in_seconds(seconds),
         };
         let skipped = start.saturating_sub(back);
-        let delivery = self.delivery.as_ref().map(|(grid, slots)| {
+        let other = self.other.as_ref().map(|(grid, slots)| {
             let ahead = self.slots.ahead_of(slots);
             let first = i64::try_from(skipped).unwrap_or(i64::MAX);
             let first = usize::try_from(first.saturating_add(ahead)).unwrap_or_default();
-            Delivery {
+            Other {
                 grid,
                 slots: slots.without(first),
             }
         });
+        let live = before.iter().flat_map(|before| &before.live);
+        let watched = live.filter(|live| self.is_own(live)).filter_map(|live| {
+            let group = self.find(live)?;
+            u32::try_from(group).ok()
+        });
+        let mut watched: Vec<u32> = watched.collect();
+        watched.sort_unstable();
         Work {
             rule: self.rule,
             grid: &self.grid,
-            delivery,
+            other,
+            watched,
             slots: self.slots.without(skipped),
             range: start - skipped..end - skipped,
             skipped,
@@ -183,30 +209,40 @@ impl Task<'_> {
             live: Vec::new(),
         };
         let mut findings = self.findings(now);
+        findings.judged = Some(state.judged);
         for (group, live) in self.groups(before, odds) {
             let absent = match group {
-                Some(_) => Vec::new(),
+                Some(_) => Judged::default(),
                 None => self.absent(settled.start..provisional.end),
             };
-            let of = group.map_or(&absent[..], |group| odds.of(group));
+            let of = match group {
+                Some(group) => odds.of(group),
+                None => Results {
+                    odds: &absent.odds,
+                    seen: &absent.seen,
+                },
+            };
             let names = match &live {
                 Some(live) => live.group.clone(),
                 None => self.names(group),
             };
-            let mut progress = follow(self.rule, &names, live, of, &self.slots, settled.clone());
+            let follow = |live, range| {
+                follow(
+                    self.rule,
+                    &names,
+                    live,
+                    (of.odds, of.seen),
+                    &self.slots,
+                    range,
+                )
+            };
+            let mut progress = follow(live, settled.clone());
             if before.is_some() {
                 findings.take_resolved(group, &progress);
             }
             let live = progress.live.take();
             // From here on, counts may still change.
-            let later = follow(
-                self.rule,
-                &names,
-                live.clone(),
-                of,
-                &self.slots,
-                provisional.clone(),
-            );
+            let later = follow(live.clone(), provisional.clone());
             findings.take_live(group, live.as_ref(), later.live);
             state.live.extend(live);
         }
@@ -216,21 +252,26 @@ impl Task<'_> {
         check.state.rules.push(state);
     }
 
-    /// The bad windows of a group that the table does not have. Such a group has no events, which may be too few for a
-    /// limit.
-    fn absent(&self, range: Range<usize>) -> Vec<Odd> {
-        let mut sink = Sink::new(&range);
-        if self.rule.test.judge().judges_absent() {
-            let none = vec![0; self.slots.len()];
-            let columns = Columns {
-                parts: &none,
-                wholes: self.rule.measure.is_rate().then_some(&none),
-            };
-            let by = (self.rule.measure, self.rule.fewest());
-            let judging = Judging::new(by, &self.slots, self.grid.len(), range);
-            self.rule.test.judge().group(&judging, columns, &mut sink);
+    /// The results of a group that the table does not have. Such a group has no events, which may be too few for a limit.
+    fn absent(&self, range: Range<usize>) -> Judged {
+        // The group is none of the table's, and its results are kept.
+        let mut sink = Sink::new(&range, vec![0]);
+        let none = vec![0; self.slots.len()];
+        let columns = Columns {
+            parts: &none,
+            wholes: self.rule.measure.is_rate().then_some(&none),
+        };
+        let by = (self.rule.measure, self.rule.fewest());
+        let judging = Judging::new(by, &self.slots, self.grid.len(), range);
+        self.rule.test.judge().group(&judging, columns, &mut sink);
+        Judged {
+            odds: match self.rule.test.judge().judges_absent() {
+                true => sink.odds,
+                false => Vec::new(),
+            },
+            seen: sink.seen,
+            judged: 0,
         }
-        sink.odds
     }
 
     /// The slot at which a check without an earlier one begins.
@@ -263,9 +304,17 @@ impl Task<'_> {
         replay.unjudged.extend(self.unjudged(settled.clone(), odds));
         let mut findings = self.findings(range.end());
         for (group, _) in self.groups(None, odds) {
-            let of = group.map_or(&[][..], |group| odds.of(group));
+            let of = group.map_or_else(Results::default, |group| odds.of(group));
             let names = self.names(group);
-            let progress = follow(self.rule, &names, None, of, &self.slots, settled.clone());
+            let results = (of.odds, of.seen);
+            let progress = follow(
+                self.rule,
+                &names,
+                None,
+                results,
+                &self.slots,
+                settled.clone(),
+            );
             for (place, live) in progress.fired.iter().enumerate() {
                 let end = progress.resolved.get(place).map(|(_, end)| *end);
                 findings.at = live.numbers.window.end();
@@ -282,15 +331,9 @@ impl Task<'_> {
         odds: &Judged,
     ) -> Vec<(Option<usize>, Option<Live>)> {
         let mut groups: Vec<(Option<usize>, Option<Live>)> = Vec::new();
-        let is_own = |live: &&Live| {
-            live.group
-                .iter()
-                .map(|(name, _)| *name)
-                .eq(self.rule.by.iter().copied())
-        };
-        for live in before.iter().flat_map(|before| &before.live).filter(is_own) {
-            let values: Vec<&str> = live.group.iter().map(|(_, value)| value.as_str()).collect();
-            groups.push((self.grid.find(&values), Some(live.clone())));
+        let live = before.iter().flat_map(|before| &before.live);
+        for live in live.filter(|live| self.is_own(live)) {
+            groups.push((self.find(live), Some(live.clone())));
         }
         for odd in &odds.odds {
             let group = Some(odd.group as usize);
@@ -314,6 +357,18 @@ impl Task<'_> {
         groups.sort_by_cached_key(values);
         groups.dedup_by(|later, first| later.0.is_some() && later.0 == first.0);
         groups
+    }
+
+    /// Whether a finding is about a group by the dimensions of the rule.
+    fn is_own(&self, live: &Live) -> bool {
+        let names = live.group.iter().map(|(name, _)| *name);
+        names.eq(self.rule.by.iter().copied())
+    }
+
+    /// The group of a finding.
+    fn find(&self, live: &Live) -> Option<usize> {
+        let values: Vec<&str> = live.group.iter().map(|(_, value)| value.as_str()).collect();
+        self.grid.find(&values)
     }
 
     fn findings(&self, at: Timestamp) -> Findings<'_> {

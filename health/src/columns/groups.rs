@@ -3,7 +3,8 @@
 use std::cmp::Ordering;
 
 use tallyfold::{
-    CountTable, Counts, Deltas, Dictionary, Dimension, Frame, Key, Metric, WindowRows,
+    Code, CountTable, Counts, Deltas, Dictionary, Dimension, Error, Frame, Key, Metric, Window,
+    WindowRows,
 };
 
 use super::slots::Slots;
@@ -43,11 +44,25 @@ impl<'t> Counted<'t> {
 
 impl<'t> Endpoints<'t> {
     /// What was observed.
-    pub(crate) fn of(observed: &Observed<'t>) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// `invalid_argument` for a table of the other endpoint.
+    pub(crate) fn of(observed: &Observed<'t>) -> tallyfold::Result<Self> {
+        let both = [
+            ("delivery", Metric::EventDelivery, observed.delivery),
+            ("ingestion", Metric::EventIngestion, observed.ingestion),
+        ];
+        for (name, wanted, table) in both {
+            let metric = table.and_then(CountTable::metric);
+            if let Some(metric) = metric.filter(|metric| *metric != wanted) {
+                let message = format!("this table has counts of {metric}, want {wanted}");
+                return Err(Error::argument(name, Code::InvalidArgument, message));
+            }
+        }
+        Ok(Self {
             delivery: observed.delivery.map(Counted::of),
             ingestion: observed.ingestion.map(Counted::of),
-        }
+        })
     }
 
     /// The counts of an endpoint.
@@ -56,6 +71,13 @@ impl<'t> Endpoints<'t> {
             Metric::EventDelivery => self.delivery.as_ref(),
             Metric::EventIngestion => self.ingestion.as_ref(),
         }
+    }
+
+    /// The latest window.
+    pub(crate) fn latest(&self) -> Option<Window> {
+        let both = [&self.delivery, &self.ingestion].into_iter().flatten();
+        let last = both.filter_map(|counted| Some(counted.windows.last()?.window));
+        last.max_by_key(|window| window.end())
     }
 
     /// The number of rows of the larger table.
@@ -185,6 +207,12 @@ impl<'t> Grid<'t> {
         self.groups.len()
     }
 
+    /// The dimensions of the groups.
+    pub(crate) fn dimensions(&self) -> Vec<Dimension> {
+        let all: Vec<Dimension> = self.table().dimensions().iter().collect();
+        self.columns.iter().map(|column| all[*column]).collect()
+    }
+
     /// The values of a group, in the order of the rule's dimensions.
     pub(crate) fn values(&self, group: usize) -> Vec<&str> {
         let dictionaries = self.table().keys().dictionaries;
@@ -192,6 +220,16 @@ impl<'t> Grid<'t> {
         values
             .map(|(column, id)| dictionaries[*column].value(*id))
             .collect()
+    }
+
+    /// The values of some dimensions in a row of the table.
+    pub(crate) fn row_values(&self, row: usize, dimensions: &[Dimension]) -> Vec<String> {
+        let keys = self.table().keys();
+        let columns = dimensions
+            .iter()
+            .filter_map(|own| self.table().dimensions().position(*own));
+        let values = columns.map(|column| keys.dictionaries[column].value(keys.ids[column][row]));
+        values.map(str::to_owned).collect()
     }
 
     /// The group with these values.

@@ -87,6 +87,11 @@ impl Slots {
         self.known.len()
     }
 
+    /// The number of the first slot, counted from 1970.
+    pub(crate) fn first(&self) -> i64 {
+        self.first
+    }
+
     /// How many slots make this many seconds, rounded up; at least one.
     pub(crate) fn in_seconds(&self, seconds: u64) -> usize {
         let slots = seconds.div_ceil(self.step.seconds().into()).max(1);
@@ -112,26 +117,6 @@ impl Slots {
     pub(crate) fn instant(&self, slot: usize) -> Option<Timestamp> {
         let number = self.first.checked_add(i64::try_from(slot).ok()?)?;
         Timestamp::from_unix_ms(number.checked_mul(i64::from(self.step.seconds()) * 1_000)?)
-    }
-
-    /// Slots form periods of `length` slots, counted from 1970. Returns the first slot of the period that contains a
-    /// slot; 0 if that is before all slots.
-    pub(crate) fn begin_of(&self, slot: usize, length: usize) -> usize {
-        let within = self.within(slot, length);
-        slot.saturating_sub(within)
-    }
-
-    /// The end of the period of `length` slots that contains a slot.
-    pub(crate) fn end_of(&self, slot: usize, length: usize) -> usize {
-        slot.saturating_add(length.max(1) - self.within(slot, length))
-    }
-
-    fn within(&self, slot: usize, length: usize) -> usize {
-        let length = i64::try_from(length.max(1)).unwrap_or(i64::MAX);
-        let number = self
-            .first
-            .saturating_add(i64::try_from(slot).unwrap_or(i64::MAX));
-        usize::try_from(number.rem_euclid(length)).unwrap_or_default()
     }
 
     /// How many slots later this begins than `other`, whose slots have the same length.

@@ -1,33 +1,33 @@
-//! Predicts the windows of a group from earlier weeks, and finds windows that deviate from the prediction.
-
-use std::ops::Range;
+//! Compares the windows of a group, and sums of them, with what is usual for the group.
 
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::Fraction;
 
-use super::judging::{Judging, Normal, Odd, Sink};
+use super::judging::{Evidence, Judging, Normal, Odd, Sink};
 use super::kind::{Compared, Misfit};
 use super::names::Side;
 use super::values::{named, share};
-use crate::baseline::levels::Levels;
-use crate::baseline::sample::Windows;
-use crate::baseline::stream::{Level, Season, Stream};
+use crate::baseline::stream::{Basis, Level};
 use crate::cause::explanation::Amount;
 use crate::columns::groups::Columns;
-use crate::detection::window::{UNREMARKABLE, is_enough, is_unremarkable, judge};
+use crate::columns::slots::Slots;
+use crate::detection::window::judge;
+use crate::usual::calendar::DAY;
+pub(crate) use crate::usual::calendar::WEEK;
+use crate::usual::noise::{DAYS as NOISE_DAYS, Learned, Noise, Prior};
+use crate::usual::past::{Compare, Look, Past};
 
-/// Seconds of a week.
-pub(crate) const WEEK: u64 = 7 * 86_400;
+/// The sums that are judged besides single windows, in seconds: of one, three, twelve and 36 hours.
+const SUMS: [u64; 4] = [3_600, 3 * 3_600, 12 * 3_600, 36 * 3_600];
 
-/// How much a stream varies is learned window after window. Learning restarts after each period of this length, in
-/// seconds counted from 1970, so that a check of one window and a replay of many give the same levels.
-const ANEW: u64 = WEEK;
-
-/// How much a stream varies is also learned from this many seconds before the first judged window of such a period.
-const WARM_UP: u64 = 2 * 86_400;
+/// Events of up to this many seconds may come late: their absence is no decline, and their arrival no rise.
+const LATE: u64 = 3 * 3_600;
 
 /// The natural logarithm of 2. A test of both sides doubles the probability.
 const LN_2: f64 = std::f64::consts::LN_2;
+
+/// Looks again at the `length` slots before a slot, more closely.
+pub(crate) type Confirm<'c> = dyn FnMut(usize, usize) -> Option<Look> + 'c;
 
 /// How windows are compared with earlier weeks.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,11 +134,16 @@ impl Baseline {
         (!is_wanted).then(|| Misfit::of("false_alarms", WANT_FALSE_ALARMS))
     }
 
-    /// How many seconds of history the level of a window needs. This includes the history of the earlier levels, which
-    /// show how much the stream varies.
+    /// How many seconds of history the judging of a window needs: the weeks that a window is compared with, and those
+    /// windows of the last four weeks that show how much the group varies.
     pub(crate) fn history(&self, window: u64) -> u64 {
-        let neighbours = self.neighbours as u64 * window;
-        self.weeks as u64 * WEEK + neighbours + WARM_UP + ANEW
+        let weeks = (self.weeks as u64).max(2) * WEEK;
+        let longest = SUMS[SUMS.len() - 1].max(DAY);
+        weeks
+            + (NOISE_DAYS as u64 + 1) * DAY
+            + longest
+            + (self.neighbours as u64 + 1) * window
+            + 3_600
     }
 
     /// The earlier counts that a finding is compared with.
@@ -149,13 +154,8 @@ impl Baseline {
         }
     }
 
-    /// Which deviations are bad.
-    pub(crate) fn bad_side(&self) -> Side {
-        self.side
-    }
-
     /// The smallest change that matters, as a float.
-    pub(crate) fn least_change(&self) -> f64 {
+    fn least_change(&self) -> f64 {
         self.change.map_or(0.0, Fraction::as_f64)
     }
 
@@ -164,178 +164,363 @@ impl Baseline {
         judging.rate_of(self.false_alarms)
     }
 
-    /// The season of counts: they repeat each week.
-    pub(crate) fn season(&self, judging: &Judging<'_>) -> Season {
-        Season {
-            period: judging.slots.in_seconds(WEEK),
-            neighbours: self.neighbours,
-            seasons: self.weeks,
-            shorter: judging.slots.in_seconds(86_400),
-        }
+    /// The past of a group.
+    pub(crate) fn past<'j>(
+        &self,
+        judging: &'j Judging<'_>,
+        compare: Compare,
+        columns: Columns<'_>,
+    ) -> Past<'j> {
+        Past::new(
+            (&judging.calendar, &judging.learned),
+            compare,
+            (self.weeks, self.neighbours),
+            columns,
+            &judging.finals,
+        )
     }
 
-    /// Judges some windows of a group, one by one. `drifts` are the windows in which small deviations have added up, in
-    /// chronological order.
+    /// Judges some windows of a group, and sums of windows that end with them. `longer` is the length of a longer sum, in
+    /// seconds. What is bad must also be bad when `confirm` looks at it.
     pub(crate) fn group(
         &self,
         judging: &Judging<'_>,
         columns: Columns<'_>,
-        expected: &Expected,
-        drifts: Vec<Odd>,
+        (compare, longer): (Compare, Option<u64>),
+        mut confirm: Option<&mut Confirm<'_>>,
         sink: &mut Sink,
     ) {
+        let past = self.past(judging, compare, columns);
         let ln_rate = libm::log(self.rate(judging));
-        let least = judging.least;
-        let mut drifts = drifts.into_iter().peekable();
+        let mut group = Group {
+            baseline: self,
+            judging,
+            learned: Learned::new(&past, prior(compare)),
+            past: &past,
+            ln_rate,
+            ln_all: ln_rate - libm::log(judging.groups.max(1) as f64),
+        };
+        let lengths = lengths(judging.slots, longer);
         for slot in judging.known() {
-            while drifts.next_if(|odd| (odd.slot as usize) < slot).is_some() {}
-            let drift = drifts.next_if(|odd| odd.slot as usize == slot);
-            let (part, whole) = columns.at(slot);
-            let Some(level) = expected.at(slot) else {
+            let single = match judging.finals[slot] {
+                true => past.look(slot + 1, 1),
+                // Nothing is learned from counts that may still change, but they are judged.
+                false => provisional(&past, slot, columns),
+            };
+            let Some(single) = single else {
                 continue;
             };
-            let is_judged = match whole {
-                Some(whole) => whole >= least,
-                None => is_enough(part, None, level, least),
-            };
-            if !is_judged {
-                continue;
+            let mut worst: Option<Odd> = None;
+            let mut is_judged = false;
+            for &length in &lengths {
+                // Longer sums change slowly.
+                let stride = (length / 12).max(1);
+                if length > 1 && !(slot + 1 + judging.calendar.offset()).is_multiple_of(stride) {
+                    continue;
+                }
+                let look = match length {
+                    1 => Some(single),
+                    _ => past.look(slot + 1, length),
+                };
+                let Some(look) = look.filter(|look| group.is_enough(look)) else {
+                    continue;
+                };
+                is_judged = true;
+                let Some(odd) = group.odd(slot, length, &look, confirm.as_deref_mut()) else {
+                    continue;
+                };
+                // The numbers of the shortest time say best what is wrong now, and a longer one says since when.
+                worst = Some(match worst {
+                    None => odd,
+                    Some(shorter) => Odd {
+                        weight: odd.weight,
+                        run: shorter.run.max(odd.run),
+                        ..shorter
+                    },
+                });
             }
-            sink.judged(slot);
-            // Late events make counts grow, so a count that is low before the window is settled proves nothing.
-            let side = match judging.slots.settled[slot] || whole.is_some() {
-                true => self.side,
-                false => Side::High,
+            if is_judged {
+                sink.tested(slot);
+            }
+            let evidence = Evidence::Compared {
+                part: single.sum.part,
+                expected: single.expected,
             };
-            let odd = match is_unremarkable(part, whole, level) {
-                true => None,
-                false => self.window(slot, side, Amount { part, whole }, level, ln_rate),
-            };
-            let is_clear = odd.as_ref().is_some_and(|odd| odd.fires);
-            if let Some(odd) = drift.filter(|_| !is_clear).or(odd) {
+            sink.saw(slot, evidence);
+            if let Some(odd) = worst {
                 sink.take(odd);
             }
         }
     }
+}
 
-    /// Compares a window with its level. The result is `None` unless the window is bad or may keep a finding from ending.
-    fn window(
-        &self,
-        slot: usize,
-        side: Side,
-        observed: Amount,
-        level: &Level,
-        ln_rate: f64,
-    ) -> Option<Odd> {
-        let Amount { part, whole } = observed;
-        let expected = level.expected * whole.map_or(1.0, |whole| whole as f64);
-        let is_high = part as f64 > expected;
-        let is_bad_side = match side {
-            Side::Both => true,
-            Side::High => is_high,
-            Side::Low => !is_high,
+/// How much groups vary, at least and where that isn't known.
+pub(crate) const fn prior(compare: Compare) -> Prior {
+    match compare {
+        Compare::Counts => Prior {
+            least: 0.001_6,
+            unknown: 0.04,
+            margin: 1.7,
+        },
+        Compare::Shares => Prior {
+            least: 0.01,
+            unknown: 0.09,
+            margin: 1.7,
+        },
+        Compare::Ratios => Prior {
+            least: 0.000_4,
+            unknown: 0.002_5,
+            margin: 1.5,
+        },
+    }
+}
+
+/// The lengths of the sums, in slots: a single window first.
+pub(crate) fn lengths(slots: &Slots, longer: Option<u64>) -> Vec<usize> {
+    let sums = SUMS.into_iter().chain(longer);
+    let mut lengths: Vec<usize> = sums.map(|seconds| slots.in_seconds(seconds)).collect();
+    lengths.push(1);
+    lengths.sort_unstable();
+    lengths.dedup();
+    lengths
+}
+
+/// A window whose counts may still change.
+fn provisional(past: &Past<'_>, slot: usize, columns: Columns<'_>) -> Option<Look> {
+    let (part, whole) = columns.at(slot);
+    let mut sum = past.sum(slot + 1, 1);
+    (sum.part, sum.whole) = (part, whole.unwrap_or_default());
+    let expected = past.expected(slot + 1, 1, sum)?;
+    Some(Look { sum, expected })
+}
+
+/// Whether events may only have come late. If some are missing, so many must also be missing compared with an earlier time
+/// of day; if there are too many, events must not have been missing before.
+pub(crate) fn is_late(
+    past: &Past<'_>,
+    (slot, length): (usize, usize),
+    look: &Look,
+    is_bad: impl Fn(&Look) -> bool,
+) -> bool {
+    let late = LATE.div_ceil(DAY / past.calendar().per_day as u64) as usize;
+    if past.compare != Compare::Counts {
+        return false;
+    }
+    if look.excess() > 0.0 {
+        let before = past.look(slot + 1, late + length);
+        return before.is_some_and(|before| before.excess() < look.excess() / 2.0);
+    }
+    // Of a long silence, only the part counts in which events are overdue for long enough.
+    let is_overdue = look.sum.part == 0 && length > late;
+    let length_of = |late: usize| if is_overdue { length - late } else { length };
+    [late / 2, late].into_iter().any(|late| {
+        let end = (slot + 1).checked_sub(late);
+        let usual = end.and_then(|end| past.expected(end, length_of(late), look.sum));
+        usual.is_some_and(|expected| {
+            let later = Look { expected, ..*look };
+            expected < look.expected && (later.excess() >= 0.0 || !is_bad(&later))
+        })
+    })
+}
+
+/// The judging of a group.
+struct Group<'g> {
+    baseline: &'g Baseline,
+    judging: &'g Judging<'g>,
+    past: &'g Past<'g>,
+    learned: Learned<'g>,
+    /// The limit for a single window.
+    ln_rate: f64,
+    /// The limit for sums, for all groups together.
+    ln_all: f64,
+}
+
+impl Group<'_> {
+    /// Whether there are enough events to judge by: those that came, or those that were expected.
+    fn is_enough(&self, look: &Look) -> bool {
+        let least = self.judging.least;
+        match self.past.compare {
+            Compare::Counts => look.sum.part >= least || look.expected >= least as f64,
+            Compare::Shares => look.sum.whole >= least,
+            Compare::Ratios => {
+                look.sum.whole >= least && (look.sum.part >= least || look.expected >= least as f64)
+            }
+        }
+    }
+
+    /// The smallest change of a number of events that matters.
+    fn least_change(&self, look: &Look) -> f64 {
+        let of = match self.past.compare {
+            Compare::Shares => look.sum.whole as f64,
+            Compare::Counts | Compare::Ratios => look.expected,
         };
-        let least_change = self.least_change() * whole.map_or(expected, |whole| whole as f64);
-        let change = (part as f64 - expected).abs();
-        if !is_bad_side || change < least_change / 2.0 {
+        self.baseline.least_change() * of
+    }
+
+    /// Compares a sum of windows with what is usual. The result is `None` unless it is bad.
+    fn odd(
+        &mut self,
+        slot: usize,
+        length: usize,
+        look: &Look,
+        confirm: Option<&mut Confirm<'_>>,
+    ) -> Option<Odd> {
+        let excess = look.excess();
+        let is_high = excess > 0.0;
+        // Late events make counts grow, so a count that is low before the window is settled proves nothing.
+        let can_be_low = self.judging.slots.settled[slot] || self.past.compare == Compare::Shares;
+        let is_bad_side = match self.baseline.side {
+            Side::Both => is_high || can_be_low,
+            Side::High => is_high,
+            Side::Low => !is_high && can_be_low,
+        };
+        let least_change = self.least_change(look);
+        if !is_bad_side || excess.abs() < least_change {
             return None;
         }
-        let tails = judge(part, whole, level);
-        let ln_p = match side {
-            Side::Both => tails.low.min(tails.high) + LN_2,
-            Side::High => tails.high,
-            Side::Low => tails.low,
+        let limit = if length > 1 {
+            self.ln_all
+        } else {
+            self.ln_rate
         };
+        let at_best = self.learned.least();
+        if at_best.score(look).abs() < 2.0 || self.ln_p(look, &at_best) > limit {
+            return None;
+        }
+        let noise = self.learned.noise(slot, length);
+        let ln_p = self.ln_p(look, &noise);
+        let far = noise.limit(is_high);
+        if ln_p > limit || noise.score(look).abs() < far {
+            return None;
+        }
+        if length > 1 && !self.continues(slot, length, look) {
+            return None;
+        }
+        let is_bad = |look: &Look| {
+            look.excess().abs() >= self.least_change(look) && self.ln_p(look, &noise) <= limit
+        };
+        if is_late(self.past, (slot, length), look, is_bad) {
+            return None;
+        }
+        if let Some(confirm) = confirm {
+            let closer = confirm(slot + 1, length)?;
+            if (closer.excess() > 0.0) != is_high || !is_bad(&closer) {
+                return None;
+            }
+        }
+        if self.is_day_off(slot, length, look, &is_bad) {
+            return None;
+        }
+        let observed = Amount {
+            part: look.sum.part,
+            whole: (self.past.compare != Compare::Counts).then_some(look.sum.whole),
+        };
+        let level = self.level(look, &noise);
         let normal = Normal::Likely {
             expected: level.expected,
             dispersion: level.dispersion,
-            ln_p: ln_rate,
+            ln_p: limit,
+            width: least_change.max(far * noise.deviation(look.expected)),
+            is_share: self.past.compare == Compare::Shares,
         };
-        (ln_p <= UNREMARKABLE).then_some(Odd {
-            fires: ln_p <= ln_rate && change >= least_change,
+        let run = match length {
+            1 => 1,
+            _ => self.run(slot, length, is_high),
+        };
+        Some(Odd {
+            slots: length as u32,
+            run: run as u32,
+            weight: length as u32,
             ln_p: Some(ln_p),
-            ..Odd::of(slot, observed, expected, normal)
+            // A finding ends by single windows, which vary more than sums.
+            phi: self.learned.noise(slot, 1).phi.max(noise.phi),
+            ..Odd::of(slot, observed, look.expected, normal)
         })
+    }
+
+    /// Whether a decline on a weekday is no more than a weekend's: it may be a holiday, which is over after a day.
+    fn is_day_off(
+        &self,
+        slot: usize,
+        length: usize,
+        look: &Look,
+        is_bad: impl Fn(&Look) -> bool,
+    ) -> bool {
+        if self.past.compare != Compare::Counts
+            || look.excess() > 0.0
+            || length > self.judging.calendar.per_day
+            || self.judging.calendar.is_weekend(slot)
+        {
+            return false;
+        }
+        let usual = self.past.day_off(slot + 1, length);
+        usual.is_some_and(|expected| {
+            let off = Look { expected, ..*look };
+            expected < look.expected && (off.excess() >= 0.0 || !is_bad(&off))
+        })
+    }
+
+    /// Whether a deviation goes on, so that an incident that is over begins no finding: the last parts of a sum deviate nearly
+    /// as much as all of it.
+    fn continues(&self, slot: usize, length: usize, look: &Look) -> bool {
+        let size = |look: &Look| match self.past.compare {
+            Compare::Counts => look.expected,
+            Compare::Shares | Compare::Ratios => look.sum.whole as f64,
+        };
+        let each = look.excess() / size(look).max(f64::MIN_POSITIVE);
+        let deviates = |length: usize, part: f64| {
+            let recent = self.past.look(slot + 1, length);
+            recent.is_some_and(|recent| {
+                let wanted = part * each * size(&recent);
+                // Where no events are expected, their absence shows nothing.
+                let is_idle = look.excess() < 0.0 && recent.expected < 1.0 && recent.sum.part == 0;
+                is_idle || recent.excess() * each > 0.0 && recent.excess().abs() >= wanted.abs()
+            })
+        };
+        deviates((length / 4).max(1), 0.7)
+            && deviates((length / 12).max(1), 0.5)
+            && deviates(1, 0.25)
+    }
+
+    /// How many slots a deviation has lasted: from where the counts are nearer to what is bad than to what is usual.
+    fn run(&self, slot: usize, length: usize, is_high: bool) -> usize {
+        let sign = if is_high { 1.0 } else { -1.0 };
+        let (mut sum, mut most, mut run) = (0.0, 0.0, 1);
+        for slots in 1..=length {
+            let Some(look) = self.past.look(slot + 2 - slots, 1) else {
+                break;
+            };
+            sum += sign * look.excess() - self.least_change(&look) / 2.0;
+            if sum > most {
+                (most, run) = (sum, slots);
+            }
+        }
+        run
+    }
+
+    fn level(&self, look: &Look, noise: &Noise) -> Level {
+        let expected = match self.past.compare {
+            Compare::Shares => look.expected / (look.sum.whole as f64).max(1.0),
+            Compare::Counts | Compare::Ratios => look.expected,
+        };
+        Level {
+            expected,
+            dispersion: noise.dispersion(look.expected),
+            basis: Basis::Season,
+            used: 0,
+        }
+    }
+
+    /// The natural logarithm of the probability of a count.
+    fn ln_p(&self, look: &Look, noise: &Noise) -> f64 {
+        let whole = (self.past.compare == Compare::Shares).then_some(look.sum.whole);
+        let tails = judge(look.sum.part, whole, &self.level(look, noise));
+        match self.baseline.side {
+            Side::Both => tails.low.min(tails.high) + LN_2,
+            Side::High => tails.high,
+            Side::Low => tails.low,
+        }
     }
 }
 
 const WANT_FALSE_ALARMS: &str = "want a number of false alarms in 30 days, from 0.000001 to 100";
-
-/// The counts of a group as a stream.
-pub(crate) fn stream<'a>(judging: &'a Judging<'_>, columns: Columns<'a>) -> Stream<'a> {
-    Stream {
-        counts: columns.parts,
-        wholes: columns.wholes,
-        known: &judging.finals,
-    }
-}
-
-/// The levels of some slots of a group.
-#[derive(Debug)]
-pub(crate) struct Expected {
-    first: usize,
-    levels: Vec<Option<Level>>,
-}
-
-impl Expected {
-    /// The levels of the slots of a range, each predicted from the windows before it.
-    ///
-    /// How much a stream varies is learned window after window. Learning restarts each week, counted from 1970, so that
-    /// a check of one window and a replay of many give the same levels.
-    pub(crate) fn of(
-        judging: &Judging<'_>,
-        season: &Season,
-        stream: &Stream<'_>,
-        range: Range<usize>,
-    ) -> Self {
-        let slots = judging.slots;
-        let (anew, warm_up) = (slots.in_seconds(ANEW), slots.in_seconds(WARM_UP));
-        let looked_back = looked_back(season, warm_up);
-        let first = slots.begin_of(range.start, anew);
-        let first = first.saturating_sub(looked_back);
-        let windows = Windows::new(&part_of(stream, first..range.end), season);
-        let mut levels = Vec::with_capacity(range.len());
-        let mut start = range.start;
-        while start < range.end {
-            let begin = slots.begin_of(start, anew);
-            let end = slots.end_of(start, anew).min(range.end);
-            if slots.known[start..end].contains(&true) {
-                let history = looked_back.min(begin);
-                let own = windows.part(begin - history - first..end - first);
-                let is_rate = stream.wholes.is_some();
-                let own = Levels::of(own, is_rate, season, (history, warm_up));
-                levels.extend(own.skip(start - begin).take(end - start));
-            }
-            levels.resize(end - range.start, None);
-            start = end;
-        }
-        Self {
-            first: range.start,
-            levels,
-        }
-    }
-
-    /// The level of a slot, if there is enough history.
-    pub(crate) fn at(&self, slot: usize) -> Option<&Level> {
-        self.levels.get(slot.checked_sub(self.first)?)?.as_ref()
-    }
-}
-
-/// How many slots before the first one are read: the slots that the variance is learned from, and the history that the
-/// first of these needs.
-fn looked_back(season: &Season, warm_up: usize) -> usize {
-    season
-        .seasons
-        .saturating_mul(season.period)
-        .saturating_add(season.neighbours)
-        .saturating_add(warm_up)
-}
-
-/// Some slots of a stream.
-fn part_of<'s>(stream: &Stream<'s>, range: Range<usize>) -> Stream<'s> {
-    Stream {
-        counts: &stream.counts[range.clone()],
-        wholes: stream.wholes.map(|wholes| &wholes[range.clone()]),
-        known: &stream.known[range],
-    }
-}

@@ -7,6 +7,8 @@ use crate::cause::explanation::Amount;
 use crate::columns::groups::{Block, Grid};
 use crate::columns::slots::Slots;
 use crate::measure::Measure;
+use crate::usual::calendar::Calendar;
+use crate::usual::past::Known;
 
 /// What is judged.
 #[derive(Clone, Debug)]
@@ -19,6 +21,10 @@ pub(crate) struct Judging<'j> {
     pub(crate) slots: &'j Slots,
     /// For each slot, whether it is known and settled. Only such slots are learned from.
     pub(crate) finals: Vec<bool>,
+    /// The slots that are learned from, added up.
+    pub(crate) learned: Known,
+    /// The days of the slots.
+    pub(crate) calendar: Calendar,
     /// The slots that are judged.
     pub(crate) range: Range<usize>,
     /// How many groups are judged.
@@ -33,11 +39,14 @@ impl<'j> Judging<'j> {
         groups: usize,
         range: Range<usize>,
     ) -> Self {
+        let finals = slots.final_ones();
         Self {
             measure,
             least,
             slots,
-            finals: slots.final_ones(),
+            learned: Known::new(&finals),
+            calendar: Calendar::new(slots),
+            finals,
             range,
             groups,
         }
@@ -64,13 +73,13 @@ pub(crate) struct Groups<'g> {
     pub(crate) range: Range<usize>,
     /// The counts of the judged groups, in their order.
     pub(crate) block: &'g Block<'g>,
-    /// The counts of delivery, for a rule that compares both endpoints.
-    pub(crate) delivery: Option<&'g Delivery<'g>>,
+    /// The counts of the other endpoint, for a rule that compares both.
+    pub(crate) other: Option<&'g Other<'g>>,
 }
 
-/// The counts of delivery, next to the counts of ingestion.
-pub(crate) struct Delivery<'d> {
-    /// The groups, by the same dimensions.
+/// The counts of the endpoint that the counts of a rule are compared with.
+pub(crate) struct Other<'d> {
+    /// The groups.
     pub(crate) grid: &'d Grid<'d>,
     /// The slots, of the same length.
     pub(crate) slots: Slots,
@@ -80,29 +89,68 @@ pub(crate) struct Delivery<'d> {
 #[derive(Debug)]
 pub(crate) struct Sink {
     /// The group that is judged.
-    pub(crate) group: u32,
+    group: u32,
     /// The first slot that is judged.
     start: usize,
     /// How many groups were judged, slot by slot.
     pub(crate) tests: Vec<u32>,
     /// What is bad.
     pub(crate) odds: Vec<Odd>,
+    /// What was seen in judged windows of the groups that have or had a finding.
+    pub(crate) seen: Vec<Seen>,
+    /// The groups whose findings continue, sorted.
+    watched: Vec<u32>,
+    /// Where the results of the group begin: among the bad windows, and among those that were seen.
+    begun: (usize, usize),
 }
 
 impl Sink {
-    /// An empty sink for the slots of a range.
-    pub(crate) fn new(range: &Range<usize>) -> Self {
+    /// An empty sink for the slots of a range. `watched` are the groups whose findings continue, sorted.
+    pub(crate) fn new(range: &Range<usize>, watched: Vec<u32>) -> Self {
         Self {
             group: 0,
             start: range.start,
             tests: vec![0; range.len()],
             odds: Vec::new(),
+            seen: Vec::new(),
+            watched,
+            begun: (0, 0),
         }
     }
 
-    /// Records that a window of the group was judged.
+    /// Begins with a group.
+    pub(crate) fn begin(&mut self, group: usize) {
+        self.close();
+        self.group = group as u32;
+    }
+
+    /// Ends with a group. What was seen of it is dropped unless it has a finding.
+    pub(crate) fn close(&mut self) {
+        let (odds, seen) = self.begun;
+        if self.odds.len() == odds && self.watched.binary_search(&self.group).is_err() {
+            self.seen.truncate(seen);
+        }
+        self.begun = (self.odds.len(), self.seen.len());
+    }
+
+    /// Records that a window of the group was judged by a fixed limit: without a bad window, it is good.
     pub(crate) fn judged(&mut self, slot: usize) {
+        self.tested(slot);
+        self.saw(slot, Evidence::Good);
+    }
+
+    /// Records that a window of the group was compared.
+    pub(crate) fn tested(&mut self, slot: usize) {
         self.tests[slot - self.start] += 1;
+    }
+
+    /// Records what was seen in a window of the group.
+    pub(crate) fn saw(&mut self, slot: usize, evidence: Evidence) {
+        self.seen.push(Seen {
+            group: self.group,
+            slot: slot as u32,
+            evidence,
+        });
     }
 
     /// Records that a window of the group is bad.
@@ -119,6 +167,31 @@ impl Sink {
     }
 }
 
+/// What was seen in a window of a group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Seen {
+    /// Which group.
+    pub(crate) group: u32,
+    /// Which slot.
+    pub(crate) slot: u32,
+    /// What the window says about a finding.
+    pub(crate) evidence: Evidence,
+}
+
+/// What a window says about a finding.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Evidence {
+    /// By a fixed limit, it is good.
+    Good,
+    /// So many events were counted, and so many were expected.
+    Compared {
+        /// The number of counted events.
+        part: u64,
+        /// The number of expected events.
+        expected: f64,
+    },
+}
+
 /// An abnormal window of a group.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Odd {
@@ -132,8 +205,8 @@ pub(crate) struct Odd {
     pub(crate) run: u32,
     /// Whether it is bad enough to begin a finding. Otherwise it only keeps one from ending.
     pub(crate) fires: bool,
-    /// Whether a finding fires with this window alone, however many windows the rule requires.
-    pub(crate) at_once: bool,
+    /// For how many bad windows in a row it counts.
+    pub(crate) weight: u32,
     /// The severity, if it differs from the severity of the rule.
     pub(crate) severity: Option<Severity>,
     /// What was counted.
@@ -142,6 +215,8 @@ pub(crate) struct Odd {
     pub(crate) expected: f64,
     /// The natural logarithm of its probability; none if the rule does not compute one.
     pub(crate) ln_p: Option<f64>,
+    /// How much the group varies: the variance of a count is `expected + phi * expected²`.
+    pub(crate) phi: f64,
     /// What would be normal.
     pub(crate) normal: Normal,
 }
@@ -155,11 +230,12 @@ impl Odd {
             slots: 1,
             run: 1,
             fires: true,
-            at_once: false,
+            weight: 1,
             severity: None,
             observed,
             expected,
             ln_p: None,
+            phi: 0.0,
             normal,
         }
     }
@@ -170,15 +246,18 @@ impl Odd {
 pub(crate) enum Normal {
     /// The fewest and the most events of the part.
     Range(u64, u64),
-    /// All counts that have at least this probability (as a logarithm) at this level. The level is an expected count
-    /// or, for a rate, an expected share, and a dispersion relative to a Poisson or binomial count.
+    /// All counts that have at least this probability (as a logarithm) at this level, and those nearby.
     Likely {
-        /// The level.
+        /// The expected count; for a share, the expected share.
         expected: f64,
-        /// The dispersion.
+        /// The dispersion relative to a Poisson or binomial count.
         dispersion: f64,
         /// The limit.
         ln_p: f64,
+        /// Counts that are no farther from the expected count than this are normal, too.
+        width: f64,
+        /// Whether the level is a share of a whole, of which no more than all can be counted.
+        is_share: bool,
     },
 }
 
@@ -209,7 +288,7 @@ pub fn discovery_limit(ln_p: &[f64], tests: usize, rate: f64) -> f64 {
 pub(crate) fn discover(sink: &mut Sink, rate: f64) {
     let is_tested = |place: &usize| {
         let odd = &sink.odds[*place];
-        odd.fires && !odd.at_once
+        odd.fires && odd.weight == 1
     };
     let mut order: Vec<usize> = (0..sink.odds.len()).filter(is_tested).collect();
     order.sort_unstable_by_key(|place| (sink.odds[*place].slot, *place));

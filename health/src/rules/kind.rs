@@ -44,6 +44,8 @@ pub(crate) enum Scope {
     Groups,
     /// The counts of groups of ingestion, compared with the counts of delivery.
     BothEndpoints,
+    /// The counts of groups of delivery, compared with what was ingested for all integrations.
+    PerIngested,
     /// The totals that the service reported; there are no groups.
     Totals,
 }
@@ -52,14 +54,19 @@ impl Scope {
     /// The endpoint of a rule that names none.
     pub(crate) const fn metric(self) -> Metric {
         match self {
-            Self::Groups | Self::Totals => Metric::EventDelivery,
+            Self::Groups | Self::Totals | Self::PerIngested => Metric::EventDelivery,
             Self::BothEndpoints => Metric::EventIngestion,
         }
     }
 
     /// Whether a rule about an endpoint needs the counts of another one, too.
     pub(crate) fn needs(self, own: Metric, metric: Metric) -> bool {
-        own == metric || self == Self::BothEndpoints
+        own == metric || self.is_both()
+    }
+
+    /// Whether both endpoints are compared.
+    pub(crate) const fn is_both(self) -> bool {
+        matches!(self, Self::BothEndpoints | Self::PerIngested)
     }
 
     /// Why a rule about an endpoint can't name a dimension.
@@ -93,7 +100,7 @@ pub(crate) trait Judge: fmt::Debug {
     /// Judges some windows of some groups, by default each group by itself.
     fn groups(&self, judging: &Judging<'_>, groups: &Groups<'_>, sink: &mut Sink) {
         for (place, group) in groups.range.clone().enumerate() {
-            sink.group = group as u32;
+            sink.begin(group);
             self.group(judging, groups.block.columns(place), sink);
         }
     }

@@ -3,6 +3,7 @@
 mod budget;
 mod new;
 mod rate;
+mod ratio;
 mod reconciliation;
 mod silent;
 mod threshold;
@@ -13,6 +14,7 @@ mod volume;
 pub use budget::{Budget, Burn};
 pub use new::New;
 pub use rate::Rate;
+pub use ratio::Ratio;
 pub use reconciliation::Reconciliation;
 pub use silent::Silent;
 pub use threshold::Threshold;
@@ -83,6 +85,8 @@ kinds! {
     Rate in rate = "rate",
     /// A count that differs from the same windows of earlier weeks.
     Volume in volume = "volume",
+    /// Deliveries for each event that came in, where their number changes.
+    Ratio in ratio = "ratio",
     /// No event at all where there usually are some.
     Silent in silent = "silent",
     /// A group that has always been there and is gone.

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use tallyfold::arguments::toml::{Document, Entry, Result, Table, shown};
 use tallyfold::{Code, Dimension, Error, Metric, TimeStep, Timestamp};
 
-use super::kind::Scope;
 use super::kinds::{RuleKind, Test};
 use super::names::Severity;
 use super::rule::{MOST_WINDOWS, NO_METRIC, Rule, WANT_NAME};
@@ -123,7 +122,7 @@ fn rule(table: &Table<'_>, window: TimeStep) -> Result<Rule> {
     let mut rule = Rule::new(name, test).measure(measure).window(window);
     for entry in table.entries() {
         rule = match entry.name {
-            "metric" if form.scope == Scope::BothEndpoints => return Err(entry.wrong(NO_METRIC)),
+            "metric" if form.scope.is_both() => return Err(entry.wrong(NO_METRIC)),
             "metric" => rule.metric(named(&entry, "metric", Metric::ALL, Metric::as_str)?),
             "by" => rule.by(dimensions(&entry)?),
             "where" => Rule {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tallyfold::{Dimension, Metric, TimeStep};
 
-use super::kind::{Form, Misfit, Scope};
+use super::kind::{Form, Misfit};
 use super::kinds::{RuleKind, Test};
 use super::names::Severity;
 use crate::measure::Measure;
@@ -242,7 +242,7 @@ impl Rule {
         if self.least == Some(0) {
             return Some(Misfit::of("least", "want a number of events, 1 or more"));
         }
-        if form.scope == Scope::BothEndpoints && self.metric != form.scope.metric() {
+        if form.scope.is_both() && self.metric != form.scope.metric() {
             return Some(Misfit::of("metric", NO_METRIC));
         }
         let refused = |dimension: &Dimension| form.scope.refuses(self.metric, *dimension);

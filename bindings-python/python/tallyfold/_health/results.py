@@ -152,7 +152,7 @@ class Finding:
     severity: Severity
     """How bad it is."""
     status: Status
-    """Whether it is pending, firing or resolved."""
+    """Whether it is pending, firing, unjudged or resolved."""
     group: dict[str, str]
     """The values of the rule's dimensions."""
     window: Window
@@ -166,6 +166,8 @@ class Finding:
     """
     resolved: str | None
     """When it ended: the end of the last bad window."""
+    seen: str
+    """The end of the last window in which enough was seen to judge its group."""
     measure: Measure
     """What is judged."""
     observed: Amount
@@ -223,13 +225,15 @@ class Check:
     """
 
     findings: list[Finding]
-    """What is firing, pending or just resolved, sorted by status (firing first), severity and
-    evidence. So the first of several findings about one incident names its cause best.
+    """What is firing, unjudged, pending or just resolved, sorted by status (in this order),
+    severity and evidence. So the first of several findings about one incident names its cause best.
     """
     judged: int
     """How many windows all rules together have judged; each group counts its own windows."""
     healthy: bool
-    """False if a warning or critical finding fires that is neither silenced nor provisional."""
+    """False if a warning or critical finding fires or is unjudged that is neither silenced nor
+    provisional, or if there are no recent counts.
+    """
     unjudged: list[Unjudged]
     """Rules that could not judge anything, with the reason."""
     left_out: int

@@ -327,6 +327,7 @@ export type ExportWindows = "settled" | "all";
  * `threshold`: A count or a share above or below a fixed limit.
  * `rate`: A share that differs from the same windows of earlier weeks.
  * `volume`: A count that differs from the same windows of earlier weeks.
+ * `ratio`: Deliveries for each event that came in, where their number changes.
  * `silent`: No event at all where there usually are some.
  * `vanished`: A group that has always been there and is gone.
  * `new`: A group that has never been there.
@@ -338,6 +339,7 @@ export type RuleKind =
   | "threshold"
   | "rate"
   | "volume"
+  | "ratio"
   | "silent"
   | "vanished"
   | "new"
@@ -359,9 +361,10 @@ export type Severity = "info" | "warning" | "critical";
  *
  * `pending`: Bad, but not yet for as many windows as the rule requires.
  * `firing`: Bad for as many windows as the rule requires, or more.
+ * `unjudged`: It fired, and since then too few events were seen to say whether it is over.
  * `resolved`: It fired and is over. A finding is reported as resolved only once.
  */
-export type Status = "pending" | "firing" | "resolved";
+export type Status = "pending" | "firing" | "unjudged" | "resolved";
 
 /**
  * A number that is made from the three counts (service reference 2.3): a volume, or a rate.
@@ -603,13 +606,16 @@ export interface Cause {
 /** What a check has found. */
 export interface Check {
   /**
-   * What is firing, pending or just resolved, sorted by status (firing first), severity and
-   * evidence. So the first of several findings about one incident names its cause best.
+   * What is firing, unjudged, pending or just resolved, sorted by status (in this order), severity
+   * and evidence. So the first of several findings about one incident names its cause best.
    */
   readonly findings: readonly Finding[];
   /** How many windows all rules together have judged; each group counts its own windows. */
   readonly judged: bigint;
-  /** False if a warning or critical finding fires that is neither silenced nor provisional. */
+  /**
+   * False if a warning or critical finding fires or is unjudged that is neither silenced nor
+   * provisional, or if there are no recent counts.
+   */
   readonly healthy: boolean;
   /** Rules that could not judge anything, with the reason. */
   readonly unjudged: readonly Unjudged[];
@@ -632,7 +638,7 @@ export interface Finding {
   readonly kind: RuleKind;
   /** How bad it is. */
   readonly severity: Severity;
-  /** Whether it is pending, firing or resolved. */
+  /** Whether it is pending, firing, unjudged or resolved. */
   readonly status: Status;
   /** The values of the rule's dimensions. */
   readonly group: Readonly<Record<string, string>>;
@@ -647,6 +653,8 @@ export interface Finding {
   readonly fired?: string;
   /** When it ended: the end of the last bad window. */
   readonly resolved?: string;
+  /** The end of the last window in which enough was seen to judge its group. */
+  readonly seen: string;
   /** What is judged. */
   readonly measure: Measure;
   /** The events that were counted. */

@@ -172,7 +172,7 @@ impl Budget {
         Odd {
             slots: judging.slots.in_seconds(burn.long).min(slot + 1) as u32,
             run: judging.slots.in_seconds(burn.short).min(slot + 1) as u32,
-            at_once: true,
+            weight: u32::MAX,
             severity: burn.severity,
             ln_p: Some(binomial(sum.part, sum.whole, self.share.as_f64()).high),
             ..Odd::of(slot, observed, expected, normal)

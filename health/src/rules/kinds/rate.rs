@@ -5,9 +5,10 @@ use tallyfold::text::Fraction;
 
 use crate::columns::groups::{Columns, Grid};
 use crate::measure::Measure;
-use crate::rules::baseline::{Baseline, Expected, stream};
+use crate::rules::baseline::Baseline;
 use crate::rules::judging::{Judging, Sink, discover};
 use crate::rules::kind::{Compared, Form, Judge, Misfit};
+use crate::usual::past::Compare;
 
 pub(super) const FORM: Form = Form {
     keys: &[
@@ -20,7 +21,6 @@ pub(super) const FORM: Form = Form {
     ],
     judges: Measure::is_rate,
     measure: Measure::ErrorRate,
-    bad: 2,
     least: |_| 100,
     ..Form::COUNTS
 };
@@ -75,10 +75,8 @@ impl Judge for Rate {
     }
 
     fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
-        let (season, stream) = (self.baseline.season(judging), stream(judging, columns));
-        let expected = Expected::of(judging, &season, &stream, judging.range.clone());
         self.baseline
-            .group(judging, columns, &expected, Vec::new(), sink);
+            .group(judging, columns, (Compare::Shares, None), None, sink);
     }
 
     fn all(&self, judging: &Judging<'_>, _: &Grid<'_>, sink: &mut Sink) {

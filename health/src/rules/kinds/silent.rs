@@ -2,15 +2,17 @@
 
 use tallyfold::arguments::toml::{Result, Table};
 
-use crate::baseline::stream::Level;
+use crate::baseline::stream::{Basis, Level};
 use crate::cause::explanation::Amount;
 use crate::columns::groups::Columns;
 use crate::detection::window::ln_silence;
 use crate::measure::Measure;
-use crate::rules::baseline::{Baseline, Expected, stream};
-use crate::rules::judging::{Judging, Normal, Odd, Sink};
+use crate::rules::baseline::{Baseline, is_late, lengths, prior};
+use crate::rules::judging::{Evidence, Judging, Normal, Odd, Sink};
 use crate::rules::kind::{Form, Judge, Misfit};
 use crate::rules::wording::{self, Seen};
+use crate::usual::noise::Learned;
+use crate::usual::past::{Compare, Look};
 
 pub(super) const FORM: Form = Form {
     keys: &["measure", "least", "baseline", "false_alarms"],
@@ -62,35 +64,62 @@ impl Judge for Silent {
     /// Judges the windows without events, each together with the windows without events before it.
     fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
         let longest = judging.slots.in_seconds(LONGEST);
-        let least = judging.least as f64;
         if is_rare(judging, columns, longest) {
             return;
         }
+        let past = self.baseline.past(judging, Compare::Counts, columns);
+        let mut learned = Learned::new(&past, prior(Compare::Counts));
         let ln_rate = libm::log(self.baseline.rate(judging));
-        let (season, stream) = (self.baseline.season(judging), stream(judging, columns));
-        let first = (judging.range.start + 1).saturating_sub(longest);
-        let is_quiet = |slot: usize| judging.finals[slot] && columns.parts[slot] == 0;
-        // Most groups have events in each window, and need no level.
-        let range = match judging.known().any(is_quiet) {
-            true => first..judging.range.end,
-            false => first..first,
-        };
-        let expected = Expected::of(judging, &season, &stream, range);
-        for slot in judging.known() {
-            // Late events make counts grow, so a count of 0 before the window is settled proves nothing.
-            if !judging.finals[slot] {
+        let lengths = lengths(judging.slots, None);
+        // Late events make counts grow, so a count of 0 before the window is settled proves nothing.
+        for slot in judging.known().filter(|slot| judging.finals[*slot]) {
+            sink.tested(slot);
+            let part = columns.parts[slot];
+            let Some(look) = past.look(slot + 1, 1) else {
+                continue;
+            };
+            let evidence = Evidence::Compared {
+                part,
+                expected: look.expected,
+            };
+            sink.saw(slot, evidence);
+            if part > 0 {
                 continue;
             }
-            sink.judged(slot);
-            let mut quiet = Quiet::default();
-            for before in ((slot + 1).saturating_sub(longest)..=slot).rev() {
-                if judging.finals[before] && columns.parts[before] > 0 {
-                    break;
-                }
-                quiet.add(expected.at(before).filter(|_| judging.finals[before]));
+            let quiet = (0..=slot).rev().take(longest);
+            let quiet = quiet.take_while(|slot| judging.finals[*slot] && columns.parts[*slot] == 0);
+            let quiet = quiet.count();
+            let Some(look) = past.look(slot + 1, quiet) else {
+                continue;
+            };
+            if look.expected < judging.least as f64 {
+                continue;
             }
-            if quiet.slots > 0 && quiet.expected >= least && quiet.ln_p <= ln_rate {
-                sink.take(quiet.at(slot, judging.least));
+            let length = lengths.iter().rev().find(|length| **length <= quiet);
+            let noise = learned.noise(slot, length.copied().unwrap_or(1));
+            let ln_p = |look: &Look| {
+                ln_silence(&Level {
+                    expected: look.expected,
+                    dispersion: noise.dispersion(look.expected),
+                    basis: Basis::Season,
+                    used: 0,
+                })
+            };
+            let is_bad = |look: &Look| {
+                look.expected >= judging.least as f64
+                    && ln_p(look) <= ln_rate
+                    && -noise.score(look) >= noise.limit(false)
+            };
+            if is_bad(&look) && !is_late(&past, (slot, quiet), &look, is_bad) {
+                let normal =
+                    Normal::Range((look.expected as u64).min(judging.least).max(1), u64::MAX);
+                sink.take(Odd {
+                    slots: quiet as u32,
+                    run: quiet as u32,
+                    ln_p: Some(ln_p(&look)),
+                    phi: noise.phi,
+                    ..Odd::of(slot, Amount::NONE, look.expected, normal)
+                });
             }
         }
     }
@@ -110,32 +139,4 @@ fn is_rare(judging: &Judging<'_>, columns: Columns<'_>, longest: usize) -> bool 
     // The bound is generous, because a group may have all of its events in one part of the day, or may be new.
     let days = (judging.range.end / longest.max(1)).max(1) as u128;
     events * 8 < u128::from(judging.least) * days.min(8)
-}
-
-/// Adjacent windows without events.
-#[derive(Clone, Copy, Debug, Default)]
-struct Quiet {
-    slots: u32,
-    expected: f64,
-    ln_p: f64,
-}
-
-impl Quiet {
-    fn add(&mut self, level: Option<&Level>) {
-        self.slots += 1;
-        if let Some(level) = level {
-            self.expected += level.expected;
-            self.ln_p += ln_silence(level);
-        }
-    }
-
-    fn at(&self, slot: usize, least: u64) -> Odd {
-        let normal = Normal::Range((self.expected as u64).min(least).max(1), u64::MAX);
-        Odd {
-            slots: self.slots,
-            run: self.slots,
-            ln_p: Some(self.ln_p),
-            ..Odd::of(slot, Amount::NONE, self.expected, normal)
-        }
-    }
 }

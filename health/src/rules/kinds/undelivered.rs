@@ -5,7 +5,7 @@ use tallyfold::arguments::toml::{Result, Table};
 use crate::cause::explanation::Amount;
 use crate::columns::groups::{Block, Columns, NO_GROUP, read};
 use crate::measure::Measure;
-use crate::rules::judging::{Delivery, Groups, Judging, Normal, Odd, Sink};
+use crate::rules::judging::{Groups, Judging, Normal, Odd, Other, Sink};
 use crate::rules::kind::{Form, Judge, Scope};
 use crate::rules::wording::{Seen, events, rounded};
 
@@ -37,7 +37,7 @@ impl Undelivered {
 
 impl Judge for Undelivered {
     fn groups(&self, judging: &Judging<'_>, groups: &Groups<'_>, sink: &mut Sink) {
-        let Some(delivery) = groups.delivery else {
+        let Some(delivery) = groups.other else {
             return;
         };
         let mut places = vec![NO_GROUP; delivery.grid.len()];
@@ -63,7 +63,7 @@ impl Judge for Undelivered {
         read(delivery.grid.counted(), &mut block);
         let ahead = judging.slots.ahead_of(&delivery.slots);
         for (place, group) in groups.range.clone().enumerate() {
-            sink.group = group as u32;
+            sink.begin(group);
             let delivered = found[place].map(|place| block[0].columns(place));
             let ingested = groups.block.columns(place).parts;
             one_group(judging, delivery, ingested, delivered, ahead, sink);
@@ -79,7 +79,7 @@ impl Judge for Undelivered {
 
 fn one_group(
     judging: &Judging<'_>,
-    delivery: &Delivery<'_>,
+    delivery: &Other<'_>,
     ingested: &[u64],
     delivered: Option<Columns<'_>>,
     ahead: i64,

@@ -1,0 +1,242 @@
+//! Deliveries for each event that came in, where their number changes.
+
+use std::collections::BTreeMap;
+use tallyfold::{Dimension, Frame};
+
+use tallyfold::arguments::toml::{Result, Table};
+use tallyfold::text::Fraction;
+
+use crate::columns::groups::{Block, Columns, Grid, read};
+use crate::columns::slots::Sum;
+use crate::measure::Measure;
+use crate::rules::baseline::{Baseline, Confirm};
+use crate::rules::judging::{Groups, Judging, Other, Sink, discover};
+use crate::rules::kind::{Compared, Form, Judge, Misfit, Scope};
+use crate::rules::wording::{self, Seen};
+use crate::usual::past::{Compare, Look, Past};
+
+pub(super) const FORM: Form = Form {
+    keys: &[
+        "measure",
+        "least",
+        "baseline",
+        "side",
+        "false_alarms",
+        "change",
+    ],
+    scope: Scope::PerIngested,
+    least: |_| 50,
+    ..Form::COUNTS
+};
+
+/// Example rules of this kind with all of its keys, as text of a rules file.
+pub(super) const EXAMPLE: &str = r#"# Deliveries for each event that came in. side: "high", "low" or "both".
+[[rule]]
+name = "an integration gets events twice"
+kind = "ratio"
+measure = "events"
+by = ["write_key", "integration"]
+baseline = { weeks = 6, neighbours = 1 }
+side = "both"
+false_alarms = 0.1
+change = "20%"
+least = 50
+"#;
+
+/// The number of deliveries for each event that came in, compared with earlier weeks. It is steady as long as nothing
+/// changes, whatever the service counts as ingestion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ratio {
+    baseline: Baseline,
+}
+
+/// A change by a fifth.
+impl Default for Ratio {
+    fn default() -> Self {
+        Baseline::default().into()
+    }
+}
+
+impl From<Baseline> for Ratio {
+    fn from(baseline: Baseline) -> Self {
+        let baseline = baseline.or_change(Fraction::new(20, 100));
+        Self { baseline }
+    }
+}
+
+impl Ratio {
+    pub(super) fn read(table: &Table<'_>, _: Measure) -> Result<Self> {
+        Ok(Baseline::read(table)?.into())
+    }
+}
+
+impl Judge for Ratio {
+    fn misfit(&self) -> Option<Misfit> {
+        self.baseline.misfit()
+    }
+
+    fn history(&self, window: u64) -> u64 {
+        self.baseline.history(window)
+    }
+
+    fn groups(&self, judging: &Judging<'_>, groups: &Groups<'_>, sink: &mut Sink) {
+        let Some(other) = groups.other else {
+            return;
+        };
+        let length = other.grid.len();
+        let mut block = [Block::new(
+            other.grid,
+            &other.slots,
+            Measure::Events,
+            length,
+            |group| group,
+        )];
+        read(other.grid.counted(), &mut block);
+        let ahead = judging.slots.ahead_of(&other.slots);
+        let is_known = |slot: &usize| {
+            let own = usize::try_from(i64::try_from(*slot).unwrap_or(i64::MAX) + ahead).ok();
+            own.filter(|own| other.slots.known.get(*own) == Some(&true))
+        };
+        for (place, group) in groups.range.clone().enumerate() {
+            sink.begin(group);
+            let values = groups.grid.values(group);
+            let dimensions = groups.grid.dimensions();
+            let shared = values.iter().zip(dimensions);
+            let shared = shared.filter(|(_, dimension)| *dimension != Dimension::Integration);
+            let shared: Vec<&str> = shared.map(|(value, _)| *value).collect();
+            let Some(own) = other.grid.find(&shared) else {
+                continue;
+            };
+            let ingested = block[0].columns(own).parts;
+            let wholes =
+                (0..judging.slots.len()).map(|slot| is_known(&slot).map_or(0, |own| ingested[own]));
+            let wholes: Vec<u64> = wholes.collect();
+            let columns = Columns {
+                parts: groups.block.columns(place).parts,
+                wholes: Some(&wholes),
+            };
+            let of = ((groups.grid, group), (other, own));
+            let mut parts = None;
+            let mut confirm = |end: usize, length: usize| {
+                let parts = parts.get_or_insert_with(|| Parts::read(judging, of, ahead));
+                parts.look(end, length)
+            };
+            let compare = (Compare::Ratios, None);
+            let confirm: &mut Confirm<'_> = &mut confirm;
+            self.baseline
+                .group(judging, columns, compare, Some(confirm), sink);
+        }
+    }
+
+    fn all(&self, judging: &Judging<'_>, _: &Grid<'_>, sink: &mut Sink) {
+        discover(sink, self.baseline.rate(judging));
+    }
+
+    fn compared(&self) -> Option<Compared> {
+        Some(self.baseline.compared())
+    }
+
+    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
+        let whole = seen.observed.whole.unwrap_or_default().max(1) as f64;
+        let each = |part: f64| format!("{:.2}", part / whole);
+        let counted = format!(
+            "{} for each event that came in ({})",
+            each(seen.observed.part as f64),
+            wording::events(seen.observed.part)
+        );
+        (counted, Some(format!("usually {}", each(seen.expected))))
+    }
+}
+
+/// The days of history by which the ratio of a part is learned.
+const DAYS: u64 = 15;
+
+/// The counts of the parts of a group: its events by all dimensions that both endpoints have. The ratio of each part is
+/// steady even where the mix of the parts changes, as when an event name is new.
+struct Parts<'j> {
+    parts: Vec<Past<'j>>,
+}
+
+impl<'j> Parts<'j> {
+    /// Reads the parts of a group of delivery and of its group of ingestion.
+    fn read(
+        judging: &'j Judging<'_>,
+        ((grid, group), (other, own)): ((&Grid<'_>, usize), (&Other<'_>, usize)),
+        ahead: i64,
+    ) -> Self {
+        let of_both = |dimension: &Dimension| {
+            *dimension != Dimension::Integration
+                && [grid, other.grid]
+                    .iter()
+                    .all(|grid| grid.table().dimensions().position(*dimension).is_some())
+        };
+        let dimensions = Dimension::ALL.iter().copied().filter(of_both);
+        let dimensions: Vec<Dimension> = dimensions.collect();
+        let slots = judging.slots;
+        let first = judging
+            .range
+            .start
+            .saturating_sub(slots.in_seconds(DAYS * 86_400));
+        let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+        let mut counts: Vec<[Vec<u64>; 2]> = Vec::new();
+        let sides = [
+            (grid, group, slots, 0),
+            (other.grid, own, &other.slots, ahead),
+        ];
+        for (side, (grid, group, of, ahead)) in sides.into_iter().enumerate() {
+            let own_slot = |slot: usize| {
+                let slot = i64::try_from(slot).unwrap_or(i64::MAX).checked_sub(ahead)?;
+                usize::try_from(slot)
+                    .ok()
+                    .filter(|slot| (first..slots.len()).contains(slot))
+            };
+            let rows = grid.rows_of(group).into_iter().map(|row| {
+                let values = grid.row_values(row, &dimensions);
+                let next = places.len();
+                let place = *places.entry(values).or_insert(next);
+                if place == counts.len() {
+                    counts.push([vec![0; slots.len()], vec![0; slots.len()]]);
+                }
+                (row, place)
+            });
+            let rows: BTreeMap<usize, usize> = rows.collect();
+            let is_wanted = |slot: usize| own_slot(slot).is_some();
+            grid.each_row(group, of, is_wanted, |row, slot, events| {
+                if let (Some(place), Some(slot)) = (rows.get(&row), own_slot(slot)) {
+                    let measure = if side == 0 {
+                        judging.measure
+                    } else {
+                        Measure::Events
+                    };
+                    let number = u64::try_from(measure.part(events)).unwrap_or(u64::MAX);
+                    let count = &mut counts[*place][side][slot];
+                    *count = count.saturating_add(number);
+                }
+            });
+        }
+        let parts = counts.iter().map(|[delivered, ingested]| {
+            let columns = Columns {
+                parts: delivered,
+                wholes: Some(ingested),
+            };
+            let learned = (&judging.calendar, &judging.learned);
+            Past::new(learned, Compare::Ratios, (2, 0), columns, &judging.finals)
+        });
+        Self {
+            parts: parts.collect(),
+        }
+    }
+
+    /// The sums of the parts whose ratio is known, and what is expected of them.
+    fn look(&self, end: usize, length: usize) -> Option<Look> {
+        let looks = self.parts.iter().filter_map(|part| part.look(end, length));
+        looks.reduce(|one, other| Look {
+            sum: Sum {
+                part: one.sum.part.saturating_add(other.sum.part),
+                whole: one.sum.whole.saturating_add(other.sum.whole),
+                known: one.sum.known,
+            },
+            expected: one.expected + other.expected,
+        })
+    }
+}

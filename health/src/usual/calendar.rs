@@ -1,0 +1,247 @@
+//! Days, weekends, and the days on which local clocks may change.
+
+use std::ops::Range;
+
+use crate::columns::slots::Slots;
+
+/// Seconds of a day.
+pub(crate) const DAY: u64 = 86_400;
+
+/// Seconds of a week.
+pub(crate) const WEEK: u64 = 7 * DAY;
+
+/// For so many days after a clock change, some of the compared days lie before it.
+const REACH_DAYS: usize = 7 * 8 + 1;
+
+/// The clocks of the world that change: each by its two days of the year.
+const CLOCKS: [[Change; 2]; 4] = [
+    // North America.
+    [
+        Change::new(3, Sunday::Number(2), 1),
+        Change::new(11, Sunday::Number(1), -1),
+    ],
+    // Europe.
+    [
+        Change::new(3, Sunday::Last, 1),
+        Change::new(10, Sunday::Last, -1),
+    ],
+    // Australia.
+    [
+        Change::new(4, Sunday::Number(1), -1),
+        Change::new(10, Sunday::Number(1), 1),
+    ],
+    // New Zealand.
+    [
+        Change::new(4, Sunday::Number(1), -1),
+        Change::new(9, Sunday::Last, 1),
+    ],
+];
+
+/// A Sunday of a month.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sunday {
+    Number(i64),
+    Last,
+}
+
+/// A day on which a clock changes.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    month: i64,
+    sunday: Sunday,
+    /// 1 if the clock goes forward by an hour, -1 if it goes back.
+    hours: i64,
+}
+
+impl Change {
+    const fn new(month: i64, sunday: Sunday, hours: i64) -> Self {
+        Self {
+            month,
+            sunday,
+            hours,
+        }
+    }
+
+    fn is_on(self, day: i64) -> bool {
+        let (month, of_month, length) = date_of(day);
+        month == self.month
+            && match self.sunday {
+                Sunday::Number(number) => (of_month - 1) / 7 == number - 1,
+                Sunday::Last => of_month + 7 > length,
+            }
+    }
+}
+
+/// When a clock may change, and by how many slots later the same local time was before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shift {
+    /// The first slot that may be after the change.
+    pub(crate) at: usize,
+    /// How many slots later the same local time was before the change.
+    pub(crate) slots: isize,
+}
+
+/// The days of some slots.
+#[derive(Clone, Debug)]
+pub(crate) struct Calendar {
+    /// How many slots make a day.
+    pub(crate) per_day: usize,
+    /// How many slots make an hour; at least one.
+    pub(crate) per_hour: usize,
+    /// The number of the first slot, counted from 1970.
+    first: i64,
+    /// The clock changes around the slots, in chronological order.
+    shifts: Vec<Shift>,
+}
+
+impl Calendar {
+    /// The days of some slots.
+    pub(crate) fn new(slots: &Slots) -> Self {
+        let per_day = slots.in_seconds(DAY);
+        let mut calendar = Self {
+            per_day,
+            per_hour: slots.in_seconds(3_600),
+            first: slots.first(),
+            shifts: Vec::new(),
+        };
+        // With windows that are longer than an hour, a change by an hour hardly shows.
+        if slots.step.seconds() <= 3_600 {
+            calendar.shifts = calendar.changes(slots.len());
+        }
+        calendar
+    }
+
+    fn changes(&self, slots: usize) -> Vec<Shift> {
+        let mut shifts = Vec::new();
+        let first_day = self.day(0) - 1;
+        for day in first_day..=self.day(slots.max(1) - 1) + 1 {
+            // 1970-01-01 was a Thursday.
+            if (day + 4).rem_euclid(7) != 0 {
+                continue;
+            }
+            let mut hours: Vec<i64> = CLOCKS
+                .iter()
+                .flatten()
+                .filter(|change| change.is_on(day))
+                .map(|change| change.hours)
+                .collect();
+            hours.dedup();
+            // In the east, Sunday begins on Saturday at noon UTC.
+            let begin = day * self.per_day as i64 - self.first - self.per_day as i64 / 2;
+            let at = usize::try_from(begin).unwrap_or_default();
+            for hours in hours {
+                let slots = hours as isize * self.per_hour as isize;
+                shifts.push(Shift { at, slots });
+            }
+        }
+        shifts
+    }
+
+    /// The number of the day that contains a slot, counted from 1970.
+    fn day(&self, slot: usize) -> i64 {
+        let slot = i64::try_from(slot).unwrap_or(i64::MAX);
+        self.first
+            .saturating_add(slot)
+            .div_euclid(self.per_day as i64)
+    }
+
+    /// The number of the first slot, counted from 1970. What is done at each n-th slot is done at the same times, whichever
+    /// slot is the first one.
+    pub(crate) fn offset(&self) -> usize {
+        usize::try_from(self.first).unwrap_or_default()
+    }
+
+    /// Whether a slot is on a Saturday or Sunday, UTC.
+    pub(crate) fn is_weekend(&self, slot: usize) -> bool {
+        matches!((self.day(slot) + 4).rem_euclid(7), 0 | 6)
+    }
+
+    /// The slots of the days before the day that contains a slot; the slots before the first one are left out.
+    pub(crate) fn days_before(&self, slot: usize, days: usize) -> Range<usize> {
+        let number = self
+            .first
+            .saturating_add(i64::try_from(slot).unwrap_or(i64::MAX));
+        let within = usize::try_from(number.rem_euclid(self.per_day as i64)).unwrap_or_default();
+        let end = slot.saturating_sub(within);
+        end.saturating_sub(days * self.per_day)..end
+    }
+
+    /// The clock changes that lie between a slot and what it is compared with.
+    pub(crate) fn shifts(&self, slot: usize) -> impl Iterator<Item = Shift> + use<'_> {
+        let reach = REACH_DAYS * self.per_day;
+        let shifts = self.shifts.iter().copied();
+        shifts.filter(move |shift| shift.at <= slot && slot < shift.at + reach)
+    }
+}
+
+/// The month and the day of the month of a day since 1970, and the length of the month.
+fn date_of(day: i64) -> (i64, i64, i64) {
+    // The era-based calendar algorithm of Howard Hinnant: years begin in March.
+    let of_era = (day + 719_468).rem_euclid(146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let of_month = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 {
+        from_march + 3
+    } else {
+        from_march - 9
+    };
+    let length = match month {
+        4 | 6 | 9 | 11 => 30,
+        // No clock changes in February.
+        2 => 28,
+        _ => 31,
+    };
+    (month, of_month, length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tallyfold::{TimeStep, Timestamp, Window};
+
+    fn slots(from: &str, to: &str) -> Slots {
+        let [start, end] = [from, to].map(|text| Timestamp::parse(text).unwrap());
+        let step = TimeStep::from_seconds(3_600).unwrap();
+        let hours = (end.unix_ms() - start.unix_ms()) / 3_600_000;
+        let windows = (0..hours).map(|hour| {
+            let at =
+                |hour: i64| Timestamp::from_unix_ms(start.unix_ms() + hour * 3_600_000).unwrap();
+            (Window::new(at(hour), at(hour + 1)).unwrap(), true)
+        });
+        Slots::of(windows, step).unwrap().unwrap()
+    }
+
+    #[test]
+    fn clocks_change_on_their_sundays() {
+        let slots = slots("2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z");
+        let calendar = Calendar::new(&slots);
+        let changes = calendar.shifts.iter().map(|shift| {
+            let noon = slots.instant(shift.at).unwrap().to_string();
+            (noon[..10].to_owned(), shift.slots)
+        });
+        let wanted = [
+            ("2026-03-07", 1),
+            ("2026-03-28", 1),
+            ("2026-04-04", -1),
+            ("2026-09-26", 1),
+            ("2026-10-03", 1),
+            ("2026-10-24", -1),
+            ("2026-10-31", -1),
+        ];
+        let wanted = wanted.map(|(day, slots)| (day.to_owned(), slots));
+        assert_eq!(changes.collect::<Vec<_>>(), wanted);
+    }
+
+    #[test]
+    fn a_weekend_is_saturday_and_sunday() {
+        // A Thursday.
+        let slots = slots("2026-01-01T00:00:00Z", "2026-01-08T00:00:00Z");
+        let calendar = Calendar::new(&slots);
+        let weekend: Vec<bool> = (0..7).map(|day| calendar.is_weekend(day * 24)).collect();
+        assert_eq!(weekend, [false, false, true, true, false, false, false]);
+        assert_eq!(calendar.days_before(49, 1), 24..48);
+        assert_eq!(calendar.days_before(49, 9), 0..48);
+    }
+}

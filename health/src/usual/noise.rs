@@ -1,0 +1,185 @@
+//! How far a group strays from what is expected of it, learned from its own last weeks.
+
+use std::collections::BTreeMap;
+
+use super::past::{Look, Past};
+
+/// How many days of a group are looked at.
+pub(crate) const DAYS: usize = 28;
+
+/// With fewer days than this, the noise is assumed.
+const FEWEST_DAYS: usize = 4;
+
+/// How much counts vary relative to each other, at least and where it isn't known: the squares of standard deviations.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Prior {
+    /// At least this much.
+    pub(crate) least: f64,
+    /// Without enough days.
+    pub(crate) unknown: f64,
+    /// How much farther than on all but a few of the days a count has to be, to be remarkable.
+    pub(crate) margin: f64,
+}
+
+/// How much a group varies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Noise {
+    /// The variance of a count is `expected + phi * expected²`.
+    pub(crate) phi: f64,
+    /// The scores from which a count is remarkable, on the upper and on the lower side: beyond those that the group reaches on
+    /// all but a few days.
+    pub(crate) limits: [f64; 2],
+}
+
+impl Noise {
+    /// How many standard deviations a count is above what is expected.
+    pub(crate) fn score(&self, look: &Look) -> f64 {
+        look.excess() / self.deviation(look.expected)
+    }
+
+    /// The standard deviation of a count.
+    pub(crate) fn deviation(&self, expected: f64) -> f64 {
+        libm::sqrt(0.5 + expected + self.phi * expected * expected)
+    }
+
+    /// The variance, relative to that of a Poisson count.
+    pub(crate) fn dispersion(&self, expected: f64) -> f64 {
+        1.0 + self.phi * expected
+    }
+
+    /// The score from which a count is remarkable, on the upper or the lower side.
+    pub(crate) fn limit(&self, is_high: bool) -> f64 {
+        self.limits[usize::from(!is_high)]
+    }
+}
+
+/// The noise of a group, for sums of several lengths. Both what is learned and the looks that it is learned from are
+/// kept, because many windows share them.
+#[derive(Debug)]
+pub(crate) struct Learned<'n> {
+    past: &'n Past<'n>,
+    prior: Prior,
+    looks: BTreeMap<usize, Looks>,
+    noises: BTreeMap<(usize, usize), Noise>,
+}
+
+/// Looks back on slots, from the slot `start` on.
+#[derive(Debug, Default)]
+struct Looks {
+    start: usize,
+    all: Vec<Option<Look>>,
+}
+
+impl<'n> Learned<'n> {
+    /// Nothing is learned yet.
+    pub(crate) fn new(past: &'n Past<'n>, prior: Prior) -> Self {
+        Self {
+            past,
+            prior,
+            looks: BTreeMap::new(),
+            noises: BTreeMap::new(),
+        }
+    }
+
+    /// The least noise that a group can have.
+    pub(crate) fn least(&self) -> Noise {
+        Noise {
+            phi: self.prior.least,
+            limits: [0.0; 2],
+        }
+    }
+
+    /// The noise of sums of `length` slots that end by a slot, learned from the days before.
+    pub(crate) fn noise(&mut self, slot: usize, length: usize) -> Noise {
+        let days = self.past.calendar().days_before(slot, DAYS);
+        let key = (length, days.end);
+        if let Some(noise) = self.noises.get(&key) {
+            return *noise;
+        }
+        let stride = (length / 4).max(1);
+        let looks = self.looks.entry(length).or_default();
+        looks.fill(self.past, (days.start, days.end), (length, stride));
+        let per_day = self.past.calendar().per_day;
+        let each = (days.end - days.start).div_ceil(per_day);
+        let of_day = |ago: usize| {
+            let end = days.end - ago * per_day;
+            looks.within(end.saturating_sub(per_day).max(days.start), end)
+        };
+        let all: Vec<Vec<Look>> = (0..each)
+            .map(of_day)
+            .filter(|day| !day.is_empty())
+            .collect();
+        let noise = noise_of(&all, self.prior);
+        self.noises.insert(key, noise);
+        noise
+    }
+}
+
+impl Looks {
+    /// Looks at each slot of a range whose number is a multiple of a stride, unless that was done before.
+    fn fill(
+        &mut self,
+        past: &Past<'_>,
+        (start, end): (usize, usize),
+        (length, stride): (usize, usize),
+    ) {
+        if self.all.is_empty() || start < self.start {
+            self.all.clear();
+            self.start = start;
+        }
+        for slot in self.start + self.all.len()..end {
+            let is_looked = (slot + past.calendar().offset()).is_multiple_of(stride);
+            let look = is_looked.then(|| past.look(slot + 1, length)).flatten();
+            self.all.push(look);
+        }
+    }
+
+    fn within(&self, start: usize, end: usize) -> Vec<Look> {
+        let range = start.saturating_sub(self.start)..end.saturating_sub(self.start);
+        let looks = self.all.get(range).unwrap_or_default();
+        looks.iter().copied().flatten().collect()
+    }
+}
+
+/// The noise by the looks of some days. Days on which the group strayed farthest are left out: incidents don't teach.
+fn noise_of(days: &[Vec<Look>], prior: Prior) -> Noise {
+    if days.len() < FEWEST_DAYS {
+        return Noise {
+            phi: prior.unknown,
+            limits: [0.0; 2],
+        };
+    }
+    let left_out = days.len().div_ceil(8);
+    let mut spreads: Vec<(f64, f64)> = days.iter().map(|day| spread(day)).collect();
+    let ratio = |(more, of): &(f64, f64)| if *of > 0.0 { more / of } else { 0.0 };
+    spreads.sort_by(|one, other| ratio(one).total_cmp(&ratio(other)));
+    let kept = &spreads[..spreads.len() - left_out];
+    let sum = kept
+        .iter()
+        .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let noise = Noise {
+        phi: ratio(&sum).max(prior.least),
+        limits: [0.0; 2],
+    };
+    let limits = [1.0, -1.0].map(|sign| {
+        let farthest = days.iter().map(|day| {
+            let scores = day.iter().map(|look| sign * noise.score(look));
+            scores.fold(0.0, f64::max)
+        });
+        let mut farthest: Vec<f64> = farthest.collect();
+        farthest.sort_by(f64::total_cmp);
+        prior.margin * farthest[days.len() - left_out]
+    });
+    Noise { limits, ..noise }
+}
+
+/// The sums of which `phi` is the quotient: by how much more than a Poisson count the counts of a day vary.
+fn spread(day: &[Look]) -> (f64, f64) {
+    let mut sums = (0.0, 0.0);
+    for look in day.iter().filter(|look| look.expected > 0.0) {
+        let excess = look.excess();
+        sums.0 += (excess * excess / look.expected - 1.0) / (look.expected + 1.0);
+        sums.1 += look.expected / (look.expected + 1.0);
+    }
+    sums
+}

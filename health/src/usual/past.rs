@@ -1,0 +1,333 @@
+//! What the same time of earlier days lets expect.
+
+use super::calendar::Calendar;
+use crate::columns::groups::Columns;
+use crate::columns::slots::Sum;
+
+/// The windows of this many days are compared with, besides those of the same weekday.
+const DAYS: usize = 14;
+
+/// A window is compared with nothing less than this many earlier ones.
+const FEWEST: usize = 3;
+
+/// A share changes little during a day, so it is learned from this part of a day around the same time.
+const AROUND: usize = 4;
+
+/// Without enough days, a share is compared with so many windows just before.
+const RECENT: usize = 16;
+
+/// The most earlier windows that are compared with: fourteen days and eight weeks.
+const MOST: usize = DAYS + 8;
+
+/// How counts are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compare {
+    /// Counts with counts.
+    Counts,
+    /// Shares of a whole with such shares.
+    Shares,
+    /// Numbers for each event of a whole with such numbers. They may be above 1.
+    Ratios,
+}
+
+/// Which slots are known, added up: shared by all groups.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known(Vec<u32>);
+
+impl Known {
+    /// The slots that are known.
+    pub(crate) fn new(known: &[bool]) -> Self {
+        let mut sums = Vec::with_capacity(known.len() + 1);
+        let mut sum = 0;
+        sums.push(sum);
+        for known in known {
+            sum += u32::from(*known);
+            sums.push(sum);
+        }
+        Self(sums)
+    }
+
+    fn before(&self, end: usize, length: usize) -> usize {
+        let end = end.min(self.0.len() - 1);
+        (self.0[end] - self.0[end.saturating_sub(length)]) as usize
+    }
+}
+
+/// The counts of a group up to now.
+#[derive(Debug)]
+pub(crate) struct Past<'p> {
+    calendar: &'p Calendar,
+    pub(crate) compare: Compare,
+    weeks: usize,
+    neighbours: usize,
+    known: &'p Known,
+    parts: Vec<u128>,
+    wholes: Option<Vec<u128>>,
+}
+
+/// What is expected of some slots, and what was counted in them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Look {
+    /// What was counted.
+    pub(crate) sum: Sum,
+    /// How many of the part were expected.
+    pub(crate) expected: f64,
+}
+
+impl Look {
+    /// By how many events more were counted than expected.
+    pub(crate) fn excess(&self) -> f64 {
+        self.sum.part as f64 - self.expected
+    }
+}
+
+impl<'p> Past<'p> {
+    /// The counts of a group. They are learned from where they are known.
+    pub(crate) fn new(
+        (calendar, known): (&'p Calendar, &'p Known),
+        compare: Compare,
+        (weeks, neighbours): (usize, usize),
+        columns: Columns<'_>,
+        is_known: &[bool],
+    ) -> Self {
+        let sums = |counts: &[u64]| {
+            let mut sums = Vec::with_capacity(counts.len() + 1);
+            let mut sum = 0_u128;
+            sums.push(sum);
+            for (count, known) in counts.iter().zip(is_known) {
+                sum += u128::from(*count) * u128::from(*known);
+                sums.push(sum);
+            }
+            sums
+        };
+        Self {
+            calendar,
+            compare,
+            weeks: weeks.clamp(1, MOST - DAYS),
+            neighbours,
+            known,
+            parts: sums(columns.parts),
+            wholes: columns.wholes.map(sums),
+        }
+    }
+
+    /// The sums of the known counts in the `length` slots before a slot.
+    pub(crate) fn sum(&self, end: usize, length: usize) -> Sum {
+        let of = |sums: &[u128]| {
+            let end = end.min(sums.len() - 1);
+            let sum = sums[end] - sums[end.saturating_sub(length)];
+            u64::try_from(sum).unwrap_or(u64::MAX)
+        };
+        Sum {
+            part: of(&self.parts),
+            whole: self.wholes.as_deref().map_or(0, of),
+            known: self.known.before(end, length),
+        }
+    }
+
+    /// The counts of the `length` slots before a slot, if all are known, and what was expected of them.
+    pub(crate) fn look(&self, end: usize, length: usize) -> Option<Look> {
+        let sum = self.sum(end, length);
+        if sum.known < length {
+            return None;
+        }
+        let expected = self.expected(end, length, sum)?;
+        Some(Look { sum, expected })
+    }
+
+    /// How many events are expected in the `length` slots before a slot, in which `sum` was counted. Where several
+    /// numbers are possible, it is the one that is nearest to what was counted.
+    pub(crate) fn expected(&self, end: usize, length: usize, sum: Sum) -> Option<f64> {
+        match self.compare {
+            Compare::Counts => self.count(end, length, sum.part as f64),
+            Compare::Shares | Compare::Ratios => Some(self.share(end, length)? * sum.whole as f64),
+        }
+    }
+
+    /// The number that is expected by the same weekdays, or by the days just before, whichever is nearer. A stream whose
+    /// level has changed follows the days before. A stream that follows a local clock is an hour off for weeks after the
+    /// clock has changed. Events may come some windows early or late.
+    fn count(&self, end: usize, length: usize, counted: f64) -> Option<f64> {
+        let mut nearest = Nearest {
+            counted,
+            found: None,
+        };
+        let jitter = self.neighbours.min(length) as isize;
+        let jitters = (1..=jitter).flat_map(|windows| [windows, -windows]);
+        for shift in std::iter::once(0).chain(jitters) {
+            self.counts(end, length, (shift, None), &mut nearest);
+            if nearest.is_near() {
+                return nearest.found;
+            }
+        }
+        for clock in self.calendar.shifts(end - 1) {
+            let clock = (clock.slots, Some(clock.at));
+            self.counts(end, length, clock, &mut nearest);
+        }
+        nearest.found
+    }
+
+    /// Looks at earlier days, some slots later than at the same time. `before` is the slot from which on the times are the
+    /// same again.
+    fn counts(
+        &self,
+        end: usize,
+        length: usize,
+        (shift, before): (isize, Option<usize>),
+        nearest: &mut Nearest,
+    ) {
+        let entry = |days: usize| {
+            let at = end.checked_sub(days * self.calendar.per_day)?;
+            let at = match before.is_none_or(|before| at <= before) {
+                true => at.checked_add_signed(shift)?,
+                false => at,
+            };
+            let sum = self.sum(at, length);
+            (sum.known == length).then_some(sum.part)
+        };
+        nearest.take(trimmed(
+            (1..=self.weeks).map(|week| 7 * week).filter_map(entry),
+        ));
+        if nearest.is_near() {
+            return;
+        }
+        let weekend = self.calendar.is_weekend(end - 1);
+        let is_alike = |days: &usize| {
+            let ago = days * self.calendar.per_day;
+            end > ago && self.calendar.is_weekend(end - 1 - ago) == weekend
+        };
+        nearest.take(trimmed((1..=DAYS).filter(is_alike).filter_map(entry)));
+    }
+
+    /// How many events come on a day off: on the Saturdays and Sundays of the last weeks.
+    pub(crate) fn day_off(&self, end: usize, length: usize) -> Option<f64> {
+        let entry = |days: usize| {
+            let at = end.checked_sub(days * self.calendar.per_day)?;
+            let sum = self.sum(at, length);
+            let is_off = at > 0 && self.calendar.is_weekend(at - 1);
+            (is_off && sum.known == length).then_some(sum.part)
+        };
+        trimmed((1..=DAYS + 7).filter_map(entry))
+    }
+
+    /// The share that is expected: that of the middle half of the days, all of their events together.
+    fn share(&self, end: usize, length: usize) -> Option<f64> {
+        let around = (self.calendar.per_day / AROUND).saturating_sub(length) / 2;
+        let mut days = [Sum::default(); MOST];
+        let mut count = 0;
+        let weeks = (DAYS / 7 + 1..=self.weeks).map(|week| 7 * week);
+        for ago in (1..=DAYS).chain(weeks) {
+            let Some(end) = end.checked_sub(ago * self.calendar.per_day) else {
+                break;
+            };
+            let sum = self.sum(end + around, length + 2 * around);
+            if sum.whole > 0 {
+                days[count] = sum;
+                count += 1;
+            }
+        }
+        if count < FEWEST {
+            // Without enough days, the windows just before are compared with.
+            count = 0;
+            for ago in 0..RECENT {
+                let sum = end.checked_sub(length + ago).map(|end| self.sum(end, 1));
+                if let Some(sum) = sum.filter(|sum| sum.whole > 0) {
+                    days[count] = sum;
+                    count += 1;
+                }
+            }
+            if count <= FEWEST {
+                return None;
+            }
+        }
+        let days = &mut days[..count];
+        let by_share = |one: &Sum, other: &Sum| {
+            let left = u128::from(one.part) * u128::from(other.whole);
+            left.cmp(&(u128::from(other.part) * u128::from(one.whole)))
+        };
+        days.sort_unstable_by(by_share);
+        let (mut part, mut whole) = (0.0, 0.0);
+        for day in &days[cut(count)..count - cut(count)] {
+            part += day.part as f64;
+            whole += day.whole as f64;
+        }
+        // Half an event more, so that an event that is usually never seen isn't impossible.
+        Some((part + 0.5) / (whole + 1.0))
+    }
+
+    /// The days of the slots.
+    pub(crate) fn calendar(&self) -> &'p Calendar {
+        self.calendar
+    }
+}
+
+/// Of several expected numbers, the one that is nearest to what was counted.
+struct Nearest {
+    counted: f64,
+    found: Option<f64>,
+}
+
+impl Nearest {
+    fn take(&mut self, candidate: Option<f64>) {
+        let Some(candidate) = candidate else {
+            return;
+        };
+        let distance = |number: f64| (number - self.counted).abs();
+        if self
+            .found
+            .is_none_or(|found| distance(candidate) < distance(found))
+        {
+            self.found = Some(candidate);
+        }
+    }
+
+    /// Whether the difference is so small that no other number is looked for: two standard deviations of a Poisson count,
+    /// or a twentieth.
+    fn is_near(&self) -> bool {
+        self.found.is_some_and(|found| {
+            let distance = (found - self.counted).abs();
+            distance * distance <= 4.0 * found || distance <= found / 20.0
+        })
+    }
+}
+
+/// How many of the smallest and of the largest numbers are left out.
+fn cut(count: usize) -> usize {
+    ((count + 2) / 4).min((count - 1) / 2)
+}
+
+/// The mean of the middle half of some numbers: unlike the median, it isn't too low for small counts.
+fn trimmed(numbers: impl Iterator<Item = u64>) -> Option<f64> {
+    let mut all = [0_u64; MOST];
+    let mut count = 0;
+    for (place, number) in all.iter_mut().zip(numbers) {
+        *place = number;
+        count += 1;
+    }
+    if count < FEWEST {
+        return None;
+    }
+    let all = &mut all[..count];
+    all.sort_unstable();
+    let middle = &all[cut(count)..count - cut(count)];
+    let sum: u128 = middle.iter().map(|number| u128::from(*number)).sum();
+    Some(sum as f64 / middle.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_half_is_averaged() {
+        let of = |numbers: &[u64]| trimmed(numbers.iter().copied());
+        assert_eq!(of(&[5, 6]), None);
+        assert_eq!(of(&[9, 1, 5]), Some(5.0));
+        assert_eq!(of(&[0, 10, 20, 900]), Some(15.0));
+        // An incident on one of six days does not teach.
+        assert_eq!(
+            of(&[10, 10, 12, 12, 11, 0]),
+            of(&[10, 10, 12, 12, 11, 900]).map(|_| 10.5)
+        );
+    }
+}
