@@ -101,6 +101,16 @@ class Explanation:
     """The part of the change that no cause explains: `change` minus the `events` of all causes."""
     is_global: bool
     """Whether everything changed alike, so that there is no narrower cause."""
+    is_normal: bool
+    """Whether counts vary so much without any change, so that no cause is named."""
+    probability: float
+    """The probability that all events together vary at least so much without any change, from 0 to
+    1.
+    """
+    left_out: list[Window]
+    """The windows of `before` whose rate is unusual, and which were left out. A window that is in
+    both tables stays.
+    """
     sentence: str
     """The explanation in one sentence."""
 

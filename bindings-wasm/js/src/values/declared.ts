@@ -739,6 +739,18 @@ export interface Explanation {
   readonly unexplained: bigint;
   /** Whether everything changed alike, so that there is no narrower cause. */
   readonly isGlobal: boolean;
+  /** Whether counts vary so much without any change, so that no cause is named. */
+  readonly isNormal: boolean;
+  /**
+   * The probability that all events together vary at least so much without any change, from 0 to
+   * 1.
+   */
+  readonly probability: number;
+  /**
+   * The windows of `before` whose rate is unusual, and which were left out. A window that is in
+   * both tables stays.
+   */
+  readonly leftOut: readonly Window[];
   /** The explanation in one sentence. */
   readonly sentence: string;
 }
