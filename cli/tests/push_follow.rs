@@ -6,12 +6,13 @@ mod support;
 
 use std::fs;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use support::pushed::{BUSY, Points, add_points, expected, push, report, sums, taken};
 use support::{
     Draw, RANGE, Reply, Service, Sink, Sums, TAKEN, ends, stderr, stdout, terminate, truth,
 };
+use tallyfold::Timestamp;
 
 #[test]
 fn kills_at_any_moment_lose_and_double_nothing() {
@@ -746,4 +747,55 @@ fn totals_need_a_format_and_a_file_of_their_own() {
     let output = follow_otlp(&service, &sink.url, std::path::Path::new(totals), &[]);
     ends(&output, 2);
     assert!(stderr(&output).contains("outbox"), "{}", stderr(&output));
+}
+
+/// The service's `Date` is two hours behind.
+const OLD_DATE: &str = r#"{"kind": "date", "milliseconds": 7200000, "every": 1}"#;
+
+/// The wall clock is two hours ahead of the service's. Once it is set right, totals must not be from the future.
+#[test]
+fn totals_are_stamped_by_the_services_clock() {
+    let unix_ms = || {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        i64::try_from(since.as_millis()).unwrap()
+    };
+    let service = Service::with_faults(&[OLD_DATE]);
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("totals.json");
+    let sink = Sink::start(vec![], Reply::Answer(200, "", "{}"));
+    let path = state.to_str().unwrap();
+    let all = [&cumulative("otlp-json", &sink.url, path)[..], &RANGE[..]].concat();
+    let mut began = None;
+    // The second run has nothing to read.
+    for _ in 0..2 {
+        let mut command = service.tallyfold(&all);
+        let output = command.env("TALLYFOLD_IDENTITY", "one").output().unwrap();
+        ends(&output, 0);
+        assert!(!sink.all().is_empty());
+        let stored: serde_json::Value = serde_json::from_slice(&fs::read(&state).unwrap()).unwrap();
+        for name in ["began", "stamped"] {
+            let ms = Timestamp::parse(stored[name].as_str().unwrap()).unwrap();
+            let behind_ms = unix_ms() - ms.unix_ms();
+            assert!(behind_ms >= 7_190_000, "{name}: {behind_ms} ms");
+        }
+        let first = began.get_or_insert(stored["began"].clone()).clone();
+        assert_eq!(first, stored["began"]);
+    }
+}
+
+/// A `Date` that is too old doesn't make totals look as if they were from the future.
+#[test]
+fn totals_survive_an_old_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("totals.json");
+    let sink = Sink::start(vec![], Reply::Answer(200, "", "{}"));
+    let path = state.to_str().unwrap();
+    let all = [&cumulative("otlp-json", &sink.url, path)[..], &RANGE[..]].concat();
+    for faults in [&[][..], &[OLD_DATE]] {
+        let service = Service::with_faults(faults);
+        let mut command = service.tallyfold(&all);
+        let output = command.env("TALLYFOLD_IDENTITY", "one").output().unwrap();
+        ends(&output, 0);
+        assert!(!sink.all().is_empty());
+    }
 }

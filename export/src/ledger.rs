@@ -196,6 +196,12 @@ impl Ledger {
         self.settled_until
     }
 
+    /// The time of the last [`Ledger::stamp`]; `None` before the first.
+    #[must_use]
+    pub fn stamped(&self) -> Option<Timestamp> {
+        self.stamped
+    }
+
     /// Takes the state of a follow that has given no revision yet: one that is started again before its first revision
     /// begins at the same window. A state that is there already stays.
     pub fn begin(&mut self, state: String) {
@@ -303,7 +309,10 @@ impl Ledger {
 
     /// Stamps the totals with the time that [`Ledger::totals`] shows: the clock of the host, but always later than the time
     /// before, also if the clock was set back. The first stamp is when the totals begin, and stays. So stamp a ledger
-    /// when it is made, and before each message; store the document before the message is sent.
+    /// before the first revision is added, and before each message; store the document before the message is sent.
+    ///
+    /// A clock that is ahead would make the ledger useless once it is set right. If the host knows the service's time, give
+    /// the earlier of the two.
     ///
     /// # Errors
     /// `invalid_checkpoint` if the time before is more than five minutes ahead of the clock.

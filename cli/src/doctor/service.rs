@@ -59,7 +59,8 @@ pub(crate) fn slow() -> Error {
 
 async fn drive<T>(session: &Session, call: &mut Call<T>, seen: &mut Seen) -> Result<()> {
     loop {
-        let ended = match call.step(session.now())? {
+        let begun = session.now();
+        let ended = match call.step(begun)? {
             Step::Send(request) => {
                 *seen = Seen::default();
                 let outgoing = Outgoing::of(&session.http, &request);
@@ -87,7 +88,7 @@ async fn drive<T>(session: &Session, call: &mut Call<T>, seen: &mut Seen) -> Res
                 Err(Error::new(Code::OutOfOrder, "another call is under way"))
             }
         };
-        session.report(call);
+        session.report(call, begun);
         ended?;
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Session {
     /// The last message about the clock.
     clock_notice: Cell<ClockNotice>,
     ahead_ms: Cell<i64>,
+    /// The service's time when the last request was sent that succeeded.
+    service: Cell<Option<Now>>,
 }
 
 impl Session {
@@ -62,12 +64,21 @@ impl Session {
             on_attempt: RefCell::new(None),
             clock_notice: Cell::new(ClockNotice::None),
             ahead_ms: Cell::new(0),
+            service: Cell::new(None),
         })
     }
 
     /// By how many milliseconds the clock is ahead of the service's, as far as is known.
     pub(crate) fn ahead_ms(&self) -> i64 {
         self.ahead_ms.get()
+    }
+
+    /// The time now, by the service's clock if that is behind; `None` before the first response.
+    pub(crate) fn corrected_ms(&self) -> Option<i64> {
+        let (service, now) = (self.service.get()?, self.now());
+        let passed_ms = now.monotonic_ms.saturating_sub(service.monotonic_ms);
+        let service_ms = service.unix_ms.saturating_add_unsigned(passed_ms);
+        Some(now.unix_ms.min(service_ms))
     }
 
     /// Sets the function that is called with each request that has ended.
@@ -100,7 +111,8 @@ impl Session {
             call,
         };
         loop {
-            let step = driven.call.step(self.now())?;
+            let begun = self.now();
+            let step = driven.call.step(begun)?;
             let ended = match step {
                 Step::Send(request) => driven.exchange(Outgoing::of(&self.http, &request)).await,
                 // The command's clients always have a secret, so no other source provides tokens.
@@ -112,17 +124,21 @@ impl Session {
                 }
                 Step::Done => return Ok(()),
             };
-            self.report(driven.call);
+            self.report(driven.call, begun);
             ended?;
         }
     }
 
     /// Reports once that the clock differs from the service's, and again if the difference becomes so large that the
     /// user must act.
-    fn report_clock(&self, attempt: &Attempt) {
+    fn report_clock(&self, attempt: &Attempt, begun: Now) {
         if attempt.code.is_none() {
             let ahead_ms = attempt.clock.as_ref().map_or(0, |clock| clock.ahead_ms);
             self.ahead_ms.set(ahead_ms.max(0));
+            self.service.set(Some(Now {
+                unix_ms: begun.unix_ms.saturating_sub(ahead_ms),
+                ..begun
+            }));
         }
         let Some(difference) = &attempt.clock else {
             return;
@@ -142,13 +158,13 @@ impl Session {
         }
     }
 
-    /// Reports the request that has ended, if one has.
-    pub(crate) fn report<T>(&self, call: &mut Call<T>) {
+    /// Reports the request that has ended, if one has. It was sent when the step had begun.
+    pub(crate) fn report<T>(&self, call: &mut Call<T>, begun: Now) {
         let Some(attempt) = call.attempt() else {
             return;
         };
         self.stderr.detail(AttemptLine(&self.name, &attempt));
-        self.report_clock(&attempt);
+        self.report_clock(&attempt, begun);
         if let Some(on_attempt) = &mut *self.on_attempt.borrow_mut() {
             on_attempt(&attempt);
         }

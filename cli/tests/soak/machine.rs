@@ -86,6 +86,16 @@ struct Connection {
     unread: Vec<u8>,
 }
 
+/// How the program has failed.
+pub(crate) struct Failed<'a> {
+    /// Its exit code.
+    pub(crate) code: i32,
+    /// What it has written to stderr.
+    pub(crate) stderr: &'a str,
+    /// Whether the wall clock was behind when it started or ended.
+    pub(crate) is_behind: bool,
+}
+
 /// A running process.
 struct Process {
     child: Child,
@@ -160,8 +170,8 @@ impl Machine {
         }
     }
 
-    /// Runs the program until it has finished. It may exit with errors that `may_fail` accepts, given the exit code and stderr.
-    pub(crate) fn run(&mut self, mut task: Task<'_>, may_fail: fn(i32, &str) -> bool) {
+    /// Runs the program until it has finished. It may exit with errors that `may_fail` accepts.
+    pub(crate) fn run(&mut self, mut task: Task<'_>, may_fail: fn(&Failed<'_>) -> bool) {
         if matches!(task, Task::Hourly) {
             self.world.pass(HOUR);
         }
@@ -206,7 +216,13 @@ impl Machine {
                 Some(code) => {
                     let stderr = self.stderr();
                     assert!(
-                        may_fail(code, &stderr),
+                        may_fail(&Failed {
+                            code,
+                            stderr: &stderr,
+                            is_behind: [now_ms, self.world.now_ms]
+                                .iter()
+                                .any(|ms| self.wrong_ms(*ms) < 0),
+                        }),
                         "SOAK_SEED={seed}: exit code {code} at {}: {stderr}",
                         text(now_ms)
                     );

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::fs;
 
-use machine::{Machine, Task};
+use machine::{Failed, Machine, Task};
 use serde_json::Value;
 use support::fetch;
 use tallyfold::Timestamp;
@@ -82,8 +82,8 @@ fn a_push_delivers_every_change() {
         "states",
     ];
     let mut machine = machine(2, &[&push, &FOLLOWING[..]]);
-    machine.run(Task::Lasting, |code, stderr| {
-        is_an_outage(code, stderr) || is_from_the_future(code, stderr)
+    machine.run(Task::Lasting, |failed| {
+        is_an_outage(failed) || is_from_the_future(failed)
     });
     report(&machine);
     let points = &machine.world.database.points;
@@ -110,8 +110,9 @@ fn a_push_delivers_running_totals() {
     ];
     let more = ["--every", "1h", "--state", "states"];
     let mut machine = machine(3, &[&push, &more, &FOLLOWING[..]]);
-    machine.run(Task::Lasting, |code, stderr| {
-        is_an_outage(code, stderr) || is_from_the_future(code, stderr)
+    // A clock that was ahead leaves no totals of the future.
+    machine.run(Task::Lasting, |failed| {
+        is_an_outage(failed) || failed.is_behind && is_from_the_future(failed)
     });
     report(&machine);
     let totals = &machine.world.database.totals;
@@ -133,7 +134,7 @@ fn a_scrape_never_goes_down() {
         // A window that couldn't be read may settle after the last one.
         is_settled && world.now_ms > (*HOURS + 8) * HOUR
     };
-    machine.run(Task::Endless(&mut visit), |_, _| false);
+    machine.run(Task::Endless(&mut visit), |_| false);
     report(&machine);
     println!("{} scrapes", scraper.scrapes);
     let totals = scraper.totals.into_iter();
@@ -177,11 +178,12 @@ fn an_hourly_collect_finds_every_event() {
         "counts.ndjson",
     ];
     let mut machine = machine(5, &[&collect, &more]);
-    machine.run(Task::Hourly, |code, stderr| {
+    machine.run(Task::Hourly, |failed| {
         // The clock can show a time before the start.
-        let has_no_range = code == 2 && stderr.contains("--from: want a timestamp before");
+        let has_no_range =
+            failed.code == 2 && failed.stderr.contains("--from: want a timestamp before");
         // With 6, a part of the range could not be read.
-        code == 6 || has_no_range || is_an_outage(code, stderr)
+        failed.code == 6 || has_no_range || is_an_outage(failed)
     });
     report(&machine);
     let text = fs::read_to_string(machine.folder.path().join("counts.ndjson")).unwrap();
@@ -210,13 +212,13 @@ fn machine(number: i64, arguments: &[&[&str]]) -> Machine {
 }
 
 /// Jobs exit if a service is down for longer than their patience.
-fn is_an_outage(code: i32, _: &str) -> bool {
-    code == 4
+fn is_an_outage(failed: &Failed<'_>) -> bool {
+    failed.code == 4
 }
 
 /// After the clock was ahead, a state may be from the future.
-fn is_from_the_future(code: i32, stderr: &str) -> bool {
-    code == 2 && stderr.contains("from the future")
+fn is_from_the_future(failed: &Failed<'_>) -> bool {
+    failed.code == 2 && failed.stderr.contains("from the future")
 }
 
 /// Prints what has happened, which must be enough.

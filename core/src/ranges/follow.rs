@@ -131,9 +131,9 @@ pub struct Revision {
 /// window's length were equal, including the totals that the service reports.
 ///
 /// The wall clock decides when a window closes. If it is set back, the follow waits; if it is set forward, or the
-/// computer slept, the follow catches up in the order of windows. If it is ahead of the `Date` of responses by more
-/// than a minute, the follow goes by the service's clock. Only a service that sends no `Date` leaves it at a wall clock
-/// that is wrong.
+/// computer slept, the follow catches up in the order of windows. If it is ahead of the `Date` of responses, the follow
+/// goes by the service's clock. Only a service that sends no `Date` leaves it at a wall clock that is wrong. A response
+/// with an old `Date` delays the next request by `reread_ms` or the length of a window at most.
 ///
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -379,10 +379,16 @@ impl Follow {
         }
     }
 
-    /// Milliseconds until a window has been closed for `delay_ms`, by the wall clock and the service's.
+    /// Milliseconds until a window has been closed for `delay_ms`, by the wall clock and the service's. One `Date` may be
+    /// wrong, so the service's clock holds a window back only for an interval. The next response shows it again.
     fn unripe_ms(&self, window: Window, now: Now) -> u64 {
-        let service = self.service.map(|service| service.holds_back(now));
-        self.unripe_by(window, service.unwrap_or(now))
+        let unripe_ms = self.unripe_by(window, now);
+        let Some(service) = self.service else {
+            return unripe_ms;
+        };
+        let interval_ms = self.reread_ms.min(self.step.ms());
+        let held_ms = self.unripe_by(window, service.holds_back(now));
+        unripe_ms.max(held_ms.min(interval_ms.saturating_sub(service.age_ms(now))))
     }
 
     fn unripe_by(&self, window: Window, now: Now) -> u64 {

@@ -8,7 +8,10 @@ use crate::time::window::Window;
 /// The default time after its end during which a window's counts may still change: an hour.
 pub(crate) const SETTLE_MS: u64 = 3_600_000;
 
-/// Two clocks that differ by no more agree.
+/// A `Date` has whole seconds.
+const PRECISION_MS: i64 = 1_000;
+
+/// A difference between two clocks that is not larger is not reported.
 const AGREE_MS: i64 = 60_000;
 
 /// Two clocks differ by so much that something must be done.
@@ -39,23 +42,29 @@ pub(crate) struct ServiceTime {
 impl ServiceTime {
     /// Whether it had reached a moment when it sent the response.
     pub(crate) fn has_come_to(self, unix_ms: i64) -> bool {
-        self.sent_ms.saturating_add(AGREE_MS) >= unix_ms
+        self.latest_ms() >= unix_ms
     }
 
-    /// A later time, with its wall clock set back to the service's if it is ahead. The monotonic clock says how long ago
-    /// the response was.
+    /// A later time, with its wall clock set back to the service's if it is ahead.
     pub(crate) fn holds_back(self, now: Now) -> Now {
-        let passed_ms = now.monotonic_ms.saturating_sub(self.asked_at.monotonic_ms);
-        let latest_ms = self.sent_ms.saturating_add(AGREE_MS);
+        let latest_ms = self.latest_ms().saturating_add_unsigned(self.age_ms(now));
         Now {
-            unix_ms: now
-                .unix_ms
-                .min(latest_ms.saturating_add_unsigned(passed_ms)),
+            unix_ms: now.unix_ms.min(latest_ms),
             ..now
         }
     }
 
-    /// How the wall clock differs from it, if they don't agree. A response may come `longest_ms` after its request.
+    /// How long ago the response was requested, by the monotonic clock.
+    pub(crate) fn age_ms(self, now: Now) -> u64 {
+        now.monotonic_ms.saturating_sub(self.asked_at.monotonic_ms)
+    }
+
+    /// The latest time that the `Date` may stand for.
+    fn latest_ms(self) -> i64 {
+        self.sent_ms.saturating_add(PRECISION_MS)
+    }
+
+    /// How the wall clock differs from it, if that is worth a note. A response may come `longest_ms` after its request.
     pub(crate) fn difference(self, longest_ms: u64) -> Option<ClockDifference> {
         let ahead_ms = self.asked_at.unix_ms.saturating_sub(self.sent_ms);
         let is_late = ahead_ms < 0 && ahead_ms.unsigned_abs() <= longest_ms;

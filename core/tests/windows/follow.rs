@@ -878,9 +878,11 @@ fn follow_ahead(ahead: impl Fn(u64) -> i64, is_stopped: bool) -> (RunningSum, u3
                 requests += 1;
                 let settled = followed.settle(task, &mut call, world.now);
                 if let Some(revision) = settled.expect("a good response") {
-                    assert!(
-                        revision.window.end().unix_ms() <= NEW_YEAR_MS + true_ms as i64 + 60_000
-                    );
+                    let end_ms = (revision.window.end().unix_ms() - NEW_YEAR_MS) as u64;
+                    // A `Date` has whole seconds.
+                    let latest_ms = true_ms + 1_000;
+                    assert!(end_ms <= latest_ms, "{end_ms} at {true_ms}");
+                    assert!(!revision.settled || end_ms + 3_600_000 <= latest_ms);
                     sum.add(&revision);
                     if is_stopped && requests % 50 == 0 {
                         followed = follow(&world, options(Some(followed.state())));
@@ -899,6 +901,8 @@ fn a_wall_clock_that_is_ahead_settles_nothing_too_early() {
     const AHEAD: i64 = 3 * 3_600_000;
     for (name, ahead) in [
         ("right", (|_| 0) as fn(u64) -> i64),
+        ("by half a minute", |_| 30_000),
+        ("by two hours", |_| 7_200_000),
         ("always", |_| AHEAD),
         ("by a day", |_| 24 * 3_600_000),
         (
@@ -924,6 +928,53 @@ fn a_wall_clock_that_is_ahead_settles_nothing_too_early() {
         // 13 readings of each window, half as many again by a clock that is half as fast again, and one for each that was
         // opened early.
         assert!(requests <= 96 * 21, "{name}: {requests} requests");
+    }
+}
+
+/// One response has an old `Date`, for example from a cache or another server. The next response corrects the clock.
+#[test]
+fn an_old_date_delays_the_next_request_by_no_more_than_an_interval() {
+    for (old_ms, reread_ms) in [
+        (120_000, 30_000),
+        (300_000, 60_000),
+        (7_200_000, 300_000),
+        (3_600_000, 60_000),
+    ] {
+        let mut world = World::with_events(DAY, 200);
+        let options = options("5m").end(instant(4 * HOUR)).reread_ms(reread_ms);
+        let mut followed = follow(&world, options);
+        let (mut true_ms, mut last_ms, mut was_old, mut settled) = (HOUR * 1_000, None, false, 0);
+        loop {
+            world.now = Now {
+                monotonic_ms: true_ms,
+                unix_ms: NEW_YEAR_MS + true_ms as i64,
+            };
+            match followed.next(world.now) {
+                FollowStep::Drive(Drive {
+                    task,
+                    mut call,
+                    window,
+                }) => {
+                    let waited_ms = true_ms - last_ms.replace(true_ms).unwrap_or(true_ms);
+                    let most_ms = reread_ms.min(300_000);
+                    assert!(
+                        waited_ms <= most_ms,
+                        "{old_ms}: {waited_ms} ms without a request"
+                    );
+                    let is_old = window.start().to_string() == instant(2 * HOUR) && !was_old;
+                    was_old |= is_old;
+                    let old_ms = if is_old { old_ms } else { 0 };
+                    let service_ms = world.now.unix_ms - old_ms;
+                    answer_at(&mut world, &mut call, service_ms);
+                    let revision = followed.settle(task, &mut call, world.now).expect("counts");
+                    settled += usize::from(revision.is_some_and(|revision| revision.settled));
+                }
+                FollowStep::Wait { ms } => true_ms += u64::from(ms),
+                FollowStep::Failed(error) => panic!("{error}"),
+                FollowStep::Done => break,
+            }
+        }
+        assert_eq!((was_old, settled), (true, 48));
     }
 }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::{Either, join_all, select};
-use tallyfold::Code;
+use tallyfold::{Api, Code};
 use tallyfold_export::{Export, Labels, Ledger, Push, PushReport};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::timeout;
@@ -28,6 +28,7 @@ struct Totals<'a> {
     plan: &'a Plan<'a>,
     every: Duration,
     cluster: Cluster,
+    session: Rc<Session>,
     labels: Labels,
     file: StateFile,
     /// The totals as they are on the disk. A change is stored before it is made here.
@@ -86,23 +87,26 @@ async fn begin<'a>(
         Some(bytes) => Ledger::from_json(&bytes).map_err(|error| file.as_failure(error))?,
     };
     let options = plan.follow.options(ledger.state(), unix_ms())?;
-    let following =
-        Following::new(session, &options).map_err(|error| match error.argument_name() {
+    let following = Following::new(Rc::clone(&session), &options).map_err(|error| {
+        match error.argument_name() {
             Some("state") => file.as_failure(error),
             _ => error.into(),
-        })?;
+        }
+    })?;
     ledger.begin(following.state());
-    ledger
-        .stamp(unix_ms())
-        .map_err(|error| file.as_failure(error))?;
-    // Labels and names that can't be used are rejected now.
-    Export::new(ledger.totals()?, &plan.destination.export(&labels))?;
+    // Labels and names that can't be used are rejected now. The clock may be wrong, so its time is not stored.
+    let mut trial = ledger.clone();
+    if trial.stamped().is_none() {
+        trial.stamp(unix_ms())?;
+    }
+    Export::new(trial.totals()?, &plan.destination.export(&labels))?;
     file.replace(ledger.to_json()).await?;
     let totals = Totals {
         app,
         plan,
         every,
         cluster,
+        session,
         labels,
         file,
         ledger: Mutex::new(ledger),
@@ -151,11 +155,16 @@ impl Totals<'_> {
                 }
                 Some(FollowEvent::Revision(revision)) => {
                     has_read = true;
+                    let now_ms = self.session.corrected_ms().unwrap_or_else(unix_ms);
                     self.app.warn_contradiction(name, &revision);
                     let state = following.state();
                     let mut had_note = false;
                     let add = |ledger: &mut Ledger| {
                         had_note = ledger.note().is_some();
+                        // This is when the totals begin.
+                        if ledger.stamped().is_none() {
+                            ledger.stamp(now_ms)?;
+                        }
                         ledger.add(&revision, state)
                     };
                     let ledger = self.change(add).await?;
@@ -177,7 +186,10 @@ impl Totals<'_> {
     ) -> Result<Ledger> {
         let mut ledger = self.ledger.lock().await;
         let mut next = ledger.clone();
-        change(&mut next)?;
+        change(&mut next).map_err(|error| match error.code() {
+            Code::InvalidCheckpoint => self.file.as_failure(error),
+            _ => error.into(),
+        })?;
         self.file.replace(next.to_json()).await?;
         *ledger = next.clone();
         Ok(next)
@@ -189,7 +201,12 @@ impl Totals<'_> {
         let mut failing_since = None;
         loop {
             let is_last = self.is_done.get();
-            if self.ledger.lock().await.settled_until().is_some() {
+            let has_totals = self.ledger.lock().await.settled_until().is_some();
+            if has_totals && self.session.corrected_ms().is_none() {
+                self.learn_time(shutdown).await?;
+            }
+            // The last totals are not lost because the service is down.
+            if has_totals && (is_last || self.session.corrected_ms().is_some()) {
                 let begun = Instant::now();
                 match self.send(carrier, shutdown, &mut warned).await {
                     Ok(Carried::Part) => return Ok(()),
@@ -221,6 +238,26 @@ impl Totals<'_> {
         }
     }
 
+    /// Makes a request that shows the service's time. If it fails, the follow reports that.
+    async fn learn_time(&self, shutdown: &Shutdown) -> Result<()> {
+        let call = self.session.machine.token(Api::Control)?;
+        let _ = shutdown.unless_begun(self.session.run(call)).await;
+        Ok(())
+    }
+
+    /// Stamps the totals with the time of now.
+    ///
+    /// A wall clock that is ahead must not be stored, because the totals would be from the future once it is set right. An
+    /// old `Date` must not make totals look as if they were from the future, so the last stamp counts if the wall clock has
+    /// reached it.
+    fn stamp(&self, ledger: &mut Ledger) -> tallyfold::Result<()> {
+        let wall_ms = unix_ms();
+        let now_ms = self.session.corrected_ms().unwrap_or(wall_ms);
+        let stamped = ledger.stamped();
+        let known_ms = stamped.map_or(now_ms, |stamped| stamped.unix_ms().min(wall_ms));
+        ledger.stamp(now_ms.max(known_ms))
+    }
+
     /// Sends the totals with the time of now.
     async fn send(
         &self,
@@ -231,7 +268,7 @@ impl Totals<'_> {
         if shutdown.has_begun() {
             return Ok(Carried::Part);
         }
-        let ledger = self.change(|ledger| ledger.stamp(unix_ms())).await?;
+        let ledger = self.change(|ledger| self.stamp(ledger)).await?;
         let destination = self.plan.destination;
         let export = Export::new(ledger.totals()?, &destination.export(&self.labels))?;
         let notes: Vec<String> = export.notes().iter().map(ToString::to_string).collect();
