@@ -69,6 +69,19 @@ impl Held {
         Self(outbox)
     }
 
+    /// How many samples were being sent when a push ended early, and were in no report yet.
+    #[getter]
+    fn in_doubt(&self) -> u64 {
+        self.0.in_doubt()
+    }
+
+    /// The same once a report has shown this number of samples in doubt.
+    fn acknowledge(&self, samples: u64) -> Self {
+        let mut outbox = self.0.clone();
+        outbox.acknowledge(samples);
+        Self(outbox)
+    }
+
     /// The same with nothing pending.
     fn clear(&self) -> Self {
         let mut outbox = self.0.clone();

@@ -230,7 +230,7 @@ impl Message {
     }
 }
 
-/// So many samples of the export are finished, and so many of them are being sent: store that.
+/// So many samples of the export are finished, and so many are in doubt if the process ends now: store that.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
 pub(crate) struct Finished {
     #[pyo3(get)]

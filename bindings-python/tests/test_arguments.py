@@ -236,6 +236,27 @@ def test_a_path_that_no_file_can_have_is_named(
     assert (caught.value.code, caught.value.argument) == ("invalid_argument", argument)
 
 
+@pytest.mark.parametrize("trust_env", ["false", 0, 1, []])
+@pytest.mark.parametrize("given", ["transport", "nothing"])
+def test_a_flag_of_a_push_and_of_notifications_is_a_bool(
+    table: tallyfold.CountTable, trust_env: Any, given: str
+) -> None:
+    options: Any = {"trust_env": trust_env, "patience": 0}
+    if given == "transport":
+        options["transport"] = httpx2.MockTransport(lambda _: httpx2.Response(204))
+    check = tallyfold.Rules.standard().check()
+    url = "https://h.example/write"
+    for send in (
+        lambda: tallyfold.push(table, "influx", url, **options),
+        lambda: asyncio.run(tallyfold.async_push(table, "influx", url, **options)),
+        lambda: tallyfold.notify(check, [], **options),
+        lambda: asyncio.run(tallyfold.async_notify(check, [], **options)),
+    ):
+        with pytest.raises(tallyfold.ConfigError) as caught:
+            send()
+        assert (caught.value.code, caught.value.argument) == ("invalid_argument", "trust_env")
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("trust_env", ["false", 0, 1, []])
 def test_a_flag_of_a_client_is_a_bool(client: type[tallyfold.Client], trust_env: Any) -> None:

@@ -8,6 +8,7 @@ import random
 import resource
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from typing import Any, BinaryIO, cast
@@ -377,6 +378,60 @@ class Slow(io.RawIOBase):
     def write(self, data: Any, /) -> int:
         self.taken += bytes(data[:1000])
         return min(len(data), 1000)
+
+
+class Wrapped:
+    """A file object that wraps a raw file, as those of `tempfile` do."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+
+def test_a_file_object_that_wraps_a_raw_file() -> None:
+    export = tallyfold.export(many(5000), "openmetrics")
+    whole = text(tallyfold.export(many(5000), "openmetrics")).encode()
+    slow = Slow()
+    assert export.write_to(cast("BinaryIO", Wrapped(slow))) == len(whole)
+    assert bytes(slow.taken) == whole
+    with tempfile.NamedTemporaryFile(buffering=0) as file:
+        assert export.write_to(cast("BinaryIO", file)) == len(whole)
+        assert pathlib.Path(file.name).read_bytes() == whole
+
+
+@pytest.mark.parametrize("taken", [None, -1, 10**9, "7", 7.0])
+def test_a_file_object_that_does_not_say_what_it_took(taken: Any) -> None:
+    file: Any = Wrapped(io.BytesIO())
+    file.write = lambda _: taken
+    with pytest.raises(OSError, match="write"):
+        tallyfold.export(many(5), "openmetrics").write_to(file)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no limits of files")
+def test_a_file_object_whose_file_is_full() -> None:
+    program = """
+import resource, signal, sys, tempfile, tallyfold
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+sandbox = tallyfold.Sandbox(seed=7)
+with tallyfold.Client(
+    cluster_endpoint="https://c.example", transport=sandbox.transport(), **sandbox.credentials
+) as client:
+    table = client.event_delivery(
+        "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", ["integration", "reason"]
+    )
+with tempfile.NamedTemporaryFile(buffering=0) as file:
+    try:
+        sys.exit(f"wrote {tallyfold.export(table, 'csv').write_to(file)}")
+    except OSError as error:
+        print(error.strerror)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (ran.stdout, ran.stderr) == ("File too large\n", "")
 
 
 def test_file_objects() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import traceback
+from typing import Any
 
 import pytest
 from support import ADDRESS, END, START
@@ -70,6 +71,15 @@ def test_all_that_is_missing_is_named_at_once(kind: Clients) -> None:
         ": TALLYFOLD_AUTH_URL, TALLYFOLD_CLIENT_SECRET, TALLYFOLD_ORCHESTRATION_AUDIENCE; "
         "these are set, but unknown: TALLYFOLD_CLIENT_SECRT"
     )
+
+
+@both
+@pytest.mark.parametrize("env", [{1: 2}, {b"TALLYFOLD_CLIENT_ID": "me"}])
+def test_an_environment_has_names(kind: Clients, env: Any) -> None:
+    with pytest.raises(tallyfold.ConfigError) as refused:
+        kind.from_env(env)
+    assert (refused.value.code, refused.value.argument) == ("invalid_argument", "env")
+    assert isinstance(refused.value, TypeError)
 
 
 @both

@@ -149,3 +149,16 @@ def test_other_types_are_refused() -> None:
         tallyfold.notify("check", [])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="receivers"):
         tallyfold.notify(nothing(), [7])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("receivers", [None, 7, "slack", {"kind": "slack"}])
+def test_receivers_are_a_list(receivers: Any) -> None:
+    for send in (tallyfold.notify, in_asyncio):
+        with pytest.raises(tallyfold.ConfigError) as raised:
+            send(found(), receivers)
+        assert (raised.value.code, raised.value.argument) == ("invalid_argument", "receivers")
+        assert isinstance(raised.value, TypeError)
+
+
+def in_asyncio(*given: Any, **named: Any) -> Any:
+    return asyncio.run(tallyfold.async_notify(*given, **named))

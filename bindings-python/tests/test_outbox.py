@@ -127,6 +127,63 @@ def test_what_was_under_way_when_a_process_ended_is_in_doubt(
         assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("turns", range(7))
+def test_samples_in_doubt_are_reported_though_the_next_push_is_cancelled(
+    client: tallyfold.Client, tmp_path: pathlib.Path, turns: int
+) -> None:
+    path, sent = tmp_path / "outbox.json", asyncio.Event()
+
+    async def hang(_: httpx2.Request) -> httpx2.Response:
+        sent.set()
+        return await asyncio.Future()
+
+    taken = httpx2.MockTransport(lambda _: httpx2.Response(200))
+    outbox = tallyfold.Outbox(path, "otlp-json")
+    with client.follow(*QUERY, window="15m", end=LAST) as revisions:
+        outbox.put(next(revisions), revisions.state())
+
+    async def push_thrice() -> tuple[int, tallyfold.PushReport | None]:
+        first = asyncio.ensure_future(outbox.async_push(URL, transport=httpx2.MockTransport(hang)))
+        await sent.wait()
+        first.cancel()
+        await asyncio.wait([first])
+        second = asyncio.ensure_future(
+            tallyfold.Outbox(path, "otlp-json").async_push(URL, transport=taken)
+        )
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        second.cancel()
+        await asyncio.wait([second])
+        returned = None if second.cancelled() else second.result()
+        third = await tallyfold.Outbox(path, "otlp-json").async_push(URL, transport=taken)
+        return 0 if returned is None else returned.unsure, third
+
+    before, report = asyncio.run(push_thrice())
+    assert before + (report.unsure if report is not None else 0) == 3
+    assert tallyfold.Outbox(path, "otlp-json").push(URL, transport=taken) is None
+
+
+def test_samples_in_doubt_are_reported_after_a_drop(
+    send: Send, client: tallyfold.Client, tmp_path: pathlib.Path
+) -> None:
+    path = tmp_path / "outbox.json"
+
+    def die(_: httpx2.Request) -> httpx2.Response:
+        raise Killed
+
+    outbox = tallyfold.Outbox(path, "otlp-json")
+    with client.follow(*QUERY, window="15m", end=LAST) as revisions:
+        outbox.put(next(revisions), revisions.state())
+    with pytest.raises(Killed):
+        send(outbox, URL, transport=httpx2.MockTransport(die))
+    tallyfold.Outbox(path, "otlp-json").drop()
+    again = tallyfold.Outbox(path, "otlp-json")
+    report = send(again, URL, transport=httpx2.MockTransport(die))
+    assert report is not None
+    assert (report.samples, report.unsure) == (0, 3)
+    assert send(again, URL, transport=httpx2.MockTransport(die)) is None
+
+
 def test_a_damaged_file_is_named(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "outbox.json"
     for damaged in (b"", b'{"format": "tallyfold-out', b"{}"):

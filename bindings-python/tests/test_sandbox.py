@@ -83,13 +83,27 @@ def test_wrong_totals_are_seen(sandbox: tallyfold.Sandbox, client: tallyfold.Cli
 
 
 @pytest.mark.parametrize(
-    "fault",
-    [{"kind": "explosion"}, {"kind": "status"}, {"kind": "delay", "milliseconds": 1, "every": 0}],
+    ("fault", "argument"),
+    [
+        ({"kind": "explosion"}, "kind"),
+        ({"kind": "status"}, "status"),
+        ({"kind": "status", "status": 99}, "status"),
+        ({"kind": "status", "status": 503, "retry_after": "\n"}, "retry_after"),
+        ({"kind": "status", "status": 503, "body": "{}"}, "body"),
+        ({"kind": "delay", "milliseconds": 1, "every": 0}, "every"),
+        ({"kind": "delay", "milliseconds": 3_600_001}, "milliseconds"),
+        ({"kind": "truncate"}, "bytes"),
+        ({"kind": "content_type", "content_type": "\n"}, "content_type"),
+        ({"kind": "wrong_total", "amount": 0}, "amount"),
+        ({"kind": "wrong_total", "amount": 1, "endpoint": "audit_logs"}, "endpoint"),
+    ],
 )
-def test_faults_that_can_not_be(sandbox: tallyfold.Sandbox, fault: dict[str, object]) -> None:
+def test_faults_that_can_not_be(
+    sandbox: tallyfold.Sandbox, fault: dict[str, object], argument: str
+) -> None:
     with pytest.raises(tallyfold.ConfigError) as caught:
         sandbox.inject(**fault)  # type: ignore[arg-type]
-    assert caught.value.code == "invalid_argument"
+    assert (caught.value.code, caught.value.argument) == ("invalid_argument", argument)
 
 
 @pytest.mark.parametrize(("field", "value"), [("outcome", "lost"), ("timestamp", "today")])

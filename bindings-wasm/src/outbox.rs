@@ -55,16 +55,23 @@ impl Outbox {
         Ok(self.0.finished(required("format", format)?)?)
     }
 
-    /// How many of them an earlier process was sending when it ended.
+    /// How many samples were being sent when a push ended early, and were in no report yet.
     #[wasm_bindgen(js_name = inDoubt)]
     pub fn in_doubt(&self) -> u64 {
         self.0.in_doubt()
     }
 
-    /// The same with this number of finished samples, and this number of them being sent.
+    /// The same with this number of finished samples, and this number of samples in doubt.
     pub fn finish(&self, samples: u64, in_doubt: u64) -> Self {
         let mut outbox = self.0.clone();
         outbox.finish(samples, in_doubt);
+        Self(outbox)
+    }
+
+    /// The same once a report has shown this number of samples in doubt.
+    pub fn acknowledge(&self, samples: u64) -> Self {
+        let mut outbox = self.0.clone();
+        outbox.acknowledge(samples);
         Self(outbox)
     }
 

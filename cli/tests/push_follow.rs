@@ -355,6 +355,90 @@ fn a_kill_while_a_message_is_under_way_is_reported_at_the_next_start() {
 }
 
 #[test]
+fn samples_in_doubt_are_reported_though_the_next_run_is_killed_too() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let up = Sink::start(vec![], Reply::Answer(200, "", "{}"));
+    let output = follow_otlp(&service, &up.url, &folder.path().join("all.json"), &[]);
+    ends(&output, 0);
+    let all = report(&output)["samples"].as_u64().unwrap();
+
+    let state = folder.path().join("outbox.json");
+    let slow = Sink::start(vec![], Reply::Late(Duration::from_secs(60)));
+    for _ in 0..2 {
+        let command = [
+            "push",
+            "--to",
+            "otlp-json",
+            &slow.url,
+            "--max-bytes",
+            "3000",
+            "--follow",
+            "--state",
+            state.to_str().unwrap(),
+        ];
+        let mut child = service
+            .tallyfold(&[&command[..], &RANGE[..]].concat())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        slow.requests.recv_timeout(Duration::from_secs(20)).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let output = follow_otlp(&service, &up.url, &state, &["--moved"]);
+    ends(&output, 5);
+    let number = |name: &str| report(&output)[name].as_u64().unwrap();
+    assert_eq!(number("samples") + number("unsure"), all);
+    let output = follow_otlp(&service, &up.url, &state, &[]);
+    ends(&output, 0);
+    assert_eq!(report(&output)["unsure"], 0);
+}
+
+#[test]
+fn samples_in_doubt_are_reported_after_a_drop() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("outbox.json");
+    let path = state.to_str().unwrap();
+    let slow = Sink::start(vec![], Reply::Late(Duration::from_secs(60)));
+    let command = [
+        "push",
+        "--to",
+        "otlp-json",
+        &slow.url,
+        "--max-bytes",
+        "3000",
+        "--follow",
+        "--state",
+        path,
+    ];
+    let mut child = service
+        .tallyfold(&[&command[..], &RANGE[..]].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    slow.requests.recv_timeout(Duration::from_secs(20)).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let dropped = service
+        .tallyfold(&["push", "drop", "--state", path])
+        .output()
+        .unwrap();
+    ends(&dropped, 0);
+    let said = stderr(&dropped);
+    assert!(said.contains("the next push reports"), "{said}");
+    let up = Sink::start(vec![], Reply::Answer(200, "", "{}"));
+    let output = follow_otlp(&service, &up.url, &state, &["--moved"]);
+    ends(&output, 5);
+    assert!(report(&output)["unsure"].as_u64().unwrap() > 0);
+    let output = follow_otlp(&service, &up.url, &state, &[]);
+    ends(&output, 0);
+}
+
+#[test]
 fn what_never_left_is_not_in_doubt() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();

@@ -19,7 +19,9 @@ const KIND: DocumentKind = DocumentKind {
 /// 1. [`Outbox::put`] takes a revision and the state of the follow after it. Store [`Outbox::to_json`].
 /// 2. Push [`Outbox::pending`], with [`Outbox::in_doubt`]. Whenever the push says how many samples are finished, give that
 ///    to [`Outbox::finish`] and store the document again; at the push's end, call [`Outbox::clear`] and store it once more.
-/// 3. After a restart, push what is pending first, then follow on from [`Outbox::state`].
+/// 3. However the push has ended, its report has the samples in doubt as `unsure`. Once you have shown the report, give this
+///    number to [`Outbox::acknowledge`] and store the document. Until then, each push reports them.
+/// 4. After a restart, push what is pending first, then follow on from [`Outbox::state`].
 ///
 /// Only one process at a time may use a document. Whoever stores it replaces it only where it is still the one that was
 /// loaded, and otherwise sends nothing. A document doesn't show that it is an older one.
@@ -31,6 +33,8 @@ pub struct Outbox {
     /// Where it sends them to.
     destination: Option<String>,
     pending: Option<Pending>,
+    /// How many samples are in doubt, and were in no report of a push yet.
+    in_doubt: u64,
 }
 
 /// A revision that is to be sent.
@@ -59,9 +63,6 @@ struct Pending {
     export: String,
     /// How many samples are finished.
     finished: u64,
-    /// How many of them are being sent, at most once: if the process ends, they are unacknowledged.
-    #[serde(default, skip_serializing_if = "is_none")]
-    in_doubt: u64,
     metric: Option<String>,
     dimensions: Vec<String>,
     start: String,
@@ -80,6 +81,8 @@ struct SavedOutbox {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     destination: Option<String>,
     pending: Option<Pending>,
+    #[serde(default, skip_serializing_if = "is_none")]
+    in_doubt: u64,
 }
 
 impl Outbox {
@@ -94,6 +97,7 @@ impl Outbox {
             identity,
             destination,
             pending,
+            in_doubt,
         } = serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
         let identity = identity
             .as_deref()
@@ -103,6 +107,7 @@ impl Outbox {
             identity,
             destination,
             pending,
+            in_doubt,
         };
         outbox.source()?;
         Ok(outbox)
@@ -116,6 +121,7 @@ impl Outbox {
             identity: self.identity.as_str().map(str::to_owned),
             destination: self.destination.clone(),
             pending: self.pending.clone(),
+            in_doubt: self.in_doubt,
         };
         // A struct of texts and numbers can be written.
         KIND.write(&serde_json::to_string(&saved).unwrap_or_default())
@@ -186,7 +192,6 @@ impl Outbox {
         let pending = Pending {
             export: format.to_string(),
             finished: 0,
-            in_doubt: 0,
             metric: rows.metric.map(|metric| metric.to_string()),
             dimensions: rows
                 .dimensions
@@ -242,19 +247,27 @@ impl Outbox {
         Ok(self.source()?.zip(finished))
     }
 
-    /// Takes how many samples of what is pending are finished, and how many of them are being sent
+    /// Takes how many samples of what is pending are finished, and how many samples are in doubt
     /// ([`PushStep::Finished`](tallyfold::sending::PushStep::Finished)).
     pub fn finish(&mut self, samples: u64, in_doubt: u64) {
         if let Some(pending) = &mut self.pending {
-            (pending.finished, pending.in_doubt) = (samples, in_doubt);
+            pending.finished = samples;
+            self.in_doubt = in_doubt;
         }
     }
 
-    /// How many samples of what is pending an earlier process was sending when it ended. They are not sent again. Pass it
-    /// to the push ([`PushOptions::in_doubt`](tallyfold::sending::PushOptions::in_doubt)), which reports them.
+    /// How many samples were being sent when a push ended early, and were in no report yet. They are not sent again. Pass
+    /// the number to the push ([`PushOptions::in_doubt`](tallyfold::sending::PushOptions::in_doubt)), which reports them.
+    /// It stays when nothing is pending any more.
     #[must_use]
     pub fn in_doubt(&self) -> u64 {
-        self.pending.as_ref().map_or(0, |pending| pending.in_doubt)
+        self.in_doubt
+    }
+
+    /// Takes how many samples in doubt the report of a push has shown
+    /// ([`PushReport::unsure`](tallyfold::sending::PushReport::unsure)). The next push doesn't report them again.
+    pub fn acknowledge(&mut self, samples: u64) {
+        self.in_doubt = self.in_doubt.saturating_sub(samples);
     }
 
     /// What is pending, to say what is lost if it is given up; `None` if nothing is.
@@ -278,7 +291,7 @@ impl Outbox {
         })
     }
 
-    /// Nothing is pending any more: it was sent, or is given up.
+    /// Nothing is pending any more: it was sent, or is given up. Samples in doubt are still to be reported.
     pub fn clear(&mut self) {
         self.pending = None;
     }

@@ -870,3 +870,20 @@ fn windows_without_a_millisecond_of_their_own_are_refused_where_times_are_millis
         assert_eq!(error.code(), Code::UnsupportedByFormat, "{format}");
     }
 }
+
+#[test]
+fn samples_in_doubt_stay_in_an_outbox_until_they_are_acknowledged() {
+    let (revision, state) = first();
+    let mut outbox = Outbox::default();
+    outbox.put(&revision, state, Format::OtlpJson).unwrap();
+    outbox.finish(2, 2);
+    let stored = |outbox: &Outbox| Outbox::from_json(outbox.to_json().as_bytes()).unwrap();
+    outbox = stored(&outbox);
+    assert_eq!(outbox.in_doubt(), 2);
+    outbox.clear();
+    outbox = stored(&outbox);
+    assert!(outbox.pending_changes().is_none());
+    assert_eq!(outbox.in_doubt(), 2);
+    outbox.acknowledge(2);
+    assert_eq!(stored(&outbox).in_doubt(), 0);
+}

@@ -952,10 +952,9 @@ fn what_was_being_sent_when_a_process_ended_is_in_doubt() {
     // The process is killed here.
     let mut next = begun(samples, in_doubt);
     assert_eq!(next.report().unsure, in_doubt);
-    assert!(matches!(
-        next.step(START),
-        Ok(PushStep::Finished { samples: again, in_doubt: 0 }) if again == samples
-    ));
+    // If this push ends early, too, nothing is lost from what is stored.
+    let (_, stored) = until_sent(&mut next).unwrap();
+    assert!(stored > in_doubt);
     // What was taken or refused is in doubt no longer.
     push.head(200, &[]).unwrap();
     push.end().unwrap();
@@ -979,4 +978,32 @@ fn what_was_being_sent_when_a_process_ended_is_in_doubt() {
             in_doubt: 0
         })
     ));
+}
+
+#[test]
+fn what_is_in_doubt_stays_stored_until_a_report_has_it() {
+    let sending = |finished, in_doubt| {
+        let options = options(Format::OtlpJson)
+            .finished(finished)
+            .in_doubt(in_doubt);
+        Push::new(export(&table(&[1, 2, 3]), Format::OtlpJson), &options).unwrap()
+    };
+    // An earlier process has left 5 samples in doubt; this one ends while it sends more.
+    let mut push = sending(0, 5);
+    let (samples, in_doubt) = until_sent(&mut push).unwrap();
+    assert_eq!(in_doubt, samples + 5);
+    assert_eq!(push.report().unsure, 5);
+    // What was taken is in doubt no longer, and what was in doubt before still is.
+    push.head(200, &[]).unwrap();
+    push.end().unwrap();
+    assert!(matches!(
+        push.step(START),
+        Ok(PushStep::Finished { samples: again, in_doubt: 5 }) if again == samples
+    ));
+    // A message that is in doubt when the push ends was stored as such before it was sent.
+    let mut push = sending(0, 5);
+    let (_, stored) = until_sent(&mut push).unwrap();
+    push.failed(HostFailure::Network, "ECONNRESET").unwrap();
+    assert!(push.step(START).is_err());
+    assert_eq!(push.report().unsure, stored);
 }

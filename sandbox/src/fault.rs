@@ -117,26 +117,18 @@ impl FaultOptions {
     /// Makes the fault.
     ///
     /// # Errors
-    /// `invalid_argument` if a field of the kind is missing, or a field of another kind is
+    /// `invalid_argument` with the field's name if a field of the kind is missing, or a field of another kind is
     /// given.
     pub fn fault(mut self) -> Result<Fault> {
         let kind = self.kind;
-        let Some(effect) = self.take_effect() else {
-            return Err(refused(format!(
-                "a {kind} fault lacks the field that says how"
-            )));
-        };
-        let is_empty = self.status.is_none()
-            && self.retry_after.is_none()
-            && self.milliseconds.is_none()
-            && self.bytes.is_none()
-            && self.content_type.is_none()
-            && self.body.is_none()
-            && self.amount.is_none();
-        if !is_empty {
-            return Err(refused(format!(
-                "a {kind} fault has a field of another kind"
-            )));
+        let effect = self.take_effect().map_err(|field| {
+            refused(
+                field,
+                format!("a {kind} fault needs {field}, which says how"),
+            )
+        })?;
+        if let Some(field) = self.left_over() {
+            return Err(refused(field, format!("a {kind} fault has no {field}")));
         }
         Ok(Fault {
             effect,
@@ -145,41 +137,56 @@ impl FaultOptions {
         })
     }
 
-    /// The effect of the kind; `None` if its field is missing.
-    fn take_effect(&mut self) -> Option<FaultEffect> {
-        Some(match self.kind {
+    /// The effect of the kind; the name of its field if that is missing.
+    fn take_effect(&mut self) -> Result<FaultEffect, &'static str> {
+        Ok(match self.kind {
             FaultKind::Status => FaultEffect::Status {
-                status: self.status.take()?,
+                status: self.status.take().ok_or("status")?,
                 retry_after: self.retry_after.take(),
             },
             FaultKind::Delay => FaultEffect::Delay {
-                milliseconds: self.milliseconds.take()?,
+                milliseconds: self.milliseconds.take().ok_or("milliseconds")?,
             },
             FaultKind::Truncate => FaultEffect::Truncate {
-                bytes: self.bytes.take()?,
+                bytes: self.bytes.take().ok_or("bytes")?,
             },
             FaultKind::ContentType => FaultEffect::ContentType {
-                content_type: self.content_type.take()?,
+                content_type: self.content_type.take().ok_or("content_type")?,
             },
             FaultKind::Body => FaultEffect::Body {
-                body: self.body.take()?,
+                body: self.body.take().ok_or("body")?,
             },
             FaultKind::Date => FaultEffect::Date {
-                milliseconds: self.milliseconds.take()?,
+                milliseconds: self.milliseconds.take().ok_or("milliseconds")?,
             },
             FaultKind::RevokeToken => FaultEffect::RevokeToken,
             FaultKind::WrongTotal => FaultEffect::WrongTotal {
-                amount: self.amount.take()?,
+                amount: self.amount.take().ok_or("amount")?,
             },
         })
+    }
+
+    /// The name of a field that the effect did not take, because it belongs to another kind.
+    fn left_over(&self) -> Option<&'static str> {
+        let fields = [
+            ("status", self.status.is_some()),
+            ("retry_after", self.retry_after.is_some()),
+            ("milliseconds", self.milliseconds.is_some()),
+            ("bytes", self.bytes.is_some()),
+            ("content_type", self.content_type.is_some()),
+            ("body", self.body.is_some()),
+            ("amount", self.amount.is_some()),
+        ];
+        let given = fields.into_iter().find(|(_, is_given)| *is_given);
+        given.map(|(field, _)| field)
     }
 }
 
 impl Fault {
     pub(crate) fn check(&self) -> Result<()> {
-        let problem = match (&self.effect, self.endpoint) {
+        let (field, problem) = match (&self.effect, self.endpoint) {
             (FaultEffect::Status { status, .. }, _) if !(200..600).contains(status) => {
-                "want a status from 200 to 599"
+                ("status", "want a status from 200 to 599")
             }
             (
                 FaultEffect::Status {
@@ -187,25 +194,31 @@ impl Fault {
                     ..
                 },
                 _,
-            ) if !fits_header(text) => "want a retry_after of printable ASCII characters",
+            ) if !fits_header(text) => (
+                "retry_after",
+                "want a retry_after of printable ASCII characters",
+            ),
             (FaultEffect::Delay { milliseconds }, _) if *milliseconds > LONGEST_DELAY_MS => {
-                "want a delay of at most an hour"
+                ("milliseconds", "want a delay of at most an hour")
             }
-            (FaultEffect::ContentType { content_type }, _) if !fits_header(content_type) => {
-                "want a content type of printable ASCII characters"
-            }
-            (FaultEffect::WrongTotal { amount: 0 }, _) => {
-                "want an amount of 1 or more: adding 0 makes nothing wrong"
-            }
+            (FaultEffect::ContentType { content_type }, _) if !fits_header(content_type) => (
+                "content_type",
+                "want a content type of printable ASCII characters",
+            ),
+            (FaultEffect::WrongTotal { amount: 0 }, _) => (
+                "amount",
+                "want an amount of 1 or more: adding 0 makes nothing wrong",
+            ),
             (effect, Some(endpoint)) if !effect.fits(endpoint) => {
-                "this fault never happens at that endpoint"
+                ("endpoint", "this fault never happens at that endpoint")
             }
-            _ if self.every == Some(0) => {
-                "want every to be 1 or more, or nothing for a single fault"
-            }
+            _ if self.every == Some(0) => (
+                "every",
+                "want every to be 1 or more, or nothing for a single fault",
+            ),
             _ => return Ok(()),
         };
-        Err(refused(problem.to_owned()))
+        Err(refused(field, problem.to_owned()))
     }
 }
 
@@ -226,6 +239,6 @@ fn fits_header(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
-fn refused(message: String) -> Error {
-    Error::argument("fault", Code::InvalidArgument, message)
+fn refused(field: &'static str, message: String) -> Error {
+    Error::argument(field, Code::InvalidArgument, message)
 }

@@ -152,7 +152,9 @@ impl Sandbox {
     /// # Errors
     /// `invalid_argument` for JSON that is not a fault, or a fault that can't happen.
     pub fn inject_json(&mut self, fault: &str) -> Result<()> {
-        self.inject(fault_json::parse(fault)?)
+        // The caller has passed one text, not its fields.
+        let of_text = |error: Error| error.with_argument("fault");
+        self.inject(fault_json::parse(fault)?).map_err(of_text)
     }
 
     /// Makes all tokens that were given out so far invalid.

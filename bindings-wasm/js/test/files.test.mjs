@@ -47,6 +47,27 @@ describe("a file", () => {
     assert.deepEqual(await fs.readdir(home), ["state.json"]);
   });
 
+  test("of a state loses what killed processes left next to it", async () => {
+    const uuid = "0a1b2c3d-0000-4000-8000-00000000abcd";
+    const kept = [
+      "other.json",
+      "state.json",
+      `state.json.${uuid}`,
+      "state.json.tmp",
+      `x.${uuid}.tmp`,
+    ];
+    const lost = [`state.json.${uuid}.tmp`, `state.json.${uuid.replaceAll("0", "f")}.tmp`];
+    for (const name of [...kept, ...lost]) await fs.writeFile(path.join(home, name), "x");
+    const file = stateFile(place);
+    await file.load();
+    // Only who holds the lock knows that they are left over.
+    assert.deepEqual((await fs.readdir(home)).sort(), [...kept, ...lost].sort());
+    await file.store("new");
+    assert.deepEqual((await fs.readdir(home)).sort(), kept);
+    for (const name of kept.slice(2)) await fs.rm(path.join(home, name));
+    await fs.rm(path.join(home, "other.json"));
+  });
+
   for (const [platform, tries] of [
     ["win32", 3],
     ["linux", 1],

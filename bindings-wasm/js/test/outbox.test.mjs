@@ -142,6 +142,78 @@ describe("an outbox", () => {
     assert.equal(second.isPending, false);
   });
 
+  test("keeps samples in doubt until a push has reported them", async (t) => {
+    const [[revision, state]] = await revisionsOf();
+    const samples = BigInt(revision.changes.length);
+    let document;
+    const keep = (next) => {
+      document = next;
+    };
+    const first = new Outbox(null, { format: "otlp-json", store: keep });
+    await first.put(revision, state);
+    const { url, got } = await receiver(t, () => ({ status: 200, text: "{}" }));
+    const ends = new AbortController();
+    const dying = async () => {
+      ends.abort(new Error("the process ends here"));
+      return new Promise(() => {});
+    };
+    await assert.rejects(first.push({ url, fetch: dying, signal: ends.signal }));
+    const inDoubt = document;
+    // A push that is over before it has reported anything: wherever it ends, the next one reports the samples.
+    const begun = new Outbox(inDoubt, { format: "otlp-json", store: keep });
+    await assert.rejects(begun.push({ url, signal: AbortSignal.abort() }));
+    for (let fails = 0; ; fails++) {
+      document = inDoubt;
+      let stores = 0;
+      const outbox = new Outbox(document, {
+        format: "otlp-json",
+        store: (next) => {
+          document = next;
+          if (stores++ === fails) throw new Error("the process ends here");
+        },
+      });
+      const report = await outbox.push({ url }).catch(() => undefined);
+      const next = await new Outbox(document, { format: "otlp-json", store: keep }).push({ url });
+      const reported = [report, next].map((one) => one?.unsure ?? 0n);
+      assert.equal(reported[0] + reported[1], samples, `${fails}`);
+      if (fails >= stores) break;
+    }
+    // It is reported after a drop, too, and once.
+    document = inDoubt;
+    const dropped = new Outbox(document, { format: "otlp-json", store: keep });
+    await dropped.drop();
+    const last = new Outbox(document, { format: "otlp-json", store: keep });
+    const report = await last.push({ url });
+    assert.deepEqual(report, {
+      messages: 0n,
+      samples: 0n,
+      bytes: 0n,
+      retries: 0n,
+      unsure: samples,
+      rejected: [],
+    });
+    assert.equal(await last.push({ url }), undefined);
+    assert.equal(got.length, 0);
+  });
+
+  test("reports samples in doubt once, if a push fails", async (t) => {
+    const [[revision, state]] = await revisionsOf();
+    let document;
+    const keep = (next) => {
+      document = next;
+    };
+    const { url } = await receiver(t, () => ({ status: 200, text: "{}" }));
+    const outbox = new Outbox(null, { format: "otlp-json", store: keep });
+    await outbox.put(revision, state);
+    const broken = async () => {
+      throw Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNRESET" } });
+    };
+    const error = await outbox.push({ url, fetch: broken }).catch((thrown) => thrown);
+    assert.equal(error.report.unsure, BigInt(revision.changes.length));
+    const report = await new Outbox(document, { format: "otlp-json", store: keep }).push({ url });
+    assert.equal(report.unsure, 0n);
+  });
+
   test("does one thing at a time", async (t) => {
     const asked = held();
     const answered = held();

@@ -449,5 +449,11 @@ pub(crate) async fn drop_pending(flags: &DropFlags, stderr: &Stderr) -> Result<E
         lost.finished,
         lost.samples,
     ));
+    if outbox.in_doubt() > 0 {
+        stderr.note(format_args!(
+            "{} samples are unacknowledged: the next push reports them",
+            outbox.in_doubt()
+        ));
+    }
     Ok(Exit::Fine)
 }

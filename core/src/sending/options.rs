@@ -53,8 +53,9 @@ crate::options! {
         patience_ms: Patience = Patience::Milliseconds(PATIENCE_MS),
         /// How many samples an earlier push of the same export has finished: this one resumes after them.
         finished: u64 [Host] = 0,
-        /// How many of them that push was sending when it ended: they are unacknowledged. With a number, this push says
-        /// how many samples it is sending before it sends them.
+        /// How many of them are in doubt and were in no report yet: an earlier push was sending them when it ended. The
+        /// report has them as `unsure`. With a number, this push says how many samples are in doubt before it sends
+        /// them.
         in_doubt: Option<u64> [Host] = None,
         /// The seed of the random part of waits.
         seed: u64 [Host] = 0,

@@ -48,8 +48,9 @@ pub enum PushStep<'a> {
     Finished {
         /// How many of the export's samples are finished.
         samples: u64,
-        /// How many of them are being sent: if the process ends now, they are unacknowledged. Always 0 without
-        /// [`PushOptions::in_doubt`].
+        /// How many samples are in doubt if the process ends now: those that are being sent, and all that
+        /// [`PushReport::unsure`] has. Always 0 without [`PushOptions::in_doubt`]. Keep the number until the report of a
+        /// push was seen.
         in_doubt: u64,
     },
     /// Everything was sent.
@@ -122,7 +123,7 @@ pub struct Push<S> {
     /// Whether the caller stores how many samples are in doubt.
     is_marking: bool,
     /// How many of the finished samples are being sent.
-    in_doubt: u64,
+    being_sent: u64,
     /// The values of `finished` and `in_doubt` that the caller got last.
     reported: [u64; 2],
     retries_of_message: u32,
@@ -233,7 +234,7 @@ impl<S: Source> Push<S> {
             most_samples: usize::MAX,
             finished: options.finished,
             is_marking: options.in_doubt.is_some(),
-            in_doubt: 0,
+            being_sent: 0,
             reported: [options.finished, options.in_doubt.unwrap_or_default()],
             retries_of_message: 0,
             failing_since: None,
@@ -293,9 +294,7 @@ impl<S: Source> Push<S> {
                 }
                 State::Stored => {
                     self.finished += self.samples as u64;
-                    if self.is_marking {
-                        self.in_doubt = self.samples as u64;
-                    }
+                    self.being_sent = self.samples as u64;
                     self.state = State::Due;
                     return Ok(self.tell());
                 }
@@ -533,16 +532,19 @@ impl<S: Source> Push<S> {
         }
     }
 
+    /// What the caller stores: how many samples are finished, and how many are in doubt if the process ends now.
     fn numbers(&self) -> [u64; 2] {
-        [self.finished, self.in_doubt]
+        let in_doubt = match self.is_marking {
+            true => self.report.unsure + self.being_sent,
+            false => 0,
+        };
+        [self.finished, in_doubt]
     }
 
     fn tell(&mut self) -> PushStep<'static> {
         self.reported = self.numbers();
-        PushStep::Finished {
-            samples: self.finished,
-            in_doubt: self.in_doubt,
-        }
+        let [samples, in_doubt] = self.reported;
+        PushStep::Finished { samples, in_doubt }
     }
 
     /// The destination accepted the message.
@@ -551,7 +553,7 @@ impl<S: Source> Push<S> {
         self.report.samples += self.samples as u64;
         self.report.bytes += self.body.len() as u64;
         self.failing_since = None;
-        self.in_doubt = 0;
+        self.being_sent = 0;
         self.state = State::Taken;
     }
 
@@ -576,7 +578,7 @@ impl<S: Source> Push<S> {
 
     /// The destination refused the message, so none of its samples is finished.
     fn take_back(&mut self) {
-        self.in_doubt = 0;
+        self.being_sent = 0;
         if self.is_careful {
             self.finished -= self.samples as u64;
         }
@@ -590,7 +592,7 @@ impl<S: Source> Push<S> {
 
     /// Nobody knows whether the destination accepted the message, which must not be sent again. That ends the push.
     fn doubt(&mut self, error: Error) {
-        self.in_doubt = 0;
+        self.being_sent = 0;
         self.report.unsure += self.samples as u64;
         self.give_up(error);
     }

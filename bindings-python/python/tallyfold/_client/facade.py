@@ -162,6 +162,12 @@ class Facade(Generic[TokenT, TransportT]):
         env = os.environ if env is None else env
         if not isinstance(env, Mapping):
             raise wrong_type("env", "want a mapping", env)
+        other = next((name for name in env if not isinstance(name, str)), None)
+        if other is not None:
+            error = wrong_type("env", "want names of variables that are str", other)
+            # For tracebacks that show locals.
+            del env, options, access_token, proxy
+            raise error
         given = {
             name: value
             for name, value in options.items()

@@ -160,10 +160,12 @@ class Export(Iterator[bytes]):
 
         A file at a path is replaced when all is written and synced to the disk: readers see the old
         file or the whole new one, and if anything fails, the old one stays as it was. A file object
-        gets the pieces as they are made; it is not closed.
+        gets the pieces as they are made; it is not closed. Its `write` has to return how many bytes
+        it took; if these are not all, it is called again with the rest.
 
         Raises:
-            OSError: of the file.
+            OSError: of the file; `BlockingIOError` if `write` returns `None`, as that of a raw file
+                that takes nothing now.
             ConfigError: `unsupported_by_format` if the counts take more than one message of the
                 format, which a file cannot hold: iterate, and send or write each by itself.
 
@@ -207,12 +209,16 @@ class Export(Iterator[bytes]):
 def _write_all(file: BinaryIO, piece: bytes) -> None:
     rest = memoryview(piece)
     while rest:
-        taken = file.write(rest)
-        # Only a raw file may take less than it is given.
-        if not isinstance(file, io.RawIOBase):
-            return
+        # A raw file may take less than it is given, also inside a wrapper, as in `tempfile`.
+        taken: object = file.write(rest)
         if taken is None:
-            raise BlockingIOError("the file does not take bytes now: open it as one that blocks")
+            message = (
+                "the file's write returned None: it takes no bytes now, or does not say how many; "
+                "open it as one that blocks"
+            )
+            raise BlockingIOError(message)
+        if not isinstance(taken, int) or not 0 < taken <= len(rest):
+            raise OSError(f"the file's write returned {taken!r} for {len(rest)} bytes")
         rest = rest[taken:]
 
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, final
 
-from tallyfold._errors import ConfigError
+from tallyfold._errors import ConfigError, TallyfoldError
 from tallyfold._export.async_push import async_push
 from tallyfold._export.push import push
 from tallyfold._export.report import PushReport
@@ -99,8 +99,9 @@ class Outbox:
         """Sends what is pending; `None` if nothing is. Arguments are as in `tallyfold.push`.
 
         After an error the revision is still pending: push again to go on with it, or `drop` it.
-        If an earlier process ended while it was sending samples that are sent at most once,
-        `unsure` of the report has their number.
+        If an earlier push was ended while it was sending samples that are sent at most once,
+        `unsure` of the report has their number, also if nothing is pending any more. The file keeps
+        the number until a push has returned its report, or raised an error that has it.
         """
         # No frame keeps them while they are used: a traceback that shows locals would show headers.
         given = [{"url": url, "labels": labels, **options}]
@@ -109,17 +110,21 @@ class Outbox:
             with self._alone():
                 found = self._held.pending(self._format)
                 if found is None:
-                    return None
+                    return self._reported(None)
                 changes, finished = found
-                report = push(
-                    changes,  # type: ignore[arg-type]
-                    self._format,
-                    finished=finished,
-                    on_finished=self._note,
-                    **given.pop(),
-                )
+                try:
+                    report = push(
+                        changes,  # type: ignore[arg-type]
+                        self._format,
+                        finished=finished,
+                        on_finished=self._note,
+                        **given.pop(),
+                    )
+                except TallyfoldError as error:
+                    self._acknowledge(error.report)
+                    raise
                 self._store(self._held.clear())
-                return report
+                return self._reported(report)
         finally:
             given.clear()
 
@@ -137,22 +142,29 @@ class Outbox:
             with self._alone():
                 found = self._held.pending(self._format)
                 if found is None:
-                    return None
+                    return self._reported(None)
                 changes, finished = found
-                report = await async_push(
-                    changes,  # type: ignore[arg-type]
-                    self._format,
-                    finished=finished,
-                    on_finished=self._note_aside,
-                    **given.pop(),
-                )
+                try:
+                    report = await async_push(
+                        changes,  # type: ignore[arg-type]
+                        self._format,
+                        finished=finished,
+                        on_finished=self._note_aside,
+                        **given.pop(),
+                    )
+                except TallyfoldError as error:
+                    self._acknowledge(error.report)
+                    raise
                 await self._store_aside(self._held.clear())
-                return report
+                return self._reported(report)
         finally:
             given.clear()
 
     def drop(self) -> None:
-        """Gives up what is pending: it is not sent any more."""
+        """Gives up what is pending: it is not sent any more.
+
+        The next push still reports samples that an earlier push left in doubt.
+        """
         with self._alone():
             self._store(self._held.clear())
 
@@ -168,8 +180,26 @@ class Outbox:
         finally:
             self._busy.release()
 
+    def _reported(self, report: PushReport | None) -> PushReport | None:
+        """The report of a push; without one, of the samples that an earlier push left in doubt."""
+        unsure = self._held.in_doubt
+        if report is None and unsure:
+            report = PushReport(0, 0, 0, 0, unsure, [])
+        self._acknowledge(report)
+        return report
+
+    def _acknowledge(self, report: PushReport | None) -> None:
+        """Stores that the caller gets this report.
+
+        In asyncio, too, this doesn't await: a task that was cancelled here would return no report.
+        """
+        if report is not None and report.unsure:
+            # If this can't be stored, the next push reports the samples again.
+            with contextlib.suppress(OSError):
+                self._store(self._held.acknowledge(report.unsure))
+
     def _note(self, finished: Any) -> None:  # noqa: ANN401 - `on_finished` is for numbers
-        """Stores what is finished, and what is being sent."""
+        """Stores what is finished, and what is in doubt."""
         self._store(self._held.finish(finished))
 
     async def _note_aside(self, finished: Any) -> None:  # noqa: ANN401 - as above

@@ -44,6 +44,9 @@ def network_of(
     options: Mapping[str, Any],
 ) -> Network | None:
     """The way to a receiver; `None` if the caller's own transport knows it."""
+    # Otherwise the text "false" would be true.
+    if not isinstance(trust_env, bool | None):
+        raise wrong_type("trust_env", "want True or False", trust_env)
     if transport is None:
         http_too = bool(options.get("allow_http"))
         return Network(ca=ca, proxy=proxy, trust_env=trust_env, http_too=http_too)

@@ -11,7 +11,7 @@ from tallyfold._client.facade import cleared
 from tallyfold._client.steps import Done, Wait
 from tallyfold._export.async_sender import AsyncSender
 from tallyfold._export.sending import network_of, seconds_of
-from tallyfold._health.notified import Notified, Receiver
+from tallyfold._health.notified import Notified, Receiver, listed
 from tallyfold._health.results import Check
 from tallyfold._http.network import Certificates
 from tallyfold._tallyfold import Message, Notifications
@@ -70,7 +70,7 @@ async def async_notify(
     0
     """
     try:
-        receivers = list(receivers)
+        receivers = listed(receivers)
         given: Any = options
         machine = Notifications(
             check, receivers, state, datetime.now(UTC) if now is None else now, **given

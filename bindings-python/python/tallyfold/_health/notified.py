@@ -1,13 +1,15 @@
 """The result of notifications, and how a receiver is given."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Required
 
 from tallyfold._arguments import ReceiverArguments
+from tallyfold._errors import wrong_type
 from tallyfold._health.results import Receipt
 from tallyfold._names import ReceiverKind
 
-__all__ = ["Notified", "Receiver"]
+__all__ = ["Notified", "Receiver", "listed"]
 
 
 class Receiver(ReceiverArguments, total=False):
@@ -22,6 +24,13 @@ class Receiver(ReceiverArguments, total=False):
 
     kind: Required[ReceiverKind]
     """What it is."""
+
+
+def listed(receivers: Iterable[Receiver]) -> list[Receiver]:
+    """The receivers of a caller, which may be given as any iterable."""
+    if isinstance(receivers, str | bytes | Mapping) or not isinstance(receivers, Iterable):
+        raise wrong_type("receivers", "want an iterable of mappings", receivers)
+    return list(receivers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import { Handle } from "../loading/handle.js";
 import type { Revision } from "../ranges/follow.js";
 import { changed } from "../tables/transfer.js";
 import type { ExportFormat, PushReport } from "../values/declared.js";
-import { invalidArgument, outOfOrder } from "../values/error.js";
+import { invalidArgument, outOfOrder, TallyfoldError } from "../values/error.js";
 import { own } from "../values/input.js";
 import { exportCore, withOptions } from "./exporting.js";
 import { type PushOptions, pushed, pushNames } from "./push.js";
@@ -94,6 +94,10 @@ export class Outbox {
    * Sends what is pending; gives `undefined` if nothing is. After an error the revision is still pending: push again to
    * go on with it, or {@link Outbox.drop} it.
    *
+   * If an earlier push was ended while it was sending samples that are sent at most once, `unsure` of the report has their
+   * number, also if nothing is pending any more. The document keeps the number until a push has returned its report, or
+   * thrown an error that has it.
+   *
    * @throws what {@link push} throws, and {@link TallyfoldError} with code `out_of_order` while another action is under
    * way.
    */
@@ -101,7 +105,10 @@ export class Outbox {
     return this.#alone(() => this.#push(options));
   }
 
-  /** Gives up what is pending: it is not sent any more. Not while another action is under way. */
+  /**
+   * Gives up what is pending: it is not sent any more. The next push still reports samples that an earlier push left in
+   * doubt. Not while another action is under way.
+   */
   async drop(): Promise<void> {
     await this.#alone(() => this.#clear());
   }
@@ -137,10 +144,28 @@ export class Outbox {
     const make = (...given: [object, string[], number]): CoreExport | undefined =>
       core.pending(...given);
     const pending = withOptions(all, pushNames(), make);
-    if (pending === undefined) return undefined;
-    const report = await pushed(pending, all, { inDoubt, store });
+    if (pending === undefined) {
+      if (inDoubt === 0n) return undefined;
+      await this.#acknowledge(inDoubt);
+      return { messages: 0n, samples: 0n, bytes: 0n, retries: 0n, unsure: inDoubt, rejected: [] };
+    }
+    let report: PushReport;
+    try {
+      report = await pushed(pending, all, { inDoubt, store });
+    } catch (error) {
+      if (TallyfoldError.is(error)) await this.#acknowledge(error.report?.unsure);
+      throw error;
+    }
     await this.#clear();
+    await this.#acknowledge(report.unsure);
     return report;
+  }
+
+  /** Stores that the caller gets a report with this number of samples in doubt. */
+  async #acknowledge(unsure: bigint | undefined): Promise<void> {
+    if (!unsure || this.#core.released) return;
+    // If this can't be stored, the next push reports the samples again.
+    await this.#become(this.#core.object.acknowledge(unsure)).catch(() => {});
   }
 
   #clear(): Promise<void> {

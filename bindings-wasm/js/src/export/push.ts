@@ -61,7 +61,7 @@ export function pushNames(): string[] {
   return [...OWN, ...exportCore().pushOptionNames()];
 }
 
-/** What an outbox stores of a push: what is finished, and how much of it is being sent. */
+/** What an outbox stores of a push: how many samples are finished, and how many are in doubt. */
 interface Marks {
   readonly inDoubt: bigint;
   readonly store: (samples: bigint, inDoubt: bigint) => Promise<void>;

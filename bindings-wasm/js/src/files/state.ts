@@ -19,6 +19,9 @@ export interface StateFile {
   store(document: string, before?: string | null): Promise<void>;
 }
 
+/** What {@link replace} adds to the name of a file. */
+const TEMPORARY = /^\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.tmp$/;
+
 /** @internal While it is written, others are kept out by the lock of checkpoints, in the directory `NAME.lease`. */
 export class LockedFile implements StateFile {
   readonly #path: string;
@@ -27,6 +30,8 @@ export class LockedFile implements StateFile {
   #seen: string | undefined;
   /** The document that was loaded or stored last. */
   #document: string | null = null;
+  /** Whether the files that killed processes left were removed. */
+  #isTidy = false;
   /** The end of the last attempt to store. */
   #stored: Promise<unknown> = Promise.resolve();
 
@@ -78,6 +83,7 @@ export class LockedFile implements StateFile {
           `${this.#path} was written or replaced since it was loaded: load it anew`,
         );
       }
+      await this.#tidy(place);
       await replace(place, [document], this.#files, 0o600);
       this.#seen = await this.#mark();
       this.#document = document;
@@ -86,6 +92,23 @@ export class LockedFile implements StateFile {
       // The locks of others may be in it.
       await fs.rmdir(directory).catch(() => {});
     }
+  }
+
+  /** Removes the temporary files of killed processes. Nobody else makes any while the lock is held. */
+  async #tidy(place: string): Promise<void> {
+    if (this.#isTidy) return;
+    const { fs, path } = this.#files;
+    const directory = path.dirname(place);
+    const begin = path.basename(place);
+    // A directory that can't be listed can still be written to.
+    const names = await fs.readdir(directory).catch(() => []);
+    const leftOver = names.filter(
+      (name) => name.startsWith(begin) && TEMPORARY.test(name.slice(begin.length)),
+    );
+    for (const name of leftOver) {
+      await fs.rm(path.join(directory, name), { force: true }).catch(() => {});
+    }
+    this.#isTidy = true;
   }
 
   /** Names the file, and not the lock, in what is refused. */

@@ -150,7 +150,7 @@ function inPage(url: string, word: string): ["network" | "hidden", string] {
 function shown(told: Readable, request: Outgoing, isOwn: boolean): Error | undefined {
   const { code, name, message } = told;
   const isCode =
-    code !== undefined && /^(?:E|UND_ERR_|CERT_|DEPTH_|SELF_|UNABLE_)[A-Z_]{2,40}$/.test(code);
+    code !== undefined && /^(?:E|UND_ERR_|CERT_|DEPTH_|SELF_|UNABLE_|Z_)[A-Z_]{2,40}$/.test(code);
   if (!isCode && !(isOwn && code === undefined)) return undefined;
   const text = isOwn && !quotes(told, request) ? message : (code ?? "");
   const error = name === "TypeError" && !isCode ? new TypeError(text) : new Error(text);

@@ -155,15 +155,10 @@ impl Sending<'_> {
     async fn send(&mut self, shutdown: &Shutdown) -> Result<Carried> {
         loop {
             let Some((source, finished)) = self.outbox.pending(self.destination.format)? else {
+                self.report_dropped().await?;
                 return Ok(Carried::All);
             };
-            let in_doubt = self.outbox.in_doubt();
-            if in_doubt > 0 {
-                self.warn(format_args!(
-                    "an earlier run ended while it was sending {in_doubt} samples; they are unacknowledged and will \
-                     not be sent again"
-                ));
-            }
+            let in_doubt = self.warn_of_doubt();
             let export = Export::new(source, &self.destination.export(&self.labels))?;
             for note in export.notes() {
                 self.warn(format_args!("{note}"));
@@ -179,26 +174,58 @@ impl Sending<'_> {
             let report = push.report().clone();
             add(&mut self.total, &report);
             self.print_report(&report);
+            let is_doubted = report.unsure > in_doubt;
+            if let (Err(failure), true) = (&carried, is_doubted) {
+                self.warn(format_args!(
+                    "{}; {} samples are unacknowledged and will not be sent again",
+                    failure.text,
+                    report.unsure - in_doubt
+                ));
+            }
+            if carried.is_err() && push.outcome().is_none() {
+                // The state could not be stored, so the file keeps what it has.
+                return carried;
+            }
+            if matches!(carried, Ok(Carried::All)) {
+                self.outbox.clear();
+            }
+            // The warnings are written, so the next run doesn't repeat them.
+            self.outbox.acknowledge(report.unsure);
+            self.file.replace(self.outbox.to_json()).await?;
             match carried {
-                Ok(Carried::All) => {
-                    self.outbox.clear();
-                    self.file.replace(self.outbox.to_json()).await?;
-                }
+                Ok(Carried::All) => {}
                 Ok(Carried::Part) => return Ok(Carried::Part),
                 // The unacknowledged samples count as finished, so the next push begins after them.
-                Err(failure) if report.unsure > in_doubt => {
-                    self.warn(format_args!(
-                        "{}; {} samples are unacknowledged and will not be sent again",
-                        failure.text,
-                        report.unsure - in_doubt
-                    ));
-                }
+                Err(_) if is_doubted => {}
                 Err(failure) if is_refused(&push) => {
                     return Err(failure.helped_by(self.drop_command()));
                 }
                 Err(failure) => return Err(failure),
             }
         }
+    }
+
+    /// Reports the samples in doubt of a revision that was dropped.
+    async fn report_dropped(&mut self) -> Result<()> {
+        let in_doubt = self.warn_of_doubt();
+        if in_doubt > 0 {
+            self.total.unsure += in_doubt;
+            self.outbox.acknowledge(in_doubt);
+            self.file.replace(self.outbox.to_json()).await?;
+        }
+        Ok(())
+    }
+
+    /// Warns of the samples that an earlier run has left in doubt, and returns their number.
+    fn warn_of_doubt(&self) -> u64 {
+        let in_doubt = self.outbox.in_doubt();
+        if in_doubt > 0 {
+            self.warn(format_args!(
+                "an earlier run ended while it was sending {in_doubt} samples; they are unacknowledged and will not be \
+                 sent again"
+            ));
+        }
+        in_doubt
     }
 
     /// The command that gives up what is pending.
