@@ -9,7 +9,7 @@ mod fixture;
 
 use fixture::{Fixture, Row, checks, delivery, noise, sentences};
 use proptest::prelude::*;
-use tallyfold::Timestamp;
+use tallyfold::{CountTable, Timestamp};
 use tallyfold_health::{Check, Finding, Observed, Rules, Severity, State, Status};
 
 const RULES: &str = r#"
@@ -625,4 +625,29 @@ fn a_window_that_never_settles_holds_up_the_others_for_a_day_only() {
     // Then it is judged with those after it, which are over by now; that there are too few is not said of it.
     assert_eq!(told(&checks[27 - 3]), [("fails", Status::Resolved)]);
     assert_eq!(checks[27 - 3].findings[0].since, fixture.instant(2));
+}
+
+#[test]
+fn counts_and_states_of_other_clusters_are_refused() {
+    let hours = hours(&[Some(1), Some(1), Some(40), Some(40)]);
+    let table = hours.table();
+    let of = |label| CountTable::combine([&table], label).unwrap();
+    let (one, other) = (of("one"), of("other"));
+    let now = Timestamp::parse("2026-01-02T00:00:00Z").unwrap();
+    let state = rules()
+        .check(&delivery(&one), &State::default(), now)
+        .unwrap()
+        .state;
+    // The state knows it after it was stored, too.
+    let state = State::from_json(&state.to_json()).unwrap();
+    rules().check(&delivery(&one), &state, now).unwrap();
+    let refused = rules().check(&delivery(&other), &state, now).unwrap_err();
+    assert_eq!(refused.code().as_str(), "incompatible_tables");
+    assert_eq!(refused.argument_name(), Some("state"));
+    let both = Observed {
+        delivery: Some(&one),
+        ingestion: Some(&other),
+    };
+    let refused = rules().check(&both, &State::default(), now).unwrap_err();
+    assert_eq!(refused.argument_name(), Some("ingestion"));
 }

@@ -37,7 +37,8 @@ impl Rules {
     /// # Errors
     /// `unaligned_window` for a table whose windows are longer than a rule's windows, or cross the edge of one;
     /// `invalid_argument` for a table of the other endpoint;
-    /// `invalid_checkpoint` for a state that has judged windows of the future, because a clock was ahead.
+    /// `incompatible_tables` for tables or a state of different clusters or clients; `invalid_checkpoint` for a state that
+    /// has judged windows of the future, because a clock was ahead.
     pub fn check(&self, observed: &Observed<'_>, state: &State, now: Timestamp) -> Result<Check> {
         for rule in &state.rules {
             check_past(rule.judged, now.unix_ms()).map_err(|error| error.with_argument("state"))?;
@@ -51,6 +52,7 @@ impl Rules {
             state: State::default(),
         };
         let endpoints = Endpoints::of(observed)?;
+        check.state.identity = observed.identity()?.with(&state.identity, "state")?;
         for some in self.some(&endpoints) {
             let mut tasks = Vec::new();
             for rule in some {
@@ -108,6 +110,7 @@ impl Rules {
             unjudged: Vec::new(),
             left_out: 0,
         };
+        observed.identity()?;
         let endpoints = Endpoints::of(observed)?;
         for some in self.some(&endpoints) {
             let mut tasks = Vec::new();

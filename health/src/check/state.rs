@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::DocumentKind;
-use tallyfold::{Dimension, Result, Timestamp, Window};
+use tallyfold::{Dimension, Identity, Result, Timestamp, Window};
 
 use crate::cause::explanation::Amount;
 use crate::rules::names::Severity;
@@ -13,6 +13,8 @@ use crate::rules::names::Severity;
 /// pending or firing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
+    /// Whose counts were judged.
+    pub(crate) identity: Identity,
     /// Sorted by name.
     pub(crate) rules: Vec<RuleState>,
 }
@@ -96,6 +98,8 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredState {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    identity: Option<String>,
     rules: Vec<StoredRule>,
 }
 
@@ -150,13 +154,18 @@ impl State {
             .collect::<Option<Vec<_>>>();
         let rules = rules.filter(|rules| rules.is_sorted_by(|one, other| one.name < other.name));
         let rules = rules.ok_or_else(|| KIND.wrong("a value is invalid"))?;
-        Ok(Self { rules })
+        let identity = stored.identity.as_deref();
+        Ok(Self {
+            identity: identity.map(Identity::new).unwrap_or_default(),
+            rules,
+        })
     }
 
     /// The state as JSON with a checksum. The same state gives the same bytes, in every language.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         let stored = StoredState {
+            identity: self.identity.as_str().map(str::to_owned),
             rules: self.rules.iter().map(stored_rule).collect(),
         };
         // It has only texts and whole numbers, so writing it as JSON can't fail.

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use tallyfold::{
-    Code, CountTable, Counts, Deltas, Dictionary, Dimension, Error, Frame, Key, Metric, Window,
-    WindowRows,
+    Code, CountTable, Counts, Deltas, Dictionary, Dimension, Error, Frame, Identity, Key, Metric,
+    Result, Window, WindowRows,
 };
 
 use super::slots::Slots;
@@ -17,6 +17,16 @@ pub struct Observed<'a> {
     pub delivery: Option<&'a CountTable>,
     /// Counts of ingestion.
     pub ingestion: Option<&'a CountTable>,
+}
+
+impl Observed<'_> {
+    /// Whose counts they are.
+    pub(crate) fn identity(&self) -> Result<Identity> {
+        let of = |table: Option<&CountTable>| {
+            table.map_or_else(Identity::default, |table| table.identity().clone())
+        };
+        of(self.delivery).with(&of(self.ingestion), "ingestion")
+    }
 }
 
 /// The counts of an endpoint.
