@@ -4,9 +4,9 @@ use tallyfold::{Deltas, Frame};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::error::Thrown;
+use crate::error::{Returned, Thrown};
 use crate::frame::frame;
-use crate::plain::{Returned, plain};
+use crate::plain::plain;
 
 /// Two tables, group by group.
 #[wasm_bindgen(js_name = CoreComparison)]

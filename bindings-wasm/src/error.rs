@@ -24,6 +24,11 @@ pub fn set_error_factory(factory: Function) {
 /// What a binding returns.
 pub(crate) type Result<T> = std::result::Result<T, Thrown>;
 
+/// What an exported function returns that makes an object. It never fails, but as a result it has three values in WebAssembly.
+/// V8 (Node 20) inlines calls of functions with at most one. If such a call makes an object that optimized code did not expect,
+/// such as one with a fraction in the place of a whole number, V8 ends the process.
+pub(crate) type Returned<T = JsValue> = Result<T>;
+
 /// An error as JavaScript sees it.
 pub struct Thrown(JsValue);
 

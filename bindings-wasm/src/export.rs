@@ -6,8 +6,8 @@ use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::arguments::options;
-use crate::error::Result;
-use crate::plain::{Returned, plain};
+use crate::error::{Result, Returned};
+use crate::plain::plain;
 use crate::rows::Rows;
 
 /// Counts in a format. It stays where it begins; its pieces are read by what [`Export::pieces`] gives.

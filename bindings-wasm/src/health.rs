@@ -6,8 +6,8 @@ use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::arguments::{options, required};
-use crate::error::Result;
-use crate::plain::{Returned, plain};
+use crate::error::{Result, Returned};
+use crate::plain::plain;
 use crate::rows::Rows;
 
 /// A table, handed over from the memory of the library.

@@ -85,7 +85,7 @@ pub fn version() -> String {
 /// The rates of counts: delivery, error and filter; NaN where there is none.
 #[cfg(feature = "library")]
 #[wasm_bindgen]
-pub fn rates(success: u64, errors: u64, filtered: u64) -> plain::Returned<Float64Array> {
+pub fn rates(success: u64, errors: u64, filtered: u64) -> error::Returned<Float64Array> {
     let counts = Counts {
         success,
         errors,

@@ -7,9 +7,9 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::arguments::{options, required};
 use crate::call::Call;
-use crate::error::Thrown;
+use crate::error::{Returned, Thrown};
 use crate::host::random_seed;
-use crate::plain::{Returned, plain};
+use crate::plain::plain;
 use crate::ranges::{Collect, Follow, Probe};
 use crate::table::CountTable;
 

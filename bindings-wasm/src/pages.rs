@@ -7,9 +7,9 @@ use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::arguments::options;
-use crate::error::Thrown;
+use crate::error::{Returned, Thrown};
 use crate::host;
-use crate::plain::{Returned, plain};
+use crate::plain::plain;
 
 /// What the host does with the options: for how many milliseconds it keeps provisional answers, how many calls it
 /// makes at the same time, how many bytes it keeps, and how many calls may wait.

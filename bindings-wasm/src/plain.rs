@@ -5,8 +5,6 @@ use serde::Serialize;
 use serde_wasm_bindgen::Serializer;
 use wasm_bindgen::JsValue;
 
-use crate::error::Result;
-
 const SERIALIZER: Serializer = Serializer::new()
     .serialize_large_number_types_as_bigints(true)
     .serialize_maps_as_objects(true);
@@ -16,8 +14,3 @@ pub(crate) fn plain<T: Serialize + ?Sized>(value: &T) -> JsValue {
     // Only what has no form in JavaScript fails, and nothing of that kind is handed in.
     value.serialize(&SERIALIZER).unwrap_or(JsValue::UNDEFINED)
 }
-
-/// What an exported function returns that makes an object. It never fails, but as a result it has three values in WebAssembly.
-/// V8 (Node 20) inlines calls of functions with at most one. If such a call makes an object that optimized code did not expect,
-/// such as one with a fraction in the place of a whole number, V8 ends the process.
-pub(crate) type Returned<T = JsValue> = Result<T>;

@@ -5,8 +5,8 @@ use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::arguments::options;
-use crate::error::Thrown;
-use crate::plain::{Returned, plain};
+use crate::error::{Returned, Thrown};
+use crate::plain::plain;
 
 /// A range cut into windows.
 #[wasm_bindgen(js_name = CorePlan)]

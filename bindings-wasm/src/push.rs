@@ -5,10 +5,10 @@ use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::arguments::{names_of, optional, options, required};
-use crate::error::Result;
+use crate::error::{Result, Returned};
 use crate::export::Export;
 use crate::host;
-use crate::plain::{Returned, plain};
+use crate::plain::plain;
 use crate::sending::Step;
 
 /// A push under way.

@@ -8,9 +8,9 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use crate::arguments::required;
 use crate::call::Call;
 use crate::comparison::Comparison;
-use crate::error::Thrown;
+use crate::error::{Returned, Thrown};
 use crate::host;
-use crate::plain::{Returned, plain};
+use crate::plain::plain;
 use crate::table::CountTable;
 
 /// [`tallyfold::CollectStep`] and [`tallyfold::FollowStep`].

@@ -6,9 +6,9 @@ use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::arguments::options;
-use crate::error::Thrown;
+use crate::error::{Returned, Thrown};
 use crate::host;
-use crate::plain::{Returned, plain};
+use crate::plain::plain;
 
 /// The service's side of both APIs.
 #[wasm_bindgen(js_name = CoreSandbox)]

@@ -3,9 +3,9 @@
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::error::Thrown;
+use crate::error::{Returned, Thrown};
 use crate::frame::frame;
-use crate::plain::{Returned, plain};
+use crate::plain::plain;
 
 /// Counts by window and dimension values.
 #[wasm_bindgen(js_name = CoreSeries)]

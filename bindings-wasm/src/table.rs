@@ -6,9 +6,9 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::arguments::{Fields, optional, required, texts};
 use crate::comparison::Comparison;
-use crate::error::Thrown;
+use crate::error::{Returned, Thrown};
 use crate::frame::frame;
-use crate::plain::{Returned, plain};
+use crate::plain::plain;
 use crate::series::Series;
 
 /// Counts per combination of dimension values.
