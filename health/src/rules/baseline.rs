@@ -408,7 +408,7 @@ impl Group<'_> {
                 return None;
             }
         }
-        if self.is_day_off(slot, length, look, &is_bad) {
+        if self.is_day_off(slot, length, look, is_bad) {
             return None;
         }
         let observed = Amount {
