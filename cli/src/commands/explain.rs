@@ -382,14 +382,18 @@ fn rest(report: &ExplainReport, part: &Part<Explanation>, unexplained: i128) -> 
         before,
         now,
         causes,
+        is_normal,
         ..
     } = &part.found;
     let mut cells = vec![String::new(); report.asked.query.by.len()];
     if let Some(first) = cells.first_mut() {
-        *first = match causes.is_empty() {
-            true => "no cause".to_owned(),
-            false => "unexplained".to_owned(),
+        let rest = match (causes.is_empty(), is_normal) {
+            (false, _) => "unexplained",
+            (true, _) if *change == 0 => "no change",
+            (true, true) => "normal variation",
+            (true, false) => "no cause",
         };
+        rest.clone_into(first);
     }
     let of_all = (*change != 0).then(|| unexplained as f64 / *change as f64);
     let sums = match causes.is_empty() {
