@@ -91,9 +91,12 @@ impl Rules {
                 && !finding.silenced
                 && !finding.provisional
         };
-        let stale = stale(endpoints.latest(), now);
-        check.healthy = stale.is_none() && !check.findings.iter().any(is_bad);
-        check.unjudged.extend(stale.flatten());
+        let latest = endpoints.latest();
+        let stale = latest.and_then(|latest| stale(latest, now));
+        // Where there are no counts, the reasons of the rules say so.
+        let is_recent = latest.is_some() && stale.is_none();
+        check.healthy = is_recent && !check.findings.iter().any(is_bad);
+        check.unjudged.extend(stale);
         Ok(check)
     }
 
@@ -164,16 +167,8 @@ impl Rules {
     }
 }
 
-/// Why a check says nothing about now: its counts end too long ago, or there are none. Where there are none, the reasons of
-/// the rules say so.
-#[allow(
-    clippy::option_option,
-    reason = "without a reason of its own, a check may still be stale"
-)]
-fn stale(latest: Option<Window>, now: Timestamp) -> Option<Option<Unjudged>> {
-    let Some(latest) = latest else {
-        return Some(None);
-    };
+/// That counts end too long before a check to say anything about now.
+fn stale(latest: Window, now: Timestamp) -> Option<Unjudged> {
     let (end, length) = (
         latest.end(),
         latest.end().unix_ms() - latest.start().unix_ms(),
@@ -185,10 +180,10 @@ fn stale(latest: Option<Window>, now: Timestamp) -> Option<Option<Unjudged>> {
             "the counts end at {} UTC, {hours} hours before the check",
             instant(end)
         );
-        Some(Unjudged {
+        Unjudged {
             rule: "recent counts".to_owned(),
             reason,
-        })
+        }
     })
 }
 

@@ -162,12 +162,10 @@ impl Task<'_> {
         };
         let skipped = start.saturating_sub(back);
         let other = self.other.as_ref().map(|(grid, slots)| {
-            let ahead = self.slots.ahead_of(slots);
-            let first = i64::try_from(skipped).unwrap_or(i64::MAX);
-            let first = usize::try_from(first.saturating_add(ahead)).unwrap_or_default();
+            let first = self.slots.place_in(slots, skipped);
             Other {
                 grid,
-                slots: slots.without(first),
+                slots: slots.without(first.unwrap_or_default()),
             }
         });
         let live = before.iter().flat_map(|before| &before.live);

@@ -119,9 +119,10 @@ impl Slots {
         Timestamp::from_unix_ms(number.checked_mul(i64::from(self.step.seconds()) * 1_000)?)
     }
 
-    /// How many slots later this begins than `other`, whose slots have the same length.
-    pub(crate) fn ahead_of(&self, other: &Self) -> i64 {
-        self.first - other.first
+    /// The place of a slot in `other`, whose slots have the same length; `None` before its first one.
+    pub(crate) fn place_in(&self, other: &Self, slot: usize) -> Option<usize> {
+        let place = i64::try_from(slot).ok()?;
+        usize::try_from(place.checked_add(self.first - other.first)?).ok()
     }
 
     /// Whether each slot is known and settled.

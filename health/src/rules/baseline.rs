@@ -55,6 +55,16 @@ impl Default for Baseline {
 }
 
 impl Baseline {
+    /// The keys of a rule that compares with it.
+    pub(crate) const KEYS: [&str; 6] = [
+        "measure",
+        "least",
+        "baseline",
+        "side",
+        "false_alarms",
+        "change",
+    ];
+
     /// How many weeks, from 1 to 8.
     #[must_use]
     pub fn weeks(self, weeks: usize) -> Self {

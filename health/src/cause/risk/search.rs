@@ -33,17 +33,19 @@ pub(crate) fn causes_of_volume(leaves: &Leaves, most: usize, others: usize) -> S
     let mut suspects = if points.len() == 0 || points.ids.is_empty() {
         Suspects::default()
     } else {
-        let mut suspects = suspects_of(&points, most.max(1), others);
-        suspects.probability = Noise::of(&points).of_all(&points);
-        suspects
+        let still = Search::of(&points);
+        Suspects {
+            probability: still.noise.of_all(&points),
+            ..suspects_of(&still, most.max(1), others)
+        }
     };
     suspects.is_global = suspects.causes.is_empty();
     suspects.causes.truncate(most);
     suspects
 }
 
-fn suspects_of(points: &Points, most: usize, others: usize) -> Suspects {
-    let still = Search::of(points);
+fn suspects_of(still: &Search<'_>, most: usize, others: usize) -> Suspects {
+    let points = still.points;
     let moved = bulk(points, &vec![true; points.len()]);
     if libm::fabs(moved) < still.least_bulk() {
         return still.run(most, others).suspects;

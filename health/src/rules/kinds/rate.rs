@@ -11,14 +11,7 @@ use crate::rules::kind::{Compared, Form, Judge, Misfit};
 use crate::usual::past::Compare;
 
 pub(super) const FORM: Form = Form {
-    keys: &[
-        "measure",
-        "least",
-        "baseline",
-        "side",
-        "false_alarms",
-        "change",
-    ],
+    keys: &Baseline::KEYS,
     judges: Measure::is_rate,
     measure: Measure::ErrorRate,
     least: |_| 100,

@@ -16,14 +16,7 @@ use crate::rules::wording::{self, Seen};
 use crate::usual::past::{Compare, Look, Past};
 
 pub(super) const FORM: Form = Form {
-    keys: &[
-        "measure",
-        "least",
-        "baseline",
-        "side",
-        "false_alarms",
-        "change",
-    ],
+    keys: &Baseline::KEYS,
     scope: Scope::PerIngested,
     least: |_| 50,
     ..Form::COUNTS
@@ -92,10 +85,9 @@ impl Judge for Ratio {
             |group| group,
         )];
         read(other.grid.counted(), &mut block);
-        let ahead = judging.slots.ahead_of(&other.slots);
-        let is_known = |slot: &usize| {
-            let own = usize::try_from(i64::try_from(*slot).unwrap_or(i64::MAX) + ahead).ok();
-            own.filter(|own| other.slots.known.get(*own) == Some(&true))
+        let known_place = |slot: usize| {
+            let place = judging.slots.place_in(&other.slots, slot);
+            place.filter(|place| other.slots.known.get(*place) == Some(&true))
         };
         for (place, group) in groups.range.clone().enumerate() {
             sink.begin(group);
@@ -108,8 +100,8 @@ impl Judge for Ratio {
                 continue;
             };
             let ingested = block[0].columns(own).parts;
-            let wholes =
-                (0..judging.slots.len()).map(|slot| is_known(&slot).map_or(0, |own| ingested[own]));
+            let wholes = (0..judging.slots.len())
+                .map(|slot| known_place(slot).map_or(0, |place| ingested[place]));
             let wholes: Vec<u64> = wholes.collect();
             let columns = Columns {
                 parts: groups.block.columns(place).parts,
@@ -118,7 +110,7 @@ impl Judge for Ratio {
             let of = ((groups.grid, group), (other, own));
             let mut parts = None;
             let mut confirm = |end: usize, length: usize| {
-                let parts = parts.get_or_insert_with(|| Parts::read(judging, of, ahead));
+                let parts = parts.get_or_insert_with(|| Parts::read(judging, of));
                 parts.look(end, length)
             };
             let compare = (Compare::Ratios, None);
@@ -162,7 +154,6 @@ impl<'j> Parts<'j> {
     fn read(
         judging: &'j Judging<'_>,
         ((grid, group), (other, own)): ((&Grid<'_>, usize), (&Other<'_>, usize)),
-        ahead: i64,
     ) -> Self {
         let of_both = |dimension: &Dimension| {
             *dimension != Dimension::Integration
@@ -179,16 +170,11 @@ impl<'j> Parts<'j> {
             .saturating_sub(slots.in_seconds(DAYS * 86_400));
         let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
         let mut counts: Vec<[Vec<u64>; 2]> = Vec::new();
-        let sides = [
-            (grid, group, slots, 0),
-            (other.grid, own, &other.slots, ahead),
-        ];
-        for (side, (grid, group, of, ahead)) in sides.into_iter().enumerate() {
+        let sides = [(grid, group, slots), (other.grid, own, &other.slots)];
+        for (side, (grid, group, of)) in sides.into_iter().enumerate() {
             let own_slot = |slot: usize| {
-                let slot = i64::try_from(slot).unwrap_or(i64::MAX).checked_sub(ahead)?;
-                usize::try_from(slot)
-                    .ok()
-                    .filter(|slot| (first..slots.len()).contains(slot))
+                let slot = of.place_in(slots, slot);
+                slot.filter(|slot| (first..slots.len()).contains(slot))
             };
             let rows = grid.rows_of(group).into_iter().map(|row| {
                 let values = grid.row_values(row, &dimensions);

@@ -61,12 +61,11 @@ impl Judge for Undelivered {
             place_of,
         )];
         read(delivery.grid.counted(), &mut block);
-        let ahead = judging.slots.ahead_of(&delivery.slots);
         for (place, group) in groups.range.clone().enumerate() {
             sink.begin(group);
             let delivered = found[place].map(|place| block[0].columns(place));
             let ingested = groups.block.columns(place).parts;
-            one_group(judging, delivery, ingested, delivered, ahead, sink);
+            one_group(judging, delivery, ingested, delivered, sink);
         }
     }
 
@@ -82,13 +81,10 @@ fn one_group(
     delivery: &Other<'_>,
     ingested: &[u64],
     delivered: Option<Columns<'_>>,
-    ahead: i64,
     sink: &mut Sink,
 ) {
     for slot in judging.known().filter(|slot| judging.finals[*slot]) {
-        let other = i64::try_from(slot)
-            .ok()
-            .and_then(|slot| usize::try_from(slot + ahead).ok());
+        let other = judging.slots.place_in(&delivery.slots, slot);
         let is_final = |other: &usize| {
             delivery.slots.known.get(*other) == Some(&true) && delivery.slots.settled[*other]
         };
