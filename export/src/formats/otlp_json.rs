@@ -160,7 +160,7 @@ struct PartialSuccess {
 }
 
 impl PartialSuccess {
-    /// How many points were rejected; `None` for a text that is no number.
+    /// How many points were rejected; `None` for other texts than numbers.
     fn points(&self) -> Option<i64> {
         match &self.rejected_data_points {
             None => Some(0),

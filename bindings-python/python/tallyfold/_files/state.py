@@ -62,7 +62,7 @@ class StateFile:
             return
         real = pathlib.Path(os.path.realpath(self._path))
         directory = real.with_name(f"{real.name}.lease")
-        with self._named():
+        with self._alone():
             lock = _locked(directory)
         try:
             self._lock = lock
@@ -76,7 +76,7 @@ class StateFile:
         """Replaces the content. If it fails, the old one stays."""
         with self.held():
             if self._lock is not None:
-                with self._named():
+                with self._alone():
                     self._lock.check()
                 self._check()
             with replacing(self._path, private=True) as file:
@@ -84,7 +84,7 @@ class StateFile:
             self._seen = _mark(self._path)
 
     @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
+    def _alone(self) -> Iterator[None]:
         """Names the file, and not the lock, in what is refused."""
         try:
             yield

@@ -10,7 +10,7 @@ import { invalidArgument, invalidCheckpoint } from "../values/error.js";
  */
 export type Store = (document: string, before: string | null) => unknown;
 
-/** Refuses what is no function. */
+/** Refuses everything but functions. */
 export function checkStore(store: unknown): void {
   if (typeof store === "function") return;
   throw invalidArgument("store", "want a function that stores the document");
