@@ -5,12 +5,13 @@ use std::ops::Range;
 
 use tallyfold::{Dimension, Timestamp, Window};
 
+use super::batch::Results;
 use super::state::{Live, Numbers};
 use crate::baseline::stream::{Basis, Level};
 use crate::cause::explanation::Amount;
 use crate::columns::slots::Slots;
 use crate::detection::window::judge;
-use crate::rules::judging::{Evidence, Normal, Odd, Seen};
+use crate::rules::judging::{Evidence, Normal, Odd};
 use crate::rules::rule::Rule;
 
 /// What became of the finding of a group.
@@ -40,7 +41,7 @@ pub(crate) fn follow(
     rule: &Rule,
     group: &[(Dimension, String)],
     start: Option<Live>,
-    (odds, seen): (&[Odd], &[Seen]),
+    Results { odds, seen }: Results<'_>,
     slots: &Slots,
     range: Range<usize>,
 ) -> Progress {

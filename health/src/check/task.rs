@@ -224,16 +224,7 @@ impl Task<'_> {
                 Some(live) => live.group.clone(),
                 None => self.names(group),
             };
-            let follow = |live, range| {
-                follow(
-                    self.rule,
-                    &names,
-                    live,
-                    (of.odds, of.seen),
-                    &self.slots,
-                    range,
-                )
-            };
+            let follow = |live, range| follow(self.rule, &names, live, of, &self.slots, range);
             let mut progress = follow(live, settled.clone());
             if before.is_some() {
                 findings.take_resolved(group, &progress);
@@ -304,15 +295,7 @@ impl Task<'_> {
         for (group, _) in self.groups(None, odds) {
             let of = group.map_or_else(Results::default, |group| odds.of(group));
             let names = self.names(group);
-            let results = (of.odds, of.seen);
-            let progress = follow(
-                self.rule,
-                &names,
-                None,
-                results,
-                &self.slots,
-                settled.clone(),
-            );
+            let progress = follow(self.rule, &names, None, of, &self.slots, settled.clone());
             for (place, live) in progress.fired.iter().enumerate() {
                 let end = progress.resolved.get(place).map(|(_, end)| *end);
                 findings.at = live.numbers.window.end();

@@ -57,7 +57,7 @@ impl<'t> Endpoints<'t> {
     ///
     /// # Errors
     /// `invalid_argument` for a table of the other endpoint.
-    pub(crate) fn of(observed: &Observed<'t>) -> tallyfold::Result<Self> {
+    pub(crate) fn of(observed: &Observed<'t>) -> Result<Self> {
         let both = [
             ("delivery", Metric::EventDelivery, observed.delivery),
             ("ingestion", Metric::EventIngestion, observed.ingestion),
