@@ -4,15 +4,12 @@ use tallyfold::text::harmless;
 use tallyfold::{Timestamp, Window};
 
 /// A share as a percentage with the digits that matter: `12.2%`, `0.034%`.
-pub(crate) fn share(part: u64, whole: u64) -> String {
-    if whole == 0 {
-        return "0%".to_owned();
-    }
-    percent(part as f64 / whole as f64)
+pub(crate) fn percent(share: f64) -> String {
+    percent_beside(share, "")
 }
 
-/// A share that is a float, as a percentage.
-pub(crate) fn percent(share: f64) -> String {
+/// The same with so many digits that it differs from another text: `6.02%` beside `6%`. Equal shares stay equal.
+pub(crate) fn percent_beside(share: f64, other: &str) -> String {
     let percent = share * 100.0;
     let places = match percent {
         p if p >= 1.0 || p <= 0.0 => 1,
@@ -20,10 +17,24 @@ pub(crate) fn percent(share: f64) -> String {
         p if p >= 0.01 => 3,
         _ => 4,
     };
-    let shown = format!("{percent:.places$}");
-    let shown = shown.trim_end_matches('0').trim_end_matches('.');
-    format!("{shown}%")
+    let shown = |places: usize| {
+        let shown = format!("{percent:.places$}");
+        let shown = match shown.contains('.') {
+            true => shown.trim_end_matches('0').trim_end_matches('.'),
+            false => &shown,
+        };
+        format!("{shown}%")
+    };
+    let more = places + 1..=places + MOST_MORE_DIGITS;
+    let different = more.map(shown).find(|text| text != other);
+    match shown(places) {
+        text if text == other => different.unwrap_or(text),
+        text => text,
+    }
 }
+
+/// How many more digits a share may have that is next to a limit.
+const MOST_MORE_DIGITS: usize = 6;
 
 /// A window: `2026-03-01 02:45 to 03:00 UTC`.
 pub(crate) fn window(window: Window) -> String {
@@ -64,7 +75,16 @@ pub(crate) fn value(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::value;
+    use super::{percent_beside, value};
+
+    #[test]
+    fn a_share_differs_from_the_limit_beside_it() {
+        assert_eq!(percent_beside(43.0 / 714.0, "6%"), "6.02%");
+        assert_eq!(percent_beside(0.06, "6%"), "6%");
+        assert_eq!(percent_beside(422.0 / 1341.0, "10%"), "31.5%");
+        assert_eq!(percent_beside(0.0, "0.1%"), "0%");
+        assert_eq!(percent_beside(0.999_96, "100%"), "99.996%");
+    }
 
     #[test]
     fn a_value_is_harmless_and_not_too_long() {

@@ -160,7 +160,7 @@ fn if_everything_fails_nothing_narrower_is_named() {
     assert!(told.is_global && told.causes.is_empty(), "{told:?}");
     assert_eq!(told.unexplained, told.change);
     assert!(
-        told.sentence.contains("no narrower cause"),
+        told.sentence.contains("no cause is narrower"),
         "{}",
         told.sentence
     );
@@ -173,8 +173,8 @@ fn without_a_change_nothing_is_named() {
     assert!(told.is_normal && !told.is_global, "{told:?}");
     assert_eq!(
         told.sentence,
-        "error_rate went from 960 of 83,160 to 240 of 20,790, 0 events: within normal variation (probability 100%), \
-         so no cause is named."
+        "error_rate: 1.2% (240 of 20,790) now, 1.2% (960 of 83,160) before, no difference: within normal variation (probability 100%), \
+         no cause named."
     );
 }
 
@@ -270,7 +270,7 @@ fn large_numbers_are_said_in_groups_of_three() {
     rows[3].1[2] = 1_234_567;
     assert_eq!(
         told(1, &rows).sentence,
-        "error_rate went from 8,000 of 16,000,000 to 1,241,567 of 16,000,000; 1,233,567 of +1,233,567 events are explained by a0 \"v3\" \
-         (+1,233,567: 1,000 of 2,000,000 before, 1,234,567 of 2,000,000 now), 0 remain."
+        "error_rate: 7.8% (1,241,567 of 16,000,000) now, 0.05% (8,000 of 16,000,000) before, 1,233,567 events more than at the rate \
+         before: +1,233,567 from a0 \"v3\" (1,234,567 of 2,000,000 now, 1,000 of 2,000,000 before); 0 elsewhere."
     );
 }

@@ -62,7 +62,7 @@ fn told(check: &Check) -> Vec<(&str, Status)> {
 
 #[test]
 fn what_fires_goes_on_where_nobody_can_look() {
-    let fixture = hours(&[0, 6, 6].map(Some));
+    let fixture = hours(&[0, 7, 7].map(Some));
     let before = checks(&rules(), &fixture, 3..4).pop().unwrap();
     assert_eq!(told(&before), [("fails", Status::Firing)]);
     let now = Timestamp::parse("2026-02-01T00:00:00Z").unwrap();
@@ -137,7 +137,7 @@ fn a_group_that_leaves_the_table_still_has_too_few_events() {
 #[test]
 fn a_finding_is_pending_then_fires_and_is_resolved_once() {
     use Status::{Firing, Pending, Resolved};
-    let fixture = hours(&[0, 6, 6, 4, 0, 4, 0, 0, 0].map(Some));
+    let fixture = hours(&[0, 7, 7, 4, 0, 4, 0, 0, 0].map(Some));
     let checks = checks(&rules(), &fixture, 1..10);
     let told: Vec<_> = checks.iter().map(told).collect();
     assert_eq!(
@@ -177,20 +177,20 @@ fn a_finding_is_pending_then_fires_and_is_resolved_once() {
     assert_eq!(
         sentences(&checks[1].findings),
         [
-            "integration Webhook: 6 of 100 attempts failed (6%) in 2026-01-01 01:00 to 02:00 UTC; up to 5% is allowed; since 01:00"
+            "integration Webhook: 7% of attempts failed since 2026-01-01 01:00 UTC (7 of 100; limit 5%)"
         ]
     );
     assert_eq!(
         sentences(&checks[7].findings),
         [
-            "integration Webhook: 4 of 100 attempts failed (4%) in 2026-01-01 05:00 to 06:00 UTC; up to 5% is allowed; over, it lasted from 2026-01-01 01:00 to 06:00"
+            "integration Webhook: 4% of attempts failed in 2026-01-01 05:00 to 06:00 UTC (4 of 100; limit 5%); over, it lasted from 2026-01-01 01:00 to 06:00 UTC"
         ]
     );
 }
 
 #[test]
 fn a_check_that_comes_twice_judges_nothing_twice() {
-    let fixture = hours(&[0, 6, 6, 6].map(Some));
+    let fixture = hours(&[0, 7, 7, 7].map(Some));
     let table = fixture.table();
     let now = fixture.instant(4);
     let first = rules()
@@ -204,7 +204,7 @@ fn a_check_that_comes_twice_judges_nothing_twice() {
 
 #[test]
 fn a_check_that_comes_late_judges_the_windows_in_between() {
-    let fixture = hours(&[0, 0, 0, 6, 6, 6, 0].map(Some));
+    let fixture = hours(&[0, 0, 0, 7, 7, 7, 0].map(Some));
     let [_, late] = checks(&rules(), &fixture, [2, 7].into_iter())
         .try_into()
         .unwrap();
@@ -212,7 +212,7 @@ fn a_check_that_comes_late_judges_the_windows_in_between() {
     assert_eq!(told(&late), [("fails", Status::Firing)]);
     assert_eq!(late.findings[0].since, fixture.instant(3));
     // What came and went in between is told as well.
-    let fixture = hours(&[0, 0, 0, 6, 6, 6, 0, 0, 0].map(Some));
+    let fixture = hours(&[0, 0, 0, 7, 7, 7, 0, 0, 0].map(Some));
     let [_, late, after] = checks(&rules(), &fixture, [2, 9, 9].into_iter())
         .try_into()
         .unwrap();
@@ -222,7 +222,7 @@ fn a_check_that_comes_late_judges_the_windows_in_between() {
 
 #[test]
 fn a_first_check_knows_since_when_but_tells_nothing_of_what_is_over() {
-    let fixture = hours(&[6, 6, 6, 0, 0, 0, 6, 6, 6, 6].map(Some));
+    let fixture = hours(&[7, 7, 7, 0, 0, 0, 7, 7, 7, 7].map(Some));
     let [over] = checks(&rules(), &fixture, [6].into_iter())
         .try_into()
         .unwrap();
@@ -235,7 +235,7 @@ fn a_first_check_knows_since_when_but_tells_nothing_of_what_is_over() {
 
 #[test]
 fn a_gap_says_nothing() {
-    let fixture = hours(&[Some(0), Some(6), None, Some(6), None, None, Some(6)]);
+    let fixture = hours(&[Some(0), Some(7), None, Some(7), None, None, Some(7)]);
     let checks = checks(&rules(), &fixture, 1..8);
     assert_eq!(told(&checks[2]), [("fails", Status::Pending)]);
     assert_eq!(told(&checks[3]), [("fails", Status::Firing)]);
@@ -245,7 +245,7 @@ fn a_gap_says_nothing() {
 
 #[test]
 fn what_may_still_change_only_warns_and_is_judged_again() {
-    let mut fixture = hours(&[0, 0, 6].map(Some));
+    let mut fixture = hours(&[0, 0, 7].map(Some));
     fixture.add(3, true, 0, &[row(60)]);
     let table = fixture.table();
     let now = fixture.instant(4);
@@ -260,11 +260,11 @@ fn what_may_still_change_only_warns_and_is_judged_again() {
     assert_eq!(
         sentences(&check.findings),
         [
-            "integration Webhook: 60 of 100 attempts failed (60%) in 2026-01-01 03:00 to 04:00 UTC; up to 5% is allowed; since 02:00; these counts may still change"
+            "integration Webhook: 60% of attempts failed in 2026-01-01 03:00 to 04:00 UTC (60 of 100; limit 5%), since 02:00; these counts may still change"
         ]
     );
     // Settled, it is another window: now also too few are told.
-    let fixture = hours(&[0, 0, 6, 60].map(Some));
+    let fixture = hours(&[0, 0, 7, 60].map(Some));
     let table = fixture.table();
     let check = rules().check(&delivery(&table), &check.state, now).unwrap();
     assert_eq!(
@@ -294,7 +294,7 @@ fn a_rule_that_waits_for_counts_to_settle_says_nothing_until_then() {
 
 #[test]
 fn a_window_that_is_not_over_is_not_judged() {
-    let fixture = hours(&[0, 6, 6].map(Some));
+    let fixture = hours(&[0, 7, 7].map(Some));
     let table = fixture.table();
     let check = rules()
         .check(&delivery(&table), &State::default(), fixture.instant(2))
@@ -307,7 +307,7 @@ fn a_window_that_is_not_over_is_not_judged() {
         .check(&delivery(&table), &State::default(), now)
         .unwrap();
     assert_eq!(check.judged, 2);
-    let table = hours(&[0, 6, 6, 6].map(Some)).table();
+    let table = hours(&[0, 7, 7, 7].map(Some)).table();
     let check = rules.check(&delivery(&table), &check.state, now).unwrap();
     assert_eq!(
         (check.judged, told(&check)),
@@ -317,7 +317,7 @@ fn a_window_that_is_not_over_is_not_judged() {
 
 #[test]
 fn windows_that_do_not_fit_are_refused() {
-    let table = hours(&[0, 6].map(Some)).table();
+    let table = hours(&[0, 7].map(Some)).table();
     let rules = Rules::parse(&RULES.replace("1h", "15m")).unwrap();
     let now = Timestamp::parse("2026-01-02T00:00:00Z").unwrap();
     let error = rules
@@ -332,7 +332,7 @@ fn windows_that_do_not_fit_are_refused() {
 
 #[test]
 fn a_silence_marks_what_it_matches_while_it_lasts() {
-    let fixture = hours(&[0, 6, 6, 6].map(Some));
+    let fixture = hours(&[0, 7, 7, 7].map(Some));
     let silenced = |silence: &str| {
         let rules = Rules::parse(&format!("{RULES}\n[[silence]]\n{silence}")).unwrap();
         let table = fixture.table();
@@ -356,7 +356,7 @@ fn a_silence_marks_what_it_matches_while_it_lasts() {
 
 #[test]
 fn a_rule_without_counts_says_so_and_keeps_what_it_knows() {
-    let fixture = hours(&[0, 6, 6, 6].map(Some));
+    let fixture = hours(&[0, 7, 7, 7].map(Some));
     let table = fixture.table();
     let now = fixture.instant(4);
     let check = rules()
@@ -546,6 +546,21 @@ proptest! {
 }
 
 #[test]
+fn one_event_above_the_limit_of_a_share_only_informs() {
+    let severities = |errors: &[u64]| {
+        let errors: Vec<_> = errors.iter().copied().map(Some).collect();
+        let checks = checks(&rules(), &hours(&errors), 1..errors.len() + 1);
+        let severities = checks.iter().filter_map(|check| check.findings.first());
+        let severities: Vec<Severity> = severities.map(|finding| finding.severity).collect();
+        (severities, checks.iter().all(|check| check.healthy))
+    };
+    assert_eq!(severities(&[0, 6, 6]), (vec![Severity::Info; 2], true));
+    assert_eq!(severities(&[0, 7, 7]), (vec![Severity::Critical; 2], false));
+    // Having been worse, it stays so until it is over.
+    assert_eq!(severities(&[0, 6, 7, 6]).0[1..], [Severity::Critical; 2]);
+}
+
+#[test]
 fn a_limit_is_said_as_it_is_written() {
     for (limit, said) in [
         ("10%", "10%"),
@@ -561,8 +576,7 @@ fn a_limit_is_said_as_it_is_written() {
         assert_eq!(
             sentences(&findings),
             [format!(
-                "event delivery: 422 of 1,341 attempts failed (31.5%) in 2026-01-01 00:00 to 01:00 UTC; up to {said} is \
-                 allowed; since 00:00"
+                "event delivery: 31.5% of attempts failed since 2026-01-01 00:00 UTC (422 of 1,341; limit {said})"
             )]
         );
     }
@@ -613,7 +627,7 @@ fn a_window_that_never_settles_holds_up_the_others_for_a_day_only() {
     let mut fixture = hours(&[0, 0].map(Some));
     fixture.add(2, true, 0, &[row(51)]);
     for slot in 3..40 {
-        fixture.add(slot, false, 0, &[row(if slot < 6 { 6 } else { 0 })]);
+        fixture.add(slot, false, 0, &[row(if slot < 6 { 7 } else { 0 })]);
     }
     let checks = checks(&rules(), &fixture, 3..40);
     // It is over at 3, so it is a day old at 27.

@@ -170,7 +170,7 @@ fn windows_that_are_far_apart_take_no_memory() {
 }
 
 /// What a finding says in numbers.
-fn numbers(finding: &Finding) -> (String, f64, Option<f64>, u64, u64) {
+fn numbers(finding: &Finding) -> (String, f64, Option<f64>, u64, Option<u64>) {
     let Finding {
         id,
         expected,

@@ -7,6 +7,7 @@ use tallyfold::text::{grouped, signed};
 use super::chance::NORMAL;
 use super::leaves::{Leaves, Suspect, Suspects, Tally, sums_of};
 use crate::measure::Measure;
+use crate::shown::{percent, percent_beside};
 
 /// What explains a change: its causes, with exact numbers of events.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -184,11 +185,28 @@ fn excess([before, now]: [Tally; 2], all: Tally, is_rate: bool) -> i128 {
 
 /// One sentence that says what changed, and what explains it.
 pub(crate) fn sentence(explanation: &Explanation) -> String {
+    let difference = match explanation.change {
+        0 => "no difference".to_owned(),
+        change => format!(
+            "{} {} {} than {}",
+            grouped(change.unsigned_abs()),
+            if change.unsigned_abs() == 1 {
+                "event"
+            } else {
+                "events"
+            },
+            if change < 0 { "fewer" } else { "more" },
+            match explanation.measure.is_rate() {
+                true => "at the rate before",
+                false => "before",
+            }
+        ),
+    };
     let change = format!(
-        "{} went from {} to {}",
+        "{}: {} now, {} before, {difference}",
         explanation.measure,
-        shown(explanation.before),
-        shown(explanation.now)
+        shown(explanation.now, explanation.before),
+        shown(explanation.before, explanation.now),
     );
     let left_out = match explanation.left_out.len() {
         0 => String::new(),
@@ -198,38 +216,54 @@ pub(crate) fn sentence(explanation: &Explanation) -> String {
     if explanation.is_normal {
         let percent = libm::round(explanation.probability * 100.0);
         return format!(
-            "{change}, {} events: within normal variation (probability {percent}%), so no cause is named.{left_out}",
-            signed(explanation.change)
+            "{change}: within normal variation (probability {percent}%), no cause named.{left_out}"
         );
     }
     if explanation.causes.is_empty() {
-        return format!("{change}; everything changed, so there is no narrower cause.{left_out}");
+        return format!("{change}; everything changed alike, so no cause is narrower.{left_out}");
     }
     let causes: Vec<String> = explanation.causes.iter().map(named).collect();
     format!(
-        "{change}; {} of {} events are explained by {}, {} remain.{left_out}",
-        grouped(explanation.change - explanation.unexplained),
-        signed(explanation.change),
-        causes.join(" and by "),
-        grouped(explanation.unexplained)
+        "{change}: {}; {} elsewhere.{left_out}",
+        causes.join(", "),
+        signed(explanation.unexplained)
     )
 }
 
+/// A cause, with the events that it explains: `+3,096 from integration "Mail" (3,120 of 5,520 now, 24 of 5,424 before)`.
 fn named(cause: &Cause) -> String {
     let pairs = cause.r#where.iter();
     let pairs: Vec<String> = pairs
         .map(|(name, value)| format!("{name} {value:?}"))
         .collect();
     format!(
-        "{} ({}: {} before, {} now)",
-        pairs.join(" with "),
+        "{} from {} ({} now, {} before)",
         signed(cause.events),
-        shown(cause.before),
-        shown(cause.now)
+        pairs.join(" with "),
+        counts(cause.now),
+        counts(cause.before)
     )
 }
 
-fn shown(amount: Amount) -> String {
+/// A share that can be told from the one that it is compared with, and its counts; or a count.
+fn shown(amount: Amount, other: Amount) -> String {
+    let share = |amount: Amount| match amount.whole {
+        Some(whole) if whole > 0 => Some(amount.part as f64 / whole as f64),
+        _ => None,
+    };
+    match (share(amount), share(other)) {
+        (Some(own), other) => {
+            let other = other
+                .filter(|other| own != *other)
+                .map(percent)
+                .unwrap_or_default();
+            format!("{} ({})", percent_beside(own, &other), counts(amount))
+        }
+        (None, _) => counts(amount),
+    }
+}
+
+fn counts(amount: Amount) -> String {
     match amount.whole {
         None => grouped(amount.part),
         Some(whole) => format!("{} of {}", grouped(amount.part), grouped(whole)),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use tallyfold::{Counts, Dimension, Frame};
+use tallyfold::{Counts, Dimension, Frame, Window};
 
 use super::state::Live;
 use crate::cause::explain::{ExplainOptions, explain_leaves};
@@ -27,6 +27,13 @@ struct Times {
     before: Range<usize>,
 }
 
+/// What explains a finding.
+pub(crate) struct Explained {
+    pub(crate) explanation: Explanation,
+    /// The earlier time ranges that were compared.
+    pub(crate) compared: Vec<Window>,
+}
+
 /// The parts of a finding's group that explain the finding. `None` for kinds of rules that have nothing to compare it
 /// with.
 pub(crate) fn explanation(
@@ -35,7 +42,7 @@ pub(crate) fn explanation(
     slots: &Slots,
     group: usize,
     live: &Live,
-) -> Option<Explanation> {
+) -> Option<Explained> {
     let compared = rule.test.judge().compared()?;
     let free = free_dimensions(rule, grid);
     if free.is_empty() {
@@ -43,11 +50,20 @@ pub(crate) fn explanation(
     }
     let times = times(compared, slots, live)?;
     let leaves = leaves(grid, slots, group, rule.measure, &free, &times)?;
-    Some(explain_leaves(
-        &leaves,
-        rule.measure,
-        &ExplainOptions::default(),
-    ))
+    let compared = match times.ago.is_empty() {
+        true => vec![times.before.clone()],
+        false => times
+            .ago
+            .iter()
+            .rev()
+            .map(|ago| times.now.start - ago..times.now.end - ago)
+            .collect(),
+    };
+    let window = |range: &Range<usize>| slots.window(range.end.checked_sub(1)?, range.len());
+    Some(Explained {
+        explanation: explain_leaves(&leaves, rule.measure, &ExplainOptions::default()),
+        compared: compared.iter().filter_map(window).collect(),
+    })
 }
 
 /// The columns of the table that are not dimensions of the group.

@@ -69,8 +69,9 @@ pub struct Finding {
     pub expected: f64,
     /// The fewest counted events that would be normal.
     pub low: u64,
-    /// The most counted events that would be normal.
-    pub high: u64,
+    /// The most counted events that would be normal; none if there is no such limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub high: Option<u64>,
     /// The natural logarithm of the probability of these counts if nothing is wrong; none for fixed limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ln_p: Option<f64>,
@@ -78,6 +79,9 @@ pub struct Finding {
     pub causes: Vec<Cause>,
     /// The events of the change that no cause explains.
     pub unexplained: i128,
+    /// The earlier time ranges whose counts the causes were found by comparing with: the same time in earlier weeks, or the
+    /// time just before if those are unknown. Empty if the finding is not explained.
+    pub compared: Vec<Window>,
     /// Whether a silence covers it.
     pub silenced: bool,
     /// Whether its counts may still change. Such a finding is a warning at most.

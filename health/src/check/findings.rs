@@ -2,12 +2,11 @@
 
 use tallyfold::{Dimension, Timestamp};
 
-use super::causes::explanation;
+use super::causes::{Explained, explanation};
 use super::finding::{Finding, Query, Status};
 use super::progress::Progress;
 use super::sentence::sentence;
 use super::state::Live;
-use crate::cause::explanation::Explanation;
 use crate::columns::groups::Grid;
 use crate::columns::slots::Slots;
 use crate::rules::names::Severity;
@@ -138,7 +137,7 @@ pub(crate) fn finding(
     context: &Context<'_>,
     live: &Live,
     resolved: Option<Timestamp>,
-    explanation: Option<Explanation>,
+    explained: Option<Explained>,
 ) -> Finding {
     let (rule, rules) = (context.rule, context.rules);
     let group: Vec<(Dimension, &str)> = pairs(live);
@@ -149,8 +148,13 @@ pub(crate) fn finding(
         true => Severity::Warning,
         false => Severity::Critical,
     };
-    let (causes, unexplained) =
-        explanation.map_or((Vec::new(), 0), |one| (one.causes, one.unexplained));
+    let (causes, unexplained, compared) = match explained {
+        Some(Explained {
+            explanation,
+            compared,
+        }) => (explanation.causes, explanation.unexplained, compared),
+        None => (Vec::new(), 0, Vec::new()),
+    };
     let mut finding = Finding {
         id: id(rule, live),
         rule: rule.name.clone(),
@@ -172,10 +176,11 @@ pub(crate) fn finding(
         observed: live.numbers.observed,
         expected: live.numbers.expected,
         low: live.numbers.normal.0,
-        high: live.numbers.normal.1,
+        high: Some(live.numbers.normal.1).filter(|high| *high < u64::MAX),
         ln_p: live.numbers.ln_p,
         causes,
         unexplained,
+        compared,
         silenced: silences
             .into_iter()
             .any(|silence| silence.covers(&rule.name, &group, context.at)),

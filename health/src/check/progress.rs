@@ -12,6 +12,7 @@ use crate::cause::explanation::Amount;
 use crate::columns::slots::Slots;
 use crate::detection::window::judge;
 use crate::rules::judging::{Evidence, Normal, Odd};
+use crate::rules::names::Severity;
 use crate::rules::rule::Rule;
 
 /// What became of the finding of a group.
@@ -89,7 +90,15 @@ impl Progress {
         let (Some(window), Some(run)) = (slots_of(odd.slots), slots_of(odd.run)) else {
             return;
         };
-        let numbers = numbers(rule, odd, window);
+        let mut numbers = numbers(rule, odd, window);
+        if let Some(live) = self
+            .live
+            .as_ref()
+            .filter(|_| numbers.severity == Severity::Info)
+        {
+            // Having been worse, it stays so until it is over.
+            numbers.severity = live.numbers.severity;
+        }
         let live = self.live.get_or_insert_with(|| Live {
             group: group.to_vec(),
             bad: 0,

@@ -1,37 +1,48 @@
-//! A finding in one sentence.
+//! A finding in one sentence: who and what, how much against what is usual, since when, and where.
 
-use tallyfold::Dimension;
+use tallyfold::text::grouped;
+use tallyfold::{Dimension, Timestamp};
 
 use super::finding::{Finding, Status};
+use crate::cause::explanation::Cause;
 use crate::rules::rule::Rule;
-use crate::rules::wording::{Seen, events};
+use crate::rules::wording::Seen;
 use crate::shown::{instant, since, value, window};
 
 /// What was found, in one sentence.
 pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
-    let seen = Seen {
+    let said = rule.test.judge().said(&Seen {
         measure: finding.measure,
         observed: finding.observed,
         expected: finding.expected,
         low: finding.low,
         high: finding.high,
-    };
-    let (counted, usual) = rule.test.judge().sentence(&seen);
+    });
     let about = subject(finding, rule);
     let when = window(finding.window);
-    let mut parts = match finding.status {
-        Status::Unjudged => vec![
-            format!(
-                "{about}: not judged since {} (too little traffic)",
-                instant(finding.seen)
-            ),
-            format!("last judged: {counted} in {when}"),
-        ],
-        _ => vec![format!("{about}: {counted} in {when}")],
+    let began = since(finding.since, finding.window);
+    let details = match said.details.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", said.details.join("; ")),
     };
-    parts.extend(usual);
-    parts.push(lasting(finding));
-    parts.extend(causes(finding));
+    let what = said.what;
+    let what = match (finding.status, finding.resolved) {
+        (Status::Resolved, Some(end)) => format!(
+            "{about}: {what} in {when}{details}; over, it lasted from {}",
+            lasted(finding.since, end)
+        ),
+        (Status::Unjudged, _) => format!(
+            "{about}: not judged since {} UTC (too little traffic); last judged: {what} in {when}{details}, since {began}",
+            instant(finding.seen)
+        ),
+        _ if finding.since == finding.window.start() => {
+            let start = instant(finding.since);
+            format!("{about}: {what} since {start} UTC{details}")
+        }
+        _ => format!("{about}: {what} in {when}{details}, since {began}"),
+    };
+    let mut parts = vec![what];
+    parts.extend(change(finding));
     if finding.provisional {
         parts.push("these counts may still change".to_owned());
     }
@@ -40,17 +51,16 @@ pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
 
 /// What the finding is about, with the values that the rule keeps: `integration Amazon S3 (event name order)`.
 fn subject(finding: &Finding, rule: &Rule) -> String {
-    let words = |name: Dimension| name.as_str().replace('_', " ");
     let pairs = finding.group.iter();
-    let pairs = pairs.map(|(name, own)| format!("{} {}", words(*name), value(own)));
+    let pairs = pairs.map(|(name, own)| format!("{} {}", words(name.as_str()), value(own)));
     let about = match finding.group.is_empty() {
-        true => finding.query.metric.as_str().replace('_', " "),
+        true => words(finding.query.metric.as_str()),
         false => pairs.collect::<Vec<_>>().join(", "),
     };
     let kept = rule.only.iter().filter(|(name, _)| !rule.by.contains(name));
     let kept = kept.map(|(name, values)| {
         let values: Vec<String> = values.iter().map(|own| value(own)).collect();
-        format!("{} {}", words(*name), values.join(" or "))
+        format!("{} {}", words(name.as_str()), values.join(" or "))
     });
     let kept: Vec<String> = kept.collect();
     match kept.is_empty() {
@@ -59,39 +69,71 @@ fn subject(finding: &Finding, rule: &Rule) -> String {
     }
 }
 
-/// When the finding began and, if it is over, when it ended.
-fn lasting(finding: &Finding) -> String {
-    match (finding.status, finding.resolved) {
-        (Status::Resolved, Some(end)) => {
-            let (from, end) = (instant(finding.since), instant(end));
-            let day = from.split(' ').next().unwrap_or_default();
-            let end = end.strip_prefix(day).map_or(end.as_str(), str::trim_start);
-            format!("over, it lasted from {from} to {end}")
-        }
-        _ => format!("since {}", since(finding.since, finding.window)),
-    }
+fn words(name: &str) -> String {
+    name.replace('_', " ")
 }
 
-/// The two most important causes, and whether they explain most of the finding.
-fn causes(finding: &Finding) -> Option<String> {
-    let causes = finding.causes.iter().take(2).map(|cause| {
-        let pairs = cause.r#where.iter();
-        let pairs = pairs.map(|(name, own)| format!("{name}={}", value(own)));
-        let pairs = pairs.collect::<Vec<_>>().join(" ");
-        let number = u64::try_from(cause.events.unsigned_abs()).unwrap_or(u64::MAX);
-        let sign = if cause.events < 0 { "-" } else { "" };
-        format!("{pairs} ({sign}{})", events(number))
-    });
-    let causes: Vec<String> = causes.collect();
-    let named: i128 = finding
-        .causes
-        .iter()
-        .take(2)
-        .map(|cause| cause.events)
-        .sum();
-    let word = match named.unsigned_abs() >= finding.unexplained.unsigned_abs() {
-        true => "most of it",
-        false => "some of it",
+/// A range of time: `2026-03-01 02:45 to 03:00 UTC`.
+fn lasted(start: Timestamp, end: Timestamp) -> String {
+    let (from, end) = (instant(start), instant(end));
+    let day = from.split(' ').next().unwrap_or_default();
+    let end = end.strip_prefix(day).map_or(end.as_str(), str::trim_start);
+    format!("{from} to {end} UTC")
+}
+
+/// By how many events the whole time of the finding differs from the compared time, and where most of them are. The counts
+/// of the causes are about that time, too.
+fn change(finding: &Finding) -> Option<String> {
+    let (first, last) = (finding.compared.first()?, finding.compared.last()?);
+    let named = finding.causes.iter().take(2);
+    let named: Vec<&Cause> = named.collect();
+    let explained: i128 = named.iter().map(|cause| cause.events).sum();
+    let all: i128 = finding.causes.iter().map(|cause| cause.events).sum();
+    let total = finding.unexplained.saturating_add(all);
+    let difference = finding.observed.part as f64 - finding.expected;
+    if total == 0 || (total > 0) != (difference > 0.0) {
+        return None;
+    }
+    let is_before = first == last && first.end() == finding.query.start.max(finding.since);
+    let comparison = match (total > 0, is_before) {
+        (true, false) => "more than usual",
+        (true, true) => "more than just before",
+        (false, false) => "fewer than usual",
+        (false, true) => "fewer than just before",
     };
-    (!causes.is_empty()).then(|| format!("{word} {}", causes.join(" and ")))
+    let events = grouped(total.unsigned_abs());
+    let span = match finding.since < finding.window.start() {
+        true => format!(" since {}", since(finding.since, finding.window)),
+        false => String::new(),
+    };
+    let change = format!("{events} {comparison}{span}");
+    let share = explained as f64 / total as f64;
+    let part = match share {
+        share if share >= 0.995 => "all",
+        share if share >= 0.9 => "nearly all",
+        share if share >= 0.5 => "most",
+        share if share > 0.0 => "some",
+        _ => return Some(change),
+    };
+    let counts = named.len() > 1;
+    let places = named.into_iter().map(|cause| place(cause, counts));
+    let places: Vec<String> = places.collect();
+    Some(format!("{change}, {part} {}", places.join(" and ")))
+}
+
+/// The values of a cause: `from integration Amazon S3 with event name order`, `for reason consent denied`.
+fn place(cause: &Cause, is_counted: bool) -> String {
+    let is_reason = |name: &str| name == Dimension::Reason.as_str();
+    let preposition = match cause.r#where.first() {
+        Some((name, _)) if is_reason(name) => "for",
+        _ => "from",
+    };
+    let pairs = cause.r#where.iter();
+    let pairs = pairs.map(|(name, own)| format!("{} {}", words(name), value(own)));
+    let pairs: Vec<String> = pairs.collect();
+    let events = match is_counted {
+        true => format!(" ({})", grouped(cause.events.unsigned_abs())),
+        false => String::new(),
+    };
+    format!("{preposition} {}{events}", pairs.join(" with "))
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use tallyfold::{Dimension, Metric};
 
 use super::judging::{Groups, Judging, Sink};
-use super::wording::{self, Seen};
+use super::wording::{self, Said, Seen};
 use crate::columns::groups::{Columns, Grid};
 use crate::measure::Measure;
 
@@ -118,10 +118,9 @@ pub(crate) trait Judge: fmt::Debug {
         None
     }
 
-    /// What was counted, and what would be usual.
-    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
-        let counted = wording::counted(seen.measure, seen.observed);
-        (counted, Some(wording::usual(seen, None, "normal")))
+    /// What a sentence says about the numbers of a finding.
+    fn said(&self, seen: &Seen) -> Said {
+        wording::compared(seen)
     }
 }
 

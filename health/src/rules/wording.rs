@@ -1,10 +1,10 @@
-//! Counts and limits in words, for the sentences of several kinds of rules.
+//! The numbers of a finding in words, for the sentences of several kinds of rules.
 
 use tallyfold::text::{Fraction, grouped};
 
 use crate::cause::explanation::Amount;
 use crate::measure::Measure;
-use crate::shown::{percent, share};
+use crate::shown::{percent, percent_beside};
 
 /// The numbers of a finding.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,54 +17,101 @@ pub(crate) struct Seen {
     pub(crate) expected: f64,
     /// The fewest events of the part that would be normal.
     pub(crate) low: u64,
-    /// The most events of the part that would be normal.
-    pub(crate) high: u64,
+    /// The most events of the part that would be normal; none if there is no such limit.
+    pub(crate) high: Option<u64>,
 }
 
-/// What was counted: `1,204 of 9,880 attempts failed (12.2%)`.
-pub(crate) fn counted(measure: Measure, amount: Amount) -> String {
-    let part = grouped(amount.part);
-    let whole = amount.whole.unwrap_or_default();
-    let share = share(amount.part, whole);
-    match measure {
-        Measure::ErrorRate => format!("{part} of {} attempts failed ({share})", grouped(whole)),
-        Measure::FilteredRate => {
-            format!(
-                "{part} of {} events were filtered ({share})",
-                grouped(whole)
-            )
-        }
-        Measure::Success => format!("{} delivered", events(amount.part)),
-        Measure::Errors => format!("{} failed", events(amount.part)),
-        Measure::Filtered => format!("{} filtered", events(amount.part)),
-        Measure::Events => events(amount.part),
-    }
+/// What a sentence says about the numbers of a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// How much was counted: `31.5% of attempts failed`.
+    pub(crate) what: String,
+    /// The counts behind it and what they are compared with: `422 of 1,341`, `limit 10%`.
+    pub(crate) details: Vec<String>,
 }
 
-/// What would be usual: `up to 1,300 is normal`. `most` is the highest good share, if the rule names one. `word`
-/// describes good counts, such as `normal`.
-pub(crate) fn usual(seen: &Seen, most: Option<Fraction>, word: &str) -> String {
-    let (part, whole) = (seen.observed.part, seen.observed.whole);
-    if part > seen.high {
-        return format!("up to {} is {word}", amount(seen.high, whole, most));
-    }
-    if part < seen.low {
-        return format!("at least {} is {word}", amount(seen.low, whole, None));
-    }
-    let expected = match whole {
-        Some(whole) if whole > 0 => percent(seen.expected / whole as f64),
-        _ => grouped(rounded(seen.expected)),
+/// A share of a whole, or a number of events, and the limit that it is compared with. A share has so many digits that it
+/// can't be confused with the limit.
+pub(crate) fn limited(seen: &Seen, word: &str, limit: &str) -> Said {
+    let part = seen.observed.part;
+    let Some(whole) = seen.observed.whole else {
+        let what = match seen.measure {
+            Measure::Success => format!("{} delivered", events(part)),
+            Measure::Errors => format!("{} failed", events(part)),
+            Measure::Filtered => format!("{} filtered", events(part)),
+            _ => events(part),
+        };
+        return Said {
+            what,
+            details: vec![format!("{word} {limit}")],
+        };
     };
-    format!("about {expected} is {word}")
+    let share = percent_beside(ratio(part as f64, whole), limit);
+    let noun = match seen.measure {
+        Measure::FilteredRate => "of events filtered",
+        _ => "of attempts failed",
+    };
+    Said {
+        what: format!("{share} {noun}"),
+        details: vec![
+            format!("{} of {}", grouped(part), grouped(whole)),
+            format!("{word} {limit}"),
+        ],
+    }
 }
 
-/// A number of events, or their share of a whole. A share that the rule names is written as in the rule, because the
-/// share of a whole number of events is slightly lower.
-pub(crate) fn amount(events: u64, whole: Option<u64>, named: Option<Fraction>) -> String {
-    match (whole, named) {
+/// A share or a number of events, and what is usual.
+pub(crate) fn compared(seen: &Seen) -> Said {
+    let usual = match seen.observed.whole {
+        Some(whole) => percent(ratio(seen.expected, whole)),
+        None => grouped(rounded(seen.expected)),
+    };
+    let said = limited(seen, "usually", &usual);
+    if seen.observed.whole.is_some() {
+        return said;
+    }
+    let part = grouped(seen.observed.part);
+    let noun = match seen.measure {
+        Measure::Success => "delivered events",
+        Measure::Errors => "failed events",
+        Measure::Filtered => "filtered events",
+        _ => "events",
+    };
+    let times = seen.observed.part as f64 / seen.expected;
+    let what = match seen.observed.part {
+        0 => return none(seen),
+        _ if !times.is_finite() || times > 999.0 => return said,
+        _ if times >= 1.1 => format!("{times:.1} times the usual {noun}"),
+        _ => format!("{} of the usual {noun}", percent_beside(times, "100%")),
+    };
+    Said {
+        what,
+        details: vec![part, format!("usually {usual}")],
+    }
+}
+
+/// That there are no events, and how many are usual.
+pub(crate) fn none(seen: &Seen) -> Said {
+    Said {
+        what: "no events".to_owned(),
+        details: vec![format!("usually {}", grouped(rounded(seen.expected)))],
+    }
+}
+
+/// A limit as the rule names it, because the share of a whole number of events is slightly lower; otherwise as a number of
+/// events.
+pub(crate) fn limit(seen: &Seen, named: Option<Fraction>, events: u64) -> String {
+    match (seen.observed.whole, named) {
         (Some(_), Some(named)) => named.to_string(),
-        (Some(whole), None) => share(events, whole),
+        (Some(whole), None) => percent(ratio(events as f64, whole)),
         (None, _) => grouped(events),
+    }
+}
+
+fn ratio(part: f64, whole: u64) -> f64 {
+    match whole {
+        0 => 0.0,
+        whole => part / whole as f64,
     }
 }
 
@@ -77,11 +124,4 @@ pub(crate) fn events(events: u64) -> String {
 /// The nearest whole number. The conversion saturates.
 pub(crate) fn rounded(number: f64) -> u64 {
     (number + 0.5) as u64
-}
-
-/// States that there were no events, and how many would be normal.
-pub(crate) fn no_events(seen: &Seen) -> (String, Option<String>) {
-    let normal = grouped(rounded(seen.expected));
-    let usual = format!("about {normal} would be normal");
-    ("no events".to_owned(), Some(usual))
 }

@@ -11,7 +11,7 @@ use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::kind::{Compared, Form, Judge, Misfit};
 use crate::rules::names::Severity;
 use crate::rules::values::{length, named, share};
-use crate::rules::wording::{self, Seen};
+use crate::rules::wording::{self, Said, Seen};
 use crate::stats::tails::binomial;
 
 pub(super) const FORM: Form = Form {
@@ -223,8 +223,7 @@ impl Judge for Budget {
         })
     }
 
-    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
-        let usual = wording::usual(seen, Some(self.share), "in the budget");
-        (wording::counted(seen.measure, seen.observed), Some(usual))
+    fn said(&self, seen: &Seen) -> Said {
+        wording::limited(seen, "budget", &self.share.to_string())
     }
 }

@@ -8,9 +8,9 @@ use crate::columns::slots::Sums;
 use crate::measure::Measure;
 use crate::rules::baseline::WEEK;
 use crate::rules::judging::{Judging, Normal, Odd, Sink};
-use crate::rules::kind::{Form, Judge};
+use crate::rules::kind::{Compared, Form, Judge};
 use crate::rules::values::length_of;
-use crate::rules::wording::{self, Seen};
+use crate::rules::wording::{Said, Seen, events};
 
 pub(super) const FORM: Form = Form {
     keys: &["measure", "least", "history"],
@@ -92,8 +92,18 @@ impl Judge for New {
         }
     }
 
-    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
-        let counted = wording::events(seen.observed.part);
-        (counted, Some("there were none before".to_owned()))
+    fn compared(&self) -> Option<Compared> {
+        // There is nothing to compare it with, so this is where its events come from.
+        Some(Compared {
+            weeks: 0,
+            since_it_began: false,
+        })
+    }
+
+    fn said(&self, seen: &Seen) -> Said {
+        Said {
+            what: format!("new, with {}", events(seen.observed.part)),
+            details: vec!["none before".to_owned()],
+        }
     }
 }

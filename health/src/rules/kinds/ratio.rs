@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use tallyfold::{Dimension, Frame};
 
 use tallyfold::arguments::toml::{Result, Table};
-use tallyfold::text::Fraction;
+use tallyfold::text::{Fraction, grouped};
 
 use crate::columns::groups::{Block, Columns, Grid, read};
 use crate::columns::slots::Sum;
@@ -12,7 +12,7 @@ use crate::measure::Measure;
 use crate::rules::baseline::{Baseline, Confirm};
 use crate::rules::judging::{Groups, Judging, Other, Sink, discover};
 use crate::rules::kind::{Compared, Form, Judge, Misfit, Scope};
-use crate::rules::wording::{self, Seen};
+use crate::rules::wording::{Said, Seen};
 use crate::usual::past::{Compare, Look, Past};
 
 pub(super) const FORM: Form = Form {
@@ -128,15 +128,19 @@ impl Judge for Ratio {
         Some(self.baseline.compared())
     }
 
-    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
-        let whole = seen.observed.whole.unwrap_or_default().max(1) as f64;
-        let each = |part: f64| format!("{:.2}", part / whole);
-        let counted = format!(
-            "{} for each event that came in ({})",
-            each(seen.observed.part as f64),
-            wording::events(seen.observed.part)
-        );
-        (counted, Some(format!("usually {}", each(seen.expected))))
+    fn said(&self, seen: &Seen) -> Said {
+        let whole = seen.observed.whole.unwrap_or_default();
+        let each = |part: f64| format!("{:.2}", part / whole.max(1) as f64);
+        Said {
+            what: format!(
+                "{} deliveries for each ingested event",
+                each(seen.observed.part as f64)
+            ),
+            details: vec![
+                format!("{} of {}", grouped(seen.observed.part), grouped(whole)),
+                format!("usually {}", each(seen.expected)),
+            ],
+        }
     }
 }
 

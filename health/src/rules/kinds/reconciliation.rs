@@ -9,7 +9,7 @@ use crate::columns::groups::{Grid, counts_of};
 use crate::measure::Measure;
 use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::kind::{Form, Judge, Scope};
-use crate::rules::wording::{Seen, events};
+use crate::rules::wording::{Said, Seen, events};
 
 pub(super) const FORM: Form = Form {
     keys: &["least"],
@@ -67,13 +67,16 @@ impl Judge for Reconciliation {
         }
     }
 
-    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
-        let counted = format!(
-            "the service reported totals of {}, but its rows have {}",
+    fn said(&self, seen: &Seen) -> Said {
+        let what = format!(
+            "the reported totals are {}, but the rows add up to {}",
             events(seen.observed.part),
             grouped(seen.low)
         );
-        (counted, None)
+        Said {
+            what,
+            details: Vec::new(),
+        }
     }
 }
 

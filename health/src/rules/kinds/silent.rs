@@ -10,7 +10,7 @@ use crate::measure::Measure;
 use crate::rules::baseline::{Baseline, is_late, lengths, prior};
 use crate::rules::judging::{Evidence, Judging, Normal, Odd, Sink};
 use crate::rules::kind::{Form, Judge, Misfit};
-use crate::rules::wording::{self, Seen};
+use crate::rules::wording::{self, Said, Seen};
 use crate::usual::noise::Learned;
 use crate::usual::past::{Compare, Look};
 
@@ -124,8 +124,8 @@ impl Judge for Silent {
         }
     }
 
-    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
-        wording::no_events(seen)
+    fn said(&self, seen: &Seen) -> Said {
+        wording::none(seen)
     }
 }
 

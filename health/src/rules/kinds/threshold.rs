@@ -8,8 +8,9 @@ use crate::columns::groups::Columns;
 use crate::measure::Measure;
 use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::kind::{Compared, Form, Judge, Misfit};
+use crate::rules::names::Severity;
 use crate::rules::values::{count, share};
-use crate::rules::wording::{self, Seen};
+use crate::rules::wording::{self, Said, Seen};
 
 pub(super) const FORM: Form = Form {
     keys: &[
@@ -117,8 +118,11 @@ impl Threshold {
         let low = self.below.map_or(0, |limit| limit.ceil_of(whole));
         let high = self.above.map_or(u64::MAX, |limit| limit.floor_of(whole));
         let nearest = observed.part.clamp(low.min(high), high);
+        // A share is above its limit by a single event.
+        let is_slight = observed.whole.is_some() && high > 0 && observed.part == high + 1;
         Odd {
             fires,
+            severity: is_slight.then_some(Severity::Info),
             ..Odd::of(slot, observed, nearest as f64, Normal::Range(low, high))
         }
     }
@@ -181,19 +185,13 @@ impl Judge for Threshold {
         Some(Compared::FOUR_WEEKS)
     }
 
-    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
-        let (part, whole) = (seen.observed.part, seen.observed.whole);
-        let is_held = part >= seen.low && seen.high < u64::MAX;
-        let usual = match part > seen.high || is_held {
-            true => format!(
-                "up to {} is allowed",
-                wording::amount(seen.high, whole, self.above)
-            ),
-            false => format!(
-                "at least {} is required",
-                wording::amount(seen.low, whole, self.below)
-            ),
+    fn said(&self, seen: &Seen) -> Said {
+        // A finding that only lasts is between both limits, and nearer to the upper one, if there is one.
+        let high = seen.high.filter(|_| seen.observed.part >= seen.low);
+        let (limit, named) = match high {
+            Some(high) => (high, self.above),
+            None => (seen.low, self.below),
         };
-        (wording::counted(seen.measure, seen.observed), Some(usual))
+        wording::limited(seen, "limit", &wording::limit(seen, named, limit))
     }
 }

@@ -7,7 +7,7 @@ use crate::columns::groups::{Block, Columns, NO_GROUP, read};
 use crate::measure::Measure;
 use crate::rules::judging::{Groups, Judging, Normal, Odd, Other, Sink};
 use crate::rules::kind::{Form, Judge, Scope};
-use crate::rules::wording::{Seen, events, rounded};
+use crate::rules::wording::{Said, Seen, events, rounded};
 
 pub(super) const FORM: Form = Form {
     keys: &["least"],
@@ -69,10 +69,12 @@ impl Judge for Undelivered {
         }
     }
 
-    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
-        let came = events(rounded(seen.expected));
-        let counted = format!("{came} came in and none was delivered, failed or filtered");
-        (counted, None)
+    fn said(&self, seen: &Seen) -> Said {
+        let ingested = events(rounded(seen.expected));
+        Said {
+            what: format!("{ingested} ingested, but none delivered, failed or filtered"),
+            details: Vec::new(),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::rules::baseline::WEEK;
 use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::kind::{Form, Judge};
 use crate::rules::values::length_of;
-use crate::rules::wording::{self, Seen};
+use crate::rules::wording::{self, Said, Seen};
 
 pub(super) const FORM: Form = Form {
     keys: &["measure", "least", "over", "history"],
@@ -108,7 +108,7 @@ impl Judge for Vanished {
         }
     }
 
-    fn sentence(&self, seen: &Seen) -> (String, Option<String>) {
-        wording::no_events(seen)
+    fn said(&self, seen: &Seen) -> Said {
+        wording::none(seen)
     }
 }
