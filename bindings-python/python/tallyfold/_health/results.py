@@ -186,8 +186,8 @@ class Finding:
     """How many of the counted events were expected."""
     low: int
     """The fewest counted events that would be normal."""
-    high: int
-    """The most counted events that would be normal."""
+    high: int | None
+    """The most counted events that would be normal; none if there is no such limit."""
     ln_p: float | None
     """The natural logarithm of the probability of these counts if nothing is wrong; none for fixed
     limits.
@@ -196,6 +196,11 @@ class Finding:
     """Which parts of the group explain it, most important first."""
     unexplained: int
     """The events of the change that no cause explains."""
+    compared: list[Window]
+    """The earlier time ranges whose counts the causes were found by comparing with: the same time
+    in earlier weeks, or the time just before if those are unknown. Empty if the finding is not
+    explained.
+    """
     silenced: bool
     """Whether a silence covers it."""
     provisional: bool

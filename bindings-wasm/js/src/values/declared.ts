@@ -663,8 +663,8 @@ export interface Finding {
   readonly expected: number;
   /** The fewest counted events that would be normal. */
   readonly low: bigint;
-  /** The most counted events that would be normal. */
-  readonly high: bigint;
+  /** The most counted events that would be normal; none if there is no such limit. */
+  readonly high?: bigint;
   /**
    * The natural logarithm of the probability of these counts if nothing is wrong; none for fixed
    * limits.
@@ -674,6 +674,12 @@ export interface Finding {
   readonly causes: readonly Cause[];
   /** The events of the change that no cause explains. */
   readonly unexplained: bigint;
+  /**
+   * The earlier time ranges whose counts the causes were found by comparing with: the same time in
+   * earlier weeks, or the time just before if those are unknown. Empty if the finding is not
+   * explained.
+   */
+  readonly compared: readonly Window[];
   /** Whether a silence covers it. */
   readonly silenced: boolean;
   /** Whether its counts may still change. Such a finding is a warning at most. */
