@@ -2,7 +2,7 @@
 
 use tallyfold::Dimension;
 
-use super::finding::{Finding, Status};
+use crate::incidents::finding::{Finding, Status};
 use crate::rules::rule::Rule;
 use crate::rules::wording::{Seen, events};
 use crate::shown::{instant, since, value, window};
