@@ -309,6 +309,7 @@ class Python(Language):
         "FaultKind": "FaultKind",
         "Format": "ExportFormat",
         "Guarantee": "Guarantee",
+        "IncidentChange": "IncidentChange",
         "Measure": "Measure",
         "Metric": "MetricName",
         "NoteKind": "NoteKind",
@@ -385,6 +386,28 @@ class Python(Language):
             >>> (finding,) = rules.check(delivery=table, now="2026-01-01T01:00:00Z").findings
             >>> finding.rule, finding.status, finding.observed
             ('errors', 'firing', Amount(part=1, whole=None))
+        """,
+        "IncidentEvent": """
+            >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+            >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+            >>> check = rules.check(delivery=table, now="2026-01-01T01:00:00Z")
+            >>> [event.change for event in check.incidents[0].history]
+            ['began']
+        """,
+        "IncidentPart": """
+            >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+            >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+            >>> check = rules.check(delivery=table, now="2026-01-01T01:00:00Z")
+            >>> [part.rule for part in check.incidents[0].parts]
+            ['errors']
+        """,
+        "Incident": """
+            >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+            >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+            >>> check = rules.check(delivery=table, now="2026-01-01T01:00:00Z")
+            >>> (incident,) = check.incidents
+            >>> incident.status, incident.headline == check.findings[0].id
+            ('firing', True)
         """,
         "Unjudged": """
             >>> tallyfold.Rules.standard().check().unjudged[0]

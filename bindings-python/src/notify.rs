@@ -6,7 +6,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tallyfold::Timestamp;
 use tallyfold::sending::Push;
-use tallyfold_health::{Notified, NotifyOptions, Posted, Receiver, ReceiverKind, ReceiverOptions};
+use tallyfold_health::{
+    Finding, Found, Incident, Notified, NotifyOptions, Posted, Receiver, ReceiverKind,
+    ReceiverOptions,
+};
 
 use crate::arguments::{Named, instant, keywords, required};
 use crate::detach::{BRIEF, locked};
@@ -36,11 +39,11 @@ impl Notifications {
         let mut options: NotifyOptions = keywords(py, named, &[])?;
         options.seed = random_seed();
         let refused = |_| Failure::wrong_type("check", "want the result of Rules.check", check);
-        let findings = check
-            .getattr("findings")
-            .and_then(|findings| from_plain(&findings))
-            .map_err(refused)?;
-        let findings: Vec<tallyfold_health::Finding> = findings;
+        let given = |name: &str| check.getattr(name);
+        let incidents = given("incidents").and_then(|incidents| from_plain(&incidents));
+        let incidents: Vec<Incident> = incidents.map_err(refused)?;
+        let findings = given("findings").and_then(|findings| from_plain(&findings));
+        let findings: Vec<Finding> = findings.map_err(refused)?;
         let left_out: u64 = required("check", &check.getattr("left_out")?)?;
         let wanted = "want receivers: mappings with kind, name and url";
         let refused = |_| Failure::wrong_type("receivers", wanted, receivers);
@@ -63,10 +66,12 @@ impl Notifications {
         };
         let now = Timestamp::parse(&instant("now", now)?);
         let now = now.map_err(|error| error.with_argument("now"))?;
-        let is_cut = left_out > 0;
-        let core = tallyfold_health::Notifications::new(
-            &findings, is_cut, receivers, notified, &options, now,
-        )?;
+        let found = Found {
+            incidents: &incidents,
+            findings: &findings,
+            is_cut: left_out > 0,
+        };
+        let core = tallyfold_health::Notifications::new(found, receivers, notified, &options, now)?;
         Ok(Self(Mutex::new(core)))
     }
 

@@ -2,7 +2,9 @@
 
 use js_sys::Array;
 use tallyfold::Timestamp;
-use tallyfold_health::{Finding, Notified, NotifyOptions, Receiver, ReceiverKind, ReceiverOptions};
+use tallyfold_health::{
+    Finding, Found, Incident, Notified, NotifyOptions, Receiver, ReceiverKind, ReceiverOptions,
+};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -28,19 +30,27 @@ tallyfold::options! {
 
 #[wasm_bindgen(js_class = CoreNotifications)]
 impl Notifications {
-    /// Of the findings of a check, receivers with flat headers, and the facade's options; `others` are the names of options
+    /// Of the incidents and findings of a check, receivers with flat headers, and the facade's options; `others` are the names of options
     /// that the facade reads.
     #[wasm_bindgen(constructor)]
     pub fn new(
+        incidents: JsValue,
         findings: JsValue,
         is_cut: bool,
         receivers: Vec<JsValue>,
         given: &JsValue,
         others: Vec<String>,
     ) -> Result<Self> {
-        let findings = serde_wasm_bindgen::from_value(findings);
         let wanted = "want the result of Rules.check";
-        let findings: Vec<Finding> = findings.map_err(|_| Thrown::refused("check", wanted))?;
+        let refused = |_| Thrown::refused("check", wanted);
+        let incidents: Vec<Incident> =
+            serde_wasm_bindgen::from_value(incidents).map_err(refused)?;
+        let findings: Vec<Finding> = serde_wasm_bindgen::from_value(findings).map_err(refused)?;
+        let found = Found {
+            incidents: &incidents,
+            findings: &findings,
+            is_cut,
+        };
         let with =
             |more: Vec<String>| -> Vec<String> { others.iter().cloned().chain(more).collect() };
         let of_notify = with(names_of::<NotifyOptions>().collect());
@@ -57,8 +67,7 @@ impl Notifications {
             .map_err(|error| error.with_argument("state"))?;
         let receivers: Vec<Receiver> = receivers.iter().map(receiver).collect::<Result<_>>()?;
         Ok(Self(tallyfold_health::Notifications::new(
-            &findings,
-            is_cut,
+            found,
             receivers,
             notified.unwrap_or_default(),
             &sending,

@@ -41,6 +41,7 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
             &["detection", "usual"],
             &["cause"],
             &["rules"],
+            &["incidents"],
             &["check"],
             &["alerts"],
         ],

@@ -142,6 +142,10 @@ fn values() -> Map<String, Value> {
     add::<tallyfold_health::Check>(&mut schemas);
     add::<tallyfold_health::Explanation>(&mut schemas);
     add::<tallyfold_health::Finding>(&mut schemas);
+    add::<tallyfold_health::Incident>(&mut schemas);
+    add::<tallyfold_health::IncidentChange>(&mut schemas);
+    add::<tallyfold_health::IncidentEvent>(&mut schemas);
+    add::<tallyfold_health::IncidentPart>(&mut schemas);
     add::<tallyfold_health::Measure>(&mut schemas);
     add::<tallyfold_health::Need>(&mut schemas);
     add::<tallyfold_health::Query>(&mut schemas);

@@ -58,8 +58,8 @@ const TIMEOUT_MS = 10_000;
 /**
  * Notifies receivers of what a check has found, and of what is over.
  *
- * A chat, a webhook and PagerDuty get a message when a finding begins to fire, and another one when it is over. An
- * Alertmanager gets all alerts that fire with each call. What a receiver does not accept is sent again for a few seconds, and
+ * A chat, a webhook and PagerDuty get a message when an incident begins, when it becomes more severe and when it is over.
+ * An Alertmanager gets all incidents that fire with each call. What a receiver does not accept is sent again for a few seconds, and
  * then by the next call. So a failure of a receiver throws nothing: the result reports it.
  *
  * @throws {@link TallyfoldError} of kind `config` for arguments that can't be used; nothing was sent then. If the signal
@@ -75,13 +75,14 @@ export async function notify(check: Check, options: NotifyOptions): Promise<Noti
   const { receivers, labels, now, ...given } = all;
   const { fetch, signal, timeoutMs } = all;
   const way = wayOf({ fetch, signal, timeoutMs } satisfies WayOptions, TIMEOUT_MS);
-  if (!Array.isArray(check?.findings)) {
+  if (!Array.isArray(check?.findings) || !Array.isArray(check.incidents)) {
     throw invalidArgument("check", "want the result of Rules.check");
   }
   if (!Array.isArray(receivers)) throw invalidArgument("receivers", "want an array of receivers");
   await module.compile();
   const { CoreNotifications } = module.glue;
   const core = new CoreNotifications(
+    check.incidents,
     check.findings,
     BigInt(check.leftOut ?? 0) > 0n,
     receivers.map(receiver),

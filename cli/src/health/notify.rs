@@ -190,8 +190,7 @@ impl Notifier {
             .alert_for_ms(self.alert_for_ms)
             .seed(random());
         let mut notifications = Notifications::new(
-            &check.findings,
-            check.left_out > 0,
+            check,
             self.ways.iter().map(|way| way.receiver.clone()),
             mem::take(&mut memory.notified),
             &options,

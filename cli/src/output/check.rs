@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tallyfold::{Timestamp, Window};
 use tallyfold_export::{FamilyKind, Scrape, ScrapeFormat};
-use tallyfold_health::{Check, Finding, Replay, Severity, Status, Unjudged, label_name};
+use tallyfold_health::{Check, Finding, Incident, Replay, Severity, Status, Unjudged, label_name};
 
 use super::document::{FailureDocument, MissingDocument, Pairs};
 use super::documented::{missing_of, write_document};
@@ -49,6 +49,14 @@ impl Verdict {
         match self {
             Self::Check(check) => &check.findings,
             Self::Replay(replay) => &replay.findings,
+        }
+    }
+
+    /// The incidents that the findings belong to.
+    fn incidents(&self) -> &[Incident] {
+        match self {
+            Self::Check(check) => &check.incidents,
+            Self::Replay(replay) => &replay.incidents,
         }
     }
 
@@ -105,7 +113,7 @@ pub(crate) fn exit(report: &CheckReport) -> Exit {
 /// How findings are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckFormat {
-    /// A sentence for each finding; nothing if there is none.
+    /// A sentence for each incident, with its parts below it; nothing if there is none.
     Table,
     /// One document, described by a JSON Schema (tallyfold schema check).
     Json,
@@ -160,6 +168,8 @@ struct FoundCluster<'a> {
     judged: u64,
     /// What fires, is unjudged or pending, or was just resolved; for a replay, what fired, in chronological order.
     findings: &'a [Finding],
+    /// The incidents that the findings belong to.
+    incidents: &'a [Incident],
     /// How many findings were left out, because there are too many.
     left_out: u64,
     /// Rules that could not judge anything, with the reason.
@@ -204,6 +214,7 @@ fn document(report: &CheckReport) -> CheckDocument<'_> {
             healthy: part.found.is_healthy(),
             judged: part.found.judged(),
             findings: part.found.findings(),
+            incidents: part.found.incidents(),
             left_out: part.found.left_out(),
             unjudged: part.found.unjudged(),
             gaps: &part.gaps,
@@ -238,32 +249,56 @@ fn write_lines(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
+/// Writes the incidents, each with its headline first and its other findings indented below it, and then what is pending.
 fn write_sentences(report: &CheckReport, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
     for part in &report.parts {
-        for finding in part.found.findings() {
-            if report.is_named {
-                write!(out, "{}: ", harmless(&part.cluster))?;
+        let findings = || part.found.findings().iter();
+        for incident in part.found.incidents() {
+            let own = findings().filter(|one| one.incident.as_ref() == Some(&incident.id));
+            let mut own: Vec<&Finding> = own.collect();
+            // The sort is stable: the others stay in their order. A finding may have come back within its incident.
+            own.sort_by_key(|one| one.id != incident.headline);
+            for (place, finding) in own.into_iter().enumerate() {
+                write_sentence(report, &part.cluster, (finding, place > 0), screen, out)?;
             }
-            if report.asked.replay.is_some() {
-                write!(out, "{} ", span(finding))?;
-            }
-            let (word, color) = word_of(finding, report.asked.replay.is_some());
-            write_styled(
-                word,
-                Style::new().fg_color(color.map(Into::into)),
-                screen,
-                out,
-            )?;
-            let (rule, sentence) = (harmless(&finding.rule), harmless(&finding.sentence));
-            writeln!(out, ": {rule}: {sentence}")?;
-            for (what, text) in [("note", &finding.note), ("runbook", &finding.runbook)] {
-                if let Some(text) = text {
-                    writeln!(out, "  {what}: {}", harmless(text))?;
-                }
-            }
+        }
+        for finding in findings().filter(|one| one.incident.is_none()) {
+            write_sentence(report, &part.cluster, (finding, false), screen, out)?;
         }
         if part.found.left_out() > 0 {
             writeln!(out, "and {} more", part.found.left_out())?;
+        }
+    }
+    Ok(())
+}
+
+fn write_sentence(
+    report: &CheckReport,
+    cluster: &str,
+    (finding, is_indented): (&Finding, bool),
+    screen: Screen,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let indent = if is_indented { "  " } else { "" };
+    write!(out, "{indent}")?;
+    if report.is_named {
+        write!(out, "{}: ", harmless(cluster))?;
+    }
+    if report.asked.replay.is_some() {
+        write!(out, "{} ", span(finding))?;
+    }
+    let (word, color) = word_of(finding, report.asked.replay.is_some());
+    write_styled(
+        word,
+        Style::new().fg_color(color.map(Into::into)),
+        screen,
+        out,
+    )?;
+    let (rule, sentence) = (harmless(&finding.rule), harmless(&finding.sentence));
+    writeln!(out, ": {rule}: {sentence}")?;
+    for (what, text) in [("note", &finding.note), ("runbook", &finding.runbook)] {
+        if let Some(text) = text {
+            writeln!(out, "{indent}  {what}: {}", harmless(text))?;
         }
     }
     Ok(())

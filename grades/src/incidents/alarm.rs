@@ -1,7 +1,11 @@
-//! Alarms: what a detector reports, from the moment when it does until it reports that it is over.
+//! Alarms: what a detector reports, from the moment when it does until it reports that it is over; and the messages about incidents that a
+//! receiver gets of them.
 
 use tallyfold::{Dimension, Metric};
-use tallyfold_health::{Finding, Measure, Severity};
+use tallyfold_health::{Finding, Incident, IncidentChange, Measure, Severity};
+
+use super::traffic::SETTLED;
+use super::world::World;
 
 /// Attributes and values.
 pub(super) type Values = Vec<(String, String)>;
@@ -18,6 +22,8 @@ pub(super) struct Alarm {
     /// Whether it only informs, and wakes nobody.
     pub(super) is_info: bool,
     pub(super) group: Values,
+    /// The identifier of the incident that it belongs to.
+    pub(super) incident: String,
     /// What explains it, as it was first told: parts of its group, and all of it.
     pub(super) causes: Vec<Values>,
     /// The window that made it fire.
@@ -47,14 +53,66 @@ impl Alarm {
             expected: finding.expected,
             is_info: finding.severity < Severity::Warning,
             group,
+            incident: finding.incident.clone().unwrap_or_default(),
             first,
             last,
             told,
             sentence: finding.sentence.clone(),
         }
     }
+
     /// Whether the number is too high.
     pub(super) fn is_high(&self) -> bool {
         self.observed >= self.expected
+    }
+}
+
+/// A message that a receiver gets: an incident begins, becomes more severe or comes back. That it is over wakes nobody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    /// The identifier of the incident.
+    pub(super) incident: String,
+    /// Whether it only informs.
+    pub(super) is_info: bool,
+    /// The window after which it is sent, once that has settled.
+    pub(super) first: usize,
+}
+
+impl Call {
+    /// The last window that was over when the message was sent.
+    pub(super) fn told(&self) -> usize {
+        self.first + SETTLED
+    }
+}
+
+/// All that a detector reports.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Detected {
+    pub(super) alarms: Vec<Alarm>,
+    /// In order of time.
+    pub(super) calls: Vec<Call>,
+}
+
+impl Detected {
+    /// Alarms, and the incidents that they belong to.
+    pub(super) fn of<'i>(
+        world: &World,
+        alarms: Vec<Alarm>,
+        incidents: impl IntoIterator<Item = &'i Incident>,
+    ) -> Self {
+        let mut calls = Vec::new();
+        for incident in incidents {
+            let sent = incident.history.iter().filter(|event| {
+                use IncidentChange::{Began, Reopened, Worse};
+                matches!(event.change, Began | Reopened | Worse)
+            });
+            calls.extend(sent.map(|event| Call {
+                incident: incident.id.clone(),
+                is_info: event.severity < Severity::Warning,
+                first: world.clock.window(event.at.unix_ms()).saturating_sub(1),
+            }));
+        }
+        calls.sort_by(|one, other| (one.first, &one.incident).cmp(&(other.first, &other.incident)));
+        Self { alarms, calls }
     }
 }

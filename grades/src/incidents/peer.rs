@@ -1,12 +1,16 @@
 //! A simple peer of the rules: the median and the median absolute deviation (MAD) of the same quarters of an hour of earlier weeks, with one
 //! fixed limit for all groups.
 
-use tallyfold::Metric;
-use tallyfold_health::Measure;
+use std::collections::BTreeMap;
 
-use super::alarm::{Alarm, Values};
+use tallyfold::{Dimension, Metric, Result, Timestamp, Window};
+use tallyfold_health::kinds::RuleKind;
+use tallyfold_health::{Amount, Finding, Measure, Query, Severity, Status, incidents};
+
+use super::alarm::{Alarm, Detected, Values};
 use super::clock::WEEK;
 use super::names::{INTEGRATIONS, SOURCES};
+use super::tables::start;
 use super::traffic::{Cells, SETTLED};
 use super::world::World;
 
@@ -104,8 +108,21 @@ impl Peer {
         }
     }
 
-    /// Its alarms in the judged weeks.
-    pub(super) fn alarms(&self, world: &World) -> Vec<Alarm> {
+    /// Its alarms in the judged weeks, grouped into incidents as those of the rules are.
+    pub(super) fn detected(&self, world: &World) -> Result<Detected> {
+        let mut alarms = self.alarms(world);
+        let findings = alarms.iter().map(|alarm| finding(world, alarm));
+        let mut findings: Vec<Finding> = findings.collect::<Result<_>>()?;
+        let over = alarms.iter().map(|alarm| over(world, alarm));
+        let over: Vec<Option<Timestamp>> = over.collect::<Result<_>>()?;
+        let incidents = incidents(&mut findings, &over);
+        for (alarm, finding) in alarms.iter_mut().zip(findings) {
+            alarm.incident = finding.incident.unwrap_or_default();
+        }
+        Ok(Detected::of(world, alarms, &incidents))
+    }
+
+    fn alarms(&self, world: &World) -> Vec<Alarm> {
         let mut alarms = Vec::new();
         for (by, measure) in JUDGED {
             for (group, counts) in self.counts[by as usize].iter().enumerate() {
@@ -150,6 +167,7 @@ fn alarms_of(world: &World, counts: &[[u32; 3]], group: Values, measure: Measure
                 expected: judged.usual,
                 is_info: false,
                 group: group.clone(),
+                incident: String::new(),
                 causes: vec![group.clone()],
                 first: at,
                 last: at,
@@ -166,6 +184,66 @@ fn alarms_of(world: &World, counts: &[[u32; 3]], group: Values, measure: Measure
         alarm.last = counts.len() - 1;
     }
     alarms
+}
+
+/// When an alarm is found to be over, after as many usual windows as that takes.
+fn over(world: &World, alarm: &Alarm) -> Result<Option<Timestamp>> {
+    let end = alarm.last + 1 + IN_A_ROW;
+    let is_over = end <= world.scale.windows();
+    is_over.then(|| start(world, end)).transpose()
+}
+
+/// An alarm as a finding.
+fn finding(world: &World, alarm: &Alarm) -> Result<Finding> {
+    let end = start(world, alarm.first + 1)?;
+    let window = Window::new(start(world, alarm.first)?, end)?;
+    let group = alarm.group.iter();
+    let group: Vec<(Dimension, String)> = group
+        .filter_map(|(name, value)| Some((Dimension::from_name(name)?, value.clone())))
+        .collect();
+    let resolved = over(world, alarm)?.map(|_| start(world, alarm.last + 1));
+    Ok(Finding {
+        id: format!("{} {:?}", alarm.rule, alarm.group),
+        rule: alarm.rule.clone(),
+        kind: RuleKind::Volume,
+        severity: Severity::Warning,
+        status: match resolved {
+            Some(_) => Status::Resolved,
+            None => Status::Firing,
+        },
+        window,
+        since: start(world, (alarm.first + 1).saturating_sub(IN_A_ROW))?,
+        fired: Some(end),
+        resolved: resolved.transpose()?,
+        seen: end,
+        measure: alarm.measure,
+        // The conversion saturates.
+        observed: Amount {
+            part: alarm.observed as u64,
+            whole: None,
+        },
+        expected: alarm.expected,
+        low: 0,
+        high: 0,
+        ln_p: None,
+        causes: Vec::new(),
+        unexplained: 0,
+        silenced: false,
+        provisional: false,
+        labels: BTreeMap::new(),
+        note: None,
+        runbook: None,
+        incident: None,
+        sentence: String::new(),
+        query: Query {
+            metric: alarm.metric,
+            start: window.start(),
+            end,
+            dimensions: Vec::new(),
+            r#where: Vec::new(),
+        },
+        group,
+    })
 }
 
 /// A number, what is usual, and the robust deviation.

@@ -107,9 +107,8 @@ pub(super) fn tables(both: Pair<'_>) -> String {
 fn sums(scores: &[Score]) -> Vec<(&'static str, String)> {
     let all = figures(scores);
     let messages: Vec<&Message> = scores.iter().flat_map(|score| &score.messages).collect();
-    let findings: usize = messages.iter().map(|message| message.alarms.len()).sum();
-    let about = messages.iter().flat_map(|message| &message.alarms);
-    let touching = about.filter(|(_, about)| *about == About::Incident).count();
+    let findings: Vec<&About> = scores.iter().flat_map(|score| &score.findings).collect();
+    let touching = findings.iter().filter(|about| ***about == About::Incident);
     let useful = messages.iter().filter(|message| !message.about.is_false());
     let weeks: usize = scores.iter().map(|score| score.weeks).sum();
     let a_week = |count: usize| format!("{:.2}", count as f64 / weeks.max(1) as f64);
@@ -117,8 +116,8 @@ fn sums(scores: &[Score]) -> Vec<(&'static str, String)> {
     let of_found = |count: usize| format!("{:.2}", ratio(count, all.found));
     let share = |part, whole| format!("{:.3} ({part} of {whole})", ratio(part, whole));
     let floods = scores.iter().filter_map(|score| score.flood);
-    let flood = floods.max_by_key(|flood| flood.findings);
-    let most = scores.iter().filter_map(|score| score.flood);
+    let flood = floods.max_by_key(|flood| flood.messages);
+    let joined = outcomes().filter(|one| one.messages.is_empty() && !one.alarms.is_empty());
     let right = messages.iter().filter(|one| one.about == About::Incident);
     vec![
         ("recall", share(all.found, all.incidents)),
@@ -130,7 +129,10 @@ fn sums(scores: &[Score]) -> Vec<(&'static str, String)> {
             "messages that touch an incident or an outage",
             share(useful.count(), messages.len()),
         ),
-        ("findings that touch an incident", share(touching, findings)),
+        (
+            "findings that touch an incident",
+            share(touching.count(), findings.len()),
+        ),
         (
             "false episodes a week",
             a_week(scores.iter().map(|score| score.episodes).sum()),
@@ -141,18 +143,17 @@ fn sums(scores: &[Score]) -> Vec<(&'static str, String)> {
         ),
         (
             "messages per found incident",
-            of_found(outcomes().map(|one| one.messages).sum()),
+            of_found(outcomes().map(|one| one.messages.len()).sum()),
         ),
         (
-            "most findings within two hours (about)",
+            "incidents that only joined another message",
+            joined.count().to_string(),
+        ),
+        (
+            "most messages within two hours (about)",
             flood.map_or("-".to_owned(), |flood| {
-                format!("{} ({})", flood.findings, flood.about.name())
+                format!("{} ({})", flood.messages, flood.about.name())
             }),
-        ),
-        (
-            "the messages that these are",
-            most.max_by_key(|flood| flood.findings)
-                .map_or("-".to_owned(), |flood| flood.messages.to_string()),
         ),
         ("delay in hours: median", hours(all.median_delay)),
         ("delay in hours: 90% within", hours(all.late_delay)),
@@ -201,12 +202,12 @@ fn life(both: Pair<'_>) -> String {
         for (place, scores) in both.into_iter().enumerate() {
             let gap = if place == 0 { " " } else { "  |       " };
             let messages = scores.iter().flat_map(|score| &score.messages);
-            let findings = messages.clone().flat_map(|message| &message.alarms);
+            let findings = scores.iter().flat_map(|score| &score.findings);
             let _ = write!(
                 text,
                 "{gap}{:>8} {:>9} {:>9}",
                 shown(noticed[place][1]),
-                findings.filter(|(_, own)| *own == about).count(),
+                findings.filter(|own| **own == about).count(),
                 messages.filter(|message| message.about == about).count()
             );
         }
@@ -226,7 +227,7 @@ pub(super) fn details(world: &World, score: &Score) -> String {
         let change = &one.change;
         let _ = writeln!(
             text,
-            "{}-{}-{:02} {} {} for {} windows, {:?}, {:?}\n      delay {:?}, called over {}, cause {:?} of {:?}",
+            "{}-{}-{:02} {} {} for {} windows, {:?}, {:?}\n      delay {:?}, messages {:?}, called over {}, cause {:?} of {:?}",
             score.setting.name(),
             score.seed,
             number + 1,
@@ -236,6 +237,7 @@ pub(super) fn details(world: &World, score: &Score) -> String {
             change.effect,
             change.values(),
             one.delay(),
+            one.messages,
             one.is_called_over,
             one.right,
             one.causes,
@@ -243,8 +245,8 @@ pub(super) fn details(world: &World, score: &Score) -> String {
         for alarm in &one.alarms {
             let _ = writeln!(
                 text,
-                "      {} {:?} {}..{}: {}",
-                alarm.rule, alarm.group, alarm.first, alarm.last, alarm.sentence
+                "      {} {} {:?} {}..{}: {}",
+                alarm.incident, alarm.rule, alarm.group, alarm.first, alarm.last, alarm.sentence
             );
         }
     }
@@ -254,7 +256,8 @@ pub(super) fn details(world: &World, score: &Score) -> String {
         for (alarm, about) in &message.alarms {
             let _ = writeln!(
                 text,
-                "      {} {} {:?} for {} windows: {}",
+                "      {} {} {} {:?} for {} windows: {}",
+                alarm.incident,
                 about.name(),
                 alarm.rule,
                 alarm.group,
@@ -282,9 +285,9 @@ pub(super) fn lines(score: &Score) -> String {
             "causes": causes.collect::<Vec<_>>(),
             "kind": one.kind.name(),
             "truth": one.change.values(),
-            "found": !one.alarms.is_empty(),
+            "found": !one.messages.is_empty(),
             "delay": one.delay(),
-            "messages": one.messages,
+            "messages": one.messages.len(),
             "calledOver": one.is_called_over,
         });
         format!("{line}\n")

@@ -181,14 +181,14 @@ pub(super) fn score(
     how: How,
 ) -> tallyfold::Result<Graded> {
     let traffic = Traffic::new(World::new(seed, setting, scale));
-    let [mut alarms, peers] = replay(&traffic, rules)?;
+    let [mut ours, peers] = replay(&traffic, rules)?;
     if how == How::Checks {
         let (checked, each) = checks(&traffic, rules)?;
         println!("seed {seed}: a check took {each:.0} ms");
-        print!("{}", differences(&checked, &alarms));
-        alarms = checked;
+        print!("{}", differences(&checked, &ours));
+        ours = checked;
     }
-    let scores = [alarms, peers].map(|alarms| Score::new(&traffic, alarms));
+    let scores = [ours, peers].map(|detected| Score::new(&traffic, detected));
     Ok(Graded {
         details: details(&traffic.world, &scores[0]),
         scores,

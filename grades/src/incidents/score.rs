@@ -3,7 +3,7 @@
 use tallyfold::Metric;
 use tallyfold_health::Measure;
 
-use super::alarm::{Alarm, Values};
+use super::alarm::{Alarm, Call, Detected, Values};
 use super::change::{Change, Effect, Incident, Life, Slice};
 use super::clock::{DAY, HOUR};
 use super::names::{EVENT_NAMES, INTEGRATIONS, REASONS, SOURCES};
@@ -20,7 +20,7 @@ const MOVED: f64 = 0.1;
 const EXPLAINED: f64 = 0.5;
 /// How many causes are looked at.
 const FIRST_CAUSES: usize = 3;
-/// False messages within so many windows are one episode, and findings within so many windows are one flood.
+/// False messages within so many windows are one episode, and messages within so many windows are one flood.
 const TOGETHER: usize = 2 * HOUR;
 
 /// What an alarm is about, or a message with several of them: an incident before anything else, and an outage before other life.
@@ -61,8 +61,8 @@ pub(super) struct Outcome {
     pub(super) kind: Incident,
     /// The alarms that are about it, in the order in which they fired.
     pub(super) alarms: Vec<Alarm>,
-    /// How many messages they came in.
-    pub(super) messages: usize,
+    /// The windows after which messages about it were sent, in order. If there is none, its alarms only joined what was known.
+    pub(super) messages: Vec<usize>,
     /// The causes that were told with the first of them, most important first.
     pub(super) causes: Vec<Values>,
     /// The place of the right one, from 0.
@@ -72,18 +72,18 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// How many windows of the incident had passed when the first alarm fired.
+    /// How many windows of the incident had passed after the one that led to the first message.
     pub(super) fn delay(&self) -> Option<usize> {
-        let first = self.alarms.first()?;
-        Some((first.first + 1).saturating_sub(self.change.start))
+        let first = self.messages.first()?;
+        Some((first + 1).saturating_sub(self.change.start))
     }
 
     pub(super) fn is_explained(&self) -> bool {
-        self.right.is_some_and(|place| place < FIRST_CAUSES)
+        !self.messages.is_empty() && self.right.is_some_and(|place| place < FIRST_CAUSES)
     }
 }
 
-/// What the same check reported first: as a chat or a webhook gets it.
+/// What a receiver gets of an incident, with the alarms that fire then.
 #[derive(Clone, Debug)]
 pub(super) struct Message {
     pub(super) told: usize,
@@ -91,12 +91,11 @@ pub(super) struct Message {
     pub(super) alarms: Vec<(Alarm, About)>,
 }
 
-/// The most that came within two hours.
+/// The most messages within two hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flood {
-    pub(super) findings: usize,
     pub(super) messages: usize,
-    /// What most of the findings are about.
+    /// What most of them are about.
     pub(super) about: About,
 }
 
@@ -122,24 +121,40 @@ pub(super) struct Score {
     /// Times in which somebody was called for nothing.
     pub(super) episodes: usize,
     pub(super) flood: Option<Flood>,
+    /// Alarms that are at least warnings, with what they are about.
+    pub(super) findings: Vec<About>,
     pub(super) life: Vec<Noticed>,
 }
 
 impl Score {
-    pub(super) fn new(traffic: &Traffic, mut alarms: Vec<Alarm>) -> Self {
+    pub(super) fn new(traffic: &Traffic, detected: Detected) -> Self {
+        let Detected { mut alarms, calls } = detected;
         let scale = traffic.world.scale;
         alarms.retain(|alarm| alarm.first >= scale.first());
         alarms.sort_by_key(|alarm| (alarm.told, alarm.first));
         let truth = Truth::new(traffic);
         let touched: Vec<Vec<usize>> = alarms.iter().map(|alarm| truth.touched(alarm)).collect();
+        // The alarms that fire when a message is sent.
+        let of_call = |call: &Call| {
+            let own = alarms.iter().enumerate().filter(|(_, alarm)| {
+                alarm.incident == call.incident && (alarm.first..=alarm.last).contains(&call.first)
+            });
+            own.map(|(place, _)| place).collect::<Vec<usize>>()
+        };
+        let calls: Vec<(&Call, Vec<usize>)> =
+            calls.iter().map(|call| (call, of_call(call))).collect();
         let is_judged = |change: &&(usize, &Change)| change.1.start >= scale.first();
         let changes: Vec<(usize, &Change)> = traffic.changes.iter().enumerate().collect();
         let outcome = |(place, change): &(usize, &Change)| {
             let kind = change.incident()?;
-            let own = alarms.iter().zip(&touched);
-            let own = own.filter(|(alarm, touched)| !alarm.is_info && touched.contains(place));
-            let own = own.map(|(alarm, _)| alarm.clone()).collect();
-            Some(truth.outcome(change, kind, own))
+            let is_about = |alarm: usize| !alarms[alarm].is_info && touched[alarm].contains(place);
+            let own = (0..alarms.len()).filter(|alarm| is_about(*alarm));
+            let own = own.map(|alarm| alarms[alarm].clone()).collect();
+            let sent = calls.iter().filter(|(call, of_call)| {
+                !call.is_info && of_call.iter().any(|alarm| is_about(*alarm))
+            });
+            let sent = sent.map(|(call, _)| call.first).collect();
+            Some(truth.outcome(change, kind, own, sent))
         };
         let noticed = |life: Life| {
             let own = changes.iter().filter(is_judged);
@@ -153,11 +168,27 @@ impl Score {
             }
         };
         let about: Vec<About> = touched.iter().map(|touched| truth.about(touched)).collect();
-        let of_severity = |is_info: bool| {
-            let own = alarms.iter().cloned().zip(about.iter().copied());
-            messages(own.filter(|(alarm, _)| alarm.is_info == is_info))
+        let message = |(call, of_call): &(&Call, Vec<usize>)| {
+            let own = of_call.iter();
+            let own = own.map(|alarm| (alarms[*alarm].clone(), about[*alarm]));
+            let alarms: Vec<(Alarm, About)> = own.collect();
+            let first = alarms.iter().map(|(_, about)| *about);
+            Message {
+                told: call.told(),
+                about: first
+                    .min_by_key(|about| about.rank())
+                    .unwrap_or(About::Nothing),
+                alarms,
+            }
+        };
+        let of_severity = |is_info: bool| -> Vec<Message> {
+            let own = calls.iter().filter(|(call, _)| call.is_info == is_info);
+            own.map(message).collect()
         };
         let messages = of_severity(false);
+        let all: Vec<Message> = calls.iter().map(message).collect();
+        let findings = alarms.iter().zip(&about);
+        let findings = findings.filter(|(alarm, _)| !alarm.is_info);
         Self {
             seed: traffic.world.seed,
             setting: traffic.world.setting,
@@ -170,31 +201,11 @@ impl Score {
             infos: of_severity(true),
             episodes: episodes(&messages),
             messages,
-            flood: flood(&alarms, &about),
+            flood: flood(&all),
+            findings: findings.map(|(_, about)| *about).collect(),
             life: Life::ALL.map(noticed).to_vec(),
         }
     }
-}
-
-/// Alarms that are in order of time, by the check that told them.
-fn messages(alarms: impl Iterator<Item = (Alarm, About)>) -> Vec<Message> {
-    let mut messages: Vec<Message> = Vec::new();
-    for (alarm, about) in alarms {
-        match messages.last_mut() {
-            Some(message) if message.told == alarm.told => {
-                if about.rank() < message.about.rank() {
-                    message.about = about;
-                }
-                message.alarms.push((alarm, about));
-            }
-            _ => messages.push(Message {
-                told: alarm.told,
-                about,
-                alarms: vec![(alarm, about)],
-            }),
-        }
-    }
-    messages
 }
 
 /// How often somebody was called for nothing. Messages of two hours are one call.
@@ -210,29 +221,20 @@ fn episodes(messages: &[Message]) -> usize {
     episodes
 }
 
-fn flood(alarms: &[Alarm], about: &[About]) -> Option<Flood> {
+fn flood(messages: &[Message]) -> Option<Flood> {
     let from = |first: usize| {
-        let end = alarms[first].told + TOGETHER;
-        let count = alarms[first..].iter().take_while(|alarm| alarm.told < end);
-        first..first + count.count()
+        let end = messages[first].told + TOGETHER;
+        let later = messages[first..].iter();
+        &messages[first..first + later.take_while(|one| one.told < end).count()]
     };
-    let ranges = (0..alarms.len()).map(from);
-    let range = ranges.max_by_key(|range| (range.len(), std::cmp::Reverse(range.start)))?;
-    let count = |one: &&About| {
-        about[range.clone()]
-            .iter()
-            .filter(|other| other == one)
-            .count()
-    };
-    let mut told: Vec<usize> = alarms[range.clone()]
-        .iter()
-        .map(|alarm| alarm.told)
-        .collect();
-    told.dedup();
+    let most = (0..messages.len()).map(from);
+    // Of several, the first.
+    let most = most.rev().max_by_key(|some| some.len())?;
+    let count = |one: &About| most.iter().filter(|other| other.about == *one).count();
+    let about = most.iter().map(|one| one.about);
     Some(Flood {
-        findings: range.len(),
-        messages: told.len(),
-        about: *about[range.clone()].iter().max_by_key(count)?,
+        messages: most.len(),
+        about: about.max_by_key(count)?,
     })
 }
 
@@ -416,15 +418,19 @@ impl<'t> Truth<'t> {
         stream.mean * own * factors.product::<f64>()
     }
 
-    fn outcome(&self, change: &Change, kind: Incident, alarms: Vec<Alarm>) -> Outcome {
+    fn outcome(
+        &self,
+        change: &Change,
+        kind: Incident,
+        alarms: Vec<Alarm>,
+        messages: Vec<usize>,
+    ) -> Outcome {
         let causes = told_causes(&alarms);
         let is_right = |cause: &Values| self.is_right(change, kind, cause);
-        let mut told: Vec<usize> = alarms.iter().map(|alarm| alarm.told).collect();
-        told.dedup();
         Outcome {
             change: change.clone(),
             kind,
-            messages: told.len(),
+            messages,
             right: causes.iter().position(is_right),
             is_called_over: is_called_over(&alarms, change.end),
             causes,
@@ -559,6 +565,7 @@ mod tests {
             observed: 100.0,
             expected: 10.0,
             is_info: false,
+            incident: format!("{group:?} {first}"),
             group: values(group),
             causes: vec![values(group)],
             first,
@@ -568,8 +575,23 @@ mod tests {
         }
     }
 
+    /// Alarms with a message for each incident, when its first alarm fires.
+    fn detected(alarms: Vec<Alarm>) -> Detected {
+        let mut calls: Vec<Call> = Vec::new();
+        for alarm in &alarms {
+            if calls.iter().all(|call| call.incident != alarm.incident) {
+                calls.push(Call {
+                    incident: alarm.incident.clone(),
+                    is_info: alarm.is_info,
+                    first: alarm.first,
+                });
+            }
+        }
+        Detected { alarms, calls }
+    }
+
     fn found(traffic: &Traffic, alarm: Alarm) -> Option<usize> {
-        Score::new(traffic, vec![alarm]).outcomes[0].delay()
+        Score::new(traffic, detected(vec![alarm])).outcomes[0].delay()
     }
 
     #[test]
@@ -653,7 +675,7 @@ mod tests {
         };
         assert_eq!(found(&traffic, new("a")), Some(1));
         assert_eq!(found(&traffic, new("b")), None);
-        let score = Score::new(&traffic, vec![new("a")]);
+        let score = Score::new(&traffic, detected(vec![new("a")]));
         assert!(score.outcomes[0].is_explained());
     }
 
@@ -682,42 +704,46 @@ mod tests {
             of(0.0, START + 200),
             of(0.0, START + 203),
         ];
-        let score = Score::new(&traffic, alarms);
+        let score = Score::new(&traffic, detected(alarms));
         let about: Vec<About> = score.messages.iter().map(|one| one.about).collect();
         let [outage, burst] = [Life::Outage, Life::Burst].map(About::Life);
         assert_eq!(about, [outage, burst, About::Nothing, About::Nothing]);
         assert_eq!(score.episodes, 2);
-        assert_eq!(score.flood.unwrap().findings, 2);
+        assert_eq!(score.flood.unwrap().messages, 2);
         let noticed = score.life.iter().map(|one| one.noticed).sum::<usize>();
         assert_eq!(noticed, 2);
     }
 
     #[test]
-    fn findings_of_one_check_are_one_message() {
+    fn alarms_of_an_incident_are_one_message() {
         let traffic = traffic(vec![failing(0, 0.9)]);
         let group: &[(&str, &str)] = &[("integration", INTEGRATIONS[0])];
-        let part: &[(&str, &str)] = &[
-            ("event_name", "Heartbeat"),
-            ("integration", INTEGRATIONS[1]),
-        ];
+        let other: &[(&str, &str)] = &[("integration", INTEGRATIONS[1])];
+        let of = |incident: &str, alarm: Alarm| Alarm {
+            incident: incident.to_owned(),
+            ..alarm
+        };
         let alarms = vec![
-            alarm(group, START, START),
-            alarm(part, START, START),
-            alarm(group, START + 5, START + 6),
+            of("a", alarm(group, START, START)),
+            of("a", alarm(other, START, START)),
+            of("b", alarm(other, START, START)),
+            of("a", alarm(group, START + 5, START + 6)),
         ];
-        let score = Score::new(&traffic, alarms);
-        assert_eq!(score.messages.len(), 2);
-        assert!(
-            score
-                .messages
-                .iter()
-                .all(|one| one.about == About::Incident)
-        );
+        let score = Score::new(&traffic, detected(alarms.clone()));
+        let about: Vec<About> = score.messages.iter().map(|one| one.about).collect();
+        assert_eq!(about, [About::Incident, About::Nothing]);
+        let outcome = &score.outcomes[0];
         assert_eq!(
-            [score.outcomes[0].alarms.len(), score.outcomes[0].messages],
-            [2, 2]
+            (outcome.alarms.len(), &outcome.messages[..]),
+            (2, &[START][..])
         );
-        assert!(score.outcomes[0].is_explained());
+        assert!(outcome.is_explained());
+        // What only joins a message that was sent earlier is not found.
+        let mut early = detected(alarms[2..].to_vec());
+        early.alarms[1].incident = "b".to_owned();
+        let score = Score::new(&traffic, early);
+        assert_eq!(score.outcomes[0].alarms.len(), 1);
+        assert_eq!(score.outcomes[0].delay(), None);
     }
 
     #[test]

@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use tallyfold::{Metric, Result, Window};
-use tallyfold_health::{Finding, Observed, Rules, State, Status};
+use tallyfold_health::{Finding, Incident, Observed, Rules, State, Status};
 
-use super::alarm::Alarm;
+use super::alarm::{Alarm, Detected};
 use super::clock::DAY;
 use super::peer::Peer;
 use super::tables::{History, start};
 use super::traffic::{SETTLED, Traffic};
 
-/// The alarms of one replay over settled windows, and those of the peer.
-pub(super) fn replay(traffic: &Traffic, rules: &Rules) -> Result<[Vec<Alarm>; 2]> {
+/// What one replay over settled windows reports, and the peer.
+pub(super) fn replay(traffic: &Traffic, rules: &Rules) -> Result<[Detected; 2]> {
     let world = &traffic.world;
     let windows = world.scale.windows();
     let mut delivery = History::new(Metric::EventDelivery, windows)?;
@@ -42,18 +42,21 @@ pub(super) fn replay(traffic: &Traffic, rules: &Rules) -> Result<[Vec<Alarm>; 2]
         Alarm::of(finding, first, last, first + SETTLED)
     };
     let ours = replay.findings.iter().map(alarm).collect();
-    Ok([ours, peer.alarms(world)])
+    let ours = Detected::of(world, ours, &replay.incidents);
+    Ok([ours, peer.detected(world)?])
 }
 
 /// What the rules say to a cron job that runs after each window, reads the last windows again and keeps a state.
 /// Also gives the processor's time that a check took, in milliseconds, by its mean.
-pub(super) fn checks(traffic: &Traffic, rules: &Rules) -> Result<(Vec<Alarm>, f64)> {
+pub(super) fn checks(traffic: &Traffic, rules: &Rules) -> Result<(Detected, f64)> {
     let world = &traffic.world;
     let days = days_needed(rules);
     let mut delivery = History::new(Metric::EventDelivery, days)?;
     let mut ingestion = History::new(Metric::EventIngestion, days)?;
     let mut state = State::default();
     let mut alarms = Alarms::default();
+    // Each as it was reported last.
+    let mut incidents: BTreeMap<String, Incident> = BTreeMap::new();
     let (mut spent, mut count) = (0, 0_u32);
     for at in SETTLED..world.scale.windows() {
         let cells = traffic.read(at - SETTLED, SETTLED);
@@ -79,10 +82,14 @@ pub(super) fn checks(traffic: &Traffic, rules: &Rules) -> Result<(Vec<Alarm>, f6
             end.saturating_sub(1)
         };
         alarms.take(&check.findings, at, last);
+        for incident in check.incidents.iter().filter(|one| !one.provisional) {
+            incidents.insert(incident.id.clone(), incident.clone());
+        }
         // The state goes through JSON, as in a job that keeps it in a file.
         state = State::from_json(&check.state.to_json())?;
     }
-    Ok((alarms.all, spent as f64 / 1e6 / f64::from(count.max(1))))
+    let detected = Detected::of(world, alarms.all, incidents.values());
+    Ok((detected, spent as f64 / 1e6 / f64::from(count.max(1))))
 }
 
 fn days_needed(rules: &Rules) -> usize {
@@ -125,9 +132,9 @@ impl Alarms {
     }
 }
 
-/// A line for each alarm that only checks or only a replay gave.
-pub(super) fn differences(checked: &[Alarm], replayed: &[Alarm]) -> String {
-    let named = |alarms: &[Alarm]| -> BTreeSet<String> {
+/// A line for each alarm or message that only checks or only a replay gave.
+pub(super) fn differences(checked: &Detected, replayed: &Detected) -> String {
+    let named = |Detected { alarms, calls }: &Detected| -> BTreeSet<String> {
         let name = |alarm: &Alarm| {
             let (first, last) = (alarm.first, alarm.last);
             format!(
@@ -135,11 +142,17 @@ pub(super) fn differences(checked: &[Alarm], replayed: &[Alarm]) -> String {
                 alarm.rule, alarm.group
             )
         };
-        alarms.iter().map(name).collect()
+        let called = calls.iter().map(|call| {
+            format!(
+                "message after window {} about {}",
+                call.first, call.incident
+            )
+        });
+        alarms.iter().map(name).chain(called).collect()
     };
     let (checked, replayed) = (named(checked), named(replayed));
     let both = checked.intersection(&replayed).count();
-    let mut text = format!("{both} alarms of checks and of a replay are the same\n");
+    let mut text = format!("{both} alarms and messages of checks and of a replay are the same\n");
     for (who, one, other) in [
         ("checks", &checked, &replayed),
         ("a replay", &replayed, &checked),

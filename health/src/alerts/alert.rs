@@ -1,4 +1,4 @@
-//! Alerts: findings as receivers get them, both firing and ended.
+//! Alerts: incidents as receivers get them, both firing and ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,36 @@ use serde::{Deserialize, Serialize};
 use tallyfold::{Timestamp, Window};
 
 use super::options::NotifyOptions;
-use crate::check::finding::{Finding, Status};
+use crate::check::result::Check;
+use crate::incidents::finding::{Finding, Status};
+use crate::incidents::incident::{Incident, IncidentPart};
+use crate::rules::names::Severity;
 
-/// A finding as receivers get it.
+/// What receivers are notified of: the incidents of a check, and its findings.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'c> {
+    /// The incidents.
+    pub incidents: &'c [Incident],
+    /// The findings, which have the labels and notes of their rules.
+    pub findings: &'c [Finding],
+    /// Whether the check left out findings: an incident that isn't among them may still fire.
+    pub is_cut: bool,
+}
+
+impl<'c> From<&'c Check> for Found<'c> {
+    fn from(check: &'c Check) -> Self {
+        Self {
+            incidents: &check.incidents,
+            findings: &check.findings,
+            is_cut: check.left_out > 0,
+        }
+    }
+}
+
+/// An incident as receivers get it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Alert {
-    /// The name of the rule.
+    /// The name of the rule of the headline.
     pub(crate) rule: String,
     /// How bad it is.
     pub(crate) severity: String,
@@ -27,39 +51,40 @@ pub(crate) struct Alert {
     pub(crate) runbook: Option<String>,
     /// The command that shows the counts.
     pub(crate) query: String,
-    /// The timestamp at which the finding began.
+    /// The timestamp at which the incident began.
     pub(crate) since: String,
-    /// The whole finding, as JSON.
+    /// The finding of the headline, as JSON.
     pub(crate) finding: String,
+    /// The whole incident, as JSON; empty in the states of earlier versions.
+    #[serde(default)]
+    pub(crate) incident: String,
 }
 
-/// Alerts by the identifiers of their findings.
+/// Alerts by the identifiers of their incidents.
 pub(crate) type Alerts = BTreeMap<String, Alert>;
 
-/// The alerts that fire now, and the findings that are over.
+/// The alerts that fire now, and the incidents that are over.
 #[derive(Clone, Debug)]
 pub(crate) struct Current {
     /// What fires and is not silenced.
     firing: Alerts,
     /// What fires from counts that may still change. Only receivers that were notified of it before are notified again.
     held: Alerts,
-    /// The ends of findings that fired in the last run and are over.
+    /// The ends of incidents that fired in the last run and are over.
     resolved: BTreeMap<String, Resolved>,
     /// What fires and is silenced. No receiver is notified of it, nor of its end.
     silenced: BTreeSet<String>,
-    /// Whether findings were left out, because there are too many: an alert that isn't among them may still fire.
+    /// Whether findings were left out, because there are too many: an alert that isn't known may still fire.
     is_cut: bool,
     /// Now.
     pub(crate) now: Timestamp,
 }
 
-/// The end of a finding.
+/// The end of an incident.
 #[derive(Clone, Debug)]
 struct Resolved {
     at: Timestamp,
-    sentence: String,
-    /// The whole finding, as JSON.
-    finding: String,
+    alert: Alert,
 }
 
 /// An alert that a receiver was notified of and that is over.
@@ -72,46 +97,51 @@ pub(crate) struct Over {
 }
 
 impl Current {
-    /// The alerts of a check. `is_cut` means that the check left out findings.
-    pub(crate) fn of(
-        findings: &[Finding],
-        is_cut: bool,
-        options: &NotifyOptions,
-        now: Timestamp,
-    ) -> Self {
+    /// The alerts of a check.
+    pub(crate) fn of(found: Found<'_>, options: &NotifyOptions, now: Timestamp) -> Self {
         let mut current = Self {
             firing: Alerts::new(),
             held: Alerts::new(),
             resolved: BTreeMap::new(),
             silenced: BTreeSet::new(),
-            is_cut,
+            is_cut: found.is_cut,
             now,
         };
-        for finding in findings {
-            let id = finding.id.clone();
-            match finding.status {
-                // Nothing shows that an unjudged finding is over.
-                Status::Firing | Status::Unjudged if finding.silenced => {
+        for incident in found.incidents {
+            let id = incident.id.clone();
+            match incident.status {
+                // Nothing shows that an unjudged incident is over.
+                Status::Firing | Status::Unjudged | Status::Pending if incident.silenced => {
                     current.silenced.insert(id);
                 }
-                Status::Firing | Status::Unjudged if finding.provisional => {
-                    current.held.insert(id, Alert::of(finding, options));
-                }
-                Status::Firing | Status::Unjudged => {
-                    current.firing.insert(id, Alert::of(finding, options));
+                Status::Firing | Status::Unjudged | Status::Pending => {
+                    let alert = Alert::of(incident, found.findings, options);
+                    match incident.provisional {
+                        true => current.held.insert(id, alert),
+                        false => current.firing.insert(id, alert),
+                    };
                 }
                 Status::Resolved => {
                     let resolved = Resolved {
-                        at: finding.resolved.unwrap_or(now),
-                        sentence: finding.sentence.clone(),
-                        finding: json_of(finding),
+                        at: incident.until,
+                        alert: Alert::of(incident, found.findings, options),
                     };
                     current.resolved.insert(id, resolved);
                 }
-                Status::Pending => {}
             }
         }
         current
+    }
+
+    /// Keeps the labels that a receiver knows of alerts that go on, so that it takes them for the same alerts. An alert
+    /// that became more severe has new ones.
+    pub(crate) fn relabel(&mut self, notified: &Alerts) {
+        for (id, alert) in self.firing.iter_mut().chain(&mut self.held) {
+            if let Some(known) = notified.get(id).filter(|known| !alert.is_worse(known)) {
+                alert.labels.clone_from(&known.labels);
+                alert.severity.clone_from(&known.severity);
+            }
+        }
     }
 
     /// The firing alerts that a receiver gets, given what it was notified of.
@@ -130,8 +160,8 @@ impl Current {
             .collect()
     }
 
-    /// The alerts that a receiver was notified of and that are over. An alert may end without a resolved finding, for
-    /// example because its rule was removed.
+    /// The alerts that a receiver was notified of and that are over. An alert may end without a resolved incident, for
+    /// example because the state of checks was removed.
     pub(crate) fn over(&self, notified: &Alerts) -> Vec<(String, Over)> {
         let gone = notified
             .iter()
@@ -140,8 +170,9 @@ impl Current {
             let mut alert = alert.clone();
             let end = self.resolved.get(id);
             if let Some(end) = end {
-                alert.sentence.clone_from(&end.sentence);
-                alert.finding.clone_from(&end.finding);
+                alert.sentence.clone_from(&end.alert.sentence);
+                alert.finding.clone_from(&end.alert.finding);
+                alert.incident.clone_from(&end.alert.incident);
             }
             let at = end.map_or(self.now, |end| end.at);
             (id.clone(), Over { alert, at })
@@ -160,40 +191,66 @@ impl Current {
 }
 
 impl Alert {
-    fn of(finding: &Finding, options: &NotifyOptions) -> Self {
-        let mut labels = BTreeMap::new();
-        let mut set = |name: &str, value: &str| {
-            // To Prometheus, an empty value is the same as no label.
-            if !value.is_empty() {
-                labels.insert(label_name(name), value.to_owned());
-            }
-        };
-        for (name, value) in &options.labels.0 {
-            set(name, value);
-        }
-        for (name, value) in &finding.labels {
-            set(name, value);
-        }
-        for (dimension, value) in &finding.group {
-            set(dimension.as_str(), value);
-        }
-        if let Some(cluster) = &options.cluster {
-            set("cluster", cluster);
-        }
-        set("alertname", &finding.rule);
-        set("severity", finding.severity.as_str());
+    fn of(incident: &Incident, findings: &[Finding], options: &NotifyOptions) -> Self {
+        let part = incident.parts.iter();
+        let part = part.clone().find(|part| part.id == incident.headline);
+        // A finding that was resolved may be followed by a pending one with the same identifier.
+        let finding = findings
+            .iter()
+            .find(|finding| finding.id == incident.headline && finding.status != Status::Pending);
+        let severity = incident.severity.as_str();
+        let rule = part.map_or_else(String::new, |part| part.rule.clone());
         Self {
-            rule: finding.rule.clone(),
-            severity: finding.severity.as_str().to_owned(),
-            labels,
-            sentence: finding.sentence.clone(),
-            note: finding.note.clone(),
-            runbook: finding.runbook.clone(),
-            query: command(finding, options.cluster.as_deref()),
-            since: finding.since.to_string(),
-            finding: json_of(finding),
+            severity: severity.to_owned(),
+            labels: labels(incident, (&rule, part, finding), options),
+            sentence: incident.sentence.clone(),
+            note: finding.and_then(|finding| finding.note.clone()),
+            runbook: finding.and_then(|finding| finding.runbook.clone()),
+            query: finding.map_or_else(String::new, |finding| {
+                command(finding, options.cluster.as_deref())
+            }),
+            since: incident.since.to_string(),
+            finding: finding.map_or_else(|| "null".to_owned(), json_of),
+            incident: json_of(incident),
+            rule,
         }
     }
+
+    /// Whether it is more severe than what a receiver was notified of.
+    pub(crate) fn is_worse(&self, known: &Self) -> bool {
+        Severity::from_name(&self.severity) > Severity::from_name(&known.severity)
+    }
+}
+
+/// The labels of an incident: those of its headline, and its identifier.
+fn labels(
+    incident: &Incident,
+    (rule, part, finding): (&str, Option<&IncidentPart>, Option<&Finding>),
+    options: &NotifyOptions,
+) -> BTreeMap<String, String> {
+    let mut labels = BTreeMap::new();
+    let mut set = |name: &str, value: &str| {
+        // To Prometheus, an empty value is the same as no label.
+        if !value.is_empty() {
+            labels.insert(label_name(name), value.to_owned());
+        }
+    };
+    for (name, value) in &options.labels.0 {
+        set(name, value);
+    }
+    for (name, value) in finding.iter().flat_map(|finding| &finding.labels) {
+        set(name, value);
+    }
+    for (dimension, value) in part.iter().flat_map(|part| &part.group) {
+        set(dimension.as_str(), value);
+    }
+    if let Some(cluster) = &options.cluster {
+        set("cluster", cluster);
+    }
+    set("alertname", rule);
+    set("severity", incident.severity.as_str());
+    set("incident", &incident.id);
+    labels
 }
 
 /// A name as Prometheus accepts it.
@@ -211,9 +268,9 @@ pub fn label_name(name: &str) -> String {
     }
 }
 
-fn json_of(finding: &Finding) -> String {
+fn json_of<T: Serialize>(value: &T) -> String {
     // Plain values, so this can't fail.
-    serde_json::to_string(finding).unwrap_or_default()
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 /// The command that shows the counts of a finding.

@@ -63,17 +63,19 @@ pub(crate) enum Writer {
     /// Every run sends one message with all firing alerts, and with the alerts that ended since the last run. The
     /// receiver ends an alert by itself at the timestamp that is passed as text.
     All(fn(&[Notice<'_>], &str) -> String),
-    /// A message is sent when an alert begins, and another one when it is over.
+    /// A message is sent when an alert begins, when it becomes more severe, and when it is over.
     Each(Arc<dyn Fn(&Notice<'_>) -> String + Send + Sync>),
 }
 
 /// What a receiver is notified of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Notice<'a> {
-    /// The identifier of the finding.
+    /// The identifier of the incident.
     pub(crate) id: &'a str,
     /// The alert.
     pub(crate) alert: &'a Alert,
+    /// The severity that the receiver was notified of before, if the alert became more severe.
+    pub(crate) before: Option<&'a str>,
     /// When it ended; `None` while it fires.
     pub(crate) until: Option<Timestamp>,
     /// The name of the cluster.

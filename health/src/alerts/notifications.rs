@@ -7,12 +7,11 @@ use serde::Serialize;
 use tallyfold::sending::{Delivery, Push, PushOptions, PushStep, Source};
 use tallyfold::{Code, Error, Now, Result, Secret, Timestamp};
 
-use super::alert::{Alert, Alerts, Current};
+use super::alert::{Alert, Alerts, Current, Found};
 use super::form::{Notice, Writer};
 use super::kinds::ReceiverKind;
 use super::notified::Notified;
 use super::options::{NotifyOptions, ReceiverOptions};
-use crate::check::finding::Finding;
 
 /// The name of the cluster in a notice, if the cluster has none.
 const UNNAMED: &str = "default";
@@ -170,14 +169,12 @@ enum Effect {
 }
 
 impl Notifications {
-    /// Compares the findings of a check with what the receivers were notified of. `is_cut` means that the check left
-    /// out findings.
+    /// Compares the incidents of a check with what the receivers were notified of.
     ///
     /// # Errors
     /// `invalid_argument` for two receivers of one kind with the same name.
-    pub fn new(
-        findings: &[Finding],
-        is_cut: bool,
+    pub fn new<'c>(
+        found: impl Into<Found<'c>>,
         receivers: impl IntoIterator<Item = Receiver>,
         notified: Notified,
         options: &NotifyOptions,
@@ -193,7 +190,7 @@ impl Notifications {
         }
         Ok(Self {
             receivers,
-            current: Current::of(findings, is_cut, options, now),
+            current: Current::of(found.into(), options, now),
             options: options.clone(),
             notified,
             busy: None,
@@ -341,12 +338,14 @@ impl Notifications {
         };
         let known = self.notified.receivers.entry(receiver.key.clone());
         let known = known.or_default();
+        let mut current = self.current.clone();
+        current.relabel(known);
         let planned = match &receiver.writer {
             Writer::All(write) => {
                 let ends_ms = i64::try_from(self.options.alert_for_ms).unwrap_or(i64::MAX);
-                every_run(&self.current, known, ends_ms, &self.options, *write)
+                every_run(&current, known, ends_ms, &self.options, *write)
             }
-            Writer::Each(write) => once(&self.current, known, &self.options, &**write),
+            Writer::Each(write) => once(&current, known, &self.options, &**write),
         };
         let receipt = Receipt {
             receiver: receiver.key.clone(),
@@ -383,6 +382,7 @@ fn every_run(
     let notice = |id, alert, until| Notice {
         id,
         alert,
+        before: None,
         until,
         cluster: options.cluster.as_deref().unwrap_or(UNNAMED),
     };
@@ -393,7 +393,7 @@ fn every_run(
         over.iter()
             .map(|(id, over)| notice(id, &over.alert, Some(over.at.min(now)))),
     );
-    // An alert with other labels, such as another severity, is a new alert, and the earlier one is over.
+    // An alert with another severity is a new alert, and the earlier one is over.
     let relabeled = known.iter().filter(|(id, alert)| {
         let now = firing.get(*id);
         now.is_some_and(|now| now.labels != alert.labels)
@@ -408,7 +408,8 @@ fn every_run(
     VecDeque::from([Planned { body, effect }])
 }
 
-/// A message for each alert that has ended, and for each that begins. Updates what the receiver knows about the others.
+/// A message for each alert that has ended, and for each that begins or became more severe. Updates what the receiver knows
+/// about the others.
 fn once(
     current: &Current,
     known: &mut Alerts,
@@ -421,6 +422,7 @@ fn once(
         let body = write(&Notice {
             id: &id,
             alert: &over.alert,
+            before: None,
             until: Some(over.at),
             cluster,
         });
@@ -428,13 +430,14 @@ fn once(
         planned.push_back(Planned { body, effect });
     }
     for (id, alert) in current.firing(known) {
-        if let Some(known) = known.get_mut(&id) {
+        if let Some(known) = known.get_mut(&id).filter(|known| !alert.is_worse(known)) {
             *known = alert;
             continue;
         }
         let body = write(&Notice {
             id: &id,
             alert: &alert,
+            before: known.get(&id).map(|known| known.severity.as_str()),
             until: None,
             cluster,
         });

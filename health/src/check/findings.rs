@@ -3,12 +3,13 @@
 use tallyfold::{Dimension, Timestamp};
 
 use super::causes::{Explained, explanation};
-use super::finding::{Finding, Query, Status};
 use super::progress::Progress;
 use super::sentence::sentence;
 use super::state::Live;
 use crate::columns::groups::Grid;
 use crate::columns::slots::Slots;
+use crate::incidents::finding::{Finding, Query, Status};
+use crate::incidents::incident::id_of;
 use crate::rules::names::Severity;
 use crate::rules::rule::Rule;
 use crate::rules::set::Rules;
@@ -57,8 +58,8 @@ impl<'t> Findings<'t> {
             .live
             .as_ref()
             .is_some_and(|live| live.fired.is_some());
-        if let (Some((live, end)), false) = (progress.resolved.last(), is_firing) {
-            self.add(group, live, Some(*end), false);
+        if let (Some(over), false) = (progress.resolved.last(), is_firing) {
+            self.add(group, &over.live, Some(over.live.until), false);
         }
     }
 
@@ -188,6 +189,7 @@ pub(crate) fn finding(
         labels,
         note: rule.note.clone(),
         runbook: rule.runbook.clone(),
+        incident: None,
         sentence: String::new(),
         query: query(rules, rule, live),
     };
@@ -233,16 +235,4 @@ fn query(rules: &Rules, rule: &Rule, live: &Live) -> Query {
         dimensions: dimensions.collect(),
         r#where: wanted,
     }
-}
-
-/// An identifier for a rule and the values of a group: a 64-bit FNV-1a hash. A byte that UTF-8 never contains follows
-/// each text, so that no two lists of texts give the same bytes.
-pub(crate) fn id_of<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    for text in texts {
-        for byte in text.bytes().chain([0xff]) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
-    format!("{hash:016x}")
 }

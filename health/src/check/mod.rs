@@ -2,9 +2,9 @@
 
 pub(crate) mod batch;
 pub(crate) mod causes;
-pub(crate) mod finding;
 pub(crate) mod findings;
 pub(crate) mod progress;
+pub(crate) mod result;
 pub(crate) mod run;
 pub(crate) mod sentence;
 pub(crate) mod state;

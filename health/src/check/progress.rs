@@ -22,8 +22,17 @@ pub(crate) struct Progress {
     pub(crate) live: Option<Live>,
     /// The finding at each time when it began to fire.
     pub(crate) fired: Vec<Live>,
-    /// The last state of the finding at each time when it was resolved, with the end of its last bad window.
-    pub(crate) resolved: Vec<(Live, Timestamp)>,
+    /// The finding at each time when it was resolved.
+    pub(crate) resolved: Vec<Resolved>,
+}
+
+/// A finding that is over.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    /// Its last state.
+    pub(crate) live: Live,
+    /// The end of the window that showed that it was over.
+    pub(crate) at: Timestamp,
 }
 
 /// A finding ends when counts as they were seen are a hundred times more probable if all is well than if it continues: the
@@ -148,8 +157,7 @@ impl Progress {
             return;
         }
         live.complete(last);
-        let until = live.until;
-        self.resolved.push((live, until));
+        self.resolved.push(Resolved { live, at: end });
     }
 }
 

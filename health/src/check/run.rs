@@ -6,11 +6,13 @@ use tallyfold::keeper::check_past;
 use tallyfold::{Result, Timestamp, Window};
 
 use super::batch::judge_together;
-use super::finding::{Check, Finding, Replay, Status, Unjudged};
 use super::findings::{Context, finding};
+use super::result::{Check, Replay, Unjudged};
 use super::state::{RuleState, State};
 use super::task::task;
 use crate::columns::groups::{Endpoints, Observed};
+use crate::incidents::finding::{Finding, Status};
+use crate::incidents::follow::{Following, incidents};
 use crate::rules::names::Severity;
 use crate::rules::rule::Rule;
 use crate::rules::set::Rules;
@@ -45,6 +47,7 @@ impl Rules {
         }
         let mut check = Check {
             findings: Vec::new(),
+            incidents: Vec::new(),
             judged: 0,
             healthy: true,
             unjudged: Vec::new(),
@@ -78,6 +81,7 @@ impl Rules {
             .state
             .rules
             .sort_by(|one, other| one.name.cmp(&other.name));
+        group(&mut check, state, now);
         check.findings.sort_by(|one, other| {
             rank(one.status)
                 .cmp(&rank(other.status))
@@ -108,12 +112,14 @@ impl Rules {
     pub fn replay(&self, observed: &Observed<'_>, range: Window) -> Result<Replay> {
         let mut replay = Replay {
             findings: Vec::new(),
+            incidents: Vec::new(),
             judged: 0,
             range,
             unjudged: Vec::new(),
             left_out: 0,
         };
         observed.identity()?;
+        let mut over = Vec::new();
         let endpoints = Endpoints::of(observed)?;
         for some in self.some(&endpoints) {
             let mut tasks = Vec::new();
@@ -126,10 +132,11 @@ impl Rules {
             let works = tasks.iter().map(|(ranges, task)| task.work(ranges, None));
             let judged = judge_together(&works.collect::<Vec<_>>());
             for ((ranges, task), odds) in tasks.iter().zip(&judged) {
-                task.replay(range, ranges.clone(), odds, &mut replay);
+                over.extend(task.replay(range, ranges.clone(), odds, &mut replay));
             }
         }
         self.sort(&mut replay.unjudged);
+        replay.incidents = incidents(&mut replay.findings, &over);
         replay.findings.sort_by(|one, other| {
             let times = (one.fired, one.since).cmp(&(other.fired, other.since));
             times.then(heavier(one, other))
@@ -165,6 +172,30 @@ impl Rules {
         check.findings.extend(findings);
         check.state.rules.extend(before.cloned());
     }
+}
+
+/// Takes the incidents of the check before to this one. What may still change is added to what is shown, and not to the
+/// state.
+fn group(check: &mut Check, before: &State, now: Timestamp) {
+    let mut following = Following::of(&before.incidents);
+    let mut take = |is_provisional: bool, following: &mut Following| {
+        let fired = check.findings.iter_mut();
+        following.take(
+            fired.filter(|one| one.status != Status::Pending && one.provisional == is_provisional),
+        );
+    };
+    take(false, &mut following);
+    if check.left_out == 0 {
+        following.end_others(&check.findings);
+    }
+    check.state.incidents = following.kept(now);
+    take(true, &mut following);
+    check.incidents = following.shown();
+    check.incidents.sort_by(|one, other| {
+        let order = rank(one.status).cmp(&rank(other.status));
+        let order = order.then(other.severity.cmp(&one.severity));
+        order.then_with(|| (one.fired, &one.id).cmp(&(other.fired, &other.id)))
+    });
 }
 
 /// That counts end too long before a check to say anything about now.

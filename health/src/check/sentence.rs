@@ -3,8 +3,8 @@
 use tallyfold::text::grouped;
 use tallyfold::{Dimension, Timestamp};
 
-use super::finding::{Finding, Status};
 use crate::cause::explanation::Cause;
+use crate::incidents::finding::{Finding, Status};
 use crate::rules::rule::Rule;
 use crate::rules::wording::Seen;
 use crate::shown::{instant, since, value, window};

@@ -5,18 +5,22 @@ use tallyfold::keeper::DocumentKind;
 use tallyfold::{Dimension, Identity, Result, Timestamp, Window};
 
 use crate::cause::explanation::Amount;
+use crate::incidents::incident::Incident;
 use crate::rules::names::Severity;
 
-/// The state that one check leaves for the next: how far each rule has judged, and what is pending or firing.
+/// The state that one check leaves for the next: how far each rule has judged, what is pending or firing, and the
+/// incidents that it belongs to.
 ///
 /// [`State::to_json`] and [`State::from_json`] keep it between checks. Its size grows only with the findings that are
-/// pending or firing.
+/// pending or firing, and with the incidents of the last hours.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
     /// Whose counts were judged.
     pub(crate) identity: Identity,
     /// Sorted by name.
     pub(crate) rules: Vec<RuleState>,
+    /// The incidents that are open or may be reopened, sorted by identifier.
+    pub(crate) incidents: Vec<Incident>,
 }
 
 /// What a check leaves for one rule.
@@ -101,6 +105,7 @@ struct StoredState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     identity: Option<String>,
     rules: Vec<StoredRule>,
+    incidents: Vec<Incident>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -154,10 +159,17 @@ impl State {
             .collect::<Option<Vec<_>>>();
         let rules = rules.filter(|rules| rules.is_sorted_by(|one, other| one.name < other.name));
         let rules = rules.ok_or_else(|| KIND.wrong("a value is invalid"))?;
+        let incidents = stored.incidents;
+        if !incidents.is_sorted_by(|one, other| one.id < other.id)
+            || !incidents.iter().all(Incident::is_valid)
+        {
+            return Err(KIND.wrong("an incident is invalid"));
+        }
         let identity = stored.identity.as_deref();
         Ok(Self {
             identity: identity.map(Identity::new).unwrap_or_default(),
             rules,
+            incidents,
         })
     }
 
@@ -167,6 +179,7 @@ impl State {
         let stored = StoredState {
             identity: self.identity.as_str().map(str::to_owned),
             rules: self.rules.iter().map(stored_rule).collect(),
+            incidents: self.incidents.clone(),
         };
         // It has only texts and whole numbers, so writing it as JSON can't fail.
         KIND.write(&serde_json::to_string(&stored).unwrap_or_default())

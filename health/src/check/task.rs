@@ -5,9 +5,9 @@ use std::ops::Range;
 use tallyfold::{Dimension, Metric, Result, Timestamp, Window};
 
 use super::batch::{Judged, Results, Work};
-use super::finding::{Check, Replay, Unjudged};
 use super::findings::Findings;
 use super::progress::follow;
+use super::result::{Check, Replay, Unjudged};
 use super::state::{Live, RuleState};
 use crate::columns::groups::{Columns, Endpoints, Grid};
 use crate::columns::slots::Slots;
@@ -286,23 +286,32 @@ impl Task<'_> {
         })
     }
 
-    /// Adds the results for a range.
-    pub(super) fn replay(&self, range: Window, ranges: Ranges, odds: &Judged, replay: &mut Replay) {
+    /// Adds the results for a range. Returns when each finding was found to be over.
+    pub(super) fn replay(
+        &self,
+        range: Window,
+        ranges: Ranges,
+        odds: &Judged,
+        replay: &mut Replay,
+    ) -> Vec<Option<Timestamp>> {
         let settled = ranges.settled;
         replay.judged += odds.judged;
         replay.unjudged.extend(self.unjudged(settled.clone(), odds));
+        let mut over = Vec::new();
         let mut findings = self.findings(range.end());
         for (group, _) in self.groups(None, odds) {
             let of = group.map_or_else(Results::default, |group| odds.of(group));
             let names = self.names(group);
             let progress = follow(self.rule, &names, None, of, &self.slots, settled.clone());
             for (place, live) in progress.fired.iter().enumerate() {
-                let end = progress.resolved.get(place).map(|(_, end)| *end);
+                let end = progress.resolved.get(place);
                 findings.at = live.numbers.window.end();
-                findings.add(group, live, end, false);
+                findings.add(group, live, end.map(|end| end.live.until), false);
+                over.push(end.map(|end| end.at));
             }
         }
         replay.findings.append(&mut findings.all);
+        over
     }
 
     /// The groups with bad windows or with a finding from the last check, sorted. Each comes with that finding.

@@ -1,7 +1,7 @@
 //! A PagerDuty service: its Events API v2 (`POST /v2/enqueue`), which answers 202.
 //!
-//! The identifier of the finding is the `dedup_key`: the event `trigger` opens an incident, and `resolve` with the same key
-//! closes it.
+//! The identifier of the incident is the `dedup_key`: the event `trigger` opens an incident or updates it, and `resolve`
+//! with the same key closes it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ fn message(notice: &Notice<'_>, routing_key: &str) -> String {
             Some(_) => "trigger",
             None => "resolve",
         },
-        // The same rule and group in two clusters are two incidents.
+        // Two clusters may have incidents with the same identifier.
         dedup_key: format!("tallyfold/{}/{}", notice.cluster, notice.id),
         payload,
     };

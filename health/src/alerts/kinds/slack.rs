@@ -27,9 +27,11 @@ struct Message {
 }
 
 fn message(notice: &Notice<'_>) -> String {
-    let head = match notice.until {
-        Some(_) => "resolved",
-        None => &notice.alert.severity,
+    let severity = notice.alert.severity.as_str();
+    let head = match (notice.until, notice.before) {
+        (Some(_), _) => "resolved".to_owned(),
+        (None, Some(before)) => format!("{severity}, before {before}"),
+        (None, None) => severity.to_owned(),
     };
     let text = format!("*{head}*: {}", escaped(&notice.message()));
     // A plain text, so this can't fail.

@@ -34,7 +34,7 @@ const TEXTS: [&str; 11] = [
 ];
 
 /// The placeholders for JSON values, which are not between quotes.
-const VALUES: [&str; 2] = ["labels", "finding"];
+const VALUES: [&str; 3] = ["labels", "finding", "incident"];
 
 /// A template that gives valid JSON for all values of its placeholders.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl Template {
         match serde_json::from_str::<IgnoredAny>(&filled) {
             Ok(_) => Ok(()),
             Err(error) => Err(format!(
-                "with its placeholders filled in, this isn't valid JSON ({}); want \"{{{{sentence}}}}\" in quotes, and {{{{finding}}}} and {{{{labels}}}} without",
+                "with its placeholders filled in, this isn't valid JSON ({}); want \"{{{{sentence}}}}\" in quotes, and {{{{incident}}}}, {{{{finding}}}} and {{{{labels}}}} without",
                 error
             )),
         }
@@ -104,7 +104,8 @@ impl Template {
             "query" => escaped(&alert.query),
             // A map of texts, so this can't fail.
             "labels" => serde_json::to_string(&alert.labels).unwrap_or_default(),
-            _ => alert.finding.clone(),
+            "finding" => alert.finding.clone(),
+            _ => alert.incident.clone(),
         })
     }
 
@@ -165,6 +166,7 @@ mod tests {
             query: "tallyfold explain".to_owned(),
             since: "2026-01-01T00:00:00Z".to_owned(),
             finding: r#"{"ln_p":-5.5}"#.to_owned(),
+            incident: r#"{"parts":[]}"#.to_owned(),
         }
     }
 
@@ -173,6 +175,7 @@ mod tests {
         let notice = Notice {
             id: "a1",
             alert: &alert,
+            before: None,
             until: Timestamp::parse(until).ok(),
             cluster: "eu",
         };
@@ -186,11 +189,11 @@ mod tests {
             message(USUAL, ""),
             json!({"text": "integrations fail: \"a\\b\"\u{fffd}\u{fffd}{{rule}} é — ask the data team"})
         );
-        let all = r#"{"a": "{{ rule }}: {{status}}/{{severity}}", "b": {{labels}}, "c": [{{finding}}], "d": "{{since}} {{until}} {{cluster}} {{query}}"}"#;
+        let all = r#"{"a": "{{ rule }}: {{status}}/{{severity}}", "b": {{labels}}, "c": [{{finding}}, {{incident}}], "d": "{{since}} {{until}} {{cluster}} {{query}}"}"#;
         let expected = json!({
             "a": "integrations fail: resolved/critical",
             "b": {"integration": "a\"b\\"},
-            "c": [{"ln_p": -5.5}],
+            "c": [{"ln_p": -5.5}, {"parts": []}],
             "d": "2026-01-01T00:00:00Z 2026-01-01T01:00:00Z eu tallyfold explain",
         });
         assert_eq!(message(all, "2026-01-01T01:00:00Z"), expected);

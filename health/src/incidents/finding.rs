@@ -1,18 +1,17 @@
-//! The result of a check or a replay: its findings, and what it could not judge.
+//! A finding: what a rule has found about a group of events.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use tallyfold::{Dimension, Metric, Timestamp, Window};
 
-use super::state::State;
 use crate::cause::explanation::{Amount, Cause};
 use crate::measure::Measure;
 use crate::rules::kinds::RuleKind;
 use crate::rules::names::Severity;
 
 tallyfold::names! {
-    /// The stage of a finding.
+    /// The stage of a finding or of an incident.
     pub enum Status {
         /// Bad, but not yet for as many windows as the rule requires.
         Pending = "pending",
@@ -20,7 +19,7 @@ tallyfold::names! {
         Firing = "firing",
         /// It fired, and since then too few events were seen to say whether it is over.
         Unjudged = "unjudged",
-        /// It fired and is over. A finding is reported as resolved only once.
+        /// It fired and is over, which is reported only once.
         Resolved = "resolved",
     }
 }
@@ -94,6 +93,9 @@ pub struct Finding {
     /// The address of the rule's runbook, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runbook: Option<String>,
+    /// The identifier of the incident that it belongs to; none while it is pending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incident: Option<String>,
     /// The finding in one sentence.
     pub sentence: String,
     /// The query for its counts.
@@ -119,55 +121,4 @@ pub struct Query {
     #[serde(with = "crate::pairs")]
     #[cfg_attr(feature = "surface", schemars(with = "BTreeMap<String, Vec<String>>"))]
     pub r#where: Vec<(Dimension, Vec<String>)>,
-}
-
-/// What a check has found.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
-pub struct Check {
-    /// What is firing, unjudged, pending or just resolved, sorted by status (in this order), severity and evidence. So the first
-    /// of several findings about one incident names its cause best.
-    pub findings: Vec<Finding>,
-    /// How many windows all rules together have judged; each group counts its own windows.
-    pub judged: u64,
-    /// False if a warning or critical finding fires or is unjudged that is neither silenced nor provisional, or if there
-    /// are no recent counts.
-    pub healthy: bool,
-    /// Rules that could not judge anything, with the reason.
-    pub unjudged: Vec<Unjudged>,
-    /// How many findings were left out, because there are too many.
-    pub left_out: u64,
-    /// The state for the next check.
-    #[serde(skip)]
-    pub state: State,
-}
-
-/// A rule that could not judge anything.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
-pub struct Unjudged {
-    /// The name of the rule.
-    pub rule: String,
-    /// Why, in a sentence.
-    pub reason: String,
-}
-
-/// What checks would have found in a range.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
-pub struct Replay {
-    /// Each finding as it first fired, with the time when it was resolved, in chronological order and then as in
-    /// [`Check`]. Findings that were only pending are left out.
-    pub findings: Vec<Finding>,
-    /// How many windows all rules together have judged; each group counts its own windows.
-    pub judged: u64,
-    /// The range.
-    pub range: Window,
-    /// Rules that could not judge anything, with the reason.
-    pub unjudged: Vec<Unjudged>,
-    /// How many findings were left out, because there are too many.
-    pub left_out: u64,
 }

@@ -1,0 +1,64 @@
+//! The result of a check or a replay: findings, the incidents that they belong to, and what could not be judged.
+
+use serde::Serialize;
+use tallyfold::Window;
+
+use super::state::State;
+use crate::incidents::finding::Finding;
+use crate::incidents::incident::Incident;
+
+/// What a check has found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Check {
+    /// What is firing, unjudged, pending or just resolved, sorted by status (in this order), severity and evidence. So the first
+    /// of several findings about one incident names its cause best.
+    pub findings: Vec<Finding>,
+    /// The incidents that the findings belong to, sorted by status and severity. A receiver of alerts gets one message for
+    /// each incident.
+    pub incidents: Vec<Incident>,
+    /// How many windows all rules together have judged; each group counts its own windows.
+    pub judged: u64,
+    /// False if a warning or critical finding fires or is unjudged that is neither silenced nor provisional, or if there
+    /// are no recent counts.
+    pub healthy: bool,
+    /// Rules that could not judge anything, with the reason.
+    pub unjudged: Vec<Unjudged>,
+    /// How many findings were left out, because there are too many.
+    pub left_out: u64,
+    /// The state for the next check.
+    #[serde(skip)]
+    pub state: State,
+}
+
+/// A rule that could not judge anything.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Unjudged {
+    /// The name of the rule.
+    pub rule: String,
+    /// Why, in a sentence.
+    pub reason: String,
+}
+
+/// What checks would have found in a range.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Replay {
+    /// Each finding as it first fired, with the time when it was resolved, in chronological order and then as in
+    /// [`Check`]. Findings that were only pending are left out.
+    pub findings: Vec<Finding>,
+    /// The incidents that the findings belong to, as they were at the end of the range, in chronological order.
+    pub incidents: Vec<Incident>,
+    /// How many windows all rules together have judged; each group counts its own windows.
+    pub judged: u64,
+    /// The range.
+    pub range: Window,
+    /// Rules that could not judge anything, with the reason.
+    pub unjudged: Vec<Unjudged>,
+    /// How many findings were left out, because there are too many.
+    pub left_out: u64,
+}

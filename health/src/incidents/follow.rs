@@ -1,0 +1,138 @@
+//! Incidents from one check to the next: which of them a finding belongs to, and when they are over.
+
+use std::collections::BTreeSet;
+
+use tallyfold::Timestamp;
+
+use super::finding::{Finding, Status};
+use super::incident::{Incident, IncidentPart};
+use super::overlap::fit;
+
+/// A finding that comes back within so many milliseconds of the end of its incident reopens it.
+const AGAIN_MS: i64 = 6 * 3_600_000;
+
+/// Takes incidents from the check before to this one. Sets the incident of each finding.
+#[derive(Clone, Debug)]
+pub(crate) struct Following {
+    /// Those that are open, that ended shortly before, or that ended in this check.
+    all: Vec<Incident>,
+    /// The identifiers of those that were over before.
+    over: BTreeSet<String>,
+}
+
+impl Following {
+    pub(crate) fn of(before: &[Incident]) -> Self {
+        let over = before.iter().filter(|one| one.status == Status::Resolved);
+        Self {
+            over: over.map(|one| one.id.clone()).collect(),
+            all: before.to_vec(),
+        }
+    }
+
+    /// Takes findings that have fired, in any order. Those that fire come before those that are over, so that an incident
+    /// goes on if one of its parts begins while another one ends; then those that belong to an incident already, and
+    /// then the earliest and the widest, which the others join.
+    pub(crate) fn take<'f>(&mut self, findings: impl Iterator<Item = &'f mut Finding>) {
+        let mut findings: Vec<&mut Finding> = findings.collect();
+        findings.sort_by_cached_key(|finding| {
+            let is_known = self.all.iter().any(|one| one.has(&finding.id));
+            (
+                finding.status == Status::Resolved,
+                !is_known,
+                finding.fired,
+                finding.group.len(),
+                finding.since,
+                finding.id.clone(),
+            )
+        });
+        for finding in findings {
+            let place = match self.place_of(finding) {
+                Some(place) => {
+                    self.all[place].take(finding);
+                    place
+                }
+                None => {
+                    self.all.push(Incident::of(finding));
+                    self.all.len() - 1
+                }
+            };
+            let id = &self.all[place].id;
+            self.over.remove(id);
+            finding.incident = Some(id.clone());
+        }
+    }
+
+    /// The incident that a finding belongs to: the one that has it already, or else the one that it fits best, of several
+    /// the latest.
+    fn place_of(&self, finding: &Finding) -> Option<usize> {
+        let all = || self.all.iter().enumerate();
+        let latest = |(_, one): &(usize, &Incident)| (one.until, one.id.clone());
+        let own = all().filter(|(_, one)| one.has(&finding.id));
+        let again = |one: &Incident| finding.since.unix_ms() - one.until.unix_ms() <= AGAIN_MS;
+        let own = own.filter(|(_, one)| one.status != Status::Resolved || again(one));
+        let own = own.max_by_key(|one| (one.1.status != Status::Resolved, latest(one)));
+        let part = IncidentPart::of(finding);
+        let best = || {
+            let fitting = all().filter_map(|one| Some((fit(&part, one.1)?, one)));
+            let best = fitting.max_by_key(|(values, one)| (*values, latest(one)));
+            best.map(|(_, one)| one)
+        };
+        own.or_else(best).map(|(place, _)| place)
+    }
+
+    /// Ends the parts whose findings are no longer reported, such as those of a rule that was removed.
+    pub(crate) fn end_others(&mut self, findings: &[Finding]) {
+        let reported: BTreeSet<&str> = findings.iter().map(|one| one.id.as_str()).collect();
+        for incident in &mut self.all {
+            incident.end_others(|id| reported.contains(id));
+        }
+    }
+
+    /// What the next check has to know: the incidents that are open, and those that may be reopened. Sorted by identifier.
+    pub(crate) fn kept(&self, now: Timestamp) -> Vec<Incident> {
+        let is_kept = |one: &&Incident| {
+            one.status != Status::Resolved || now.unix_ms() - one.until.unix_ms() <= AGAIN_MS
+        };
+        let mut kept: Vec<Incident> = self.all.iter().filter(is_kept).cloned().collect();
+        kept.sort_by(|one, other| one.id.cmp(&other.id));
+        kept
+    }
+
+    /// The incidents that are open, and those that have just ended.
+    pub(crate) fn shown(self) -> Vec<Incident> {
+        let Self { mut all, over } = self;
+        all.retain(|one| !over.contains(&one.id));
+        all
+    }
+}
+
+/// The incidents of the findings of a replay, in chronological order. Each finding comes with the time at which it was
+/// found to be over, if it was. Sets the incident of each finding.
+#[must_use]
+pub fn incidents(findings: &mut [Finding], over: &[Option<Timestamp>]) -> Vec<Incident> {
+    let mut events: Vec<(Timestamp, bool, usize)> = Vec::new();
+    for (place, finding) in findings.iter().enumerate() {
+        events.push((finding.fired.unwrap_or(finding.window.end()), false, place));
+        let over = over.get(place).copied().flatten();
+        events.extend(over.map(|over| (over, true, place)));
+    }
+    events.sort_unstable();
+    let mut following = Following::of(&[]);
+    for together in events.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
+        let now = |(_, is_over, place): &(Timestamp, bool, usize)| {
+            let mut finding = findings[*place].clone();
+            if !is_over {
+                (finding.status, finding.resolved) = (Status::Firing, None);
+            }
+            finding
+        };
+        let mut now: Vec<Finding> = together.iter().map(now).collect();
+        following.take(now.iter_mut());
+        for ((_, _, place), finding) in together.iter().zip(now) {
+            findings[*place].incident = finding.incident;
+        }
+    }
+    let mut all = following.shown();
+    all.sort_by(|one, other| (one.fired, &one.id).cmp(&(other.fired, &other.id)));
+    all
+}

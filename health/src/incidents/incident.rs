@@ -1,0 +1,387 @@
+//! An incident: findings that belong together, and the one among them that says best what is wrong.
+
+use std::cmp::Reverse;
+
+use serde::{Deserialize, Serialize};
+use tallyfold::text::harmless;
+use tallyfold::{Dimension, Timestamp};
+
+use super::finding::{Finding, Status};
+use super::overlap::{Place, is_inside};
+use crate::measure::Measure;
+use crate::rules::names::Severity;
+use crate::shown::value;
+
+/// Findings that belong together. Its identifier stays the same from check to check, also if it is over and comes back
+/// soon.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct Incident {
+    /// An identifier of 16 hexadecimal digits, which no other incident has.
+    pub id: String,
+    /// The highest severity of its parts since it began.
+    pub severity: Severity,
+    /// Firing if a part fires; otherwise unjudged if a part is unjudged, and resolved if all parts are resolved.
+    pub status: Status,
+    /// When it began: the start of the first bad window of all parts.
+    #[cfg_attr(feature = "surface", schemars(with = "String"))]
+    pub since: Timestamp,
+    /// When its first part began to fire.
+    #[cfg_attr(feature = "surface", schemars(with = "String"))]
+    pub fired: Timestamp,
+    /// The end of the last bad window of all parts so far.
+    #[cfg_attr(feature = "surface", schemars(with = "String"))]
+    pub until: Timestamp,
+    /// The finding that explains most of its parts: the identifier of one of them.
+    pub headline: String,
+    /// The sentence of the headline, and what else was found.
+    pub sentence: String,
+    /// Whether silences cover all parts that are not over.
+    pub silenced: bool,
+    /// Whether it depends on counts that may still change.
+    pub provisional: bool,
+    /// The findings that belong to it, sorted by their identifiers.
+    pub parts: Vec<IncidentPart>,
+    /// What happened to it, in chronological order. A long history has its first and its latest entries.
+    pub history: Vec<IncidentEvent>,
+}
+
+/// A finding that belongs to an incident, as it was reported last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct IncidentPart {
+    /// The identifier of the finding.
+    pub id: String,
+    /// The name of its rule.
+    pub rule: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Whether it is firing, unjudged or resolved.
+    pub status: Status,
+    /// The values of the rule's dimensions.
+    #[serde(with = "crate::pairs")]
+    #[cfg_attr(
+        feature = "surface",
+        schemars(with = "std::collections::BTreeMap<String, String>")
+    )]
+    pub group: Vec<(Dimension, String)>,
+    /// The values of the cause that explains most of it, if there is one.
+    #[serde(with = "crate::pairs")]
+    #[cfg_attr(
+        feature = "surface",
+        schemars(with = "std::collections::BTreeMap<String, String>")
+    )]
+    pub cause: Vec<(String, String)>,
+    /// What is judged.
+    pub measure: Measure,
+    /// By how many events the count differs from what was expected, rounded.
+    pub events: i128,
+    /// When it began: the start of its first bad window.
+    #[cfg_attr(feature = "surface", schemars(with = "String"))]
+    pub since: Timestamp,
+    /// The end of its last bad window so far.
+    #[cfg_attr(feature = "surface", schemars(with = "String"))]
+    pub until: Timestamp,
+    /// Whether a silence covers it.
+    pub silenced: bool,
+    /// Whether its counts may still change.
+    pub provisional: bool,
+    /// The finding in one sentence.
+    pub sentence: String,
+}
+
+/// Something that happened to an incident.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct IncidentEvent {
+    /// When: the end of a window.
+    #[cfg_attr(feature = "surface", schemars(with = "String"))]
+    pub at: Timestamp,
+    /// What happened.
+    pub change: IncidentChange,
+    /// The severity of the incident from then on.
+    pub severity: Severity,
+    /// The identifier of the finding that caused it.
+    pub finding: String,
+}
+
+tallyfold::names! {
+    /// A change of an incident.
+    pub enum IncidentChange {
+        /// Its first finding began to fire.
+        Began = "began",
+        /// Another finding joined it.
+        Joined = "joined",
+        /// It became more severe.
+        Worse = "worse",
+        /// All findings were over.
+        Ended = "ended",
+        /// It came back.
+        Reopened = "reopened",
+    }
+}
+
+/// The maximum number of entries of a history, and of parts that are over.
+const MOST: usize = 100;
+
+/// A cause stands for the whole finding if it explains this share of the change.
+const MOST_OF_IT: f64 = 0.5;
+
+impl Incident {
+    /// An incident that begins with a finding.
+    pub(super) fn of(finding: &Finding) -> Self {
+        let since = finding.since.to_string();
+        let mut incident = Self {
+            id: id_of([finding.id.as_str(), since.as_str()].into_iter()),
+            severity: finding.severity,
+            status: finding.status,
+            since: finding.since,
+            fired: fired(finding),
+            until: until(finding),
+            headline: finding.id.clone(),
+            sentence: finding.sentence.clone(),
+            silenced: finding.silenced,
+            provisional: finding.provisional,
+            parts: vec![IncidentPart::of(finding)],
+            history: Vec::new(),
+        };
+        incident.record(IncidentChange::Began, fired(finding), &finding.id);
+        if finding.status == Status::Resolved {
+            incident.record(IncidentChange::Ended, incident.until, &finding.id);
+        }
+        incident
+    }
+
+    /// Takes a finding: a new part, or the present state of a known part.
+    pub(super) fn take(&mut self, finding: &Finding) {
+        let is_known = self.take_part(finding);
+        self.since = self.since.min(finding.since);
+        self.until = self.until.max(until(finding));
+        let is_reopened = self.status == Status::Resolved && finding.status != Status::Resolved;
+        let is_heard = !finding.silenced && !finding.provisional;
+        let is_unheard = self.silenced || self.provisional;
+        let is_worse = is_heard && finding.severity > self.severity;
+        if is_reopened || is_heard && is_unheard {
+            self.severity = finding.severity;
+        }
+        if is_reopened {
+            self.record(IncidentChange::Reopened, fired(finding), &finding.id);
+        } else if is_worse {
+            self.severity = finding.severity;
+            let at = fired(finding).max(finding.window.end());
+            self.record(IncidentChange::Worse, at, &finding.id);
+        } else if !is_known {
+            self.record(IncidentChange::Joined, fired(finding), &finding.id);
+        }
+        self.settle();
+    }
+
+    /// Whether the part was known already.
+    fn take_part(&mut self, finding: &Finding) -> bool {
+        let part = IncidentPart::of(finding);
+        match self.place_of(&finding.id) {
+            Ok(place) => {
+                let known = &mut self.parts[place];
+                let cause = match known.since == part.since {
+                    // What has decided where it belongs stays.
+                    true => std::mem::take(&mut known.cause),
+                    false => part.cause.clone(),
+                };
+                *known = IncidentPart { cause, ..part };
+                true
+            }
+            Err(place) => {
+                self.parts.insert(place, part);
+                false
+            }
+        }
+    }
+
+    fn place_of(&self, finding: &str) -> Result<usize, usize> {
+        self.parts
+            .binary_search_by(|part| part.id.as_str().cmp(finding))
+    }
+
+    /// Whether a finding belongs to it already.
+    pub(super) fn has(&self, finding: &str) -> bool {
+        self.place_of(finding).is_ok()
+    }
+
+    /// Ends the parts whose findings are no longer reported, such as those of a rule that was removed.
+    pub(super) fn end_others(&mut self, is_reported: impl Fn(&str) -> bool) {
+        for part in &mut self.parts {
+            if !is_reported(&part.id) {
+                part.status = Status::Resolved;
+            }
+        }
+        self.settle();
+    }
+
+    /// Sets what follows from its parts.
+    fn settle(&mut self) {
+        let was_over = self.status == Status::Resolved;
+        let is_any = |status| self.parts.iter().any(|part| part.status == status);
+        self.status = match () {
+            () if is_any(Status::Firing) => Status::Firing,
+            () if is_any(Status::Unjudged) => Status::Unjudged,
+            () => Status::Resolved,
+        };
+        let is_over = self.status == Status::Resolved;
+        let is_shown = |part: &&IncidentPart| is_over || part.status != Status::Resolved;
+        let shown: Vec<&IncidentPart> = self.parts.iter().filter(is_shown).collect();
+        self.silenced = shown.iter().all(|part| part.silenced);
+        self.provisional = shown.iter().all(|part| part.provisional);
+        if let Some(headline) = headline(&shown) {
+            self.sentence = sentence(headline, &shown);
+            self.headline.clone_from(&headline.id);
+        }
+        if is_over && !was_over {
+            let last = self.parts.iter().max_by_key(|part| part.until);
+            let last = last.map_or_else(String::new, |last| last.id.clone());
+            self.record(IncidentChange::Ended, self.until, &last);
+        }
+        while self.parts.len() > MOST {
+            let over = self.parts.iter().enumerate();
+            let over = over.filter(|(_, part)| part.status == Status::Resolved);
+            match over.min_by_key(|(_, part)| part.until) {
+                Some((place, part)) if part.id != self.headline => self.parts.remove(place),
+                _ => break,
+            };
+        }
+    }
+
+    fn record(&mut self, change: IncidentChange, at: Timestamp, finding: &str) {
+        self.history.push(IncidentEvent {
+            at,
+            change,
+            severity: self.severity,
+            finding: finding.to_owned(),
+        });
+        if self.history.len() > MOST {
+            self.history.remove(1);
+        }
+    }
+
+    /// Whether it could have been made by [`Incident::take`].
+    pub(crate) fn is_valid(&self) -> bool {
+        self.parts.is_sorted_by(|one, other| one.id < other.id)
+            && self.has(&self.headline)
+            && !self.history.is_empty()
+    }
+}
+
+impl IncidentPart {
+    pub(super) fn of(finding: &Finding) -> Self {
+        Self {
+            id: finding.id.clone(),
+            rule: finding.rule.clone(),
+            severity: finding.severity,
+            status: finding.status,
+            group: finding.group.clone(),
+            cause: most_of_it(finding),
+            measure: finding.measure,
+            // The conversion saturates.
+            events: libm::round(finding.observed.part as f64 - finding.expected) as i128,
+            since: finding.since,
+            until: until(finding),
+            silenced: finding.silenced,
+            provisional: finding.provisional,
+            sentence: finding.sentence.clone(),
+        }
+    }
+
+    /// What it is about: `integration fails (integration Webhook)`.
+    fn subject(&self) -> String {
+        let pairs = self.group.iter();
+        let pairs = pairs.map(|(name, own)| format!("{name} {}", value(own)));
+        let pairs: Vec<String> = pairs.collect();
+        match pairs.is_empty() {
+            true => harmless(&self.rule),
+            false => format!("{} ({})", harmless(&self.rule), pairs.join(", ")),
+        }
+    }
+}
+
+/// The values of the first cause, if it explains most of a finding.
+fn most_of_it(finding: &Finding) -> Vec<(String, String)> {
+    let first = finding.causes.first();
+    let first = first.filter(|cause| cause.share >= MOST_OF_IT);
+    first.map_or_else(Vec::new, |cause| cause.r#where.clone())
+}
+
+/// When a finding began to fire. Each finding of an incident did.
+fn fired(finding: &Finding) -> Timestamp {
+    finding.fired.unwrap_or(finding.window.end())
+}
+
+/// The end of the last bad window of a finding.
+fn until(finding: &Finding) -> Timestamp {
+    finding.resolved.unwrap_or(finding.window.end())
+}
+
+/// The part that explains most of the others: its group contains theirs. It must deviate at least half as much as any
+/// part with the same measure. Among equals, the most severe, the earliest and then the largest comes first. A finding
+/// about all events contains every other one and says little, so it is the headline only if no other part explains half
+/// of the parts.
+fn headline<'p>(parts: &[&'p IncidentPart]) -> Option<&'p IncidentPart> {
+    let is_large = |part: &IncidentPart| {
+        let mut same = parts.iter().filter(|other| other.measure == part.measure);
+        same.all(|other| 2 * part.events.unsigned_abs() >= other.events.unsigned_abs())
+    };
+    let explained = |part: &IncidentPart| {
+        let others = parts.iter().filter(|other| other.id != part.id);
+        others
+            .filter(|other| is_inside(&Place::of(other), &Place::of(part)))
+            .count()
+    };
+    let rank = |part: &&&'p IncidentPart| {
+        (
+            is_large(part),
+            explained(part),
+            part.severity,
+            Reverse(part.since),
+            part.events.unsigned_abs(),
+            Reverse(part.id.clone()),
+        )
+    };
+    let is_of_all = |part: &&&'p IncidentPart| part.group.is_empty();
+    let narrow = parts.iter().filter(|part| !is_of_all(part));
+    let best = narrow.clone().max_by_key(rank);
+    let explains_half = best.filter(|best| 2 * (explained(best) + 1) >= narrow.count());
+    let of_all = || parts.iter().filter(is_of_all).max_by_key(rank);
+    explains_half.or_else(of_all).or(best).copied()
+}
+
+/// How many other parts a sentence names.
+const NAMED: usize = 2;
+
+/// The sentence of the headline, and what else was found.
+fn sentence(headline: &IncidentPart, parts: &[&IncidentPart]) -> String {
+    let mut others: Vec<&&IncidentPart> =
+        parts.iter().filter(|part| part.id != headline.id).collect();
+    others.sort_by_key(|part| (Reverse(part.severity), part.group.len(), &part.id));
+    let named = others.iter().take(NAMED).map(|part| part.subject());
+    let named = named.collect::<Vec<_>>().join(", ");
+    let dots = if others.len() > NAMED { ", …" } else { "" };
+    let own = &headline.sentence;
+    match others.len() {
+        0 => own.clone(),
+        1 => format!("{own}; also found: {named}"),
+        all => format!("{own}; also {all} findings: {named}{dots}"),
+    }
+}
+
+/// An identifier for a rule and the values of a group: a 64-bit FNV-1a hash. A byte that UTF-8 never contains follows
+/// each text, so that no two lists of texts give the same bytes.
+pub(crate) fn id_of<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for text in texts {
+        for byte in text.bytes().chain([0xff]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+    format!("{hash:016x}")
+}
