@@ -76,6 +76,11 @@ fn receiver(kind: ReceiverKind, more: impl FnOnce(&mut ReceiverOptions)) -> Rece
     Receiver::new(kind, &options).unwrap()
 }
 
+fn genie_key() -> TargetHeaders {
+    let flat = ["authorization", "GenieKey secret-of-a-team"];
+    TargetHeaders::new(flat.map(str::to_owned).to_vec()).unwrap()
+}
+
 fn webhook() -> Receiver {
     receiver(ReceiverKind::Webhook, |_| {})
 }
@@ -271,11 +276,21 @@ fn each_kind_has_its_own_answer_for_success() {
         (ReceiverKind::Webhook, (204, ""), (302, "")),
         (ReceiverKind::Slack, (200, "ok"), (200, "no_team")),
         (ReceiverKind::PagerDuty, (202, "{}"), (200, "{}")),
+        (ReceiverKind::Opsgenie, (202, "{}"), (200, "{}")),
+        (ReceiverKind::Teams, (202, ""), (200, "<html>")),
+        (
+            ReceiverKind::Teams,
+            (200, "1"),
+            (200, "Summary or Text is required."),
+        ),
     ] {
         for (answer, expected) in [(taken, true), (other, false)] {
             let receiver = receiver(kind, |options| {
                 if kind == ReceiverKind::PagerDuty {
                     options.routing_key = Some("key".to_owned().into());
+                }
+                if kind == ReceiverKind::Opsgenie {
+                    options.headers = genie_key();
                 }
             });
             let run = run(
@@ -446,6 +461,97 @@ fn options_that_a_kind_needs_or_does_not_have_are_named() {
         refused(ReceiverKind::PagerDuty, |_| {}),
         "missing_argument routing_key"
     );
+    assert_eq!(
+        refused(ReceiverKind::Opsgenie, |_| {}),
+        "missing_argument headers"
+    );
+}
+
+#[test]
+fn opsgenie_creates_an_alert_and_closes_it_by_its_alias() {
+    let team = || {
+        receiver(ReceiverKind::Opsgenie, |options| {
+            options.url = None;
+            options.headers = genie_key();
+        })
+    };
+    let taken = || [Some((202, r#"{"result": "Request will be processed"}"#))];
+    let mut long = firing("a");
+    long.sentence = "x".repeat(200);
+    let begun = run(&[long], team(), &Notified::default(), taken());
+    let (url, created) = &begun.sent[0];
+    assert_eq!(url, "https://api.opsgenie.com/v2/alerts");
+    let message = created["message"].as_str().unwrap();
+    assert_eq!(message.chars().count(), 130);
+    assert!(message.starts_with("rule a: xxx") && message.ends_with('…'));
+    assert!(
+        created["description"]
+            .as_str()
+            .unwrap()
+            .contains(&"x".repeat(200))
+    );
+    assert_eq!(
+        (&created["priority"], &created["entity"]),
+        (&json!("P1"), &json!("eu"))
+    );
+    assert_eq!(created["details"]["team"], "data");
+    assert_eq!(
+        created["details"]["runbook"],
+        "https://wiki.example/failing"
+    );
+    let alias = created["alias"].as_str().unwrap();
+    assert!(alias.starts_with("tallyfold-eu-"), "{alias}");
+    let over = run(&[], team(), &begun.notified, taken());
+    let (url, closed) = &over.sent[0];
+    assert_eq!(
+        *url,
+        format!("https://api.opsgenie.com/v2/alerts/{alias}/close?identifierType=alias")
+    );
+    assert!(closed["note"].is_string() && closed.get("message").is_none());
+    assert!(over.notified.to_json().len() < begun.notified.to_json().len());
+}
+
+#[test]
+fn teams_gets_an_adaptive_card() {
+    let channel = || receiver(ReceiverKind::Teams, |_| {});
+    let taken = || [Some((202, ""))];
+    let begun = run(&[firing("a")], channel(), &Notified::default(), taken());
+    let (url, message) = &begun.sent[0];
+    assert_eq!(url, "https://hooks.example/T0/secret-path");
+    assert_eq!(message["type"], "message");
+    let [attachment] = &message["attachments"].as_array().unwrap()[..] else {
+        panic!("{message}")
+    };
+    assert_eq!(
+        attachment["contentType"],
+        "application/vnd.microsoft.card.adaptive"
+    );
+    let card = &attachment["content"];
+    assert_eq!(
+        (&card["type"], &card["version"]),
+        (&json!("AdaptiveCard"), &json!("1.4"))
+    );
+    let block = |text: &str| json!({ "type": "TextBlock", "text": text, "wrap": true });
+    let mut head = block("critical: rule a");
+    head["weight"] = json!("bolder");
+    head["color"] = json!("attention");
+    let body = card["body"].as_array().unwrap();
+    assert_eq!(body[0], head);
+    assert_eq!(body[1], block("a is <wrong> & bad"));
+    assert_eq!(body[2], block("page the data team"));
+    assert_eq!(body[3]["type"], "FactSet");
+    assert_eq!(
+        body[3]["facts"][0],
+        json!({ "title": "Cluster", "value": "eu" })
+    );
+    assert_eq!(
+        card["actions"],
+        json!([{ "type": "Action.OpenUrl", "title": "Runbook", "url": "https://wiki.example/failing" }])
+    );
+    let over = run(&[], channel(), &begun.notified, taken());
+    let card = &over.sent[0].1["attachments"][0]["content"];
+    assert_eq!(card["body"][0]["color"], "good");
+    assert_eq!(card["body"][0]["text"], "resolved: rule a");
 }
 
 #[test]

@@ -75,6 +75,12 @@ impl TargetHeaders {
     pub fn new(flat: Vec<String>) -> Result<Self> {
         Headers::with_authorization(flat).map(Self)
     }
+
+    /// Whether there is a header of a name, in lower case.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(own, _)| own == name)
+    }
 }
 
 impl Parameter for TargetHeaders {

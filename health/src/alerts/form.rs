@@ -8,6 +8,7 @@ use tallyfold::{Result, Timestamp};
 
 use super::alert::Alert;
 use super::options::ReceiverOptions;
+use crate::incidents::incident::id_of;
 
 /// A kind of receiver.
 pub(crate) struct Form {
@@ -17,6 +18,8 @@ pub(crate) struct Form {
     pub(crate) usual_url: Option<&'static str>,
     /// The path below the address, if the caller leaves it out.
     pub(crate) path: &'static str,
+    /// What follows the address in the address of a message.
+    pub(crate) path_of: fn(&Notice<'_>) -> String,
     /// The options that only some kinds have.
     pub(crate) options: &'static [&'static str],
     /// How messages are delivered, and which answer means success.
@@ -57,6 +60,14 @@ pub(crate) fn for_chat(text: &str) -> String {
     parted
 }
 
+/// The beginning of a text, if the text has more than so many characters.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
+        None => text.to_owned(),
+    }
+}
+
 /// Writes messages as JSON: one with all alerts, or one for each alert.
 #[derive(Clone)]
 pub(crate) enum Writer {
@@ -83,6 +94,19 @@ pub(crate) struct Notice<'a> {
 }
 
 impl Notice<'_> {
+    /// A key of the incident that no other cluster's has. It can be a part of an address.
+    pub(crate) fn key(&self) -> String {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        match self.cluster.len() < 100 && self.cluster.bytes().all(is_plain) {
+            true => format!("tallyfold-{}-{}", self.cluster, self.id),
+            false => format!(
+                "tallyfold-{}-{}",
+                id_of([self.cluster].into_iter()),
+                self.id
+            ),
+        }
+    }
+
     /// What a person has to know: the cluster if it has a name, the rule, the sentence, its note and its runbook. The
     /// sentence names values of events, so it is written for a chat. The rest is the user's own, links included.
     pub(crate) fn message(&self) -> String {

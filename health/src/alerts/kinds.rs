@@ -3,8 +3,10 @@
 use super::form::Form;
 
 mod alertmanager;
+mod opsgenie;
 mod pagerduty;
 mod slack;
+mod teams;
 mod webhook;
 
 macro_rules! kinds {
@@ -33,6 +35,10 @@ kinds! {
     Slack = "slack" in slack,
     /// A PagerDuty service, by its Events API version 2.
     PagerDuty = "pagerduty" in pagerduty,
+    /// An Opsgenie team, by its Alert API version 2.
+    Opsgenie = "opsgenie" in opsgenie,
+    /// A channel of Microsoft Teams, by the webhook of a workflow.
+    Teams = "teams" in teams,
 }
 
 impl ReceiverKind {

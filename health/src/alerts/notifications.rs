@@ -155,6 +155,8 @@ struct Busy {
 /// A message that is to be sent.
 struct Planned {
     body: String,
+    /// What follows the receiver's address.
+    path: String,
     effect: Effect,
 }
 
@@ -308,7 +310,7 @@ impl Notifications {
         let Some(busy) = &mut self.busy else {
             return false;
         };
-        let Some(Planned { body, effect }) = busy.planned.pop_front() else {
+        let Some(Planned { body, path, effect }) = busy.planned.pop_front() else {
             return false;
         };
         let posted = Posted {
@@ -320,6 +322,7 @@ impl Notifications {
             .receiver
             .push
             .clone()
+            .url(format!("{}{path}", busy.receiver.push.url))
             .patience_ms(self.options.patience_ms)
             .seed(self.options.seed);
         match Push::new(posted, &options) {
@@ -345,7 +348,15 @@ impl Notifications {
                 let ends_ms = i64::try_from(self.options.alert_for_ms).unwrap_or(i64::MAX);
                 every_run(&current, known, ends_ms, &self.options, *write)
             }
-            Writer::Each(write) => once(&current, known, &self.options, &**write),
+            Writer::Each(write) => {
+                let path_of = receiver.kind.form().path_of;
+                let plan = |notice: &Notice<'_>, effect| Planned {
+                    body: write(notice),
+                    path: path_of(notice),
+                    effect,
+                };
+                once(&current, known, &self.options, plan)
+            }
         };
         let receipt = Receipt {
             receiver: receiver.key.clone(),
@@ -405,7 +416,8 @@ fn every_run(
     let body = write(&notices, &ends_at.unwrap_or(now).to_string());
     let kept = current.kept(known);
     let effect = Effect::All(firing.into_iter().chain(kept).collect());
-    VecDeque::from([Planned { body, effect }])
+    let path = String::new();
+    VecDeque::from([Planned { body, path, effect }])
 }
 
 /// A message for each alert that has ended, and for each that begins or became more severe. Updates what the receiver knows
@@ -414,35 +426,34 @@ fn once(
     current: &Current,
     known: &mut Alerts,
     options: &NotifyOptions,
-    write: &dyn Fn(&Notice<'_>) -> String,
+    plan: impl Fn(&Notice<'_>, Effect) -> Planned,
 ) -> VecDeque<Planned> {
     let cluster = options.cluster.as_deref().unwrap_or(UNNAMED);
     let mut planned = VecDeque::new();
     for (id, over) in current.over(known) {
-        let body = write(&Notice {
+        let notice = Notice {
             id: &id,
             alert: &over.alert,
             before: None,
             until: Some(over.at),
             cluster,
-        });
-        let effect = Effect::Ends(id);
-        planned.push_back(Planned { body, effect });
+        };
+        planned.push_back(plan(&notice, Effect::Ends(id.clone())));
     }
     for (id, alert) in current.firing(known) {
         if let Some(known) = known.get_mut(&id).filter(|known| !alert.is_worse(known)) {
             *known = alert;
             continue;
         }
-        let body = write(&Notice {
+        let notice = Notice {
             id: &id,
             alert: &alert,
             before: known.get(&id).map(|known| known.severity.as_str()),
             until: None,
             cluster,
-        });
-        let effect = Effect::Begins(id, Box::new(alert));
-        planned.push_back(Planned { body, effect });
+        };
+        let effect = Effect::Begins(id.clone(), Box::new(alert.clone()));
+        planned.push_back(plan(&notice, effect));
     }
     planned
 }

@@ -14,6 +14,7 @@ pub(crate) const FORM: Form = Form {
     about: "an Alertmanager",
     usual_url: None,
     path: "/api/v2/alerts",
+    path_of: |_| String::new(),
     options: &[],
     delivery: Delivery {
         // Its address isn't secret, because everyone who may see alerts knows it.

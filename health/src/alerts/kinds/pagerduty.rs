@@ -10,12 +10,13 @@ use serde::Serialize;
 use tallyfold::sending::Delivery;
 use tallyfold::{Code, Error};
 
-use crate::alerts::form::{Form, Notice, POST, Writer, for_chat};
+use crate::alerts::form::{Form, Notice, POST, Writer, for_chat, shortened};
 
 pub(crate) const FORM: Form = Form {
     about: "a PagerDuty service",
     usual_url: Some("https://events.pagerduty.com/v2/enqueue"),
     path: "",
+    path_of: |_| String::new(),
     options: &["routing_key"],
     delivery: Delivery {
         hides_address: false,
@@ -70,10 +71,10 @@ struct Details<'a> {
 fn message(notice: &Notice<'_>, routing_key: &str) -> String {
     let alert = notice.alert;
     let payload = notice.until.is_none().then(|| Payload {
-        summary: for_chat(&format!("{}: {}", alert.rule, alert.sentence))
-            .chars()
-            .take(MOST_CHARACTERS)
-            .collect(),
+        summary: shortened(
+            &for_chat(&format!("{}: {}", alert.rule, alert.sentence)),
+            MOST_CHARACTERS,
+        ),
         source: notice.cluster,
         // Its severities include all of ours.
         severity: &alert.severity,

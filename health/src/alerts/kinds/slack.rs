@@ -13,6 +13,7 @@ pub(crate) const FORM: Form = Form {
     about: "a Slack channel",
     usual_url: None,
     path: "",
+    path_of: |_| String::new(),
     options: &[],
     delivery: Delivery {
         is_accepted: |answer| answer.status == 200 && answer.body.trim_ascii() == b"ok",

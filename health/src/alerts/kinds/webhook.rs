@@ -12,6 +12,7 @@ pub(crate) const FORM: Form = Form {
     about: "a webhook",
     usual_url: None,
     path: "",
+    path_of: |_| String::new(),
     options: &["template"],
     delivery: POST,
     writer: |options| {

@@ -1,0 +1,94 @@
+//! An Opsgenie team: its Alert API (`POST /v2/alerts`), which answers 202 before it has processed the request.
+//!
+//! The alias identifies the alert: another creation with the same alias only counts up, and the alert is closed by its
+//! alias.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Serialize;
+use tallyfold::sending::Delivery;
+use tallyfold::{Code, Error};
+
+use crate::alerts::form::{Form, Notice, POST, Writer, for_chat, shortened};
+
+pub(crate) const FORM: Form = Form {
+    about: "an Opsgenie team",
+    usual_url: Some("https://api.opsgenie.com/v2/alerts"),
+    path: "/v2/alerts",
+    path_of: |notice| match notice.until {
+        Some(_) => format!("/{}/close?identifierType=alias", notice.key()),
+        None => String::new(),
+    },
+    options: &[],
+    delivery: Delivery {
+        hides_address: false,
+        is_accepted: |answer| answer.status == 202,
+        ..POST
+    },
+    writer: |options| {
+        if !options.headers.has("authorization") {
+            let message = "Opsgenie needs the header authorization: GenieKey, a space and the key of an API integration";
+            return Err(Error::argument("headers", Code::MissingArgument, message));
+        }
+        Ok(Writer::Each(Arc::new(message)))
+    },
+};
+
+/// The maximum lengths that the API accepts, in characters.
+const MOST_OF_MESSAGE: usize = 130;
+const MOST_OF_DESCRIPTION: usize = 15_000;
+
+#[derive(Serialize)]
+struct Created<'a> {
+    message: String,
+    alias: String,
+    description: String,
+    /// The labels, the command that shows the counts, and the runbook.
+    details: BTreeMap<&'a str, &'a str>,
+    entity: &'a str,
+    source: &'static str,
+    priority: &'static str,
+}
+
+#[derive(Serialize)]
+struct Closed {
+    source: &'static str,
+    note: String,
+}
+
+fn message(notice: &Notice<'_>) -> String {
+    let alert = notice.alert;
+    let source = "tallyfold";
+    if notice.until.is_some() {
+        let note = shortened(&notice.message(), MOST_OF_DESCRIPTION);
+        // Texts, so this can't fail.
+        return serde_json::to_string(&Closed { source, note }).unwrap_or_default();
+    }
+    let labels = alert.labels.iter();
+    let mut details: BTreeMap<&str, &str> = labels
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    details.insert("query", &alert.query);
+    if let Some(runbook) = &alert.runbook {
+        details.insert("runbook", runbook);
+    }
+    let created = Created {
+        message: shortened(
+            &for_chat(&format!("{}: {}", alert.rule, alert.sentence)),
+            MOST_OF_MESSAGE,
+        ),
+        alias: notice.key(),
+        description: shortened(&notice.message(), MOST_OF_DESCRIPTION),
+        details,
+        entity: notice.cluster,
+        source,
+        priority: match alert.severity.as_str() {
+            "critical" => "P1",
+            "warning" => "P3",
+            _ => "P5",
+        },
+    };
+    // Texts and maps of texts, so this can't fail.
+    serde_json::to_string(&created).unwrap_or_default()
+}

@@ -1,0 +1,84 @@
+//! A channel or chat of Microsoft Teams: the webhook of a workflow ("Post to a channel when a webhook request is
+//! received"), which accepts a message with an Adaptive Card and answers 202.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tallyfold::sending::Delivery;
+use tallyfold::text::harmless;
+
+use crate::alerts::form::{Form, Notice, POST, Writer, for_chat, shortened};
+
+pub(crate) const FORM: Form = Form {
+    about: "a Microsoft Teams channel",
+    usual_url: None,
+    path: "",
+    path_of: |_| String::new(),
+    options: &[],
+    delivery: Delivery {
+        // The webhooks of connectors, which workflows replace, answer 200 and `1`.
+        is_accepted: |answer| {
+            answer.status == 202 || answer.status == 200 && answer.body.trim_ascii() == b"1"
+        },
+        ..POST
+    },
+    writer: |_| Ok(Writer::Each(Arc::new(message))),
+};
+
+/// A message may have 28 KB.
+const MOST_CHARACTERS: usize = 4_000;
+
+fn message(notice: &Notice<'_>) -> String {
+    let alert = notice.alert;
+    let (head, color) = match (notice.until, alert.severity.as_str()) {
+        (Some(_), _) => ("resolved", "good"),
+        (None, "critical") => ("critical", "attention"),
+        (None, "warning") => ("warning", "warning"),
+        (None, severity) => (severity, "default"),
+    };
+    let head = format!("{head}: {}", for_chat(&alert.rule));
+    let text = |text: &str, more: Value| {
+        let mut block = json!({
+            "type": "TextBlock",
+            "text": shortened(text, MOST_CHARACTERS),
+            "wrap": true
+        });
+        if let (Value::Object(block), Value::Object(more)) = (&mut block, more) {
+            block.extend(more);
+        }
+        block
+    };
+    let mut body = vec![
+        text(&head, json!({ "weight": "bolder", "color": color })),
+        text(&for_chat(&alert.sentence), json!({})),
+    ];
+    body.extend(
+        alert
+            .note
+            .as_deref()
+            .map(|note| text(&harmless(note), json!({}))),
+    );
+    let facts = [("Cluster", notice.cluster), ("Since", &alert.since)];
+    let facts = facts.map(|(title, value)| json!({ "title": title, "value": for_chat(value) }));
+    body.push(json!({ "type": "FactSet", "facts": facts }));
+    let runbook = alert.runbook.as_deref();
+    let runbook = runbook.filter(|url| url.starts_with("https://") || url.starts_with("http://"));
+    let actions: Vec<Value> = runbook
+        .map(|url| json!({ "type": "Action.OpenUrl", "title": "Runbook", "url": url }))
+        .into_iter()
+        .collect();
+    json!({
+        "type": "message",
+        "attachments": [{
+            "contentType": "application/vnd.microsoft.card.adaptive",
+            "content": {
+                "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+                "type": "AdaptiveCard",
+                "version": "1.4",
+                "body": body,
+                "actions": actions
+            }
+        }]
+    })
+    .to_string()
+}
