@@ -178,18 +178,18 @@ impl Rules {
 /// state.
 fn group(check: &mut Check, before: &State, now: Timestamp) {
     let mut following = Following::of(&before.incidents);
-    let mut take = |is_provisional: bool, following: &mut Following| {
-        let fired = check.findings.iter_mut();
-        following.take(
-            fired.filter(|one| one.status != Status::Pending && one.provisional == is_provisional),
-        );
+    let take = |following: &mut Following, findings: &mut [Finding], is_provisional: bool| {
+        let fired = findings.iter_mut();
+        following.take(fired.filter(|one| {
+            one.status != Status::Pending && one.provisional == is_provisional
+        }));
     };
-    take(false, &mut following);
+    take(&mut following, &mut check.findings, false);
     if check.left_out == 0 {
         following.end_others(&check.findings);
     }
     check.state.incidents = following.kept(now);
-    take(true, &mut following);
+    take(&mut following, &mut check.findings, true);
     check.incidents = following.shown();
     check.incidents.sort_by(|one, other| {
         let order = rank(one.status).cmp(&rank(other.status));

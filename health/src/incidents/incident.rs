@@ -334,7 +334,7 @@ fn headline<'p>(parts: &[&'p IncidentPart]) -> Option<&'p IncidentPart> {
     let explained = |part: &IncidentPart| {
         let others = parts.iter().filter(|other| other.id != part.id);
         others
-            .filter(|other| is_inside(&Place::of(other), &Place::of(part)))
+            .filter(|other| is_inside(Place::of(other), Place::of(part)))
             .count()
     };
     let rank = |part: &&&'p IncidentPart| {

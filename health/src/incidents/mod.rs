@@ -9,3 +9,5 @@ pub(crate) mod finding;
 pub(crate) mod follow;
 pub(crate) mod incident;
 pub(crate) mod overlap;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,381 @@
+//! Which findings join, what an incident is called, and how it goes from check to check.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use tallyfold::{Dimension, Metric, Timestamp, Window};
+
+use super::finding::{Finding, Query, Status};
+use super::follow::{Following, incidents};
+use super::incident::{Incident, IncidentChange};
+use crate::cause::explanation::{Amount, Cause};
+use crate::measure::Measure;
+use crate::rules::kinds::RuleKind;
+use crate::rules::names::Severity;
+
+const HOUR: i64 = 3_600_000;
+
+/// So many quarters of an hour after a day's beginning.
+fn at(quarter: i64) -> Timestamp {
+    Timestamp::from_unix_ms(1_767_225_600_000 + quarter * HOUR / 4).unwrap()
+}
+
+/// A finding that began with the window before `quarter` and fires since then.
+fn finding(rule: &str, group: &[(&str, &str)], quarter: i64) -> Finding {
+    let window = Window::new(at(quarter - 1), at(quarter)).unwrap();
+    let pairs = group.iter();
+    let group: Vec<(Dimension, String)> = pairs
+        .map(|(name, value)| (Dimension::from_name(name).unwrap(), (*value).to_owned()))
+        .collect();
+    Finding {
+        id: format!("{rule} {group:?}"),
+        rule: rule.to_owned(),
+        kind: RuleKind::Rate,
+        severity: Severity::Warning,
+        status: Status::Firing,
+        window,
+        since: window.start(),
+        fired: Some(window.end()),
+        resolved: None,
+        seen: window.end(),
+        measure: Measure::ErrorRate,
+        observed: Amount {
+            part: 100,
+            whole: Some(200),
+        },
+        expected: 10.0,
+        low: 0,
+        high: 20,
+        ln_p: None,
+        causes: Vec::new(),
+        unexplained: 0,
+        silenced: false,
+        provisional: false,
+        labels: BTreeMap::new(),
+        note: None,
+        runbook: None,
+        incident: None,
+        sentence: format!("{rule} {group:?} is bad"),
+        query: Query {
+            metric: Metric::EventDelivery,
+            start: window.start(),
+            end: window.end(),
+            dimensions: Vec::new(),
+            r#where: Vec::new(),
+        },
+        group,
+    }
+}
+
+fn fails(integration: &str, quarter: i64) -> Finding {
+    finding("fails", &[("integration", integration)], quarter)
+}
+
+fn pair(source: &str, integration: &str, quarter: i64) -> Finding {
+    let group = [("integration", integration), ("write_key", source)];
+    finding("fails for a source", &group, quarter)
+}
+
+fn declines(source: &str, quarter: i64) -> Finding {
+    Finding {
+        measure: Measure::Events,
+        ..finding("declines", &[("write_key", source)], quarter)
+    }
+}
+
+/// The finding with a cause that explains such a share of it.
+fn caused(mut finding: Finding, name: &str, value: &str, share: f64) -> Finding {
+    finding.causes = vec![Cause {
+        r#where: vec![(name.to_owned(), value.to_owned())],
+        before: Amount::NONE,
+        now: Amount::NONE,
+        expected: 0.0,
+        events: 10,
+        share,
+        score: 1.0,
+    }];
+    finding
+}
+
+fn over(finding: &Finding, quarter: i64) -> Finding {
+    Finding {
+        status: Status::Resolved,
+        resolved: Some(at(quarter)),
+        ..finding.clone()
+    }
+}
+
+/// The state after a check, as the next check gets it, and what is shown.
+fn check(
+    before: &[Incident],
+    quarter: i64,
+    findings: &[Finding],
+) -> (Vec<Incident>, Vec<Incident>) {
+    let mut findings = findings.to_vec();
+    let mut following = Following::of(before);
+    following.take(findings.iter_mut().filter(|one| !one.provisional));
+    following.end_others(&findings);
+    let kept = following.kept(at(quarter));
+    following.take(findings.iter_mut().filter(|one| one.provisional));
+    assert!(findings.iter().all(|one| one.incident.is_some()));
+    assert!(kept.iter().all(Incident::is_valid));
+    let json = serde_json::to_string(&kept).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Vec<Incident>>(&json).unwrap(),
+        kept
+    );
+    (kept, following.shown())
+}
+
+/// The rules and groups of each incident.
+fn parts(all: &[Incident]) -> Vec<Vec<&str>> {
+    let mut parts: Vec<Vec<&str>> = all
+        .iter()
+        .map(|one| one.parts.iter().map(|part| part.id.as_str()).collect())
+        .collect();
+    parts.sort();
+    parts
+}
+
+/// How many incidents the findings of a check are.
+fn count(findings: &[Finding]) -> usize {
+    check(&[], 9, findings).1.len()
+}
+
+fn changes(incident: &Incident) -> Vec<IncidentChange> {
+    incident.history.iter().map(|event| event.change).collect()
+}
+
+#[test]
+fn what_shares_a_value_and_a_beginning_is_one_incident() {
+    assert_eq!(count(&[fails("S3", 4), pair("web", "S3", 4)]), 1);
+    assert_eq!(count(&[fails("S3", 4), pair("web", "S3", 12)]), 1);
+    // Other sources and integrations are other incidents, whatever the time.
+    assert_eq!(count(&[fails("S3", 4), declines("web", 4)]), 2);
+    assert_eq!(count(&[fails("S3", 4), fails("GA", 4)]), 2);
+    assert_eq!(count(&[pair("web", "S3", 4), pair("app", "GA", 4)]), 2);
+    // The cause says where: what declines is what fails.
+    let explained = |share| caused(declines("web", 4), "integration", "S3", share);
+    assert_eq!(count(&[fails("S3", 4), explained(0.9)]), 1);
+    assert_eq!(count(&[fails("S3", 4), explained(0.2)]), 2);
+    assert_eq!(count(&[fails("GA", 4), explained(0.9)]), 2);
+    // A finding about everything belongs to what began with it.
+    let budget = |quarter| finding("budget", &[], quarter);
+    assert_eq!(count(&[fails("S3", 4), budget(5)]), 1);
+    assert_eq!(count(&[fails("S3", 4), budget(14)]), 2);
+}
+
+#[test]
+fn what_begins_later_is_a_part_only_if_it_is_inside_and_counts_the_same() {
+    let (first, _) = check(&[], 4, &[fails("S3", 4)]);
+    let later = |finding: Finding| check(&first, 40, &[fails("S3", 4), finding]).1.len();
+    assert_eq!(later(pair("web", "S3", 40)), 1);
+    let delivered = Finding {
+        measure: Measure::Success,
+        ..pair("web", "S3", 40)
+    };
+    assert_eq!(later(delivered), 2);
+    let (narrow, _) = check(&[], 4, &[pair("web", "S3", 4)]);
+    let wide = [pair("web", "S3", 4), fails("S3", 40)];
+    assert_eq!(check(&narrow, 40, &wide).1.len(), 2);
+}
+
+#[test]
+fn an_incident_keeps_its_identity_until_all_parts_are_over() {
+    let (state, shown) = check(&[], 4, &[fails("S3", 4)]);
+    let id = shown[0].id.clone();
+    assert_eq!((id.len(), shown[0].severity), (16, Severity::Warning));
+    // A part joins and raises the severity.
+    let critical = Finding {
+        severity: Severity::Critical,
+        ..pair("web", "S3", 6)
+    };
+    let (state, shown) = check(&state, 6, &[critical.clone(), fails("S3", 4)]);
+    assert_eq!((&shown[0].id, shown[0].severity), (&id, Severity::Critical));
+    // It stays as severe when that part is over.
+    let (state, shown) = check(&state, 8, &[over(&critical, 7), fails("S3", 4)]);
+    assert_eq!(
+        (shown[0].status, shown[0].severity),
+        (Status::Firing, Severity::Critical)
+    );
+    // What can't be judged is not over.
+    let unjudged = Finding {
+        status: Status::Unjudged,
+        ..fails("S3", 4)
+    };
+    let (state, shown) = check(&state, 12, &[unjudged]);
+    assert_eq!(shown[0].status, Status::Unjudged);
+    let (state, shown) = check(&state, 13, &[over(&fails("S3", 4), 11)]);
+    assert_eq!((&shown[0].id, shown[0].status), (&id, Status::Resolved));
+    assert_eq!((shown[0].since, shown[0].until), (at(3), at(11)));
+    use IncidentChange::{Began, Ended, Worse};
+    assert_eq!(changes(&shown[0]), [Began, Worse, Ended]);
+    // That is reported once.
+    let (state, shown) = check(&state, 14, &[]);
+    assert_eq!((state.len(), shown.len()), (1, 0));
+    let (state, _) = check(&state, 11 + 6 * 4 + 1, &[]);
+    assert_eq!(state.len(), 0);
+}
+
+#[test]
+fn a_finding_that_comes_back_soon_reopens_its_incident() {
+    let (state, shown) = check(&[], 4, &[fails("S3", 4)]);
+    let id = shown[0].id.clone();
+    let (over, _) = check(&state, 10, &[over(&fails("S3", 4), 8)]);
+    let again = |quarter: i64| check(&over, quarter, &[fails("S3", quarter)]).1;
+    let soon = again(8 + 6 * 4);
+    use IncidentChange::{Began, Ended, Reopened};
+    assert_eq!((&soon[0].id, soon.len()), (&id, 1));
+    assert_eq!(changes(&soon[0]), [Began, Ended, Reopened]);
+    assert_eq!(soon[0].status, Status::Firing);
+    let late = again(8 + 6 * 4 + 2);
+    assert_ne!(late[0].id, id);
+}
+
+#[test]
+fn a_rule_that_is_removed_ends_its_parts() {
+    let (state, _) = check(&[], 4, &[fails("S3", 4), pair("web", "S3", 4)]);
+    let (state, shown) = check(&state, 5, &[pair("web", "S3", 4)]);
+    assert_eq!(shown[0].status, Status::Firing);
+    assert_eq!(check(&state, 6, &[]).1[0].status, Status::Resolved);
+}
+
+#[test]
+fn the_headline_explains_most_of_the_others() {
+    let large = |finding: Finding, part: u64| Finding {
+        observed: Amount { part, whole: None },
+        ..finding
+    };
+    let headline = |findings: &[Finding]| check(&[], 9, findings).1[0].headline.clone();
+    let parts = [fails("S3", 4), pair("web", "S3", 4), pair("app", "S3", 4)];
+    assert_eq!(headline(&parts), parts[0].id);
+    // What everything together says is told only if nothing else says most of it.
+    let budget = large(finding("budget", &[], 4), 1_000);
+    let all = [parts[1].clone(), parts[0].clone(), budget.clone()];
+    assert_eq!(headline(&[all[1].clone(), large(budget.clone(), 150)]), parts[0].id);
+    assert_eq!(headline(&all[..2]), parts[0].id);
+    // A wider group with few of the events is not what happens.
+    let few = [large(fails("S3", 4), 20), large(pair("web", "S3", 4), 300)];
+    assert_eq!(headline(&few), few[1].id);
+    // The sentence names the others, harmlessly.
+    let mut hostile = pair("<!channel>\u{202e}\u{1b}[2J", "S3", 4);
+    hostile.rule = "a\nb".to_owned();
+    let shown = check(&[], 9, &[fails("S3", 4), hostile]).1;
+    assert_eq!(
+        shown[0].sentence,
+        "fails [(Integration, \"S3\")] is bad; also found: a\u{fffd}b (integration S3, write_key <!channel>\u{fffd}\u{fffd}[2J)"
+    );
+    let many: Vec<Finding> = ["a", "b", "c", "d"].map(|one| pair(one, "S3", 4)).to_vec();
+    let shown = check(&[], 9, &[&parts[..1], &many[..]].concat()).1;
+    assert!(
+        shown[0].sentence.ends_with(
+            "; also 4 findings: fails for a source (integration S3, write_key a), fails for a source (integration S3, write_key b), …"
+        ),
+        "{}",
+        shown[0].sentence
+    );
+}
+
+#[test]
+fn what_is_silenced_or_may_change_raises_nothing() {
+    let critical = |finding: Finding| Finding {
+        severity: Severity::Critical,
+        ..finding
+    };
+    let silenced = Finding {
+        silenced: true,
+        ..critical(pair("web", "S3", 4))
+    };
+    let (_, shown) = check(&[], 4, &[fails("S3", 4), silenced.clone()]);
+    assert_eq!(
+        (shown[0].severity, shown[0].silenced),
+        (Severity::Warning, false)
+    );
+    let (state, shown) = check(&[], 4, &[silenced.clone()]);
+    assert!(shown[0].silenced);
+    let (_, shown) = check(&state, 5, &[silenced, pair("app", "S3", 5), fails("S3", 5)]);
+    assert_eq!(
+        (shown[0].severity, shown[0].silenced),
+        (Severity::Warning, false)
+    );
+    // What may still change is shown, and the next check knows nothing of it.
+    let provisional = Finding {
+        provisional: true,
+        ..pair("web", "S3", 5)
+    };
+    let (state, shown) = check(&[], 5, &[provisional.clone()]);
+    assert!(state.is_empty() && shown[0].provisional);
+    let (state, shown) = check(&[], 5, &[fails("S3", 4), critical(provisional)]);
+    assert_eq!((state[0].parts.len(), shown[0].parts.len()), (1, 2));
+    assert_eq!(
+        (shown[0].severity, shown[0].provisional),
+        (Severity::Warning, false)
+    );
+}
+
+#[test]
+fn a_replay_has_the_incidents_of_the_checks() {
+    let first = fails("S3", 4);
+    let joined = pair("web", "S3", 6);
+    let again = fails("S3", 20);
+    let mut state = Vec::new();
+    let mut last = BTreeMap::new();
+    for (quarter, findings) in [
+        (4, vec![first.clone()]),
+        (6, vec![first.clone(), joined.clone()]),
+        (9, vec![over(&first, 8), joined.clone()]),
+        (11, vec![over(&joined, 10)]),
+        (20, vec![again.clone(), declines("app", 20)]),
+    ] {
+        let (kept, shown) = check(&state, quarter, &findings);
+        state = kept;
+        last.extend(shown.into_iter().map(|one| (one.id.clone(), one)));
+    }
+    let mut all = [over(&first, 8), over(&joined, 10), again, declines("app", 20)];
+    let ends = [Some(at(9)), Some(at(11)), None, None];
+    let replayed = incidents(&mut all, &ends);
+    let checked: Vec<Incident> = last.into_values().collect();
+    let by_id: BTreeMap<String, Incident> = replayed
+        .into_iter()
+        .map(|one| (one.id.clone(), one))
+        .collect();
+    assert_eq!(by_id.into_values().collect::<Vec<_>>(), checked);
+    assert!(all.iter().all(|one| one.incident.is_some()));
+}
+
+proptest! {
+    #[test]
+    fn the_order_of_findings_does_not_matter(
+        picked in prop::collection::vec((0..3_usize, 0..3_usize, 0..3_usize, 1..30_i64, any::<bool>()), 1..12),
+        seed in any::<u64>(),
+    ) {
+        const NAMES: [&str; 3] = ["a", "b", "c"];
+        let mut findings: Vec<Finding> = picked
+            .into_iter()
+            .map(|(kind, source, integration, quarter, is_over)| {
+                let finding = match kind {
+                    0 => fails(NAMES[integration], quarter),
+                    1 => pair(NAMES[source], NAMES[integration], quarter),
+                    _ => declines(NAMES[source], quarter),
+                };
+                if is_over { over(&finding, quarter + 1) } else { finding }
+            })
+            .collect();
+        findings.sort_by(|one, other| one.id.cmp(&other.id));
+        findings.dedup_by(|one, other| one.id == other.id);
+        let (state, shown) = check(&[], 40, &findings);
+        let mut moved = findings.clone();
+        let turn = seed as usize % moved.len();
+        moved.rotate_left(turn);
+        if seed % 2 == 0 {
+            moved.reverse();
+        }
+        let (other, _) = check(&[], 40, &moved);
+        prop_assert_eq!(&state, &other);
+        // A check that finds the same changes nothing.
+        let firing: Vec<Finding> = findings.into_iter().filter(|one| one.status == Status::Firing).collect();
+        let (again, _) = check(&state, 40, &firing);
+        prop_assert_eq!(parts(&again), parts(&state));
+        prop_assert!(shown.len() >= state.iter().filter(|one| one.status == Status::Firing).count());
+    }
+}
