@@ -180,9 +180,9 @@ fn group(check: &mut Check, before: &State, now: Timestamp) {
     let mut following = Following::of(&before.incidents);
     let take = |following: &mut Following, findings: &mut [Finding], is_provisional: bool| {
         let fired = findings.iter_mut();
-        following.take(fired.filter(|one| {
-            one.status != Status::Pending && one.provisional == is_provisional
-        }));
+        following.take(
+            fired.filter(|one| one.status != Status::Pending && one.provisional == is_provisional),
+        );
     };
     take(&mut following, &mut check.findings, false);
     if check.left_out == 0 {
