@@ -39,7 +39,9 @@ pub use detection::scan_slots::{SlotOptions, Unusual, scan_slots};
 pub use detection::window::{UNREMARKABLE, is_enough, is_unremarkable, judge, ln_silence};
 pub use incidents::finding::{Finding, Query, Status};
 pub use incidents::follow::incidents;
-pub use incidents::incident::{Incident, IncidentChange, IncidentEvent, IncidentPart};
+pub use incidents::incident::{
+    Incident, IncidentChange, IncidentEvent, IncidentHold, IncidentPart,
+};
 pub use measure::Measure;
 pub use rules::baseline::Baseline;
 pub use rules::judging::discovery_limit;

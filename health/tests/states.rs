@@ -665,3 +665,85 @@ fn counts_and_states_of_other_clusters_are_refused() {
     let refused = rules().check(&both, &State::default(), now).unwrap_err();
     assert_eq!(refused.argument_name(), Some("ingestion"));
 }
+
+#[test]
+fn an_incident_that_somebody_knows_of_is_silenced() {
+    let fixture = hours(&[0, 7, 7, 7, 7, 40, 40].map(Some));
+    let table = fixture.table();
+    let rules =
+        Rules::parse(&RULES.replace("severity = 'critical'", "severity = 'warning'")).unwrap();
+    let check = |state: &State, hour: usize| {
+        // The state crosses a restart each time.
+        let state = State::from_json(&state.to_json()).unwrap();
+        rules
+            .check(&delivery(&table), &state, fixture.instant(hour))
+            .unwrap()
+    };
+    let first = check(&State::default(), 3);
+    let [incident] = &first.incidents[..] else {
+        panic!("{:?}", first.incidents)
+    };
+    assert!(!first.healthy && !incident.silenced);
+    let mut state = first.state.clone();
+    let note = Some("the vendor works on it".to_owned());
+    assert_eq!(
+        state
+            .acknowledge(&incident.id[..6], note.clone())
+            .unwrap()
+            .id,
+        incident.id
+    );
+    let known = check(&state, 4);
+    assert!(known.healthy && known.incidents[0].silenced && known.findings[0].silenced);
+    assert_eq!(known.incidents[0].hold.as_ref().unwrap().note, note);
+
+    let until = fixture.instant(5);
+    let mut silenced = first.state.clone();
+    silenced.silence(&incident.id, until, None).unwrap();
+    assert!(check(&silenced, 4).healthy);
+    assert!(!check(&check(&silenced, 4).state, 5).healthy);
+
+    silenced.unsilence(&incident.id).unwrap();
+    assert!(!check(&silenced, 4).healthy);
+    for (id, expected) in [
+        ("", "want the identifier"),
+        ("\u{1b}x", "no recent incident"),
+    ] {
+        let error = silenced.acknowledge(id, None).unwrap_err();
+        assert_eq!(error.argument_name(), Some("incident"));
+        assert!(error.to_string().contains(expected) && !error.to_string().contains('\u{1b}'));
+    }
+}
+
+#[test]
+fn an_acknowledgement_ends_when_the_incident_becomes_more_severe() {
+    // 12 events above a limit of a share are a warning; from 30% on, another rule makes it critical.
+    let rules = Rules::parse(
+        "window = '1h'\n\
+         [[rule]]\nname = 'fails'\nkind = 'threshold'\nby = ['integration']\nabove = '5%'\nseverity = 'warning'\n\
+         [[rule]]\nname = 'fails badly'\nkind = 'threshold'\nby = ['integration']\nabove = '30%'\nseverity = 'critical'",
+    )
+    .unwrap();
+    let fixture = hours(&[0, 12, 12, 40, 40].map(Some));
+    let table = fixture.table();
+    let check = |state: &State, hour: usize| {
+        rules
+            .check(&delivery(&table), state, fixture.instant(hour))
+            .unwrap()
+    };
+    let mut state = check(&State::default(), 2).state;
+    let id = state.incidents().next().unwrap().id.clone();
+    state.acknowledge(&id, None).unwrap();
+    let known = check(&state, 3);
+    assert!(known.healthy);
+    let worse = check(&known.state, 4);
+    assert!(!worse.healthy);
+    let [incident] = &worse.incidents[..] else {
+        panic!("{:?}", worse.incidents)
+    };
+    assert_eq!(
+        (incident.severity, &incident.hold),
+        (Severity::Critical, &None)
+    );
+    assert_eq!(incident.id, id);
+}

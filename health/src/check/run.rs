@@ -1,6 +1,7 @@
 //! Checks and replays.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use tallyfold::keeper::check_past;
 use tallyfold::{Result, Timestamp, Window};
@@ -191,6 +192,15 @@ fn group(check: &mut Check, before: &State, now: Timestamp) {
     check.state.incidents = following.kept(now);
     take(&mut following, &mut check.findings, true);
     check.incidents = following.shown();
+    let mut held = BTreeSet::new();
+    for incident in check.incidents.iter_mut().filter(|one| one.is_held(now)) {
+        incident.silenced = true;
+        held.insert(incident.id.as_str());
+    }
+    for finding in &mut check.findings {
+        let incident = finding.incident.as_deref();
+        finding.silenced |= incident.is_some_and(|incident| held.contains(incident));
+    }
     check.incidents.sort_by(|one, other| {
         let order = rank(one.status).cmp(&rank(other.status));
         let order = order.then(other.severity.cmp(&one.severity));

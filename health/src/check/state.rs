@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::DocumentKind;
-use tallyfold::{Dimension, Identity, Result, Timestamp, Window};
+use tallyfold::text::harmless;
+use tallyfold::{Code, Dimension, Error, Identity, Result, Timestamp, Window};
 
 use crate::cause::explanation::Amount;
-use crate::incidents::incident::Incident;
+use crate::incidents::incident::{Incident, IncidentHold};
 use crate::rules::names::Severity;
 
 /// The state that one check leaves for the next: how far each rule has judged, what is pending or firing, and the
@@ -82,6 +83,66 @@ impl State {
     #[must_use]
     pub fn judged(&self) -> Option<Timestamp> {
         self.rules.iter().map(|rule| rule.judged).min()
+    }
+
+    /// Records that somebody knows of an incident. Until it becomes more severe, or is over and comes back, it counts as
+    /// silenced: a check is healthy in spite of it, and no receiver is notified. The beginning of its identifier suffices.
+    ///
+    /// # Errors
+    /// `invalid_argument` if there is no such incident, or several.
+    pub fn acknowledge(&mut self, incident: &str, note: Option<String>) -> Result<&Incident> {
+        self.hold(incident, Some(IncidentHold { until: None, note }))
+    }
+
+    /// Silences an incident until a time, whatever becomes of it. The beginning of its identifier suffices.
+    ///
+    /// # Errors
+    /// The same as for [`State::acknowledge`].
+    pub fn silence(
+        &mut self,
+        incident: &str,
+        until: Timestamp,
+        note: Option<String>,
+    ) -> Result<&Incident> {
+        let until = Some(until);
+        self.hold(incident, Some(IncidentHold { until, note }))
+    }
+
+    /// Takes back an acknowledgement or a silence.
+    ///
+    /// # Errors
+    /// The same as for [`State::acknowledge`].
+    pub fn unsilence(&mut self, incident: &str) -> Result<&Incident> {
+        self.hold(incident, None)
+    }
+
+    fn hold(&mut self, incident: &str, hold: Option<IncidentHold>) -> Result<&Incident> {
+        let refused = |what: String| Err(Error::argument("incident", Code::InvalidArgument, what));
+        let matching = self.incidents.iter_mut();
+        let matching = matching.filter(|one| one.id.starts_with(incident));
+        let mut matching: Vec<&mut Incident> = matching.collect();
+        match &mut matching[..] {
+            _ if incident.is_empty() => refused("want the identifier of an incident".to_owned()),
+            [] => refused(format!(
+                "no recent incident has the identifier {:?}",
+                harmless(incident)
+            )),
+            [_] => {
+                let incident = matching.remove(0);
+                incident.hold = hold;
+                Ok(incident)
+            }
+            several => refused(format!(
+                "{} incidents have identifiers that begin with {:?}",
+                several.len(),
+                harmless(incident)
+            )),
+        }
+    }
+
+    /// The incidents that are open, or that ended so recently that they may come back.
+    pub fn incidents(&self) -> impl Iterator<Item = &Incident> {
+        self.incidents.iter()
     }
 
     /// The state of a rule.

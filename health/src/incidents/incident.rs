@@ -41,6 +41,9 @@ pub struct Incident {
     pub silenced: bool,
     /// Whether it depends on counts that may still change.
     pub provisional: bool,
+    /// Who need not be notified for now, because somebody knows of it; see [`State::acknowledge`](crate::State::acknowledge).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<IncidentHold>,
     /// The findings that belong to it, sorted by their identifiers.
     pub parts: Vec<IncidentPart>,
     /// What happened to it, in chronological order. A long history has its first and its latest entries.
@@ -90,6 +93,20 @@ pub struct IncidentPart {
     pub provisional: bool,
     /// The finding in one sentence.
     pub sentence: String,
+}
+
+/// That somebody knows of an incident. It counts as silenced meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct IncidentHold {
+    /// When it ends. An acknowledgement has no such time: it ends when the incident becomes more severe or comes back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "surface", schemars(with = "Option<String>"))]
+    pub until: Option<Timestamp>,
+    /// Who knows of it, or what is done about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// Something that happened to an incident.
@@ -145,6 +162,7 @@ impl Incident {
             sentence: finding.sentence.clone(),
             silenced: finding.silenced,
             provisional: finding.provisional,
+            hold: None,
             parts: vec![IncidentPart::of(finding)],
             history: Vec::new(),
         };
@@ -166,6 +184,10 @@ impl Incident {
         let is_worse = is_heard && finding.severity > self.severity;
         if is_reopened || is_heard && is_unheard {
             self.severity = finding.severity;
+        }
+        if is_reopened || is_worse {
+            // What was acknowledged is another matter now.
+            self.hold = self.hold.take().filter(|hold| hold.until.is_some());
         }
         if is_reopened {
             self.record(IncidentChange::Reopened, fired(finding), &finding.id);
@@ -208,6 +230,12 @@ impl Incident {
     /// Whether a finding belongs to it already.
     pub(super) fn has(&self, finding: &str) -> bool {
         self.place_of(finding).is_ok()
+    }
+
+    /// Whether somebody knows of it at a time.
+    pub(crate) fn is_held(&self, at: Timestamp) -> bool {
+        let hold = self.hold.as_ref();
+        hold.is_some_and(|hold| hold.until.is_none_or(|until| at < until))
     }
 
     /// Ends the parts whose findings are no longer reported, such as those of a rule that was removed.
