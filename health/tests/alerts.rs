@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use tallyfold::sending::{PushStep, TargetHeaders};
 use tallyfold::{Dimension, HostFailure, Metric, Now, Timestamp, Window};
 use tallyfold_health::{
-    AlertLabels, Amount, Finding, Measure, Notifications, Notified, NotifyOptions, Outcome, Query,
-    Receiver, ReceiverKind, ReceiverOptions, Severity, Status, kinds::RuleKind,
+    AlertLabels, Amount, Finding, Found, Incident, IncidentChange, IncidentEvent, IncidentPart,
+    Measure, Notifications, Notified, NotifyOptions, Outcome, Query, Receiver, ReceiverKind,
+    ReceiverOptions, Severity, Status, kinds::RuleKind,
 };
 
 const NOW: &str = "2026-01-01T02:00:00Z";
@@ -54,6 +55,7 @@ fn finding(id: &str, status: Status) -> Finding {
         labels: BTreeMap::from([("team".to_owned(), "data".to_owned())]),
         note: Some("page the data team".to_owned()),
         runbook: Some("https://wiki.example/failing".to_owned()),
+        incident: Some(id.to_owned()),
         sentence: format!("{id} is <wrong> & bad"),
         query: Query {
             metric: Metric::EventDelivery,
@@ -62,6 +64,46 @@ fn finding(id: &str, status: Status) -> Finding {
             dimensions: vec![Dimension::Integration],
             r#where: vec![(Dimension::Integration, vec!["a b".to_owned()])],
         },
+    }
+}
+
+/// The incident of findings, with the first of them as its headline.
+fn incident(findings: &[&Finding]) -> Incident {
+    let first = findings[0];
+    let part = |finding: &&Finding| IncidentPart {
+        id: finding.id.clone(),
+        rule: finding.rule.clone(),
+        severity: finding.severity,
+        status: finding.status,
+        group: finding.group.clone(),
+        cause: Vec::new(),
+        measure: finding.measure,
+        events: 5,
+        since: finding.since,
+        until: finding.window.end(),
+        silenced: finding.silenced,
+        provisional: finding.provisional,
+        sentence: finding.sentence.clone(),
+    };
+    let severity = findings.iter().map(|finding| finding.severity).max();
+    Incident {
+        id: first.incident.clone().unwrap(),
+        severity: severity.unwrap(),
+        status: first.status,
+        since: first.since,
+        fired: first.fired.unwrap(),
+        until: first.resolved.unwrap_or(first.window.end()),
+        headline: first.id.clone(),
+        sentence: first.sentence.clone(),
+        silenced: first.silenced,
+        provisional: first.provisional,
+        parts: findings.iter().map(part).collect(),
+        history: vec![IncidentEvent {
+            at: first.window.end(),
+            change: IncidentChange::Began,
+            severity: first.severity,
+            finding: first.id.clone(),
+        }],
     }
 }
 
@@ -103,18 +145,24 @@ impl Run {
     }
 }
 
+/// A run in which each finding is an incident.
 fn run(
     findings: &[Finding],
     receiver: Receiver,
     before: &Notified,
     answers: impl IntoIterator<Item = Answer>,
 ) -> Run {
-    run_with(findings, false, receiver, before, answers)
+    let incidents: Vec<Incident> = findings.iter().map(|one| incident(&[one])).collect();
+    let found = Found {
+        incidents: &incidents,
+        findings,
+        is_cut: false,
+    };
+    run_with(found, receiver, before, answers)
 }
 
 fn run_with(
-    findings: &[Finding],
-    is_cut: bool,
+    found: Found<'_>,
     receiver: Receiver,
     before: &Notified,
     answers: impl IntoIterator<Item = Answer>,
@@ -125,7 +173,7 @@ fn run_with(
     // The state crosses a restart each time.
     let before = Notified::from_json(before.to_json().as_bytes()).unwrap();
     let mut notifications =
-        Notifications::new(findings, is_cut, [receiver], before, &options, at(NOW)).unwrap();
+        Notifications::new(found, [receiver], before, &options, at(NOW)).unwrap();
     let mut answers = answers.into_iter();
     let (mut sent, mut waited_ms) = (Vec::new(), 0);
     while let Some((place, push)) = notifications.delivery() {
@@ -350,10 +398,161 @@ fn slack_and_pagerduty_get_what_they_document() {
     assert!(over.sent[0].1.get("payload").is_none());
 }
 
+/// An incident that begins as a warning about `a`, and whose headline is then `b`, first as a warning and then critical.
+fn growing() -> [(Vec<Finding>, Incident); 3] {
+    let finding = |id: &str, severity| Finding {
+        incident: Some("i1".to_owned()),
+        severity,
+        ..firing(id)
+    };
+    let [mild, wide, worse] = [
+        finding("a", Severity::Warning),
+        finding("b", Severity::Warning),
+        finding("b", Severity::Critical),
+    ];
+    let [one, two, three] = [
+        incident(&[&mild]),
+        incident(&[&wide, &mild]),
+        incident(&[&worse, &mild]),
+    ];
+    [
+        (vec![mild.clone()], one),
+        (vec![mild.clone(), wide], two),
+        (vec![worse, mild], three),
+    ]
+}
+
+/// The messages of one run after the other, and at last of one in which it is over.
+fn messages(kind: ReceiverKind) -> Vec<Vec<Value>> {
+    let receiver = || {
+        receiver(kind, |options| {
+            if kind == ReceiverKind::PagerDuty {
+                options.routing_key = Some("key".to_owned().into());
+            }
+            if kind == ReceiverKind::Webhook {
+                let template = r#"{"is": "{{status}} {{severity}} {{rule}}", "of": {{incident}}}"#;
+                options.template = Some(template.to_owned());
+            }
+        })
+    };
+    let mut stages = growing().to_vec();
+    let (mut findings, mut over) = stages[2].clone();
+    for finding in &mut findings {
+        finding.status = Status::Resolved;
+    }
+    over.status = Status::Resolved;
+    stages.push((findings, over));
+    let answer = match kind {
+        ReceiverKind::PagerDuty => (202, ""),
+        _ => (200, "ok"),
+    };
+    let mut notified = Notified::default();
+    let sent = stages.iter().map(|(findings, incident)| {
+        let found = Found {
+            incidents: std::slice::from_ref(incident),
+            findings,
+            is_cut: false,
+        };
+        let run = run_with(found, receiver(), &notified, [Some(answer); 3]);
+        notified = run.notified;
+        run.sent.into_iter().map(|(_, body)| body).collect()
+    });
+    let sent = sent.collect();
+    assert_eq!(notified, Notified::default());
+    sent
+}
+
+#[test]
+fn an_incident_is_one_message_when_it_begins_one_when_it_is_worse_and_one_when_it_is_over() {
+    let slack = messages(ReceiverKind::Slack);
+    let heads: Vec<Vec<&str>> = slack
+        .iter()
+        .map(|run| {
+            let texts = run.iter().map(|one| one["text"].as_str().unwrap());
+            texts.map(|text| &text[..text.find(": eu").unwrap()]).collect()
+        })
+        .collect();
+    assert_eq!(
+        heads,
+        [
+            vec!["*warning*"],
+            vec![],
+            vec!["*critical, before warning*"],
+            vec!["*resolved*"]
+        ]
+    );
+    let webhook = messages(ReceiverKind::Webhook);
+    let said: Vec<Vec<&Value>> = webhook
+        .iter()
+        .map(|run| run.iter().map(|one| &one["is"]).collect())
+        .collect();
+    assert_eq!(
+        said,
+        [
+            vec!["firing warning rule a"],
+            vec![],
+            vec!["firing critical rule b"],
+            vec!["resolved critical rule b"]
+        ]
+    );
+    let parts = webhook[2][0]["of"]["parts"].as_array().unwrap();
+    assert_eq!(parts.len(), 2);
+    assert_eq!(webhook[3][0]["of"]["status"], "resolved");
+    let pagerduty = messages(ReceiverKind::PagerDuty);
+    let events: Vec<&Value> = pagerduty.iter().flatten().collect();
+    let actions: Vec<&Value> = events.iter().map(|event| &event["event_action"]).collect();
+    assert_eq!(actions, ["trigger", "trigger", "resolve"]);
+    assert_eq!(events[1]["payload"]["severity"], "critical");
+    let key = "tallyfold/eu/i1";
+    assert!(events.iter().all(|event| event["dedup_key"] == key));
+}
+
+#[test]
+fn an_alertmanager_knows_an_incident_by_its_labels_until_it_is_more_severe() {
+    let sent = messages(ReceiverKind::Alertmanager);
+    let alerts: Vec<&Vec<Value>> = sent.iter().map(|run| run[0].as_array().unwrap()).collect();
+    let counts: Vec<usize> = alerts.iter().map(|run| run.len()).collect();
+    assert_eq!(counts, [1, 1, 2, 1]);
+    // The headline has changed, and so has the text; the labels have not.
+    assert_eq!(alerts[0][0]["labels"], alerts[1][0]["labels"]);
+    assert_eq!(alerts[1][0]["labels"]["incident"], "i1");
+    assert_eq!(alerts[1][0]["labels"]["alertname"], "rule a");
+    assert_eq!(alerts[1][0]["annotations"]["summary"], "b is <wrong> & bad");
+    assert_eq!(alerts[2][0]["labels"]["severity"], "critical");
+    // The milder alert ends, and so does the other one at last.
+    assert_eq!(alerts[2][1]["labels"], alerts[0][0]["labels"]);
+    assert_eq!(alerts[2][1]["endsAt"], NOW);
+    assert_eq!(alerts[3][0]["labels"], alerts[2][0]["labels"]);
+}
+
+#[test]
+fn a_message_about_what_is_worse_is_sent_again_if_it_was_refused() {
+    let [(mild, one), _, (worse, two)] = growing();
+    let found = |findings, incident| Found {
+        incidents: std::slice::from_ref(incident),
+        findings,
+        is_cut: false,
+    };
+    let begun = run_with(found(&mild, &one), webhook(), &Notified::default(), []);
+    let refused = || [Some((400, ""))];
+    let lost = run_with(found(&worse, &two), webhook(), &begun.notified, refused());
+    assert_eq!(lost.sent.len(), 1);
+    let again = run_with(found(&worse, &two), webhook(), &lost.notified, []);
+    assert_eq!(again.sent.len(), 1);
+    let known = run_with(found(&worse, &two), webhook(), &again.notified, []);
+    assert!(known.sent.is_empty());
+    // What is milder again is no message, and neither is what is as severe as before.
+    let milder = run_with(found(&mild, &one), webhook(), &known.notified, []);
+    assert!(milder.sent.is_empty());
+    let back = run_with(found(&worse, &two), webhook(), &milder.notified, []);
+    assert!(back.sent.is_empty());
+}
+
 #[test]
 fn an_alertmanager_gets_what_fires_each_time_and_what_is_over() {
     let alertmanager = || receiver(ReceiverKind::Alertmanager, |_| {});
-    let five = ["a", "b", "c", "e", "f"].map(firing);
+    let mut five = ["a", "b", "c", "e", "f"].map(firing);
+    five[0].severity = Severity::Warning;
     let before = run(&five, alertmanager(), &Notified::default(), []);
     assert_eq!(
         before.sent[0].0,
@@ -363,10 +562,8 @@ fn an_alertmanager_gets_what_fires_each_time_and_what_is_over() {
     silenced.silenced = true;
     let mut ahead = finding("e", Status::Resolved);
     ahead.resolved = Some(at("2026-01-01T03:00:00Z"));
-    let mut severe = firing("a");
-    severe.severity = Severity::Warning;
     let now = [
-        severe,
+        firing("a"),
         finding("b", Status::Resolved),
         // No receiver was notified of it.
         finding("d", Status::Resolved),
@@ -393,13 +590,13 @@ fn an_alertmanager_gets_what_fires_each_time_and_what_is_over() {
     assert_eq!(
         ends,
         [
-            ["rule a", "warning", "2026-01-01T03:00:00Z"],
+            ["rule a", "critical", "2026-01-01T03:00:00Z"],
             ["rule b", "critical", "2026-01-01T01:00:00Z"],
             // Its rule is gone: it ends now.
             ["rule c", "critical", "2026-01-01T02:00:00Z"],
             ["rule e", "critical", "2026-01-01T02:00:00Z"],
-            // With another severity it is another alert, and this one is over.
-            ["rule a", "critical", "2026-01-01T02:00:00Z"],
+            // More severe, it is another alert, and this one is over.
+            ["rule a", "warning", "2026-01-01T02:00:00Z"],
         ]
     );
     assert_eq!(sent[0]["startsAt"], "2026-01-01T00:00:00Z");
@@ -412,7 +609,12 @@ fn an_alertmanager_gets_what_fires_each_time_and_what_is_over() {
     let nothing = run(&[], alertmanager(), &after.notified, []);
     assert_eq!(nothing.sent[0].1.as_array().unwrap().len(), 2);
     // If findings were left out, nobody knows whether an alert that isn't among them is over.
-    let cut = run_with(&[], true, alertmanager(), &after.notified, []);
+    let none = Found {
+        incidents: &[],
+        findings: &[],
+        is_cut: true,
+    };
+    let cut = run_with(none, alertmanager(), &after.notified, []);
     assert!(cut.sent.is_empty());
     // Whether a message arrived isn't known: the ends of the old and of the new alerts are sent later.
     let lost = run(
