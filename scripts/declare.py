@@ -394,6 +394,15 @@ class Python(Language):
             >>> [event.change for event in check.incidents[0].history]
             ['began']
         """,
+        "IncidentHold": """
+            >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+            >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+            >>> check = rules.check(delivery=table, now="2026-01-01T01:00:00Z")
+            >>> state = tallyfold.acknowledge(check.state, check.incidents[0].id, note="known")
+            >>> later = rules.check(delivery=table, state=state, now="2026-01-01T01:00:00Z")
+            >>> later.incidents[0].hold, later.healthy
+            (IncidentHold(until=None, note='known'), True)
+        """,
         "IncidentPart": """
             >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
             >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")

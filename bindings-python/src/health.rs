@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use tallyfold::{Timestamp, Window};
-use tallyfold_health::{ExplainOptions, Measure, Observed, State};
+use tallyfold_health::{ExplainOptions, IncidentHold, Measure, Observed, State};
 
 use crate::arguments::{Named, instance, instant, keywords, required};
 use crate::detach::detached;
@@ -114,6 +114,34 @@ impl RuleSet {
         })?;
         Ok(plain(py, &replay)?)
     }
+}
+
+/// The state of a check with a mark on an incident: somebody knows of it, until it becomes more severe or until a time. Or
+/// with none any more.
+#[pyfunction]
+pub(crate) fn hold(
+    state: &Bound<'_, PyAny>,
+    incident: &Bound<'_, PyAny>,
+    until: &Bound<'_, PyAny>,
+    note: &Bound<'_, PyAny>,
+    is_held: bool,
+) -> Result<String> {
+    let of_state = |error: tallyfold::Error| error.with_argument("state");
+    let mut state = State::from_json(&Document::of("state", state)?).map_err(of_state)?;
+    let incident: String = required("incident", incident)?;
+    let note = (!note.is_none())
+        .then(|| required("note", note))
+        .transpose()?;
+    let until = (!until.is_none())
+        .then(|| instant("until", until))
+        .transpose()?;
+    let until = until.map(|until| Timestamp::parse(&until)).transpose();
+    let hold = match until.map_err(|error| error.with_argument("until"))? {
+        Some(until) => IncidentHold::silenced(until, note),
+        None => IncidentHold::acknowledged(note),
+    };
+    state.hold(&incident, is_held.then_some(hold))?;
+    Ok(String::from_utf8(state.to_json()).unwrap_or_default())
 }
 
 /// What is judged.

@@ -1,7 +1,7 @@
 //! [`tallyfold_health`]: what explains a change, and what rules find.
 
 use tallyfold::{CountTable, Timestamp, Window};
-use tallyfold_health::{ExplainOptions, Measure, Observed, State};
+use tallyfold_health::{ExplainOptions, IncidentHold, Measure, Observed, State};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -55,6 +55,38 @@ tallyfold::options! {
         /// Its end.
         end: String [Instant],
     }
+}
+
+tallyfold::options! {
+    /// How an incident is held.
+    struct HoldOptions {
+        /// The end of a silence. Without it, the incident is acknowledged.
+        until: Option<String> [Instant] = None,
+        /// Who knows of it, or what is done about it.
+        note: Option<String> = None,
+    }
+}
+
+/// The state of a check with a mark on an incident that somebody knows of it, or with none any more.
+#[wasm_bindgen(js_name = holdIncident)]
+pub fn hold_incident(
+    state: &JsValue,
+    incident: &JsValue,
+    given: &JsValue,
+    is_held: bool,
+) -> Result<String> {
+    let state: String = required("state", state)?;
+    let incident: String = required("incident", incident)?;
+    let HoldOptions { until, note } = options("options", given, &[])?;
+    let mut state =
+        State::from_json(state.as_bytes()).map_err(|error| error.with_argument("state"))?;
+    let until = until.as_deref().map(Timestamp::parse).transpose();
+    let hold = match until.map_err(|error| error.with_argument("until"))? {
+        Some(until) => IncidentHold::silenced(until, note),
+        None => IncidentHold::acknowledged(note),
+    };
+    state.hold(&incident, is_held.then_some(hold))?;
+    Ok(String::from_utf8(state.to_json()).unwrap_or_default())
 }
 
 /// What is judged, in addition to the facade's options.

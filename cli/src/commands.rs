@@ -261,7 +261,10 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
         }
         Command::Check(asking) => {
             let app = app(&asking.service, stderr)?;
-            until_stopped(&app, check::run(&app, &asking.flags)).await
+            match &asking.flags.action {
+                Some(action) => check::hold(&app, action).await,
+                None => until_stopped(&app, check::run(&app, &asking.flags)).await,
+            }
         }
         Command::Explain(asking) => {
             let app = app(&asking.service, stderr)?;

@@ -10,7 +10,7 @@ mod fixture;
 use fixture::{Fixture, Row, checks, delivery, noise, sentences};
 use proptest::prelude::*;
 use tallyfold::{CountTable, Timestamp};
-use tallyfold_health::{Check, Finding, Observed, Rules, Severity, State, Status};
+use tallyfold_health::{Check, Finding, IncidentHold, Observed, Rules, Severity, State, Status};
 
 const RULES: &str = r#"
 window = "1h"
@@ -688,7 +688,10 @@ fn an_incident_that_somebody_knows_of_is_silenced() {
     let note = Some("the vendor works on it".to_owned());
     assert_eq!(
         state
-            .acknowledge(&incident.id[..6], note.clone())
+            .hold(
+                &incident.id[..6],
+                Some(IncidentHold::acknowledged(note.clone()))
+            )
             .unwrap()
             .id,
         incident.id
@@ -699,17 +702,19 @@ fn an_incident_that_somebody_knows_of_is_silenced() {
 
     let until = fixture.instant(5);
     let mut silenced = first.state.clone();
-    silenced.silence(&incident.id, until, None).unwrap();
+    silenced
+        .hold(&incident.id, Some(IncidentHold::silenced(until, None)))
+        .unwrap();
     assert!(check(&silenced, 4).healthy);
     assert!(!check(&check(&silenced, 4).state, 5).healthy);
 
-    silenced.unsilence(&incident.id).unwrap();
+    silenced.hold(&incident.id, None).unwrap();
     assert!(!check(&silenced, 4).healthy);
     for (id, expected) in [
         ("", "want the identifier"),
         ("\u{1b}x", "no recent incident"),
     ] {
-        let error = silenced.acknowledge(id, None).unwrap_err();
+        let error = silenced.hold(id, None).unwrap_err();
         assert_eq!(error.argument_name(), Some("incident"));
         assert!(error.to_string().contains(expected) && !error.to_string().contains('\u{1b}'));
     }
@@ -733,7 +738,9 @@ fn an_acknowledgement_ends_when_the_incident_becomes_more_severe() {
     };
     let mut state = check(&State::default(), 2).state;
     let id = state.incidents().next().unwrap().id.clone();
-    state.acknowledge(&id, None).unwrap();
+    state
+        .hold(&id, Some(IncidentHold::acknowledged(None)))
+        .unwrap();
     let known = check(&state, 3);
     assert!(known.healthy);
     let worse = check(&known.state, 4);

@@ -145,6 +145,7 @@ fn values() -> Map<String, Value> {
     add::<tallyfold_health::Incident>(&mut schemas);
     add::<tallyfold_health::IncidentChange>(&mut schemas);
     add::<tallyfold_health::IncidentEvent>(&mut schemas);
+    add::<tallyfold_health::IncidentHold>(&mut schemas);
     add::<tallyfold_health::IncidentPart>(&mut schemas);
     add::<tallyfold_health::Measure>(&mut schemas);
     add::<tallyfold_health::Need>(&mut schemas);

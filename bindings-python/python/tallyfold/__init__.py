@@ -81,7 +81,7 @@ from tallyfold._health.results import (
     Replay,
     Unjudged,
 )
-from tallyfold._health.rules import Rules, explain
+from tallyfold._health.rules import Rules, acknowledge, explain, silence, unsilence
 from tallyfold._names import (
     AdditivityVerdict,
     ApiName,
@@ -250,6 +250,7 @@ __all__ = [
     "Window",
     "WindowsLeftOutWarning",
     "__version__",
+    "acknowledge",
     "async_notify",
     "async_push",
     "codes",
@@ -260,4 +261,6 @@ __all__ = [
     "push",
     "segment_name",
     "serve",
+    "silence",
+    "unsilence",
 ]

@@ -104,6 +104,7 @@ __all__ = [
     "explain",
     "failed_answer",
     "good_answer",
+    "hold",
     "limits_of",
     "page_question",
     "pages_options",
@@ -125,6 +126,9 @@ def explain(
     /,
     **options: Unpack[ExplainArguments],
 ) -> Explanation: ...
+def hold(
+    state: str | bytes, incident: str, until: Instant | None, note: str | None, is_held: bool
+) -> str: ...
 def count_rates(success: int, errors: int, filtered: int) -> Rates: ...
 def error_codes() -> dict[ErrorCode, ErrorKind]: ...
 def limits_of(**limits: Unpack[LimitsArguments]) -> dict[str, int]: ...

@@ -20,7 +20,7 @@ import type {
   Need,
   Replay,
 } from "./values/declared.js";
-import { invalidArgument } from "./values/error.js";
+import { invalidArgument, missingArgument } from "./values/error.js";
 import { fieldsOf, OPTIONS } from "./values/input.js";
 import { stringable } from "./values/printing.js";
 import type { Instant } from "./values/time.js";
@@ -35,6 +35,7 @@ export type {
   Incident,
   IncidentChange,
   IncidentEvent,
+  IncidentHold,
   IncidentPart,
   Measure,
   Need,
@@ -113,6 +114,64 @@ export function explain(
   } finally {
     for (const table of tables) table.free();
   }
+}
+
+/** The options of {@link acknowledge}. */
+export interface AcknowledgeOptions {
+  /** Who knows of the incident, or what is done about it. */
+  readonly note?: string | undefined;
+}
+
+/** The options of {@link silence}. */
+export interface SilenceOptions extends AcknowledgeOptions {
+  /** When the silence ends. */
+  readonly until: Instant;
+}
+
+/**
+ * Records that somebody knows of an incident, and returns the state for the next check. Until the incident becomes more
+ * severe, or is over and comes back, it counts as silenced: a check is healthy in spite of it, and no receiver is
+ * notified. The beginning of its `id` suffices.
+ *
+ * @throws {@link TallyfoldError} with code `invalid_argument` if there is no such incident, or several;
+ * `invalid_checkpoint` for a state that is torn or was changed.
+ * @example
+ * const { state, incidents } = Rules.standard().check({ delivery: table });
+ * for (const { id } of incidents) store(acknowledge(state, id, { note: "the vendor works on it" }));
+ */
+export function acknowledge(
+  state: string,
+  incident: string,
+  options: AcknowledgeOptions = {},
+): string {
+  const given = fieldsOf("options", options, OPTIONS);
+  return healthCore().holdIncident(state, incident, given, true);
+}
+
+/**
+ * Silences an incident until a time, whatever becomes of it, and returns the state for the next check.
+ *
+ * @throws {@link TallyfoldError} as {@link acknowledge} does, and with code `missing_argument` without `until`.
+ * @example
+ * const { state, incidents } = Rules.standard().check({ delivery: table });
+ * for (const { id } of incidents) store(silence(state, id, { until: new Date(Date.now() + 3_600_000) }));
+ */
+export function silence(state: string, incident: string, options: SilenceOptions): string {
+  const given = fieldsOf("options", options, OPTIONS);
+  if (given.until === undefined) throw missingArgument("until", "want the end of the silence");
+  return healthCore().holdIncident(state, incident, given, true);
+}
+
+/**
+ * Takes back what {@link acknowledge} or {@link silence} has recorded, and returns the state for the next check.
+ *
+ * @throws {@link TallyfoldError} as {@link acknowledge} does.
+ * @example
+ * const { state, incidents } = Rules.standard().check({ delivery: table });
+ * for (const { id } of incidents) store(unsilence(state, id));
+ */
+export function unsilence(state: string, incident: string): string {
+  return healthCore().holdIncident(state, incident, {}, false);
 }
 
 /** The counts that {@link Rules} judge, with their history: see {@link Rules.needs}. */

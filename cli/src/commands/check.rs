@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use indicatif::ProgressBar;
 use tallyfold::keeper::check_past;
-use tallyfold::text::grouped;
+use tallyfold::text::{grouped, milliseconds};
 use tallyfold::{CollectOptions, Frame, Metric, Timestamp, Window};
-use tallyfold_health::{Observed, Rules, State, Unjudged};
+use tallyfold_health::{IncidentHold, Observed, Rules, State, Unjudged};
 
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
@@ -23,6 +23,7 @@ use crate::host::session::{Session, unix_ms};
 use crate::host::state::StateFile;
 use crate::output::check::{self, CheckFormat, CheckReport, Checked, Verdict, write};
 use crate::output::report::{Part, Report, contradiction, spans};
+use crate::output::safe::harmless;
 use crate::stderr::{Bars, show};
 
 /// What the help begins with.
@@ -34,6 +35,8 @@ Examples:
       Applies your rules, and notifies an Alertmanager of what fires and what is resolved.
   tallyfold check --rules health.toml --replay --since 30d
       When these rules would have fired in the last month.
+  tallyfold check ack 3f2a --note 'the vendor is on it'
+      Somebody knows of the incident: later runs exit with 0, and notify nobody, until it becomes more severe.
 ";
 
 /// What the help ends with.
@@ -48,7 +51,11 @@ if a finding can't be judged any more: nothing shows that it is over.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct CheckFlags {
+    /// What to do instead of a check.
+    #[command(subcommand)]
+    pub(crate) action: Option<HoldAction>,
     /// The file with the rules [default: health.toml here, or the standard rules]
     #[arg(long, value_name = "FILE", help_heading = "Rules")]
     rules: Option<PathBuf>,
@@ -110,6 +117,37 @@ pub(crate) struct CheckFlags {
     /// Writes to this file instead of stdout (-); an existing file is replaced atomically
     #[arg(long, short, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
+}
+
+/// What `check` does with an incident that somebody knows of.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum HoldAction {
+    /// Acknowledges an incident: until it becomes more severe or comes back, no receiver is notified, and check exits with 0
+    Ack(HoldFlags),
+    /// Silences an incident for a time, whatever becomes of it
+    Silence {
+        #[command(flatten)]
+        incident: HoldFlags,
+        /// How long: 30m, 4h, 2d
+        #[arg(long = "for", value_name = "TIME")]
+        length: String,
+    },
+    /// Takes back an acknowledgement or a silence
+    Unsilence(HoldFlags),
+}
+
+/// An incident.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct HoldFlags {
+    /// The identifier of the incident, or the beginning of it, as check prints it
+    #[arg(value_name = "ID")]
+    incident: String,
+    /// Who knows of it, or what is done about it
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+    /// The state that check keeps [default: that of the configuration, or next to the rules, such as health.state]
+    #[arg(long, value_name = "PATH")]
+    state: Option<PathBuf>,
 }
 
 /// How history is read. A job that runs again soon does not wait long for a service that is down.
@@ -192,6 +230,73 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
         exit = failed.unwrap_or(exit);
     }
     Ok(exit)
+}
+
+/// Records that somebody knows of an incident, or takes that back.
+///
+/// # Errors
+/// For an incident that no cluster's state has, for a state that can't be read or written, and for one that a running check
+/// uses.
+pub(crate) async fn hold(app: &App, action: &HoldAction) -> Result<Exit> {
+    let (flags, hold) = action.hold()?;
+    let settings = app.loaded()?;
+    let places = places((&None, &flags.state, &None), &settings.check);
+    let mut refused = None;
+    for cluster in &settings.clusters {
+        let file = StateFile::of_cluster(&places.state, settings, cluster)?;
+        let Some(bytes) = file.read()? else {
+            continue;
+        };
+        let mut memory = Memory::parse(&bytes, None).map_err(|error| file.as_failure(error))?;
+        match memory.rules.hold(&flags.incident, hold.clone()) {
+            Ok(incident) => {
+                let text = match &hold {
+                    Some(IncidentHold { until: None, .. }) => "acknowledged".to_owned(),
+                    Some(IncidentHold {
+                        until: Some(until), ..
+                    }) => format!("silenced until {until}"),
+                    None => "no longer acknowledged or silenced".to_owned(),
+                };
+                let text = format!("{text}: {}", harmless(&incident.sentence));
+                file.replace(memory.to_json()).await?;
+                app.stderr.note(text);
+                return Ok(Exit::Fine);
+            }
+            Err(error) => refused = Some(error),
+        }
+    }
+    Err(match refused {
+        Some(error) => Failure::usage(format!("ID: {}", error.message())),
+        None => Failure::usage(format!(
+            "{}: no check has left a state here",
+            places.state.display()
+        )),
+    })
+}
+
+impl HoldAction {
+    /// The incident, and how it is held.
+    fn hold(&self) -> Result<(&HoldFlags, Option<IncidentHold>)> {
+        Ok(match self {
+            Self::Ack(flags) => (flags, Some(IncidentHold::acknowledged(flags.note.clone()))),
+            Self::Silence { incident, length } => {
+                let ms = milliseconds(length).and_then(|ms| i64::try_from(ms).ok());
+                let until = ms
+                    .filter(|ms| *ms > 0)
+                    .and_then(|ms| unix_ms().checked_add(ms));
+                let until = until.and_then(Timestamp::from_unix_ms).ok_or_else(|| {
+                    Failure::usage(format!(
+                        "--for: want a length of time such as 4h, not {length:?}"
+                    ))
+                })?;
+                (
+                    incident,
+                    Some(IncidentHold::silenced(until, incident.note.clone())),
+                )
+            }
+            Self::Unsilence(flags) => (flags, None),
+        })
+    }
 }
 
 /// Pairs the kept state of each cluster with its result. Clusters without a result are left out.

@@ -131,23 +131,29 @@ impl Memory {
                 notified: Notified::default(),
             }),
             Some(bytes) => {
-                let parsed = Self::parse(&bytes, service, fingerprint);
+                let parsed = Self::parse(&bytes, Some((service, fingerprint)));
                 parsed.map_err(|error| file.as_failure(error))
             }
         }
     }
 
-    fn parse(bytes: &[u8], service: &str, fingerprint: &str) -> tallyfold::Result<Self> {
+    /// Reads a document. `of` is the identity of the client that it must belong to, with the fingerprint of its address.
+    ///
+    /// # Errors
+    /// `invalid_checkpoint` for a document that is damaged, or that belongs to another cluster or client.
+    pub(crate) fn parse(bytes: &[u8], of: Option<(&str, &str)>) -> tallyfold::Result<Self> {
         let fields = KIND.read(bytes)?;
         let fields: Fields = serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
-        if ![service, fingerprint].contains(&fields.service.as_str()) {
+        if let Some((service, fingerprint)) = of
+            && ![service, fingerprint].contains(&fields.service.as_str())
+        {
             return Err(KIND.wrong(format_args!(
                 "it is of {:?}, not of {service:?}; to go on with it, pass --identity with the former",
                 fields.service
             )));
         }
         Ok(Self {
-            service: service.to_owned(),
+            service: of.map_or(fields.service, |(service, _)| service.to_owned()),
             rules: match fields.rules.is_empty() {
                 true => State::default(),
                 false => State::from_json(fields.rules.as_bytes())?,
@@ -178,18 +184,21 @@ mod tests {
     #[test]
     fn what_was_written_is_read_back_and_any_damage_is_found() {
         let written = KIND.write(WRITTEN);
-        let memory = Memory::parse(written.as_bytes(), "eu", "a1").unwrap();
+        let memory = Memory::parse(written.as_bytes(), Some(("eu", "a1"))).unwrap();
         assert!(memory.rules == State::default() && memory.notified != Notified::default());
         let json = memory.to_json();
-        let read = Memory::parse(json.as_bytes(), "eu", "a1").unwrap();
+        let read = Memory::parse(json.as_bytes(), Some(("eu", "a1"))).unwrap();
         assert_eq!(read, memory);
         assert_eq!(read.to_json(), json);
         for at in 0..json.len() {
             let mut damaged = json.clone().into_bytes();
             damaged[at] ^= 1;
-            assert!(Memory::parse(&damaged, "eu", "a1").is_err(), "byte {at}");
+            assert!(
+                Memory::parse(&damaged, Some(("eu", "a1"))).is_err(),
+                "byte {at}"
+            );
         }
-        let other = Memory::parse(json.as_bytes(), "us", "b2").unwrap_err();
+        let other = Memory::parse(json.as_bytes(), Some(("us", "b2"))).unwrap_err();
         assert!(
             other.message().contains("it is of \"eu\", not of \"us\""),
             "{other}"

@@ -85,38 +85,12 @@ impl State {
         self.rules.iter().map(|rule| rule.judged).min()
     }
 
-    /// Records that somebody knows of an incident. Until it becomes more severe, or is over and comes back, it counts as
-    /// silenced: a check is healthy in spite of it, and no receiver is notified. The beginning of its identifier suffices.
+    /// Records that somebody knows of an incident, or with `None` takes that back. The incident counts as silenced
+    /// meanwhile: a check is healthy in spite of it, and no receiver is notified. The beginning of its identifier suffices.
     ///
     /// # Errors
     /// `invalid_argument` if there is no such incident, or several.
-    pub fn acknowledge(&mut self, incident: &str, note: Option<String>) -> Result<&Incident> {
-        self.hold(incident, Some(IncidentHold { until: None, note }))
-    }
-
-    /// Silences an incident until a time, whatever becomes of it. The beginning of its identifier suffices.
-    ///
-    /// # Errors
-    /// The same as for [`State::acknowledge`].
-    pub fn silence(
-        &mut self,
-        incident: &str,
-        until: Timestamp,
-        note: Option<String>,
-    ) -> Result<&Incident> {
-        let until = Some(until);
-        self.hold(incident, Some(IncidentHold { until, note }))
-    }
-
-    /// Takes back an acknowledgement or a silence.
-    ///
-    /// # Errors
-    /// The same as for [`State::acknowledge`].
-    pub fn unsilence(&mut self, incident: &str) -> Result<&Incident> {
-        self.hold(incident, None)
-    }
-
-    fn hold(&mut self, incident: &str, hold: Option<IncidentHold>) -> Result<&Incident> {
+    pub fn hold(&mut self, incident: &str, hold: Option<IncidentHold>) -> Result<&Incident> {
         let refused = |what: String| Err(Error::argument("incident", Code::InvalidArgument, what));
         let matching = self.incidents.iter_mut();
         let matching = matching.filter(|one| one.id.starts_with(incident));

@@ -41,7 +41,7 @@ pub struct Incident {
     pub silenced: bool,
     /// Whether it depends on counts that may still change.
     pub provisional: bool,
-    /// Who need not be notified for now, because somebody knows of it; see [`State::acknowledge`](crate::State::acknowledge).
+    /// Who need not be notified for now, because somebody knows of it; see [`State::hold`](crate::State::hold).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<IncidentHold>,
     /// The findings that belong to it, sorted by their identifiers.
@@ -95,7 +95,7 @@ pub struct IncidentPart {
     pub sentence: String,
 }
 
-/// That somebody knows of an incident. It counts as silenced meanwhile.
+/// That somebody knows of an incident.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
@@ -143,6 +143,22 @@ tallyfold::names! {
 
 /// The maximum number of entries of a history, and of parts that are over.
 const MOST: usize = 100;
+
+impl IncidentHold {
+    /// An acknowledgement, which ends when the incident becomes more severe, or is over and comes back.
+    #[must_use]
+    pub const fn acknowledged(note: Option<String>) -> Self {
+        let until = None;
+        Self { until, note }
+    }
+
+    /// A silence until a time, whatever becomes of the incident.
+    #[must_use]
+    pub const fn silenced(until: Timestamp, note: Option<String>) -> Self {
+        let until = Some(until);
+        Self { until, note }
+    }
+}
 
 /// A cause stands for the whole finding if it explains this share of the change.
 const MOST_OF_IT: f64 = 0.5;

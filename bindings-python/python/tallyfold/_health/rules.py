@@ -9,8 +9,9 @@ from tallyfold._health.results import Check, Explanation, Need, Replay
 from tallyfold._names import Measure
 from tallyfold._tallyfold import CountTable, RuleSet
 from tallyfold._tallyfold import explain as explain_change
+from tallyfold._tallyfold import hold as hold_incident
 
-__all__ = ["Rules", "explain"]
+__all__ = ["Rules", "acknowledge", "explain", "silence", "unsilence"]
 
 
 def explain(
@@ -40,6 +41,80 @@ def explain(
     (Amount(part=1, whole=8), 0)
     """
     return explain_change(before, now, measure, **options)
+
+
+def acknowledge(state: str | bytes, incident: str, *, note: str | None = None) -> str:
+    """Records that somebody knows of an incident.
+
+    Until it becomes more severe, or is over and comes back, the incident counts as silenced: a check
+    is healthy in spite of it, and no receiver is notified.
+
+    Args:
+        state: the `state` of the last check.
+        incident: the `id` of one of its incidents, or the beginning of it.
+        note: who knows of it, or what is done about it.
+
+    Returns:
+        The state for the next check.
+
+    Raises:
+        ConfigError: `invalid_argument` if there is no such incident, or several;
+            `invalid_checkpoint` for a state that is torn or was changed.
+
+    >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+    >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+    >>> check = rules.check(delivery=table, now="2026-01-01T01:00:00Z")
+    >>> incident = check.incidents[0].id
+    >>> state = tallyfold.acknowledge(check.state, incident, note="the vendor works on it")
+    >>> rules.check(delivery=table, state=state, now="2026-01-01T01:00:00Z").healthy
+    True
+    """
+    return hold_incident(state, incident, None, note, True)
+
+
+def silence(
+    state: str | bytes, incident: str, until: Instant, *, note: str | None = None
+) -> str:
+    """Silences an incident until a time, whatever becomes of it.
+
+    Args:
+        state: the `state` of the last check.
+        incident: the `id` of one of its incidents, or the beginning of it.
+        until: when the silence ends.
+        note: why.
+
+    Returns:
+        The state for the next check.
+
+    Raises:
+        ConfigError: as `acknowledge` does, and for an `until` that isn't a timestamp.
+
+    >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+    >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+    >>> check = rules.check(delivery=table, now="2026-01-01T01:00:00Z")
+    >>> incident = check.incidents[0].id
+    >>> state = tallyfold.silence(check.state, incident, "2026-01-01T12:00:00Z")
+    >>> rules.check(delivery=table, state=state, now="2026-01-01T01:00:00Z").healthy
+    True
+    """
+    return hold_incident(state, incident, until, note, True)
+
+
+def unsilence(state: str | bytes, incident: str) -> str:
+    """Takes back what `acknowledge` or `silence` has recorded.
+
+    Raises:
+        ConfigError: as `acknowledge` does.
+
+    >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+    >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+    >>> check = rules.check(delivery=table, now="2026-01-01T01:00:00Z")
+    >>> incident = check.incidents[0].id
+    >>> state = tallyfold.acknowledge(check.state, incident)
+    >>> tallyfold.unsilence(state, incident) == check.state
+    True
+    """
+    return hold_incident(state, incident, None, None, False)
 
 
 @final
