@@ -5,7 +5,7 @@ import json
 import pickle
 import re
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +135,29 @@ def test_a_state_may_be_bytes() -> None:
     assert again.state == first.state
 
 
+def test_an_incident_that_somebody_knows_of_is_silenced() -> None:
+    text = "[[rule]]\nname = 'errors'\nkind = 'threshold'\nmeasure = 'errors'\nabove = 0"
+    rules = tallyfold.Rules.parse(text)
+    counts = table("integration fails")
+    now = datetime.fromisoformat(counts.end.replace("Z", "+00:00"))
+    first = rules.check(delivery=counts, now=now)
+    (incident,) = first.incidents
+    assert not first.healthy
+
+    def later(state: str) -> tallyfold.Check:
+        return rules.check(delivery=counts, state=state, now=now)
+
+    known = later(tallyfold.acknowledge(first.state, incident.id[:8], note="on it"))
+    assert known.healthy
+    assert known.incidents[0].silenced
+    assert known.incidents[0].hold == tallyfold.IncidentHold(until=None, note="on it")
+    assert later(known.state).healthy
+    assert not later(tallyfold.unsilence(known.state, incident.id)).healthy
+    soon, past = now + timedelta(hours=1), now - timedelta(hours=1)
+    assert later(tallyfold.silence(first.state, incident.id, soon)).healthy
+    assert not later(tallyfold.silence(first.state, incident.id, past)).healthy
+
+
 def test_without_counts_nothing_is_judged() -> None:
     rules = tallyfold.Rules.standard()
     check = rules.check()
@@ -167,6 +190,10 @@ INVALID = "invalid_argument"
         (lambda: RULES.check(now=5), "now", INVALID),  # type: ignore[arg-type]
         (lambda: RULES.check(state="{}"), "state", "invalid_checkpoint"),
         (lambda: RULES.check(state=5), "state", INVALID),  # type: ignore[arg-type]
+        (lambda: tallyfold.acknowledge("{}", "a"), "state", "invalid_checkpoint"),
+        (lambda: tallyfold.acknowledge(RULES.check().state, "a"), "incident", INVALID),
+        (lambda: tallyfold.unsilence(RULES.check().state, ANY), "incident", INVALID),
+        (lambda: tallyfold.silence(RULES.check().state, "a", "x"), "until", "invalid_timestamp"),
         (lambda: RULES.replay(ANY, "2026-01-01T00:00:00Z"), "start", INVALID),
         (lambda: RULES.replay("2026-01-01T00:00:00Z", "x"), "end", "invalid_timestamp"),
     ],

@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { describe, test } from "node:test";
 import { CountTable, TallyfoldError } from "tallyfold";
-import { explain, init, Rules } from "tallyfold/health";
+import { acknowledge, explain, init, Rules, silence, unsilence } from "tallyfold/health";
 import { thrownBy } from "./responses.mjs";
 
 const vectors = JSON.parse(
@@ -156,6 +156,25 @@ describe("rules", () => {
     assert.deepEqual(range, { start: "2026-02-01T00:00:00Z", end: "2026-02-24T00:00:00Z" });
   });
 
+  test("know of an incident that somebody acknowledged or silenced", () => {
+    const text = "rule = [{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }]";
+    const own = Rules.parse(text);
+    const delivery = table("integration fails");
+    const now = delivery.end;
+    const first = own.check({ delivery, now });
+    const [{ id }] = first.incidents;
+    assert.ok(!first.healthy);
+    const later = (state) => own.check({ delivery, state, now });
+    const known = later(acknowledge(first.state, id.slice(0, 8), { note: "on it" }));
+    assert.ok(known.healthy && known.incidents[0].silenced);
+    assert.deepEqual(known.incidents[0].hold, { note: "on it" });
+    assert.ok(later(known.state).healthy);
+    assert.ok(!later(unsilence(known.state, id)).healthy);
+    const [soon, past] = [1, -1].map((hours) => new Date(Date.parse(now) + hours * 3_600_000));
+    assert.ok(later(silence(first.state, id, { until: soon })).healthy);
+    assert.ok(!later(silence(first.state, id, { until: past })).healthy);
+  });
+
   test("without counts judge nothing, and say so", () => {
     const { healthy, unjudged } = rules.check();
     assert.ok(!healthy);
@@ -188,6 +207,15 @@ describe("rules", () => {
     ["a wrong Date", () => rules.check({ now: new Date(Number.NaN) }), "now", "invalid_timestamp"],
     ["no state", () => rules.check({ state: "{}" }), "state", "invalid_checkpoint"],
     ["bytes", () => rules.check({ state: new Uint8Array() }), "state", "invalid_argument"],
+    ["another state", () => acknowledge("{}", "a"), "state", "invalid_checkpoint"],
+    ["another incident", () => unsilence(rules.check().state, "a"), "incident", "invalid_argument"],
+    [
+      "a silence without end",
+      () => silence(rules.check().state, "a", {}),
+      "until",
+      "missing_argument",
+    ],
+    ["a note of bytes", () => acknowledge("", "a", { note: 5 }), "note", "invalid_argument"],
     ["a misspelt option", () => rules.check({ dleivery: before }), "dleivery", "unknown_argument"],
     ["no range", () => rules.replay({ delivery: before }), "start", "missing_argument"],
     ["no options", () => rules.replay("all"), "options", "invalid_argument"],
