@@ -7,6 +7,8 @@ use std::path::Path;
 pub(crate) struct Hours {
     pub(crate) counts: Vec<u64>,
     pub(crate) times: Vec<String>,
+    /// When the first hour starts: at a whole hour.
+    pub(crate) start_ms: i64,
 }
 
 impl Hours {
@@ -24,7 +26,11 @@ impl Hours {
         let lines = lines.collect::<Option<Vec<_>>>()?;
         let step = minutes(lines.get(1)?.0)? - minutes(lines.first()?.0)?;
         let steps = usize::try_from(60 / step.max(1)).ok()?.max(1);
-        let mut hours = Self::default();
+        let first = minutes(lines.first()?.0)? - minutes("1970-01-01 00:00:00")?;
+        let mut hours = Self {
+            start_ms: first.div_euclid(60) * 3_600_000,
+            ..Self::default()
+        };
         for hour in lines.chunks_exact(steps) {
             let counts = hour
                 .iter()
