@@ -36,7 +36,6 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
         "health",
         &[
             &["measure", "pairs", "shown", "stats"],
-            &["baseline"],
             &["columns"],
             &["detection", "usual"],
             &["cause"],

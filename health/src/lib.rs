@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 mod alerts;
-mod baseline;
 mod cause;
 mod check;
 mod columns;
@@ -24,19 +23,15 @@ pub use alerts::kinds::ReceiverKind;
 pub use alerts::notifications::{Notifications, Outcome, Posted, Receipt, Receiver};
 pub use alerts::notified::Notified;
 pub use alerts::options::{AlertLabels, NotifyOptions, ReceiverOptions};
-pub use baseline::levels::{Levels, level};
-pub use baseline::stream::{Basis, Level, Season, Stream};
 pub use cause::explain::{ExplainOptions, explain, explain_leaves, usual_windows};
 pub use cause::explanation::{Amount, Cause, Explanation};
 pub use cause::leaves::{Attribute, Leaves, MOST_ATTRIBUTES, Tally};
 pub use check::result::{Check, Replay, Unjudged};
 pub use check::state::State;
 pub use columns::groups::Observed;
-pub use detection::cusum::{Cusum, Drift};
-pub use detection::scan::{Direction, Excess, scan};
+pub use detection::scan::{Direction, Excess, Stream, scan};
 pub use detection::scan_fit::ScanOptions;
-pub use detection::scan_slots::{SlotOptions, Unusual, scan_slots};
-pub use detection::window::{UNREMARKABLE, is_enough, is_unremarkable, judge, ln_silence};
+pub use detection::window::{Level, judge, ln_silence};
 pub use incidents::finding::{Finding, Query, Status};
 pub use incidents::follow::incidents;
 pub use incidents::incident::{

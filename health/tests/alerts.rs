@@ -97,6 +97,7 @@ fn incident(findings: &[&Finding]) -> Incident {
         sentence: first.sentence.clone(),
         silenced: first.silenced,
         provisional: first.provisional,
+        hold: None,
         parts: findings.iter().map(part).collect(),
         history: vec![IncidentEvent {
             at: first.window.end(),

@@ -7,8 +7,8 @@
 )]
 
 use tallyfold_health::{
-    Basis, Cusum, Drift, Level, Season, Stream, Tails, beta_binomial, binomial, deviance,
-    discovery_limit, level, ln_silence, negative_binomial, normal_ln_tail, poisson,
+    Level, Tails, beta_binomial, binomial, deviance, discovery_limit, ln_silence,
+    negative_binomial, normal_ln_tail, poisson,
 };
 
 /// The rows of a table below `golden/`, without its header.
@@ -175,62 +175,14 @@ fn numbers(cell: &str) -> Vec<u64> {
 }
 
 #[test]
-fn levels_are_those_of_a_quasi_poisson_fit_in_r() {
-    for row in rows(include_str!("golden/levels.csv")) {
-        let (counts, wholes) = (numbers(row[5]), numbers(row[6]));
-        let is_rate = row[1] == "TRUE";
-        let stream = Stream {
-            counts: &counts,
-            wholes: is_rate.then_some(&wholes),
-            known: &vec![true; counts.len()],
-        };
-        let (period, seasons): (usize, usize) = (row[2].parse().unwrap(), row[3].parse().unwrap());
-        let season = Season {
-            period,
-            neighbours: row[4].parse().unwrap(),
-            seasons,
-            shorter: 0,
-        };
-        let level = level(&stream, counts.len(), &season).unwrap();
-        let what = format!("{} of {seasons} seasons: {level:?}, {}", row[0], row[7]);
-        assert_eq!(level.basis, Basis::Season, "{what}");
-        // Half an event more than came is expected; a season that is an incident teaches a little.
-        let expected_within = match row[0] {
-            "incident" => 0.1,
-            _ => 1e-3,
-        };
-        let expected = number(row[7]);
-        assert!(
-            relative_error(level.expected, expected) < expected_within,
-            "{what}"
-        );
-        if !row[8].is_empty() {
-            // R knows no binomial variance, nor the uncertainty of the level itself.
-            let binomial = if is_rate { 1.0 - expected } else { 1.0 };
-            let dispersion = number(row[8]) / binomial * (1.0 + 1.0 / seasons as f64);
-            assert!(
-                relative_error(level.dispersion, dispersion) < 0.01,
-                "{what}, {dispersion}"
-            );
-        }
-        if row[0] != "incident" {
-            assert_eq!(level.used, row[9].parse::<usize>().unwrap(), "{what}");
-        }
-    }
-}
-
-#[test]
-fn evidence_silence_and_budgets_are_those_of_densities_in_r() {
+fn silence_and_budgets_are_those_of_densities_in_r() {
     for row in rows(include_str!("golden/detection.csv")) {
         let (expected, dispersion) = (number(row[3]), number(row[4]));
         let level = Level {
             expected,
             dispersion,
-            basis: Basis::Season,
-            used: 18,
         };
         let found = match row[0] {
-            "cusum" => scores(&row, &level),
             "silence" => vec![ln_silence(&level)],
             "budget" => {
                 let (part, whole) = (numbers(row[1])[0], numbers(row[2])[0]);
@@ -249,18 +201,4 @@ fn evidence_silence_and_budgets_are_those_of_densities_in_r() {
             );
         }
     }
-}
-
-/// The scores after each window: those of a decline, then those of a rise.
-fn scores(row: &[&str], level: &Level) -> Vec<f64> {
-    let counts = numbers(row[1]);
-    let wholes = (row[2] != "NA").then(|| numbers(row[2]));
-    let (mut cusum, mut scores) = (Cusum::default(), [vec![], vec![]]);
-    for (at, count) in counts.iter().enumerate() {
-        let whole = wholes.as_ref().map(|wholes| wholes[at]);
-        cusum = cusum.step(*count, whole, level, &Drift::default());
-        scores[0].push(cusum.falling);
-        scores[1].push(cusum.rising);
-    }
-    scores.concat()
 }

@@ -1,7 +1,7 @@
 //! How alarms of a labelled series are counted.
 
 use tallyfold::{CountTable, Timestamp, Window};
-use tallyfold_health::{Observed, Rules, SlotOptions, Stream, scan_slots};
+use tallyfold_health::{Observed, Rules};
 
 use crate::nab::series::{Hours, minutes};
 
@@ -10,19 +10,16 @@ use crate::nab::series::{Hours, minutes};
 pub(crate) enum Detector {
     /// The rule `volume`, as a user has it.
     Rule,
-    /// `scan_slots`, which no rule uses.
-    Slots,
     /// The peer: how many median absolute deviations an hour is from the median of the same hour of other weeks.
     Median,
 }
 
 impl Detector {
-    pub(crate) const ALL: [Self; 3] = [Self::Rule, Self::Slots, Self::Median];
+    pub(crate) const ALL: [Self; 2] = [Self::Rule, Self::Median];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Rule => "rule volume",
-            Self::Slots => "scan_slots",
             Self::Median => "median and MAD",
         }
     }
@@ -47,28 +44,10 @@ pub(crate) fn alarms(hours: &Hours, detector: Detector) -> Result<Vec<Alarm>, St
     let learned = hours.counts.len() * 15 / 100;
     let mut alarms = match detector {
         Detector::Rule => by_rule(hours).map_err(|error| error.to_string())?,
-        Detector::Slots => by_slots(hours),
         Detector::Median => by_median(hours),
     };
     alarms.retain(|alarm| alarm.at >= learned);
     Ok(alarms)
-}
-
-fn by_slots(hours: &Hours) -> Vec<Alarm> {
-    let known = vec![true; hours.counts.len()];
-    let stream = Stream {
-        counts: &hours.counts,
-        wholes: None,
-        known: &known,
-    };
-    let found = scan_slots(&stream, &SlotOptions::hours());
-    let found = found.into_iter().filter(|unusual| unusual.alarm);
-    found
-        .map(|unusual| Alarm {
-            at: unusual.at,
-            score: unusual.distance.abs(),
-        })
-        .collect()
 }
 
 /// An alarm for each finding, at the hour with which it fired.
@@ -276,17 +255,15 @@ mod tests {
             ("2015-02-18 20:00:00", "2015-02-20 06:00:00"),
         ];
         let labels = windows.map(|(start, end)| (start.to_owned(), end.to_owned()));
-        for detector in [Detector::Rule, Detector::Slots] {
-            let found = alarms(&hours, detector).unwrap();
-            let score = score(&hours, &found, &labels);
-            assert_eq!(
-                (score.alarms, score.right, score.windows, score.hit),
-                (2, 2, 2, 2),
-                "{detector:?} {found:?}"
-            );
-            assert!(score.delay < 20.0, "{score:?}");
-            assert!(score.figures()[4] > 70.0, "{score:?}");
-        }
+        let found = alarms(&hours, Detector::Rule).unwrap();
+        let score = score(&hours, &found, &labels);
+        assert_eq!(
+            (score.alarms, score.right, score.windows, score.hit),
+            (2, 2, 2, 2),
+            "{found:?}"
+        );
+        assert!(score.delay < 20.0, "{score:?}");
+        assert!(score.figures()[4] > 70.0, "{score:?}");
     }
 
     #[test]

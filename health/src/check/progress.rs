@@ -7,10 +7,9 @@ use tallyfold::{Dimension, Timestamp, Window};
 
 use super::batch::Results;
 use super::state::{Live, Numbers};
-use crate::baseline::stream::{Basis, Level};
 use crate::cause::explanation::Amount;
 use crate::columns::slots::Slots;
-use crate::detection::window::judge;
+use crate::detection::window::{Level, judge};
 use crate::rules::judging::{Evidence, Normal, Odd};
 use crate::rules::names::Severity;
 use crate::rules::rule::Rule;
@@ -232,8 +231,6 @@ pub(crate) fn normal_range(normal: &Normal, observed: Amount) -> (u64, u64) {
             let level = Level {
                 expected: *expected,
                 dispersion: *dispersion,
-                basis: Basis::Season,
-                used: 0,
             };
             let whole = observed.whole.filter(|_| *is_share);
             let (low, high) = likely(&level, *ln_p, whole);

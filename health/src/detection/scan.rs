@@ -2,8 +2,36 @@
 //! stands out.
 
 use super::scan_fit::{Fit, MOST, Point, Row, ScanOptions, Terms};
-use crate::baseline::stream::Stream;
 use crate::stats::tails::{Tails, negative_binomial, normal_ln_tail};
+
+/// Counts in adjacent windows of equal length, oldest first. For a rate, `counts` are the parts, and `wholes` are what
+/// they are parts of.
+///
+/// If another slice is shorter than `counts`, the windows beyond its end are unknown.
+#[derive(Clone, Copy, Debug)]
+pub struct Stream<'a> {
+    /// The events of each window.
+    pub counts: &'a [u64],
+    /// For a rate, what each count is a part of.
+    pub wholes: Option<&'a [u64]>,
+    /// Whether each window's count is final. This is false for gaps and for provisional windows, and nothing is learned
+    /// from them.
+    pub known: &'a [bool],
+}
+
+impl Stream<'_> {
+    /// The part and the whole (1 for volumes) of a known window.
+    fn known_at(&self, at: usize) -> Option<(u64, u64)> {
+        if !*self.known.get(at)? {
+            return None;
+        }
+        let whole = match self.wholes {
+            Some(wholes) => *wholes.get(at)?,
+            None => 1,
+        };
+        Some((*self.counts.get(at)?, whole))
+    }
+}
 
 /// Which way a count is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,11 +7,10 @@ use super::judging::{Evidence, Judging, Normal, Odd, Sink};
 use super::kind::{Compared, Misfit};
 use super::names::Side;
 use super::values::{named, share};
-use crate::baseline::stream::{Basis, Level};
 use crate::cause::explanation::Amount;
 use crate::columns::groups::Columns;
 use crate::columns::slots::Slots;
-use crate::detection::window::judge;
+use crate::detection::window::{Level, judge};
 use crate::usual::calendar::DAY;
 pub(crate) use crate::usual::calendar::WEEK;
 use crate::usual::noise::{DAYS as NOISE_DAYS, Learned, Noise, Prior};
@@ -516,8 +515,6 @@ impl Group<'_> {
         Level {
             expected,
             dispersion: noise.dispersion(look.expected),
-            basis: Basis::Season,
-            used: 0,
         }
     }
 

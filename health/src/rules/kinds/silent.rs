@@ -2,10 +2,9 @@
 
 use tallyfold::arguments::toml::{Result, Table};
 
-use crate::baseline::stream::{Basis, Level};
 use crate::cause::explanation::Amount;
 use crate::columns::groups::Columns;
-use crate::detection::window::ln_silence;
+use crate::detection::window::{Level, ln_silence};
 use crate::measure::Measure;
 use crate::rules::baseline::{Baseline, is_late, lengths, prior};
 use crate::rules::judging::{Evidence, Judging, Normal, Odd, Sink};
@@ -101,8 +100,6 @@ impl Judge for Silent {
                 ln_silence(&Level {
                     expected: look.expected,
                     dispersion: noise.dispersion(look.expected),
-                    basis: Basis::Season,
-                    used: 0,
                 })
             };
             let is_bad = |look: &Look| {
