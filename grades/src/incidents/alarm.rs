@@ -113,8 +113,11 @@ impl Detected {
             }));
         }
         calls.sort_by(|one, other| {
-            (one.first, &one.incident).cmp(&(other.first, &other.incident))
+            let key = |call: &Call| (call.first, call.incident.clone(), call.is_info);
+            key(one).cmp(&key(other))
         });
+        // What becomes worse in the check in which it begins is one message.
+        calls.dedup_by(|one, other| (one.first, &one.incident) == (other.first, &other.incident));
         Self { alarms, calls }
     }
 }
