@@ -48,6 +48,7 @@ fn finding(id: &str, status: Status) -> Finding {
         high: Some(3),
         ln_p: Some(-5.5),
         causes: Vec::new(),
+        within: Vec::new(),
         unexplained: 0,
         compared: Vec::new(),
         silenced: false,

@@ -272,6 +272,9 @@ fn write_sentences(report: &CheckReport, screen: Screen, out: &mut dyn Write) ->
     Ok(())
 }
 
+/// How many digits of the identifier of an incident are shown.
+const SHOWN: usize = 8;
+
 fn write_sentence(
     report: &CheckReport,
     cluster: &str,
@@ -295,7 +298,17 @@ fn write_sentence(
         out,
     )?;
     let (rule, sentence) = (harmless(&finding.rule), harmless(&finding.sentence));
-    writeln!(out, ": {rule}: {sentence}")?;
+    write!(out, ": {rule}: {sentence}")?;
+    let incident = finding.incident.as_deref();
+    match incident.filter(|_| !is_indented && report.asked.replay.is_none()) {
+        // The beginning suffices for `check ack`.
+        Some(incident) => writeln!(
+            out,
+            " [incident {}]",
+            incident.get(..SHOWN).unwrap_or(incident)
+        )?,
+        None => writeln!(out)?,
+    }
     for (what, text) in [("note", &finding.note), ("runbook", &finding.runbook)] {
         if let Some(text) = text {
             writeln!(out, "{indent}  {what}: {}", harmless(text))?;

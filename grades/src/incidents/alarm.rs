@@ -112,7 +112,12 @@ impl Detected {
                 first: world.clock.window(event.at.unix_ms()).saturating_sub(1),
             }));
         }
-        calls.sort_by(|one, other| (one.first, &one.incident).cmp(&(other.first, &other.incident)));
+        calls.sort_by(|one, other| {
+            let key = |call: &Call| (call.first, call.incident.clone(), call.is_info);
+            key(one).cmp(&key(other))
+        });
+        // What becomes worse in the check in which it begins is one message.
+        calls.dedup_by(|one, other| (one.first, &one.incident) == (other.first, &other.incident));
         Self { alarms, calls }
     }
 }

@@ -227,6 +227,7 @@ fn finding(world: &World, alarm: &Alarm) -> Result<Finding> {
         high: None,
         ln_p: None,
         causes: Vec::new(),
+        within: Vec::new(),
         unexplained: 0,
         compared: Vec::new(),
         silenced: false,

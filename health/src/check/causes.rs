@@ -1,5 +1,6 @@
 //! What explains a finding.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use tallyfold::{Counts, Dimension, Frame, Window};
@@ -64,6 +65,46 @@ pub(crate) fn explanation(
         explanation: explain_leaves(&leaves, rule.measure, &ExplainOptions::default()),
         compared: compared.iter().filter_map(window).collect(),
     })
+}
+
+/// Nearly all events have a value if so many of so many have it.
+const NEARLY_ALL: (u128, u128) = (9, 10);
+
+/// How long before its beginning a group is looked at, in seconds.
+const DAY: u64 = 86_400;
+
+/// The values that nearly all events of a finding's group had on the day before it began: an integration that gets events
+/// of one source only falls silent with that source.
+pub(crate) fn within(
+    rule: &Rule,
+    grid: &Grid<'_>,
+    slots: &Slots,
+    group: usize,
+    live: &Live,
+) -> Vec<(Dimension, String)> {
+    let end = slots.from(live.since);
+    let day = end.saturating_sub(slots.in_seconds(DAY).max(1))..end;
+    let mut rows: BTreeMap<usize, u128> = BTreeMap::new();
+    grid.each_row(
+        group,
+        slots,
+        |slot| slots.known[slot] && day.contains(&slot),
+        |row, _, counts| *rows.entry(row).or_default() += Measure::Events.part(counts),
+    );
+    let all: u128 = rows.values().sum();
+    let keys = grid.table().keys();
+    let free = free_dimensions(rule, grid);
+    let most = free.into_iter().filter_map(|(column, dimension)| {
+        let mut sums: BTreeMap<u32, u128> = BTreeMap::new();
+        for (row, events) in &rows {
+            *sums.entry(keys.ids[column][*row]).or_default() += events;
+        }
+        let (id, events) = sums.into_iter().max_by_key(|(_, events)| *events)?;
+        let is_most = events > 0 && events * NEARLY_ALL.1 >= all * NEARLY_ALL.0;
+        let value = || keys.dictionaries[column].value(id).to_owned();
+        is_most.then(|| (dimension, value()))
+    });
+    most.collect()
 }
 
 /// The columns of the table that are not dimensions of the group.

@@ -2,7 +2,7 @@
 
 use tallyfold::{Dimension, Timestamp};
 
-use super::causes::{Explained, explanation};
+use super::causes::{Explained, explanation, within as values_within};
 use super::progress::Progress;
 use super::sentence::sentence;
 use super::state::Live;
@@ -90,10 +90,16 @@ impl<'t> Findings<'t> {
         resolved: Option<Timestamp>,
         provisional: bool,
     ) {
-        let mut cause = None;
+        let (mut cause, mut within) = (None, Vec::new());
         if let (Some(group), true) = (group, self.explained < MOST_EXPLAINED) {
             self.explained += 1;
             cause = explanation(self.rule, self.grid, self.slots, group, live);
+            if cause
+                .as_ref()
+                .is_none_or(|cause| cause.explanation.causes.is_empty())
+            {
+                within = values_within(self.rule, self.grid, self.slots, group, live);
+            }
         }
         let context = Context {
             rules: self.rules,
@@ -102,7 +108,9 @@ impl<'t> Findings<'t> {
             judged: self.judged,
             provisional,
         };
-        self.all.push(finding(&context, live, resolved, cause));
+        let mut finding = finding(&context, live, resolved, cause);
+        finding.within = within;
+        self.all.push(finding);
     }
 }
 
@@ -180,6 +188,7 @@ pub(crate) fn finding(
         high: Some(live.numbers.normal.1).filter(|high| *high < u64::MAX),
         ln_p: live.numbers.ln_p,
         causes,
+        within: Vec::new(),
         unexplained,
         compared,
         silenced: silences

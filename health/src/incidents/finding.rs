@@ -76,6 +76,11 @@ pub struct Finding {
     pub ln_p: Option<f64>,
     /// Which parts of the group explain it, most important first.
     pub causes: Vec<Cause>,
+    /// The values that nearly all of its events had on the day before it began, of dimensions that its group does not name;
+    /// empty if it has causes.
+    #[serde(with = "crate::pairs")]
+    #[cfg_attr(feature = "surface", schemars(with = "BTreeMap<String, String>"))]
+    pub within: Vec<(Dimension, String)>,
     /// The events of the change that no cause explains.
     pub unexplained: i128,
     /// The earlier time ranges whose counts the causes were found by comparing with: the same time in earlier weeks, or the

@@ -1,5 +1,6 @@
 //! Incidents from one check to the next: which of them a finding belongs to, and when they are over.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use tallyfold::Timestamp;
@@ -30,17 +31,19 @@ impl Following {
     }
 
     /// Takes findings that have fired, in any order. Those that fire come before those that are over, so that an incident
-    /// goes on if one of its parts begins while another one ends; then those that belong to an incident already, and
-    /// then the earliest and the widest, which the others join.
+    /// goes on if one of its parts begins while another one ends; then those of open incidents, and then the earliest and the
+    /// widest, which the others join.
     pub(crate) fn take<'f>(&mut self, findings: impl Iterator<Item = &'f mut Finding>) {
         let mut findings: Vec<&mut Finding> = findings.collect();
         findings.sort_by_cached_key(|finding| {
-            let is_known = self.all.iter().any(|one| one.has(&finding.id));
+            let mut open = self.all.iter().filter(|one| one.status != Status::Resolved);
+            let is_known = open.any(|one| one.has(&finding.id));
             (
                 finding.status == Status::Resolved,
                 !is_known,
                 finding.fired,
                 finding.group.len(),
+                Reverse(finding.severity),
                 finding.since,
                 finding.id.clone(),
             )
@@ -62,22 +65,30 @@ impl Following {
         }
     }
 
-    /// The incident that a finding belongs to: the one that has it already, or else the one that it fits best, of several
-    /// the latest.
+    /// The incident that a finding belongs to: first an open one that has it or that it fits, then one that ended shortly
+    /// before. Of several that it fits, the one that it fits best, and then the latest.
     fn place_of(&self, finding: &Finding) -> Option<usize> {
-        let all = || self.all.iter().enumerate();
-        let latest = |(_, one): &(usize, &Incident)| (one.until, one.id.clone());
-        let own = all().filter(|(_, one)| one.has(&finding.id));
-        let again = |one: &Incident| finding.since.unix_ms() - one.until.unix_ms() <= AGAIN_MS;
-        let own = own.filter(|(_, one)| one.status != Status::Resolved || again(one));
-        let own = own.max_by_key(|one| (one.1.status != Status::Resolved, latest(one)));
         let part = IncidentPart::of(finding);
-        let best = || {
-            let fitting = all().filter_map(|one| Some((fit(&part, one.1)?, one)));
-            let best = fitting.max_by_key(|(values, one)| (*values, latest(one)));
-            best.map(|(_, one)| one)
+        let all = || self.all.iter().enumerate();
+        let of = |is_open: bool| {
+            all().filter(move |(_, one)| (one.status != Status::Resolved) == is_open)
         };
-        own.or_else(best).map(|(place, _)| place)
+        let latest = |one: &Incident| (one.until, one.id.clone());
+        let own = |is_open| {
+            let own = of(is_open).filter(|(_, one)| one.has(&finding.id));
+            own.max_by_key(|(_, one)| latest(one))
+        };
+        let best = |is_open| {
+            let fitting = of(is_open).filter_map(|(at, one)| Some((fit(&part, one)?, at, one)));
+            let best = fitting.max_by_key(|(fit, _, one)| (*fit, latest(one)));
+            best.map(|(_, at, one)| (at, one))
+        };
+        let is_soon = |(_, one): &(usize, &Incident)| {
+            finding.since.unix_ms() - one.until.unix_ms() <= AGAIN_MS
+        };
+        let found = own(true).or_else(|| best(true));
+        let found = found.or_else(|| own(false).filter(is_soon));
+        found.or_else(|| best(false)).map(|(at, _)| at)
     }
 
     /// Ends the parts whose findings are no longer reported, such as those of a rule that was removed.

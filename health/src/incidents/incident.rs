@@ -70,7 +70,7 @@ pub struct IncidentPart {
         schemars(with = "std::collections::BTreeMap<String, String>")
     )]
     pub group: Vec<(Dimension, String)>,
-    /// The values of the cause that explains most of it, if there is one.
+    /// The values of the cause that explains most of it, or else those that nearly all of its events have.
     #[serde(with = "crate::pairs")]
     #[cfg_attr(
         feature = "surface",
@@ -349,11 +349,15 @@ impl IncidentPart {
     }
 }
 
-/// The values of the first cause, if it explains most of a finding.
+/// The values of the first cause, if it explains most of a finding. Without causes, the values that nearly all events have.
 fn most_of_it(finding: &Finding) -> Vec<(String, String)> {
     let first = finding.causes.first();
     let first = first.filter(|cause| cause.share >= MOST_OF_IT);
-    first.map_or_else(Vec::new, |cause| cause.r#where.clone())
+    let within = || {
+        let within = finding.within.iter();
+        within.map(|(name, value)| (name.as_str().to_owned(), value.clone()))
+    };
+    first.map_or_else(|| within().collect(), |cause| cause.r#where.clone())
 }
 
 /// When a finding began to fire. Each finding of an incident did.

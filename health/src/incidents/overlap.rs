@@ -63,7 +63,7 @@ fn common(one: Place<'_>, other: Place<'_>) -> usize {
         .count()
 }
 
-/// What a measure counts.
+/// What a measure counts, and whether it is too much or too little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counted {
     Errors,
@@ -71,41 +71,51 @@ enum Counted {
     Volume,
 }
 
-const fn counted(measure: Measure) -> Counted {
-    match measure {
+fn deviation(part: &IncidentPart) -> (Counted, bool) {
+    let counted = match part.measure {
         Measure::Errors | Measure::ErrorRate => Counted::Errors,
         Measure::Filtered | Measure::FilteredRate => Counted::Filtered,
         _ => Counted::Volume,
-    }
+    };
+    (counted, part.events >= 0)
 }
 
-/// How well a finding fits an incident: greater is better. `None` if it isn't about the incident.
-pub(super) fn fit(finding: &IncidentPart, incident: &Incident) -> Option<usize> {
+/// How well a finding fits an incident: greater is better, first by whether it fits the headline, then by how many values
+/// they have in common. `None` if it isn't about the incident.
+pub(super) fn fit(finding: &IncidentPart, incident: &Incident) -> Option<(bool, usize)> {
     let is_late =
         incident.status != Status::Firing && ms_between(incident.until, finding.since) > NEAR_MS;
-    let fits = incident
-        .parts
-        .iter()
-        .filter_map(|part| fit_part(finding, part));
+    let fits = incident.parts.iter().filter_map(|part| {
+        let is_headline = part.id == incident.headline;
+        Some((is_headline, fit_part(finding, part, is_headline)?))
+    });
     fits.max().filter(|_| !is_late)
 }
 
-/// Findings that began together are about the same incident if their groups have an event in common, and if they name the
-/// same value of a dimension, as group or as cause. If one began later, it must be a part of what is known: the same
-/// kind of counts, and a group inside of the other's.
-fn fit_part(finding: &IncidentPart, part: &IncidentPart) -> Option<usize> {
+/// Whether a finding and a part are about the same, and how many values they have in common.
+///
+/// - Together with the headline begins all that may concern the same events and names a value of the headline, as group or
+///   as cause; and what deviates alike in another group with a value of the headline, such as the same integration and
+///   another source.
+/// - What begins later, or is about another part, must deviate alike and lie inside of the part. If both began together, the
+///   part may also lie inside of the finding and explain most of it.
+fn fit_part(finding: &IncidentPart, part: &IncidentPart, is_headline: bool) -> Option<usize> {
     let (new, known) = (Place::of(finding), Place::of(part));
-    if !is_compatible(new, known) {
-        return None;
-    }
     let is_together = ms_between(part.since, finding.since).abs() <= NEAR_MS;
     if new.is_everything() || known.is_everything() {
-        return is_together.then_some(0);
+        return (is_together && is_headline).then_some(0);
     }
     let values = common(new, known);
-    let is_same = counted(finding.measure) == counted(part.measure);
-    let is_part = is_same && !known.group.is_empty() && is_inside(new, known);
-    (values > 0 && (is_together || is_part)).then_some(values)
+    let is_alike = deviation(finding) == deviation(part);
+    let is_inside_of = !known.group.is_empty() && is_inside(new, known);
+    let is_most =
+        is_inside(known, new) && 2 * part.events.unsigned_abs() >= finding.events.unsigned_abs();
+    let fits = match is_together {
+        true if is_headline => is_alike || is_compatible(new, known),
+        true => is_alike && (is_inside_of || is_most),
+        false => is_alike && is_inside_of,
+    };
+    (values > 0 && fits).then_some(values)
 }
 
 fn ms_between(start: Timestamp, end: Timestamp) -> i64 {

@@ -48,6 +48,7 @@ fn finding(rule: &str, group: &[(&str, &str)], quarter: i64) -> Finding {
         high: Some(20),
         ln_p: None,
         causes: Vec::new(),
+        within: Vec::new(),
         unexplained: 0,
         compared: Vec::new(),
         silenced: false,
