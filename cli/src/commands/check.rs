@@ -283,7 +283,7 @@ impl HoldAction {
                 let ms = milliseconds(length).and_then(|ms| i64::try_from(ms).ok());
                 let until = ms
                     .filter(|ms| *ms > 0)
-                    .and_then(|ms| unix_ms().checked_add(ms));
+                    .and_then(|ms| (unix_ms() / 1000 * 1000).checked_add(ms));
                 let until = until.and_then(Timestamp::from_unix_ms).ok_or_else(|| {
                     Failure::usage(format!(
                         "--for: want a length of time such as 4h, not {length:?}"

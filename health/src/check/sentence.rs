@@ -26,23 +26,33 @@ pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
         false => format!(" ({})", said.details.join("; ")),
     };
     let what = said.what;
-    let what = match (finding.status, finding.resolved) {
-        (Status::Resolved, Some(end)) => format!(
-            "{about}: {what} in {when}{details}; over, it lasted from {}",
-            lasted(finding.since, end)
-        ),
-        (Status::Unjudged, _) => format!(
-            "{about}: not judged since {} UTC (too little traffic); last judged: {what} in {when}{details}, since {began}",
-            instant(finding.seen)
-        ),
+    let change = change(finding);
+    let mut parts = match (finding.status, finding.resolved) {
+        (Status::Resolved, Some(end)) => vec![
+            format!("{about}: {what} in {when}{details}"),
+            format!("over, it lasted from {}", lasted(finding.since, end)),
+        ],
+        (Status::Unjudged, _) => vec![
+            format!(
+                "{about}: not judged since {} UTC (too little traffic)",
+                instant(finding.seen)
+            ),
+            format!("last judged: {what} in {when}{details}, since {began}"),
+        ],
         _ if finding.since == finding.window.start() => {
             let start = instant(finding.since);
-            format!("{about}: {what} since {start} UTC{details}")
+            vec![format!("{about}: {what} since {start} UTC{details}")]
         }
-        _ => format!("{about}: {what} in {when}{details}, since {began}"),
+        _ => vec![match change {
+            Some(_) => format!("{about}: {what} in {when}{details}"),
+            None => format!("{about}: {what} in {when}{details}, since {began}"),
+        }],
     };
-    let mut parts = vec![what];
-    parts.extend(change(finding));
+    let is_longer = finding.since < finding.window.start() && parts.len() == 1;
+    parts.extend(change.map(|change| match is_longer {
+        true => format!("since {began}, {change}"),
+        false => change,
+    }));
     if finding.provisional {
         parts.push("these counts may still change".to_owned());
     }
@@ -102,11 +112,7 @@ fn change(finding: &Finding) -> Option<String> {
         (false, true) => "fewer than just before",
     };
     let events = grouped(total.unsigned_abs());
-    let span = match finding.since < finding.window.start() {
-        true => format!(" since {}", since(finding.since, finding.window)),
-        false => String::new(),
-    };
-    let change = format!("{events} {comparison}{span}");
+    let change = format!("{events} {comparison}");
     let share = explained as f64 / total as f64;
     let part = match share {
         share if share >= 0.995 => "all",
