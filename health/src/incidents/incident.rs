@@ -210,6 +210,15 @@ impl Incident {
         self.place_of(finding).is_ok()
     }
 
+    /// Whether it has a finding that isn't over and that began then.
+    pub(super) fn is_firing(&self, finding: &str, since: Timestamp) -> bool {
+        let place = self.place_of(finding).ok();
+        place.is_some_and(|place| {
+            let part = &self.parts[place];
+            part.since == since && part.status != Status::Resolved
+        })
+    }
+
     /// Ends the parts whose findings are no longer reported, such as those of a rule that was removed.
     pub(super) fn end_others(&mut self, is_reported: impl Fn(&str) -> bool) {
         for part in &mut self.parts {
