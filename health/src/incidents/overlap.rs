@@ -83,13 +83,15 @@ fn deviation(part: &IncidentPart) -> (Counted, bool) {
 /// How well a finding fits an incident: greater is better, first by whether it fits the headline, then by how many values
 /// they have in common. `None` if it isn't about the incident.
 pub(super) fn fit(finding: &IncidentPart, incident: &Incident) -> Option<(bool, usize)> {
-    let is_late = incident.status != Status::Firing
-        && ms_between(incident.until, finding.since) > NEAR_MS;
+    let is_late = ms_between(incident.until, finding.since) > NEAR_MS;
+    if is_late && incident.status != Status::Firing {
+        return None;
+    }
     let fits = incident.parts.iter().filter_map(|part| {
         let is_headline = part.id == incident.headline;
         Some((is_headline, fit_part(finding, part, is_headline)?))
     });
-    fits.max().filter(|_| !is_late)
+    fits.max()
 }
 
 /// Whether a finding and a part are about the same, and how many values they have in common.
