@@ -71,8 +71,7 @@ impl Notifications {
             findings: &findings,
             is_cut: left_out > 0,
         };
-        let core =
-            tallyfold_health::Notifications::new(found, receivers, notified, &options, now)?;
+        let core = tallyfold_health::Notifications::new(found, receivers, notified, &options, now)?;
         Ok(Self(Mutex::new(core)))
     }
 

@@ -454,7 +454,9 @@ fn an_incident_is_one_message_when_it_begins_one_when_it_is_worse_and_one_when_i
         .iter()
         .map(|run| {
             let texts = run.iter().map(|one| one["text"].as_str().unwrap());
-            texts.map(|text| &text[..text.find(": eu").unwrap()]).collect()
+            texts
+                .map(|text| &text[..text.find(": eu").unwrap()])
+                .collect()
         })
         .collect();
     assert_eq!(

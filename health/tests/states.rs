@@ -74,10 +74,7 @@ fn what_fires_goes_on_where_nobody_can_look() {
     assert_eq!(blind.findings[0].id, before.findings[0].id);
     assert_eq!((blind.healthy, blind.unjudged.len()), (false, 2));
     let incident = |check: &Check| (check.incidents[0].id.clone(), check.incidents[0].status);
-    assert_eq!(
-        incident(&blind),
-        (incident(&before).0, Status::Unjudged)
-    );
+    assert_eq!(incident(&blind), (incident(&before).0, Status::Unjudged));
     let again = rules().check(&Observed::default(), &blind.state, now);
     assert_eq!(again.unwrap().state, blind.state);
 }

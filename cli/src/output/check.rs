@@ -10,9 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tallyfold::{Timestamp, Window};
 use tallyfold_export::{FamilyKind, Scrape, ScrapeFormat};
-use tallyfold_health::{
-    Check, Finding, Incident, Replay, Severity, Status, Unjudged, label_name,
-};
+use tallyfold_health::{Check, Finding, Incident, Replay, Severity, Status, Unjudged, label_name};
 
 use super::document::{FailureDocument, MissingDocument, Pairs};
 use super::documented::{missing_of, write_document};

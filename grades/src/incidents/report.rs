@@ -246,12 +246,7 @@ pub(super) fn details(world: &World, score: &Score) -> String {
             let _ = writeln!(
                 text,
                 "      {} {} {:?} {}..{}: {}",
-                alarm.incident,
-                alarm.rule,
-                alarm.group,
-                alarm.first,
-                alarm.last,
-                alarm.sentence
+                alarm.incident, alarm.rule, alarm.group, alarm.first, alarm.last, alarm.sentence
             );
         }
     }

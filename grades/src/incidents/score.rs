@@ -137,8 +137,7 @@ impl Score {
         // The alarms that fire when a message is sent.
         let of_call = |call: &Call| {
             let own = alarms.iter().enumerate().filter(|(_, alarm)| {
-                alarm.incident == call.incident
-                    && (alarm.first..=alarm.last).contains(&call.first)
+                alarm.incident == call.incident && (alarm.first..=alarm.last).contains(&call.first)
             });
             own.map(|(place, _)| place).collect::<Vec<usize>>()
         };
@@ -734,7 +733,10 @@ mod tests {
         let about: Vec<About> = score.messages.iter().map(|one| one.about).collect();
         assert_eq!(about, [About::Incident, About::Nothing]);
         let outcome = &score.outcomes[0];
-        assert_eq!((outcome.alarms.len(), &outcome.messages[..]), (2, &[START][..]));
+        assert_eq!(
+            (outcome.alarms.len(), &outcome.messages[..]),
+            (2, &[START][..])
+        );
         assert!(outcome.is_explained());
         // What only joins a message that was sent earlier is not found.
         let mut early = detected(alarms[2..].to_vec());

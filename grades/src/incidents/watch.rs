@@ -142,9 +142,12 @@ pub(super) fn differences(checked: &Detected, replayed: &Detected) -> String {
                 alarm.rule, alarm.group
             )
         };
-        let called = calls
-            .iter()
-            .map(|call| format!("message after window {} about {}", call.first, call.incident));
+        let called = calls.iter().map(|call| {
+            format!(
+                "message after window {} about {}",
+                call.first, call.incident
+            )
+        });
         alarms.iter().map(name).chain(called).collect()
     };
     let (checked, replayed) = (named(checked), named(replayed));

@@ -195,9 +195,9 @@ impl Alert {
         let part = incident.parts.iter();
         let part = part.clone().find(|part| part.id == incident.headline);
         // A finding that was resolved may be followed by a pending one with the same identifier.
-        let finding = findings.iter().find(|finding| {
-            finding.id == incident.headline && finding.status != Status::Pending
-        });
+        let finding = findings
+            .iter()
+            .find(|finding| finding.id == incident.headline && finding.status != Status::Pending);
         let severity = incident.severity.as_str();
         let rule = part.map_or_else(String::new, |part| part.rule.clone());
         Self {

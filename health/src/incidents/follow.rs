@@ -66,7 +66,9 @@ impl Following {
                 findings[place].incident = Some(incident);
             }
         }
-        let present = present.iter().map(|place| (*place, findings[*place].clone()));
+        let present = present
+            .iter()
+            .map(|place| (*place, findings[*place].clone()));
         for (place, incident) in self.take(present.collect()) {
             findings[place].incident = Some(incident);
         }

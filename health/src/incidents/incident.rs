@@ -7,7 +7,7 @@ use tallyfold::text::harmless;
 use tallyfold::{Dimension, Timestamp};
 
 use super::finding::{Finding, Status};
-use super::overlap::{Place, is_inside};
+use super::place::{Place, is_inside};
 use crate::measure::Measure;
 use crate::rules::names::Severity;
 use crate::shown::value;
@@ -302,7 +302,15 @@ impl IncidentPart {
         }
     }
 
-    /// What it is about: `integration fails (integration Webhook)`.
+    /// Which events it is about.
+    pub(super) fn place(&self) -> Place<'_> {
+        Place {
+            group: &self.group,
+            cause: &self.cause,
+        }
+    }
+
+    /// What it is called: `integration fails (integration Webhook)`.
     fn subject(&self) -> String {
         let pairs = self.group.iter();
         let pairs = pairs.map(|(name, own)| format!("{name} {}", value(own)));
@@ -347,7 +355,7 @@ fn headline<'p>(parts: &[&'p IncidentPart]) -> Option<&'p IncidentPart> {
     let explained = |part: &IncidentPart| {
         let others = parts.iter().filter(|other| other.id != part.id);
         others
-            .filter(|other| is_inside(Place::of(other), Place::of(part)))
+            .filter(|other| is_inside(other.place(), part.place()))
             .count()
     };
     let rank = |part: &&&'p IncidentPart| {
@@ -373,10 +381,8 @@ const NAMED: usize = 2;
 
 /// The sentence of the headline, and what else was found.
 fn sentence(headline: &IncidentPart, parts: &[&IncidentPart]) -> String {
-    let mut others: Vec<&&IncidentPart> = parts
-        .iter()
-        .filter(|part| part.id != headline.id)
-        .collect();
+    let mut others: Vec<&&IncidentPart> =
+        parts.iter().filter(|part| part.id != headline.id).collect();
     others.sort_by_key(|part| (Reverse(part.severity), part.group.len(), &part.id));
     let named = others.iter().take(NAMED).map(|part| part.subject());
     let named = named.collect::<Vec<_>>().join(", ");

@@ -122,10 +122,7 @@ fn check(
     assert!(findings.iter().all(|one| one.incident.is_some()));
     assert!(kept.iter().all(Incident::is_valid));
     let json = serde_json::to_string(&kept).unwrap();
-    assert_eq!(
-        serde_json::from_str::<Vec<Incident>>(&json).unwrap(),
-        kept
-    );
+    assert_eq!(serde_json::from_str::<Vec<Incident>>(&json).unwrap(), kept);
     (kept, following.shown())
 }
 
@@ -254,7 +251,10 @@ fn the_headline_explains_most_of_the_others() {
     // What everything together says is told only if nothing else says most of it.
     let budget = large(finding("budget", &[], 4), 1_000);
     let all = [parts[1].clone(), parts[0].clone(), budget.clone()];
-    assert_eq!(headline(&[all[1].clone(), large(budget.clone(), 150)]), parts[0].id);
+    assert_eq!(
+        headline(&[all[1].clone(), large(budget.clone(), 150)]),
+        parts[0].id
+    );
     assert_eq!(headline(&all[..2]), parts[0].id);
     // A wider group with few of the events is not what happens.
     let few = [large(fails("S3", 4), 20), large(pair("web", "S3", 4), 300)];
@@ -333,7 +333,12 @@ fn a_replay_has_the_incidents_of_the_checks() {
         state = kept;
         last.extend(shown.into_iter().map(|one| (one.id.clone(), one)));
     }
-    let mut all = [over(&first, 8), over(&joined, 10), again, declines("app", 20)];
+    let mut all = [
+        over(&first, 8),
+        over(&joined, 10),
+        again,
+        declines("app", 20),
+    ];
     let ends = [Some(at(9)), Some(at(11)), None, None];
     let replayed = incidents(&mut all, &ends);
     let checked: Vec<Incident> = last.into_values().collect();
