@@ -78,6 +78,22 @@ def test_a_change_is_sent_once_and_so_is_its_end(notify: Notifier, server: Serve
     assert len(server.seen) == 2
 
 
+def test_an_incident_has_its_findings(notify: Notifier, server: Server) -> None:
+    check = found()
+    (incident,), (finding,) = check.incidents, check.findings
+    assert (incident.id, incident.headline) == (finding.incident, finding.id)
+    assert (incident.status, incident.severity) == ("firing", "warning")
+    assert [(part.id, part.group, part.events) for part in incident.parts] == [
+        (finding.id, {"integration": "crm"}, 3)
+    ]
+    assert [event.change for event in incident.history] == ["began"]
+    receiver = webhook(server, template='{"all": {{incident}}}')
+    assert notify(check, [receiver]).complete
+    sent = httpx2.Response(200, content=server.seen[0][2]).json()["all"]
+    assert sent["id"] == incident.id
+    assert sent["parts"][0]["sentence"] == finding.sentence
+
+
 def test_a_failure_is_tried_again(notify: Notifier, server: Server) -> None:
     server.answers = [500, "broken", 204]
     notified = notify(found(), [webhook(server)])

@@ -55,6 +55,23 @@ describe("notifications", () => {
     assert.equal(server.got.length, 2);
   });
 
+  test("an incident has its findings", async (t) => {
+    const server = await serverFor(t);
+    const check = found();
+    const [[incident], [finding]] = [check.incidents, check.findings];
+    assert.deepEqual([incident.id, incident.headline], [finding.incident, finding.id]);
+    assert.deepEqual([incident.status, incident.severity], ["firing", "warning"]);
+    const { id, group, events } = incident.parts[0];
+    assert.deepEqual([id, group, events], [finding.id, { integration: "crm" }, 3n]);
+    assert.deepEqual(
+      incident.history.map(({ change }) => change),
+      ["began"],
+    );
+    const receivers = [webhook(server.url, { template: '{"all": {{incident}}}' })];
+    assert.equal((await notify(check, { receivers })).complete, true);
+    assert.equal(messages(server)[0].all.parts[0].sentence, finding.sentence);
+  });
+
   test("a failure is tried again", async (t) => {
     const server = await serverFor(t, answering(500, 0, 204));
     const notified = await notify(found(), { receivers: [webhook(server.url)] });

@@ -30,7 +30,7 @@ use crate::stderr::{Bars, show};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold check
-      A cron job: prints a sentence for each finding, and exits with 1 if something is wrong.
+      A cron job: prints a sentence for each incident, and exits with 1 if something is wrong.
   tallyfold check --rules health.toml --alertmanager http://127.0.0.1:9093 --quiet
       Applies your rules, and notifies an Alertmanager of what fires and what is resolved.
   tallyfold check --rules health.toml --replay --since 30d

@@ -12,8 +12,7 @@ use crate::incidents::incident::Incident;
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Check {
-    /// What is firing, unjudged, pending or just resolved, sorted by status (in this order), severity and evidence. So the first
-    /// of several findings about one incident names its cause best.
+    /// What is firing, unjudged, pending or just resolved, sorted by status (in this order), severity and evidence.
     pub findings: Vec<Finding>,
     /// The incidents that the findings belong to, sorted by status and severity. A receiver of alerts gets one message for
     /// each incident.

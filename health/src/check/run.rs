@@ -55,6 +55,7 @@ impl Rules {
             left_out: 0,
             state: State::default(),
         };
+        let mut over = Vec::new();
         let endpoints = Endpoints::of(observed)?;
         check.state.identity = observed.identity()?.with(&state.identity, "state")?;
         for some in self.some(&endpoints) {
@@ -66,6 +67,7 @@ impl Rules {
                     Err(reason) => {
                         check.unjudged.push(unjudged(rule, reason));
                         self.keep(rule, before, now, &mut check);
+                        over.resize(check.findings.len(), None);
                     }
                 }
             }
@@ -74,7 +76,7 @@ impl Rules {
                 .map(|(ranges, before, task)| task.work(ranges, *before));
             let judged = judge_together(&works.collect::<Vec<_>>());
             for ((ranges, before, task), odds) in tasks.iter().zip(&judged) {
-                task.check(*before, now, ranges.clone(), odds, &mut check);
+                over.extend(task.check(*before, now, ranges.clone(), odds, &mut check));
             }
         }
         self.sort(&mut check.unjudged);
@@ -82,7 +84,7 @@ impl Rules {
             .state
             .rules
             .sort_by(|one, other| one.name.cmp(&other.name));
-        group(&mut check, state, now);
+        group(&mut check, &over, state, now);
         check.findings.sort_by(|one, other| {
             rank(one.status)
                 .cmp(&rank(other.status))
@@ -176,21 +178,20 @@ impl Rules {
 }
 
 /// Takes the incidents of the check before to this one. What may still change is added to what is shown, and not to the
-/// state.
-fn group(check: &mut Check, before: &State, now: Timestamp) {
+/// state. `over` has the time at which each finding was found to be over.
+fn group(check: &mut Check, over: &[Option<Timestamp>], before: &State, now: Timestamp) {
     let mut following = Following::of(&before.incidents);
-    let take = |following: &mut Following, findings: &mut [Finding], is_provisional: bool| {
-        let fired = findings.iter_mut();
-        following.take(
-            fired.filter(|one| one.status != Status::Pending && one.provisional == is_provisional),
-        );
-    };
-    take(&mut following, &mut check.findings, false);
+    let has_fired = |finding: &Finding| finding.status != Status::Pending;
+    following.follow(&mut check.findings, over, |one| {
+        has_fired(one) && !one.provisional
+    });
     if check.left_out == 0 {
         following.end_others(&check.findings);
     }
     check.state.incidents = following.kept(now);
-    take(&mut following, &mut check.findings, true);
+    following.follow(&mut check.findings, over, |one| {
+        has_fired(one) && one.provisional
+    });
     check.incidents = following.shown();
     let mut held = BTreeSet::new();
     for incident in check.incidents.iter_mut().filter(|one| one.is_held(now)) {

@@ -186,7 +186,7 @@ impl Task<'_> {
         }
     }
 
-    /// Adds the results since the last check.
+    /// Adds the results since the last check. Returns when each finding was found to be over.
     pub(super) fn check(
         &self,
         before: Option<&RuleState>,
@@ -197,7 +197,7 @@ impl Task<'_> {
         }: Ranges,
         odds: &Judged,
         check: &mut Check,
-    ) {
+    ) -> Vec<Option<Timestamp>> {
         check.judged += odds.judged;
         check.unjudged.extend(self.unjudged(settled.clone(), odds));
         let judged = self.slots.instant(settled.end).unwrap_or(now);
@@ -206,6 +206,7 @@ impl Task<'_> {
             judged: before.map_or(judged, |before| judged.max(before.judged)),
             live: Vec::new(),
         };
+        let mut over = Vec::new();
         let mut findings = self.findings(now);
         findings.judged = Some(state.judged);
         for (group, live) in self.groups(before, odds) {
@@ -232,13 +233,17 @@ impl Task<'_> {
             let live = progress.live.take();
             // From here on, counts may still change.
             let later = follow(live.clone(), provisional.clone());
+            let end = progress.resolved.last().map(|end| end.at);
+            over.resize(findings.all.len(), end);
             findings.take_live(group, live.as_ref(), later.live);
+            over.resize(findings.all.len(), None);
             state.live.extend(live);
         }
         check.findings.append(&mut findings.all);
         check.left_out += state.live.len().saturating_sub(MOST_LIVE) as u64;
         state.live.truncate(MOST_LIVE);
         check.state.rules.push(state);
+        over
     }
 
     /// The results of a group that the table does not have. Such a group has no events, which may be too few for a limit.

@@ -30,16 +30,63 @@ impl Following {
         }
     }
 
-    /// Takes findings that have fired, in any order. Those that fire come before those that are over, so that an incident
-    /// goes on if one of its parts begins while another one ends; then those of open incidents, and then the earliest and the
-    /// widest, which the others join.
-    pub(crate) fn take<'f>(&mut self, findings: impl Iterator<Item = &'f mut Finding>) {
-        let mut findings: Vec<&mut Finding> = findings.collect();
-        findings.sort_by_cached_key(|finding| {
+    /// Takes findings that have fired, in any order, as they happened: each begins to fire when it did, and is over when a
+    /// window showed it, which `over` has for each finding. So a check that comes late gives what checks after each window
+    /// give.
+    pub(crate) fn follow(
+        &mut self,
+        findings: &mut [Finding],
+        over: &[Option<Timestamp>],
+        is_taken: impl Fn(&Finding) -> bool,
+    ) {
+        let mut events = Vec::new();
+        let mut present = Vec::new();
+        for (place, finding) in findings.iter().enumerate().filter(|one| is_taken(one.1)) {
+            if !self.is_firing(finding) {
+                events.push((finding.fired, false, place));
+            }
+            match finding.status {
+                Status::Resolved => {
+                    let over = over.get(place).copied().flatten();
+                    events.push((over.or(finding.resolved), true, place));
+                }
+                _ => present.push(place),
+            }
+        }
+        events.sort_unstable();
+        for together in events.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
+            let now = together.iter().map(|(_, is_over, place)| {
+                let mut finding = findings[*place].clone();
+                if !is_over {
+                    (finding.status, finding.resolved) = (Status::Firing, None);
+                }
+                (*place, finding)
+            });
+            for (place, incident) in self.take(now.collect()) {
+                findings[place].incident = Some(incident);
+            }
+        }
+        let present = present
+            .iter()
+            .map(|place| (*place, findings[*place].clone()));
+        for (place, incident) in self.take(present.collect()) {
+            findings[place].incident = Some(incident);
+        }
+    }
+
+    /// Whether an open incident has a finding that fires since the same time.
+    fn is_firing(&self, finding: &Finding) -> bool {
+        let mut open = self.all.iter().filter(|one| one.status != Status::Resolved);
+        open.any(|one| one.is_firing(&finding.id, finding.since))
+    }
+
+    /// Takes findings of the same time: first those of open incidents, then the widest and the most severe, which the
+    /// others join. Gives the incident of each.
+    fn take(&mut self, mut findings: Vec<(usize, Finding)>) -> Vec<(usize, String)> {
+        findings.sort_by_cached_key(|(_, finding)| {
             let mut open = self.all.iter().filter(|one| one.status != Status::Resolved);
             let is_known = open.any(|one| one.has(&finding.id));
             (
-                finding.status == Status::Resolved,
                 !is_known,
                 finding.fired,
                 finding.group.len(),
@@ -48,21 +95,23 @@ impl Following {
                 finding.id.clone(),
             )
         });
-        for finding in findings {
-            let place = match self.place_of(finding) {
+        let mut of = Vec::new();
+        for (at, finding) in findings {
+            let place = match self.place_of(&finding) {
                 Some(place) => {
-                    self.all[place].take(finding);
+                    self.all[place].take(&finding);
                     place
                 }
                 None => {
-                    self.all.push(Incident::of(finding));
+                    self.all.push(Incident::of(&finding));
                     self.all.len() - 1
                 }
             };
             let id = &self.all[place].id;
             self.over.remove(id);
-            finding.incident = Some(id.clone());
+            of.push((at, id.clone()));
         }
+        of
     }
 
     /// The incident that a finding belongs to: first an open one that has it or that it fits, then one that ended shortly
@@ -121,28 +170,8 @@ impl Following {
 /// found to be over, if it was. Sets the incident of each finding.
 #[must_use]
 pub fn incidents(findings: &mut [Finding], over: &[Option<Timestamp>]) -> Vec<Incident> {
-    let mut events: Vec<(Timestamp, bool, usize)> = Vec::new();
-    for (place, finding) in findings.iter().enumerate() {
-        events.push((finding.fired.unwrap_or(finding.window.end()), false, place));
-        let over = over.get(place).copied().flatten();
-        events.extend(over.map(|over| (over, true, place)));
-    }
-    events.sort_unstable();
     let mut following = Following::of(&[]);
-    for together in events.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
-        let now = |(_, is_over, place): &(Timestamp, bool, usize)| {
-            let mut finding = findings[*place].clone();
-            if !is_over {
-                (finding.status, finding.resolved) = (Status::Firing, None);
-            }
-            finding
-        };
-        let mut now: Vec<Finding> = together.iter().map(now).collect();
-        following.take(now.iter_mut());
-        for ((_, _, place), finding) in together.iter().zip(now) {
-            findings[*place].incident = finding.incident;
-        }
-    }
+    following.follow(findings, over, |_| true);
     let mut all = following.shown();
     all.sort_by(|one, other| (one.fired, &one.id).cmp(&(other.fired, &other.id)));
     all

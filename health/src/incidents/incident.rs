@@ -7,7 +7,7 @@ use tallyfold::text::harmless;
 use tallyfold::{Dimension, Timestamp};
 
 use super::finding::{Finding, Status};
-use super::overlap::{Place, is_inside};
+use super::place::{Place, is_inside};
 use crate::measure::Measure;
 use crate::rules::names::Severity;
 use crate::shown::value;
@@ -254,6 +254,15 @@ impl Incident {
         hold.is_some_and(|hold| hold.until.is_none_or(|until| at < until))
     }
 
+    /// Whether it has a finding that isn't over and that began then.
+    pub(super) fn is_firing(&self, finding: &str, since: Timestamp) -> bool {
+        let place = self.place_of(finding).ok();
+        place.is_some_and(|place| {
+            let part = &self.parts[place];
+            part.since == since && part.status != Status::Resolved
+        })
+    }
+
     /// Ends the parts whose findings are no longer reported, such as those of a rule that was removed.
     pub(super) fn end_others(&mut self, is_reported: impl Fn(&str) -> bool) {
         for part in &mut self.parts {
@@ -337,7 +346,15 @@ impl IncidentPart {
         }
     }
 
-    /// What it is about: `integration fails (integration Webhook)`.
+    /// Which events it is about.
+    pub(super) fn place(&self) -> Place<'_> {
+        Place {
+            group: &self.group,
+            cause: &self.cause,
+        }
+    }
+
+    /// What it is called: `integration fails (integration Webhook)`.
     fn subject(&self) -> String {
         let pairs = self.group.iter();
         let pairs = pairs.map(|(name, own)| format!("{name} {}", value(own)));
@@ -382,7 +399,7 @@ fn headline<'p>(parts: &[&'p IncidentPart]) -> Option<&'p IncidentPart> {
     let explained = |part: &IncidentPart| {
         let others = parts.iter().filter(|other| other.id != part.id);
         others
-            .filter(|other| is_inside(Place::of(other), Place::of(part)))
+            .filter(|other| is_inside(other.place(), part.place()))
             .count()
     };
     let rank = |part: &&&'p IncidentPart| {

@@ -114,11 +114,12 @@ fn check(
     findings: &[Finding],
 ) -> (Vec<Incident>, Vec<Incident>) {
     let mut findings = findings.to_vec();
+    let over = vec![Some(at(quarter)); findings.len()];
     let mut following = Following::of(before);
-    following.take(findings.iter_mut().filter(|one| !one.provisional));
+    following.follow(&mut findings, &over, |one| !one.provisional);
     following.end_others(&findings);
     let kept = following.kept(at(quarter));
-    following.take(findings.iter_mut().filter(|one| one.provisional));
+    following.follow(&mut findings, &over, |one| one.provisional);
     assert!(findings.iter().all(|one| one.incident.is_some()));
     assert!(kept.iter().all(Incident::is_valid));
     let json = serde_json::to_string(&kept).unwrap();

@@ -65,6 +65,7 @@ import {
   type Explanation,
   explain,
   type Finding,
+  type Incident,
   type Measure,
   type Need,
   type Replay,
@@ -416,6 +417,7 @@ for (const { metric, dimensions, window, backMs } of rules.needs()) {
 const checked = rules.check({ delivery: collected, state: undefined, now: new Date() });
 same<typeof checked, Check>(true);
 same<typeof checked.findings, readonly Finding[]>(true);
+same<typeof checked.incidents, readonly Incident[]>(true);
 same<typeof checked.state, string>(true);
 same<Finding["resolved"], string | undefined>(true);
 same<ReturnType<typeof rules.replay>, Replay>(true);

@@ -1,0 +1,50 @@
+//! Which events a finding is about, and what two of them have in common.
+
+use tallyfold::Dimension;
+
+/// What a finding is about: its group, and the cause that explains most of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'a> {
+    pub(super) group: &'a [(Dimension, String)],
+    pub(super) cause: &'a [(String, String)],
+}
+
+impl<'a> Place<'a> {
+    fn group(self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let pairs = self.group.iter();
+        pairs.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    fn all(self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let cause = self.cause.iter();
+        self.group()
+            .chain(cause.map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+
+    pub(super) fn is_everything(self) -> bool {
+        self.group.is_empty() && self.cause.is_empty()
+    }
+}
+
+/// Whether the group of the wider place contains the narrower place.
+pub(super) fn is_inside(narrow: Place<'_>, wide: Place<'_>) -> bool {
+    wide.group()
+        .all(|pair| narrow.all().any(|other| other == pair))
+}
+
+/// Whether no dimension has different values in two groups.
+pub(super) fn is_compatible(one: Place<'_>, other: Place<'_>) -> bool {
+    let differs = |(name, value): (&str, &str)| {
+        other
+            .group()
+            .any(|(same, different)| same == name && different != value)
+    };
+    !one.group().any(differs)
+}
+
+/// How many values two places have in common, with those of their causes.
+pub(super) fn common(one: Place<'_>, other: Place<'_>) -> usize {
+    one.all()
+        .filter(|pair| other.all().any(|same| same == *pair))
+        .count()
+}
