@@ -1,7 +1,7 @@
 //! No flipped bit in anything that was saved changes a count, a name or a window.
 
 use tallyfold::keeper::segment_name;
-use tallyfold::{CollectOptions, CollectStep, Frame, Metric, Segment};
+use tallyfold::{CollectOptions, CollectStep, Dimension, Frame, Metric, Segment, Window};
 
 include!("doc/host.rs");
 
@@ -30,8 +30,8 @@ fn a_table_with_a_flipped_bit_is_refused_or_the_same() {
 }
 
 fn collect_options() -> CollectOptions {
-    let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T00:30:00Z");
-    CollectOptions::new(Metric::EventDelivery, start, end, &["integration"])
+    let range = Window::parse("2026-01-01T00:00:00Z", "2026-01-01T00:30:00Z").expect("a range");
+    CollectOptions::new(Metric::EventDelivery, range, &[Dimension::Integration])
 }
 
 fn stored(host: &mut Host) -> Result<Option<Segment>> {

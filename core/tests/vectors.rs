@@ -14,8 +14,8 @@ use std::path::Path;
 use serde_json::Value;
 use tallyfold::arguments::{self, Arguments, Kind};
 use tallyfold::{
-    Aggregator, AggregatorOptions, AuditLogsOptions, Call, Code, CountTable, Error, Frame,
-    HostFailure, Limits, Machine, MachineOptions, Now, Output, Patience, QueryOptions,
+    Aggregator, AggregatorOptions, AuditLogsOptions, Call, Code, CountTable, Dimension, Error,
+    Frame, HostFailure, Limits, Machine, MachineOptions, Now, Output, Patience, QueryOptions,
     Reconciliation, Result, Secret, Spelling, Step, Tolerate, TopOptions, Window,
 };
 
@@ -185,6 +185,18 @@ fn strings(value: &Value) -> Option<Vec<String>> {
     )
 }
 
+/// The dimensions in a list of names.
+fn dimensions(names: &Value) -> Result<Option<Vec<Dimension>>> {
+    let names = strings(names);
+    let parsed = names.map(|names| names.iter().map(|name| Dimension::parse(name)).collect());
+    parsed.transpose()
+}
+
+/// The dimensions to keep.
+fn kept(names: &Value) -> Result<Option<Vec<Dimension>>> {
+    dimensions(names).map_err(|error| error.with_argument("group_by"))
+}
+
 fn string(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
@@ -221,11 +233,10 @@ fn read(case: &Value, chunks: &[&[u8]]) -> Result<CountTable> {
     let dimensions = strings(&case["dimensions"]).expect("dimensions");
     let window = case
         .get("window")
-        .map(|edges| (string(&edges[0]), string(&edges[1])))
-        .map(|(start, end)| (start.expect("a start"), end.expect("an end")));
+        .map(|edges| Window::parse(text(&edges[0]), text(&edges[1])));
     let options = AggregatorOptions::default()
-        .group_by(strings(&case["group_by"]))
-        .window(window)
+        .group_by(kept(&case["group_by"])?)
+        .window(window.transpose()?)
         .limits(limits(case.get("limits")))
         .tolerate(Tolerate::parse(
             &strings(&case["tolerate"]).unwrap_or_default(),
@@ -290,15 +301,13 @@ fn client_options(given: &Value) -> MachineOptions {
 }
 
 fn start(client: &Machine, call: &Value) -> Result<Call> {
-    let metrics = || {
-        let dimensions = strings(&call["dimensions"]).expect("dimensions");
-        QueryOptions::new(text(&call["start"]), text(&call["end"]), &dimensions)
-            .group_by(strings(&call["group_by"]))
-            .deadline_ms(
-                call["deadline_ms"]
-                    .as_u64()
-                    .map_or(Patience::Endless, Patience::Milliseconds),
-            )
+    let metrics = || -> Result<QueryOptions> {
+        let window = Window::parse(text(&call["start"]), text(&call["end"]))?;
+        let dimensions = dimensions(&call["dimensions"])?.expect("dimensions");
+        let deadline_ms = call["deadline_ms"].as_u64();
+        Ok(QueryOptions::new(window, &dimensions)
+            .group_by(kept(&call["group_by"])?)
+            .deadline_ms(deadline_ms.map_or(Patience::Endless, Patience::Milliseconds)))
     };
     match text(&call["method"]) {
         "audit_logs" => client
@@ -308,8 +317,8 @@ fn start(client: &Machine, call: &Value) -> Result<Call> {
                     .per_page(call["per_page"].as_i64()),
             )
             .map(Call::untyped),
-        "event_delivery" => client.event_delivery(&metrics()).map(Call::untyped),
-        "event_ingestion" => client.event_ingestion(&metrics()).map(Call::untyped),
+        "event_delivery" => client.event_delivery(&metrics()?).map(Call::untyped),
+        "event_ingestion" => client.event_ingestion(&metrics()?).map(Call::untyped),
         other => panic!("unknown method {other}"),
     }
 }

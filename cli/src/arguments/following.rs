@@ -1,11 +1,12 @@
 //! Query flags of `follow`, `push` and `serve`.
 
 use clap::Args;
-use tallyfold::text;
 use tallyfold::{FollowOptions, TimeStep, Timestamp, Window};
 
 use super::declared::{Declared, Flags};
-use super::query::{MetricFlag, RangeFlags, Suggested, dimensions, instant, ranges, steps};
+use super::query::{
+    MetricFlag, RangeFlags, Suggested, dimensions, dimensions_in, instant, ranges, steps,
+};
 use crate::failure::{Failure, Result};
 
 /// Flags of commands that read windows as they close.
@@ -57,14 +58,14 @@ impl FollowFlags {
     /// # Errors
     /// For flags that can't be used.
     pub(crate) fn options(&self, state: Option<&str>, unix_ms: i64) -> Result<FollowOptions> {
-        let start = self.start(unix_ms)?.to_string();
-        let by = text::list(&self.by);
+        let start = self.start(unix_ms)?;
+        let by = dimensions_in(&self.by)?;
         let end = self.until.as_deref();
         let end = end
             .map(|end| instant("--until", end, unix_ms))
             .transpose()?;
-        let mut options = FollowOptions::new(self.metric.into(), &start, &by, self.step()?);
-        options.end = end.map(|end| end.to_string());
+        let mut options = FollowOptions::new(self.metric.into(), start, &by, self.step()?);
+        options.end = end;
         options.state = state.map(str::to_owned);
         self.pacing.given.read_over(options)
     }
@@ -166,9 +167,9 @@ mod tests {
             ),
         ] {
             let options = flags(arguments).options(None, NOW).unwrap();
-            assert_eq!(options.start, start, "{arguments:?}");
+            assert_eq!(options.start.to_string(), start, "{arguments:?}");
             assert_eq!(
-                options.end.as_deref(),
+                options.end.map(|end| end.to_string()).as_deref(),
                 arguments
                     .contains(&"--until")
                     .then_some("2026-01-02T00:00:00Z")

@@ -375,7 +375,7 @@ impl Job<'_> {
             let start = step.floor(start.unwrap_or(first));
             Ok(Wanted {
                 range: Window::new(start, step.floor(last))?,
-                dimensions: need.dimensions.iter().map(ToString::to_string).collect(),
+                dimensions: need.dimensions.clone(),
                 metric: need.metric,
                 step,
             })

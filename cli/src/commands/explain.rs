@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tallyfold::text::{self, grouped, signed};
+use tallyfold::text::{grouped, signed};
 use tallyfold::{CollectOptions, Dimension, Metric, TimeStep, Window};
 use tallyfold_health::{Amount, Cause, ExplainOptions, Explanation, Measure, explain};
 
@@ -14,7 +14,8 @@ use super::compare::Against;
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::query::{
-    MetricFlag, Query, RangeFlags, ReadingNow, Suggested, conditions, dimensions, instant, steps,
+    MetricFlag, Query, RangeFlags, ReadingNow, Suggested, conditions, dimensions, dimensions_in,
+    instant, steps,
 };
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::read;
@@ -174,9 +175,12 @@ impl ExplainFlags {
             let all = Dimension::ALL.iter().filter(|dimension| {
                 metric.has(**dimension) && (has_reasons || **dimension != Dimension::Reason)
             });
-            all.map(ToString::to_string).collect()
+            all.copied().collect()
         };
-        let by = self.by.as_deref().map(text::list).unwrap_or_else(usual);
+        let by = match &self.by {
+            Some(names) => dimensions_in(names)?,
+            None => usual(),
+        };
         Query::new(by, &self.only)
     }
 }
@@ -222,7 +226,8 @@ pub(crate) struct ExplainedDocument<'a> {
     /// The metric.
     metric: Metric,
     /// The dimensions that were searched for causes.
-    dimensions: &'a [String],
+    #[schemars(with = "&[String]")]
+    dimensions: &'a [Dimension],
     /// The earlier range that it is compared with.
     before: Window,
     /// The range that is explained.
@@ -349,16 +354,21 @@ fn changed(change: i128, measure: Measure) -> String {
     }
 }
 
-fn columns(by: &[String]) -> Vec<Column> {
-    let names = by.iter().map(|name| Column::new(name, Holds::Texts));
+fn columns(by: &[Dimension]) -> Vec<Column> {
+    let names = by
+        .iter()
+        .map(|name| Column::new(name.as_str(), Holds::Texts));
     let numbers = ["before", "now", "expected", "events", "share"];
     let numbers = numbers.map(|name| Column::new(name, Holds::Numbers));
     names.chain(numbers).collect()
 }
 
-fn line(by: &[String], cause: &Cause) -> Cells {
-    let value = |name: &String| {
-        let found = cause.r#where.iter().find(|(own, _)| own == name);
+fn line(by: &[Dimension], cause: &Cause) -> Cells {
+    let value = |dimension: &Dimension| {
+        let found = cause
+            .r#where
+            .iter()
+            .find(|(own, _)| own == dimension.as_str());
         found.map_or_else(|| "*".to_owned(), |(_, value)| shown(value))
     };
     let mut cells: Vec<String> = by.iter().map(value).collect();

@@ -256,8 +256,7 @@ fn plan(flags: &WatchFlags, now_ms: i64) -> Result<Plan> {
         let span = History::new(step, windows, now_ms).span_ms();
         window_of(span.start, span.end)
     };
-    let start = range(now_ms)?.start().to_string();
-    let follow = FollowOptions::new(metric, &start, &query.asked, step);
+    let follow = FollowOptions::new(metric, range(now_ms)?.start(), &query.asked, step);
     let mut follow = flags.following.given.read_over(follow)?;
     let now_ms = now_ms.saturating_sub_unsigned(follow.delay_ms);
     let range = range(now_ms)?;

@@ -9,8 +9,8 @@ use tallyfold::sending::named;
 use tallyfold::text::grouped;
 use tallyfold::{
     Additivity, AdditivityVerdict, Api, AuditLogsOptions, Call, CallOutput, Code, CollectStep,
-    CountTable, Error, HostFailure, Metric, ProbeOptions, QueryOptions, Reconciliation, Result,
-    Spelling, Step, TimeStep, Timestamp, Window,
+    CountTable, Dimension, Error, HostFailure, Metric, ProbeOptions, QueryOptions, Reconciliation,
+    Result, Spelling, Step, TimeStep, Timestamp, Window,
 };
 use tokio::time::{sleep, timeout};
 
@@ -209,7 +209,7 @@ pub(crate) fn compare_tokens(checks: &mut [Check]) {
 }
 
 /// The dimension of the queries. Both metrics have it, and it has few values.
-pub(crate) const DIMENSION: &str = "integration";
+pub(crate) const DIMENSION: Dimension = Dimension::Integration;
 
 /// The length of a query's window, as the service recommends (service reference 8).
 const LENGTH_MS: i64 = 300_000;
@@ -237,8 +237,7 @@ pub(crate) async fn metrics(
         Metric::EventDelivery => CheckName::EventDelivery,
         Metric::EventIngestion => CheckName::EventIngestion,
     };
-    let (start, end) = (window.start().to_string(), window.end().to_string());
-    let options = QueryOptions::new(&start, &end, &[DIMENSION]);
+    let options = QueryOptions::new(window, &[DIMENSION]);
     let call = prepared.session.machine.metrics(metric, &options);
     let (answer, seen) = asked(prepared, call).await;
     match answer {
@@ -362,10 +361,10 @@ async fn probe(prepared: &Prepared, halves: [Window; 2], seen: &mut Seen) -> Res
     let session = &prepared.session;
     let options = ProbeOptions::with_defaults(
         Metric::EventDelivery,
-        one.start().to_string(),
-        other.start().to_string(),
-        other.end().to_string(),
-        vec![DIMENSION.to_owned()],
+        one.start(),
+        other.start(),
+        other.end(),
+        vec![DIMENSION],
     );
     let mut probe = session.machine.probe_additivity(&options)?;
     while let CollectStep::Drive(mut drive) = probe.step() {

@@ -15,11 +15,13 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use tallyfold::{
-    Collect, CollectOptions, CountTable, Frame, Metric, Progress, TimeStep, Timestamp, Window,
+    Collect, CollectOptions, CountTable, Dimension, Frame, Metric, Progress, TimeStep, Timestamp,
+    Window,
 };
 use tokio::task::spawn_blocking;
 
 use crate::arguments::given::Given;
+use crate::arguments::query::joined;
 use crate::failure::{Failure, Result};
 use crate::host::files::{file_lock, open_regular, replace_locked};
 use crate::host::ranges::{Keeper, finished, gather};
@@ -36,7 +38,7 @@ pub(crate) struct Wanted {
     /// The metric.
     pub(crate) metric: Metric,
     /// The dimensions to count by.
-    pub(crate) dimensions: Vec<String>,
+    pub(crate) dimensions: Vec<Dimension>,
     /// The length of a window.
     pub(crate) step: TimeStep,
     /// The range, which begins and ends at edges of windows.
@@ -73,7 +75,7 @@ impl History {
         };
         let by = match wanted.dimensions.is_empty() {
             true => "all".to_owned(),
-            false => wanted.dimensions.join("+"),
+            false => joined(&wanted.dimensions, "+"),
         };
         let folder = cluster.join(format!("{metric}-{}-{by}-{service}", wanted.step));
         fs::create_dir_all(&folder)
@@ -293,8 +295,7 @@ fn stored(session: &Session, history: &History, span: Span) -> Result<Option<Cou
 }
 
 fn options(wanted: &Wanted, range: Window, given: &Given) -> Result<CollectOptions> {
-    let (start, end) = (range.start().to_string(), range.end().to_string());
-    let mut options = CollectOptions::new(wanted.metric, &start, &end, &wanted.dimensions);
+    let mut options = CollectOptions::new(wanted.metric, range, &wanted.dimensions);
     options.window = wanted.step;
     given.read_over(options)
 }
@@ -336,7 +337,7 @@ mod tests {
     fn wanted(step: &str, start: &str, end: &str) -> Wanted {
         Wanted {
             metric: Metric::EventDelivery,
-            dimensions: vec!["integration".to_owned()],
+            dimensions: vec![Dimension::Integration],
             step: TimeStep::parse(step).unwrap(),
             range: Window::parse(start, end).unwrap(),
         }

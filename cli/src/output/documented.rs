@@ -74,10 +74,10 @@ fn document<'a>(report: &'a Report, picked: &Picked, ranking: Ranking) -> Docume
 }
 
 fn asked(asked: &Asked, ranking: Ranking) -> AskedDocument<'_> {
-    let filter = asked
-        .only
-        .iter()
-        .map(|(dimension, values)| FilterDocument { dimension, values });
+    let filter = asked.only.iter().map(|(dimension, values)| FilterDocument {
+        dimension: *dimension,
+        values,
+    });
     AskedDocument {
         metric: asked.metric,
         dimensions: &asked.by,
@@ -253,7 +253,7 @@ mod tests {
         unbalanced_table,
     };
     use serde_json::{Value, json};
-    use tallyfold::RankBy;
+    use tallyfold::{Dimension, RankBy};
 
     const ALL: Ranking = Ranking {
         by: None,
@@ -278,13 +278,13 @@ mod tests {
                 "sa",
                 Counted::Table(
                     table(ROWS)
-                        .filter(&[("integration".to_owned(), vec![String::new()])])
+                        .filter(&[(Dimension::Integration, vec![String::new()])])
                         .unwrap(),
                 ),
             ),
         ]);
         all.is_named = true;
-        all.asked.only = vec![("integration".to_owned(), vec![String::new()])];
+        all.asked.only = vec![(Dimension::Integration, vec![String::new()])];
         all.parts[0].labels = vec![("env".to_owned(), "test".to_owned())];
         all.parts[1].gaps = vec![hour(3)];
         all.parts[1].failure = Some(tallyfold::Window::parse("x", "y").unwrap_err().into());

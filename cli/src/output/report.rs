@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tallyfold::text::signed;
 use tallyfold::{
-    CollectOptions, Comparison, CountTable, Counts, Frame, Metric, Reconciliation, Series,
-    Timestamp, Window,
+    CollectOptions, Comparison, CountTable, Counts, Dimension, Frame, Metric, Reconciliation,
+    Series, Timestamp, Window,
 };
 use tallyfold_export::Labels;
 
@@ -35,9 +35,9 @@ pub(crate) struct Asked {
     /// The metric.
     pub(crate) metric: Metric,
     /// The dimensions of the rows.
-    pub(crate) by: Vec<String>,
+    pub(crate) by: Vec<Dimension>,
     /// The filters: the values that were kept, by dimension.
-    pub(crate) only: Vec<(String, Vec<String>)>,
+    pub(crate) only: Vec<(Dimension, Vec<String>)>,
     /// The time range.
     pub(crate) range: Window,
     /// The time range that it is compared with.

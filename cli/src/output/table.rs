@@ -21,6 +21,7 @@ use super::report::{
 use super::safe::{harmless, shown, wrapped};
 use super::show::{Line, Picked};
 use super::sink::{Screen, USUAL_WIDTH, WriteError};
+use crate::arguments::query::joined;
 
 /// Writes a table with a title, a line of totals, and remarks.
 ///
@@ -109,7 +110,7 @@ pub(crate) fn subject(report: &Report) -> String {
     let mut subject = asked.metric.to_string();
     if !asked.by.is_empty() {
         subject.push_str(" by ");
-        subject.push_str(&asked.by.join(", "));
+        subject.push_str(&joined(&asked.by, ", "));
     }
     for (name, values) in &asked.only {
         let values = values.iter().map(|value| shown(value));
@@ -150,7 +151,7 @@ pub(crate) fn has_windows(report: &Report) -> bool {
 /// The columns of the cluster and of the dimensions.
 pub(crate) fn key_columns(report: &Report) -> Vec<Column> {
     let cluster = report.is_named.then_some("cluster");
-    let dimensions = report.asked.by.iter().map(String::as_str);
+    let dimensions = report.asked.by.iter().map(|one| one.as_str());
     let names = cluster.into_iter().chain(dimensions);
     names
         .map(|name| Column::new(harmless(name), Holds::Texts))

@@ -11,6 +11,7 @@ use self::text::{
     KEYS, PLAIN, TITLE, both, cut, delivered, instant, left, line_of, minutes, number, percent,
     seconds, signed, window,
 };
+use crate::arguments::query::joined;
 use crate::output::safe::{fit, harmless, width};
 use crate::watch::history::{Line, Stage, Sums};
 use crate::watch::state::{Mode, State};
@@ -147,7 +148,7 @@ fn title(state: &State) -> String {
     let title = &state.title;
     let by = match title.by.is_empty() {
         true => String::new(),
-        false => format!(" by {}", title.by.join(", ")),
+        false => format!(" by {}", joined(&title.by, ", ")),
     };
     let only = match title.only.is_empty() {
         true => String::new(),

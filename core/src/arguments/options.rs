@@ -72,9 +72,9 @@ impl Setting<Option<Secret>> for String {
     }
 }
 
-impl<const N: usize> Setting<Option<Vec<String>>> for [&str; N] {
-    fn setting(self) -> Option<Vec<String>> {
-        Some(self.map(str::to_owned).into())
+impl<T, const N: usize> Setting<Option<Vec<T>>> for [T; N] {
+    fn setting(self) -> Option<Vec<T>> {
+        Some(self.into())
     }
 }
 

@@ -273,8 +273,8 @@ impl CountTable {
     ///
     /// # Errors
     /// `unknown_dimension` for a name that the table lacks, `repeated_dimension`.
-    pub fn filter(&self, wanted: &[(String, Vec<String>)]) -> Result<Self> {
-        let names: Vec<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
+    pub fn filter<S: AsRef<str>>(&self, wanted: &[(S, Vec<String>)]) -> Result<Self> {
+        let names: Vec<&str> = wanted.iter().map(|(name, _)| name.as_ref()).collect();
         let dimensions = &self.subject.dimensions;
         let named = dimensions
             .subset(&names)

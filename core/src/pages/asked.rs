@@ -2,6 +2,7 @@
 
 use crate::access::api::Api;
 use crate::code::Code;
+use crate::counts::dimension::Dimension;
 use crate::counts::identity::Identity;
 use crate::counts::metric::Metric;
 use crate::counts::tree::Tree;
@@ -11,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::fold::read_options::ReadOptions;
 use crate::time::now::Now;
 use crate::time::settling::{SETTLE_MS, is_settled};
+use crate::time::window::Window;
 use crate::wire::headers::named;
 use crate::wire::status::is_json;
 
@@ -177,15 +179,15 @@ fn query_of(body: &[u8]) -> Result<QueryOptions> {
     }
     let tree = Tree::read(body).unwrap_or_default();
     let fields = tree.fields(["start", "end", "dimensions"]);
-    let query = fields.and_then(|[start, end, dimensions]| {
-        Some(QueryOptions::new(
-            start.text()?,
-            end.text()?,
-            &dimensions.texts()?,
-        ))
-    });
-    query
-        .ok_or_else(|| refused("want a body of start, end and dimensions, as the service takes it"))
+    let texts = fields
+        .and_then(|[start, end, names]| Some((start.text()?, end.text()?, names.texts()?)))
+        .ok_or_else(|| {
+            refused("want a body of start, end and dimensions, as the service takes it")
+        })?;
+    let (start, end, names) = texts;
+    let dimensions: Result<Vec<Dimension>> =
+        names.iter().map(|name| Dimension::parse(name)).collect();
+    Ok(QueryOptions::new(Window::parse(start, end)?, &dimensions?))
 }
 
 /// The page of the audit logs that is asked for.

@@ -76,10 +76,11 @@ impl Follow {
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
     /// # fn main() -> Result<()> {
-    /// # use tallyfold::{FollowOptions, Metric, TimeStep};
+    /// # use tallyfold::{Dimension, FollowOptions, Metric, TimeStep, Timestamp};
     /// # let mut host = Host::new()?;
     /// # let step = TimeStep::parse("15m")?;
-    /// let options = FollowOptions::new(Metric::EventDelivery, "2026-01-02T12:00:00Z", &["integration"], step);
+    /// # let start = Timestamp::parse("2026-01-02T12:00:00Z")?;
+    /// let options = FollowOptions::new(Metric::EventDelivery, start, &[Dimension::Integration], step);
     /// let state = host.machine.follow(&options)?.state();
     /// // Later, in another process:
     /// let follow = host.machine.follow(&options.state(state))?;

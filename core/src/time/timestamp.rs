@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use chrono::{DateTime, Datelike, NaiveDate, SecondsFormat, Utc};
 
+use crate::arguments::{Kind, Parameter, Value};
 use crate::code::Code;
 use crate::error::{Error, Result};
 
@@ -151,6 +152,14 @@ fn number(digits: &[u8]) -> Option<u32> {
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.to_rfc3339_opts(SecondsFormat::AutoSi, true))
+    }
+}
+
+impl Parameter for Timestamp {
+    const KIND: Kind = Kind::Instant;
+
+    fn from_value(value: Value) -> Result<Self> {
+        Self::parse(&String::from_value(value)?)
     }
 }
 

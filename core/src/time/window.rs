@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use crate::arguments::{Kind, Parameter, Value};
 use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::time::timestamp::Timestamp;
@@ -74,6 +75,18 @@ impl Window {
     #[must_use]
     pub fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
+    }
+}
+
+impl Parameter for Window {
+    const KIND: Kind = Kind::Window;
+
+    fn from_value(value: Value) -> Result<Self> {
+        let edges = <Vec<String>>::from_value(value)?;
+        match &edges[..] {
+            [start, end] => Self::parse(start, end),
+            _ => Err(Error::new(Code::InvalidArgument, "want two edges")),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use tallyfold::{
     MachineOptions, Metric, Now, Patience, Result, Secret, Step, TimeStep, Window,
 };
 
-use super::{check, check_error, list, load_table, number, run, string, strings, text};
+use super::{check, check_error, dimensions, kept, list, load_table, number, run, string, text};
 
 /// Long after all windows of the vectors.
 const NOW: Now = Now {
@@ -59,9 +59,8 @@ fn begin(case: &Value) -> Result<Collect> {
     let query = &case["query"];
     let usual = CollectOptions::new(
         Metric::from_name(text(&query["metric"])).expect("a metric"),
-        text(&query["start"]),
-        text(&query["end"]),
-        &strings(&query["dimensions"]).expect("dimensions"),
+        Window::parse(text(&query["start"]), text(&query["end"]))?,
+        &dimensions(&query["dimensions"])?.expect("dimensions"),
     );
     let window = TimeStep::parse(text(&query["window"]));
     let small = |value: &Value| u32::try_from(number(value)).expect("a small number");
@@ -69,7 +68,7 @@ fn begin(case: &Value) -> Result<Collect> {
     let mut collect = client.collect(
         usual
             .clone()
-            .group_by(strings(&query["group_by"]))
+            .group_by(kept(&query["group_by"])?)
             .window(window.map_err(|error| error.with_argument("window"))?)
             .finest(finest.transpose()?.unwrap_or(usual.finest))
             .part(

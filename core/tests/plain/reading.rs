@@ -22,7 +22,7 @@ impl Setup {
     /// The dimensions that are kept, in the order of the rows.
     pub(crate) fn kept(&self) -> Vec<String> {
         match &self.options.group_by {
-            Some(names) => names.clone(),
+            Some(kept) => kept.iter().map(ToString::to_string).collect(),
             None => self
                 .dimensions
                 .iter()

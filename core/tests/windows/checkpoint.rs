@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use tallyfold::keeper::segment_name;
 use tallyfold::{
-    Code, Collect, CollectOptions, CollectStep, CountTable, Drive, Error, Frame, Keep, Machine,
-    Metric, Window,
+    Code, Collect, CollectOptions, CollectStep, CountTable, Dimension, Drive, Error, Frame, Keep,
+    Machine, Metric, Window,
 };
 use tallyfold_sandbox::{Fault, FaultEffect, Outcome, SandboxOptions};
 
@@ -452,7 +452,7 @@ fn a_checkpoint_of_another_query_is_refused() {
     };
     let ingestion = |options: &mut CollectOptions| {
         options.metric = Metric::EventIngestion;
-        options.dimensions = vec!["integration".to_owned()];
+        options.dimensions = vec![Dimension::Integration];
     };
     assert_eq!(
         refused(ingestion),

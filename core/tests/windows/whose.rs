@@ -6,7 +6,7 @@ use tallyfold::{
 };
 
 use crate::support::{ADDRESS, options};
-use crate::world::{DIMENSIONS, NEW_YEAR, World, collect_options, step};
+use crate::world::{DIMENSIONS, World, collect_options, new_year, step};
 
 const HOUR: u64 = 3_600;
 
@@ -171,7 +171,8 @@ fn clusters_are_added_up_on_purpose() {
 #[test]
 fn states_belong_to_a_client_and_say_whose_they_are() {
     let follow = |machine: &Machine, state: Option<String>| {
-        let options = FollowOptions::new(Metric::EventDelivery, NEW_YEAR, &DIMENSIONS, step("1h"));
+        let options =
+            FollowOptions::new(Metric::EventDelivery, new_year(), &DIMENSIONS, step("1h"));
         machine.follow(&options.state(state))
     };
     let (eu, us) = (client(|_| ()), named("us"));

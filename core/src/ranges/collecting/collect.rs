@@ -47,10 +47,10 @@ const FAILURES_IN_A_ROW: u32 = 8;
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
 /// # fn main() -> Result<()> {
-/// # use tallyfold::{CollectOptions, CollectStep, Metric};
+/// # use tallyfold::{CollectOptions, CollectStep, Dimension, Metric, Window};
 /// # let mut host = Host::new()?;
-/// let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T06:00:00Z");
-/// let options = CollectOptions::new(Metric::EventDelivery, start, end, &["integration"]);
+/// let range = Window::parse("2026-01-01T00:00:00Z", "2026-01-01T06:00:00Z")?;
+/// let options = CollectOptions::new(Metric::EventDelivery, range, &[Dimension::Integration]);
 /// let mut collect = host.machine.collect(options)?;
 /// while let CollectStep::Drive(mut next) = collect.next(host.now) {
 ///     host.drive(&mut next.call)?;
@@ -460,10 +460,10 @@ impl Collect {
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
     /// # fn main() -> Result<()> {
     /// # use std::collections::BTreeMap;
-    /// # use tallyfold::{CollectOptions, CollectStep, Metric};
+    /// # use tallyfold::{CollectOptions, CollectStep, Dimension, Metric, Window};
     /// # let mut host = Host::new()?;
-    /// # let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T06:00:00Z");
-    /// # let options = CollectOptions::new(Metric::EventDelivery, start, end, &["integration"]);
+    /// # let range = Window::parse("2026-01-01T00:00:00Z", "2026-01-01T06:00:00Z")?;
+    /// # let options = CollectOptions::new(Metric::EventDelivery, range, &[Dimension::Integration]);
     /// # let mut first = host.machine.collect(options.clone())?;
     /// let mut stored = BTreeMap::new();
     /// # while let CollectStep::Drive(mut next) = first.next(host.now) {
