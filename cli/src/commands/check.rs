@@ -18,7 +18,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::health::files::{Memory, Places, places, rules, service};
 use crate::health::history::{History, Past, Wanted, read};
 use crate::health::notify::{Notifier, NotifyFlags};
-use crate::host::files::file_name;
+use crate::files::file_name;
 use crate::host::session::{Session, unix_ms};
 use crate::host::state::StateFile;
 use crate::output::check::{self, CheckFormat, CheckReport, Checked, Verdict, write};

@@ -24,7 +24,7 @@ use crate::output::document::MissingDocument;
 use crate::output::documented::{missing_of, write_document};
 use crate::output::grid::{Cells, Column, Grid, Holds, percent, share};
 use crate::output::report::{Part, Report, ranges, span};
-use crate::output::safe::{harmless, shown};
+use crate::output::safe::{escaped, shown};
 use crate::output::sink::{Screen, write_to};
 use crate::stderr::Stderr;
 
@@ -299,7 +299,7 @@ fn document(report: &ExplainReport) -> ExplainedDocument<'_> {
 
 fn place(report: &ExplainReport, part: &Part<Explanation>) -> String {
     match report.is_named {
-        true => format!("{}: ", harmless(&part.cluster)),
+        true => format!("{}: ", escaped(&part.cluster)),
         false => String::new(),
     }
 }

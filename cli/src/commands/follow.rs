@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use futures_util::future::join_all;
 use serde::Serialize;
 use tallyfold::text::{grouped, signed};
-use tallyfold::{Comparison, Deltas, FollowOptions, Frame, Revision, Row, Timestamp};
+use tallyfold::{Comparison, Deltas, FollowOptions, Frame, Revision, Row};
 use tallyfold_export::{Export, ExportOptions, Format, Labels};
 
 use crate::app::App;
@@ -420,21 +420,16 @@ fn write_table(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) {
         (true, _) => ", no changes",
         _ => "",
     };
-    let (start, end) = (window.start(), until(window.start(), window.end()));
+    let (start, end) = (window.start(), window.end());
+    let end = match start.date() == end.date() {
+        true => format!("{}Z", end.time()),
+        false => end.to_string(),
+    };
     let mut lines = format!("{start} to {end}{cluster}  revision {number}, {state}{nothing}\n");
     for line in aligned(&cells(changes, &changed, *number > 0)) {
         lines.push_str(&line);
     }
     text.extend_from_slice(lines.as_bytes());
-}
-
-/// The end of a window, without its date if the start has the same date.
-fn until(start: Timestamp, end: Timestamp) -> String {
-    let (start, end) = (start.to_string(), end.to_string());
-    match (start.split_once('T'), end.split_once('T')) {
-        (Some((day, _)), Some((same, time))) if day == same => time.to_owned(),
-        _ => end,
-    }
 }
 
 /// The texts of the header or a row: the values of dimensions, and the counts.

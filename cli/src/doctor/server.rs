@@ -7,11 +7,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use tallyfold::Timestamp;
-use tallyfold::text::is_unseen;
+use tallyfold::text::{is_unseen, roughly};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
-use super::diagnosis::{Check, CheckName, length};
+use super::diagnosis::{Check, CheckName};
 use crate::failure::Exit;
 
 /// A certificate that expires sooner than this causes a warning.
@@ -27,7 +27,7 @@ pub(crate) fn certificate(der: Option<&[u8]>, authorities: &str, unix_ms: i64) -
     let issuer = common_name(certificate.issuer().iter_common_name());
     let end_s = certificate.validity().not_after.timestamp();
     let left_s = end_s.saturating_sub(unix_ms.div_euclid(1_000));
-    let left = length(Duration::from_secs(left_s.max(0).unsigned_abs()));
+    let left = roughly(Duration::from_secs(left_s.max(0).unsigned_abs()));
     let end = end_s.checked_mul(1_000).and_then(Timestamp::from_unix_ms);
     let end = end.map_or_else(|| "the end of time".to_owned(), |end| end.to_string());
     let seen =
@@ -96,7 +96,7 @@ pub(crate) fn judged(ahead_ms: i64) -> Check {
     let apart = Duration::from_millis(ahead_ms.unsigned_abs());
     let seen = match apart.as_millis() {
         0..=1_500 => "agrees with the server's".to_owned(),
-        _ => format!("{} {} the server's", length(apart), side(ahead_ms)),
+        _ => format!("{} {} the server's", roughly(apart), side(ahead_ms)),
     };
     match ahead_ms.unsigned_abs() {
         off if off <= CLOCK_WARNING_MS => Check::ok(name, seen),

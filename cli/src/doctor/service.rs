@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::header::{CONTENT_ENCODING, HeaderName, LOCATION};
 use tallyfold::sending::named;
-use tallyfold::text::grouped;
+use tallyfold::text::{grouped, roughly};
 use tallyfold::{
     Additivity, AdditivityVerdict, Api, AuditLogsOptions, Call, CallOutput, Code, CollectStep,
     CountTable, Dimension, Error, HostFailure, Metric, ProbeOptions, QueryOptions, Reconciliation,
@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 
 use super::advice;
 use super::configuration::{Place, Prepared};
-use super::diagnosis::{Check, CheckName, Outcome, length};
+use super::diagnosis::{Check, CheckName, Outcome};
 use crate::host::exchange::{Broken, Outgoing, ResponseReader};
 use crate::host::session::Session;
 
@@ -163,7 +163,7 @@ pub(crate) async fn token(prepared: &Prepared, api: Api) -> Check {
         Ok(token) => {
             // Rounded up, because the lifetime has lost a part of a second in transit.
             let minutes = u64::from(token.expires_in_s).div_ceil(60);
-            let lifetime = length(Duration::from_secs(minutes * 60));
+            let lifetime = roughly(Duration::from_secs(minutes * 60));
             Check::ok(name, format!("granted, valid for {lifetime}")).took(seen.took)
         }
         Err(error) => failed(name, &error, &seen),

@@ -23,7 +23,7 @@ use tokio::task::spawn_blocking;
 use crate::arguments::given::Given;
 use crate::arguments::query::joined;
 use crate::failure::{Failure, Result};
-use crate::host::files::{file_lock, open_regular, replace_locked};
+use crate::files::{file_lock, open_regular, replace_locked};
 use crate::host::ranges::{Keeper, finished, gather};
 use crate::host::session::Session;
 
@@ -164,8 +164,7 @@ impl History {
     }
 
     fn path(&self, start_ms: i64) -> PathBuf {
-        let text = Timestamp::from_unix_ms(start_ms).map_or_else(String::new, |at| at.to_string());
-        let day = text.split('T').next().unwrap_or_default();
+        let day = Timestamp::from_unix_ms(start_ms).map_or_else(String::new, Timestamp::date);
         self.folder.join(format!("{day}.json.gz"))
     }
 }

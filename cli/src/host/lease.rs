@@ -11,7 +11,7 @@ use tallyfold::keeper::{self, Holder, LeaseStep, Process};
 use tokio::task::JoinHandle;
 use tokio::time::{interval, sleep};
 
-use super::files::create_for_owner;
+use crate::files::create_for_owner;
 use super::session::random;
 
 /// The lease of a folder. No other job uses the folder while this value exists.

@@ -18,7 +18,7 @@ use tallyfold::{
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::sleep;
 
-use super::files::{Replacement, replace};
+use crate::files::{Replacement, replace};
 use super::lease::Lease;
 use super::session::Session;
 use crate::arguments::query::Query;

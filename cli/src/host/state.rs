@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use tallyfold::Error;
 
-use super::files::{file_name, locked, open_regular, replace_locked, with_end};
+use crate::files::{file_name, locked, open_regular, replace_locked, with_end};
 use super::lease::Lease;
 use crate::config::settings::{Cluster, Settings};
 use crate::failure::{Failure, Result};

@@ -16,7 +16,7 @@ use super::document::{FailureDocument, MissingDocument, Pairs};
 use super::documented::{missing_of, write_document};
 use super::grid::write_styled;
 use super::report::{Part, Report};
-use super::safe::harmless;
+use super::safe::escaped;
 use super::sink::{Screen, write_to};
 use crate::failure::{Exit, Result};
 
@@ -242,7 +242,7 @@ fn write_sentences(report: &CheckReport, screen: Screen, out: &mut dyn Write) ->
     for part in &report.parts {
         for finding in part.found.findings() {
             if report.is_named {
-                write!(out, "{}: ", harmless(&part.cluster))?;
+                write!(out, "{}: ", escaped(&part.cluster))?;
             }
             if report.asked.replay.is_some() {
                 write!(out, "{} ", span(finding))?;
@@ -254,11 +254,11 @@ fn write_sentences(report: &CheckReport, screen: Screen, out: &mut dyn Write) ->
                 screen,
                 out,
             )?;
-            let (rule, sentence) = (harmless(&finding.rule), harmless(&finding.sentence));
+            let (rule, sentence) = (escaped(&finding.rule), escaped(&finding.sentence));
             writeln!(out, ": {rule}: {sentence}")?;
             for (what, text) in [("note", &finding.note), ("runbook", &finding.runbook)] {
                 if let Some(text) = text {
-                    writeln!(out, "  {what}: {}", harmless(text))?;
+                    writeln!(out, "  {what}: {}", escaped(text))?;
                 }
             }
         }

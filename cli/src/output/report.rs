@@ -11,7 +11,7 @@ use tallyfold::{
 };
 use tallyfold_export::Labels;
 
-use super::safe::harmless;
+use super::safe::escaped;
 use crate::arguments::query::{Query, Steps};
 use crate::config::settings::{Cluster, Labeled, Pair};
 use crate::failure::{Exit, Failure, Result};
@@ -252,10 +252,10 @@ pub(crate) fn faults(report: &Report) -> Vec<String> {
         faults.extend(unbalanced(part).map(|text| format!("{of}{text}")));
     }
     for missing in &report.missing {
-        let name = harmless(&missing.cluster);
+        let name = escaped(&missing.cluster);
         faults.push(format!(
             "{name} is missing: {}",
-            harmless(&missing.failure.text)
+            escaped(&missing.failure.text)
         ));
     }
     faults
@@ -297,7 +297,7 @@ pub(crate) fn contradiction(table: &CountTable) -> Option<String> {
 /// The beginning of a sentence about a cluster.
 pub(crate) fn of(report: &Report, cluster: &str) -> String {
     match report.is_named {
-        true => format!("{}: ", harmless(cluster)),
+        true => format!("{}: ", escaped(cluster)),
         false => String::new(),
     }
 }

@@ -20,12 +20,12 @@ const CUT: char = '…';
 pub(crate) fn shown(value: &str) -> String {
     match value {
         "" => NONE.to_owned(),
-        value => harmless(value),
+        value => escaped(value),
     }
 }
 
 /// Escapes a text in the same way, but leaves an empty text empty.
-pub(crate) fn harmless(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     // A combining mark at the beginning would attach to the character before the value.
     let mut marks = MOST_MARKS;
@@ -249,11 +249,11 @@ mod tests {
         let harmless = "a\\x1b]0;x\\x07\\x9b31m\\u{202e}\\x1b[2J";
         assert_eq!(
             seen(hostile, false),
-            format!("{harmless}\\x1b[31mé日\t1\\r2\r\n")
+            format!("{escaped}\\x1b[31mé日\t1\\r2\r\n")
         );
         assert_eq!(
             seen(hostile, true),
-            format!("{harmless}\u{1b}[31mé日\t1\\r2\r\n")
+            format!("{escaped}\u{1b}[31mé日\t1\\r2\r\n")
         );
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::safe::Terminal;
 use crate::failure::{Failure, Result};
-use crate::host::files::{Replacement, replace};
+use crate::files::{Replacement, replace};
 use crate::stderr::is_colored;
 
 /// The width of a terminal that does not report its width.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use chrono::{DateTime, Datelike, NaiveDate, SecondsFormat, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, SecondsFormat, Timelike, Utc};
 
 use crate::arguments::{Kind, Parameter, Value};
 use crate::code::Code;
@@ -75,6 +75,44 @@ impl Timestamp {
     /// The year, from 0 to 9999.
     pub(crate) fn year(self) -> u32 {
         self.0.year().unsigned_abs()
+    }
+
+    /// The date in UTC, such as `2026-01-31`.
+    ///
+    /// ```
+    /// # use tallyfold::Timestamp;
+    /// let at = Timestamp::parse("2026-01-31T09:15:00Z")?;
+    /// assert_eq!((at.date(), at.time()), ("2026-01-31".to_owned(), "09:15:00".to_owned()));
+    /// assert_eq!(at.short(), "2026-01-31 09:15");
+    /// assert_eq!(Timestamp::parse("2026-01-31T09:15:00.5Z")?.short_time(), "09:15:00.500");
+    /// # Ok::<(), tallyfold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn date(self) -> String {
+        self.0.date_naive().to_string()
+    }
+
+    /// The time of day in UTC, such as `09:15:00`.
+    #[must_use]
+    pub fn time(self) -> String {
+        self.0.time().to_string()
+    }
+
+    /// The time of day in UTC without its seconds if they are 0: `09:15`.
+    #[must_use]
+    pub fn short_time(self) -> String {
+        match self.0.time() {
+            time if time.second() == 0 && time.nanosecond() == 0 => {
+                format!("{:02}:{:02}", time.hour(), time.minute())
+            }
+            time => time.to_string(),
+        }
+    }
+
+    /// The date and the time of day as tables and sentences show them: `2026-01-31 09:15`.
+    #[must_use]
+    pub fn short(self) -> String {
+        format!("{} {}", self.date(), self.short_time())
     }
 
     /// Milliseconds since 1970-01-01T00:00:00Z, rounded down.
@@ -184,7 +222,6 @@ impl fmt::Debug for Timestamp {
 
 #[cfg(test)]
 mod tests {
-    use chrono::Timelike;
     use proptest::prelude::*;
 
     use super::*;

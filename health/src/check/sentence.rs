@@ -5,7 +5,7 @@ use tallyfold::Dimension;
 use super::finding::{Finding, Status};
 use crate::rules::rule::Rule;
 use crate::rules::wording::{Seen, events};
-use crate::shown::{instant, since, value, window};
+use crate::shown::{since, value, window};
 
 /// What was found, in one sentence.
 pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
@@ -23,7 +23,7 @@ pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
         Status::Unjudged => vec![
             format!(
                 "{about}: not judged since {} (too little traffic)",
-                instant(finding.seen)
+                finding.seen.short()
             ),
             format!("last judged: {counted} in {when}"),
         ],
@@ -63,7 +63,7 @@ fn subject(finding: &Finding, rule: &Rule) -> String {
 fn lasting(finding: &Finding) -> String {
     match (finding.status, finding.resolved) {
         (Status::Resolved, Some(end)) => {
-            let (from, end) = (instant(finding.since), instant(end));
+            let (from, end) = (finding.since.short(), end.short());
             let day = from.split(' ').next().unwrap_or_default();
             let end = end.strip_prefix(day).map_or(end.as_str(), str::trim_start);
             format!("over, it lasted from {from} to {end}")
