@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tallyfold::sending::{PushStep, TargetHeaders};
 use tallyfold::{Dimension, HostFailure, Metric, Now, Timestamp, Window};
 use tallyfold_health::{
-    AlertLabels, Amount, Finding, Measure, Notifications, Notified, NotifyOptions, Outcome, Query,
-    Receiver, ReceiverKind, ReceiverOptions, Severity, Status, kinds::RuleKind,
+    AlertLabels, Amount, Finding, Measure, Notifications, Notified, NotifyOptions, Query, Receiver,
+    ReceiverKind, ReceiverOptions, ReceiverOutcome, Severity, Status, kinds::RuleKind,
 };
 
 const NOW: &str = "2026-01-01T02:00:00Z";
@@ -86,7 +86,7 @@ type Answer = Option<(u16, &'static str)>;
 struct Run {
     sent: Vec<(String, Value)>,
     notified: Notified,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<ReceiverOutcome>,
     waited_ms: u64,
 }
 

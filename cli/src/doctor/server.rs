@@ -142,7 +142,7 @@ mod tests {
     use rcgen::{CertificateParams, DnType, KeyPair, date_time_ymd};
 
     use super::*;
-    use crate::doctor::diagnosis::Outcome;
+    use crate::doctor::diagnosis::CheckResult;
 
     fn certificate_of(common_name: Option<&str>) -> Vec<u8> {
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
@@ -163,10 +163,10 @@ mod tests {
     fn a_certificate_that_expires_soon_is_a_warning() {
         let der = certificate_of(Some("Our CA"));
         for (days, outcome, problem) in [
-            (60, Outcome::Ok, None),
-            (15, Outcome::Ok, None),
-            (14, Outcome::Warning, Some("in 14 days")),
-            (1, Outcome::Warning, Some("in 24 h")),
+            (60, CheckResult::Ok, None),
+            (15, CheckResult::Ok, None),
+            (14, CheckResult::Warning, Some("in 14 days")),
+            (1, CheckResult::Warning, Some("in 24 h")),
         ] {
             let check = certificate(Some(&der), "x", END_MS - days * DAY_MS);
             assert_eq!(check.result, outcome, "{days}");
@@ -189,7 +189,7 @@ mod tests {
     fn a_certificate_that_can_not_be_read_is_only_trusted() {
         for der in [None, Some(&b"\x30\x00"[..]), Some(&[][..])] {
             let check = certificate(der, "the system's authorities", END_MS);
-            assert_eq!(check.result, Outcome::Ok);
+            assert_eq!(check.result, CheckResult::Ok);
             assert!(check.seen.contains("trusted by the system's authorities"));
         }
     }
@@ -215,25 +215,29 @@ mod tests {
     #[test]
     fn a_clock_is_judged_by_how_far_it_is_off() {
         for (ahead_ms, outcome, seen) in [
-            (0, Outcome::Ok, "agrees with the server's"),
-            (1_900, Outcome::Ok, "agrees with the server's"),
-            (-1_000, Outcome::Ok, "agrees with the server's"),
-            (10_500, Outcome::Ok, "10 s ahead of the server's"),
-            (30_500, Outcome::Ok, "30 s ahead of the server's"),
-            (30_501, Outcome::Warning, "30 s ahead of the server's"),
-            (-29_501, Outcome::Warning, "30 s behind the server's"),
-            (300_500, Outcome::Warning, "5 min ahead of the server's"),
-            (300_501, Outcome::Failed, "5 min ahead of the server's"),
-            (-3_700_000, Outcome::Failed, "1 h 1 min behind the server's"),
+            (0, CheckResult::Ok, "agrees with the server's"),
+            (1_900, CheckResult::Ok, "agrees with the server's"),
+            (-1_000, CheckResult::Ok, "agrees with the server's"),
+            (10_500, CheckResult::Ok, "10 s ahead of the server's"),
+            (30_500, CheckResult::Ok, "30 s ahead of the server's"),
+            (30_501, CheckResult::Warning, "30 s ahead of the server's"),
+            (-29_501, CheckResult::Warning, "30 s behind the server's"),
+            (300_500, CheckResult::Warning, "5 min ahead of the server's"),
+            (300_501, CheckResult::Failed, "5 min ahead of the server's"),
+            (
+                -3_700_000,
+                CheckResult::Failed,
+                "1 h 1 min behind the server's",
+            ),
             (
                 864_000_500,
-                Outcome::Failed,
+                CheckResult::Failed,
                 "10 days ahead of the server's",
             ),
         ] {
             let check = clock(Some(DATE), SERVER_MS + ahead_ms);
             assert_eq!((check.result, &*check.seen), (outcome, seen), "{ahead_ms}");
-            assert_eq!(check.problem.is_some(), outcome > Outcome::Ok);
+            assert_eq!(check.problem.is_some(), outcome > CheckResult::Ok);
             if let Some(problem) = &check.problem {
                 assert_eq!(problem.contains("is ahead"), ahead_ms > 0);
             }
@@ -249,7 +253,7 @@ mod tests {
             Some("Thu, 01 Jan 1960 00:00:00 GMT"),
         ] {
             let check = clock(date, SERVER_MS);
-            assert_eq!(check.result, Outcome::Skipped, "{date:?}");
+            assert_eq!(check.result, CheckResult::Skipped, "{date:?}");
             assert!(check.seen.contains("not shown"));
         }
     }
@@ -257,7 +261,7 @@ mod tests {
     #[test]
     fn clocks_at_the_ends_of_time_do_not_overflow() {
         for unix_ms in [i64::MIN, i64::MAX] {
-            assert_eq!(clock(Some(DATE), unix_ms).result, Outcome::Failed);
+            assert_eq!(clock(Some(DATE), unix_ms).result, CheckResult::Failed);
         }
     }
 }

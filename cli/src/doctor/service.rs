@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 
 use super::advice;
 use super::configuration::{Place, Prepared};
-use super::diagnosis::{Check, CheckName, Outcome};
+use super::diagnosis::{Check, CheckName, CheckResult};
 use crate::host::exchange::{Broken, Outgoing, ResponseReader};
 use crate::host::session::Session;
 
@@ -190,7 +190,7 @@ pub(crate) fn compare_tokens(checks: &mut [Check]) {
         return;
     };
     let is_refused = |at: usize| checks[at].code == Some(Code::TokenRefused);
-    let is_granted = |at: usize| checks[at].result == Outcome::Ok;
+    let is_granted = |at: usize| checks[at].result == CheckResult::Ok;
     let audience = |flag: &str| {
         format!(
             "Check {flag} first: the other API has granted a token for the same id and secret, so the audience is what differs. \
@@ -525,10 +525,10 @@ mod tests {
             })
             .result
         };
-        assert_eq!(judged(Some("gzip"), 1_000_000), Outcome::Ok);
-        assert_eq!(judged(None, 99_999), Outcome::Ok);
-        assert_eq!(judged(None, 100_000), Outcome::Warning);
-        assert_eq!(judged(Some("identity"), 100_000), Outcome::Warning);
+        assert_eq!(judged(Some("gzip"), 1_000_000), CheckResult::Ok);
+        assert_eq!(judged(None, 99_999), CheckResult::Ok);
+        assert_eq!(judged(None, 100_000), CheckResult::Warning);
+        assert_eq!(judged(Some("identity"), 100_000), CheckResult::Warning);
     }
 
     #[test]
@@ -538,28 +538,35 @@ mod tests {
             errors: -2,
             filtered: 0,
         });
-        assert_eq!(check.result, Outcome::Warning);
+        assert_eq!(check.result, CheckResult::Warning);
         assert!(
             check.seen.contains("+5 delivered, -2 errors, +0 filtered"),
             "{}",
             check.seen
         );
-        assert_eq!(totals(Reconciliation::Balanced).result, Outcome::Ok);
-        assert_eq!(totals(Reconciliation::Unavailable).result, Outcome::Skipped);
+        assert_eq!(totals(Reconciliation::Balanced).result, CheckResult::Ok);
+        assert_eq!(
+            totals(Reconciliation::Unavailable).result,
+            CheckResult::Skipped
+        );
     }
 
     #[test]
     fn windows_that_do_not_add_up_fail() {
         for (found, outcome, exit) in [
-            (AdditivityVerdict::Additive, Outcome::Ok, Exit::Fine),
-            (AdditivityVerdict::Unknown, Outcome::Skipped, Exit::Fine),
-            (AdditivityVerdict::Mixed, Outcome::Warning, Exit::Fine),
+            (AdditivityVerdict::Additive, CheckResult::Ok, Exit::Fine),
+            (AdditivityVerdict::Unknown, CheckResult::Skipped, Exit::Fine),
+            (AdditivityVerdict::Mixed, CheckResult::Warning, Exit::Fine),
             (
                 AdditivityVerdict::DoubleCounted,
-                Outcome::Failed,
+                CheckResult::Failed,
                 Exit::Response,
             ),
-            (AdditivityVerdict::Missing, Outcome::Failed, Exit::Response),
+            (
+                AdditivityVerdict::Missing,
+                CheckResult::Failed,
+                Exit::Response,
+            ),
         ] {
             let check = verdict(found, 1_234);
             assert_eq!((check.result, check.exit), (outcome, exit), "{found:?}");

@@ -9,8 +9,8 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use tallyfold::{Code, Error, Timestamp, text};
 use tallyfold_health::{
-    AlertLabels, Notifications, NotifyOptions, Outcome, Receiver, ReceiverKind, ReceiverOptions,
-    Rules,
+    AlertLabels, Notifications, NotifyOptions, Receiver, ReceiverKind, ReceiverOptions,
+    ReceiverOutcome, Rules,
 };
 
 use super::files::{Memory, fingerprint};
@@ -115,12 +115,12 @@ impl Flags for Plain {
 
 /// The receivers of a run.
 pub(crate) struct Notifier {
-    ways: Vec<Way>,
+    routes: Vec<Route>,
     alert_for_ms: u64,
 }
 
 /// A receiver, and the carrier that sends to it.
-struct Way {
+struct Route {
     /// The name of the receiver in errors.
     shown: String,
     receiver: Receiver,
@@ -162,9 +162,9 @@ impl Notifier {
             ));
         }
         let alert_for_ms = flags.alert_for_ms(rules)?;
-        let ways = named.into_iter().map(|named| named.way(stderr));
+        let routes = named.into_iter().map(|named| named.route(stderr));
         Ok(Self {
-            ways: ways.collect::<Result<_>>()?,
+            routes: routes.collect::<Result<_>>()?,
             alert_for_ms,
         })
     }
@@ -192,14 +192,14 @@ impl Notifier {
         let mut notifications = Notifications::new(
             &check.findings,
             check.left_out > 0,
-            self.ways.iter().map(|way| way.receiver.clone()),
+            self.routes.iter().map(|route| route.receiver.clone()),
             mem::take(&mut memory.notified),
             &options,
             now,
         )?;
         let shutdown = Shutdown::new();
         while let Some((place, push)) = notifications.delivery() {
-            let carrier = &mut self.ways[place].carrier;
+            let carrier = &mut self.routes[place].carrier;
             let carried = carrier.carry(push, &shutdown, async |_, _| Ok(())).await;
             // The error of a push that has ended is part of the outcome.
             if let (Err(failure), None) = (carried, push.outcome()) {
@@ -208,7 +208,7 @@ impl Notifier {
         }
         let (notified, outcomes) = notifications.finish();
         memory.notified = notified;
-        let failures = self.ways.iter().zip(&outcomes).filter_map(failure_of);
+        let failures = self.routes.iter().zip(&outcomes).filter_map(failure_of);
         let mut exit = None;
         for failure in failures {
             app.fail(&part.cluster, &failure);
@@ -219,14 +219,14 @@ impl Notifier {
 }
 
 /// Why a receiver did not accept all messages.
-fn failure_of((way, outcome): (&Way, &Outcome)) -> Option<Failure> {
+fn failure_of((route, outcome): (&Route, &ReceiverOutcome)) -> Option<Failure> {
     let error = outcome.error.as_ref()?;
     let answer = match (error.status(), error.excerpt()) {
         (Some(status), Some(excerpt)) => format!(" (status {status}: {excerpt})"),
         (Some(status), None) => format!(" (status {status})"),
         (None, _) => String::new(),
     };
-    let text = format!("{}: {}{answer}", way.shown, error.message());
+    let text = format!("{}: {}{answer}", route.shown, error.message());
     let failure = Failure::new(Exit::Service, text);
     Some(failure.helped_by("the same command later: it sends what is missing"))
 }
@@ -286,7 +286,7 @@ impl NotifyFlags {
 }
 
 impl Named {
-    fn way(self, stderr: &Rc<Stderr>) -> Result<Way> {
+    fn route(self, stderr: &Rc<Stderr>) -> Result<Route> {
         let kind = self.kind;
         let (name, shown) = match &self.name {
             Some(name) => (name.clone(), format!("{kind} {name}")),
@@ -300,7 +300,7 @@ impl Named {
         if let (None, Some(url)) = (&self.name, &options.url) {
             options.name = fingerprint(&kind.completed(url));
         }
-        Ok(Way {
+        Ok(Route {
             receiver: Receiver::new(kind, &options).map_err(|error| self.as_failure(error))?,
             carrier: Carrier {
                 http: Http::new(&self.network)?,

@@ -8,10 +8,10 @@ use std::time::SystemTime;
 
 use tallyfold::Error;
 
-use crate::files::{file_name, locked, open_regular, replace_locked, with_end};
 use super::lease::Lease;
 use crate::config::settings::{Cluster, Settings};
 use crate::failure::{Failure, Result};
+use crate::files::{file_name, locked, open_regular, replace_locked, with_end};
 
 /// The largest document that is read. A document with a million groups has about a quarter of this size.
 const LONGEST: u64 = 1 << 28;

@@ -17,7 +17,7 @@ const LARGEST: u64 = (1 << 53) - 1;
 /// Counts of one or more clusters.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "tallyfold --format json")]
-pub(crate) struct Document<'a> {
+pub(crate) struct ReportDocument<'a> {
     /// The version of this document. The number grows when a member is removed or changes its meaning; members may be
     /// added.
     pub(crate) format: FormatName,

@@ -12,7 +12,7 @@ use self::text::{
     seconds, signed, window,
 };
 use crate::arguments::query::joined;
-use crate::output::safe::{fit, escaped, width};
+use crate::output::safe::{escaped, fit, width};
 use crate::watch::history::{Line, Stage, Sums};
 use crate::watch::state::{Mode, State};
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::outage::{Next, Outages};
 use super::step::{Drive, FollowStep};
-use super::window_query::{Outcome, WindowQuery, unknown_task};
+use super::window_query::{WindowQuery, WindowResult, unknown_task};
 use crate::calls::call::Call;
 use crate::calls::machine::Machine;
 use crate::code::Code;
@@ -453,20 +453,20 @@ impl Follow {
             service.is_none_or(|service| service.has_come_to(window.end().unix_ms()))
         };
         match self.query.outcome(call, open.window) {
-            Outcome::Table(table) if has_ended(open.window) => {
+            WindowResult::Table(table) if has_ended(open.window) => {
                 self.revise(position, table, service, now).map(Some)
             }
-            Outcome::Table(_) if is_last && open.table.is_none() => {
+            WindowResult::Table(_) if is_last && open.table.is_none() => {
                 self.too_early = Some(open.window);
                 self.next_start = Some(open.window.start());
                 self.open.pop();
                 Ok(None)
             }
-            Outcome::Table(_) | Outcome::None => {
+            WindowResult::Table(_) | WindowResult::None => {
                 open.state = State::Due;
                 Ok(None)
             }
-            Outcome::Failed(mut error) => {
+            WindowResult::Failed(mut error) => {
                 if let Some(setback) = call.setback()
                     && self.outages.fail(open.window, setback, &mut error, now) == Next::Again
                 {

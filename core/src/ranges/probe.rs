@@ -1,7 +1,7 @@
 //! Tests whether counts of adjacent windows add up: compares `[a, c)` with `[a, b)` and `[b, c)`.
 
 use super::step::{CollectStep, Drive};
-use super::window_query::{Outcome, WindowQuery, unknown_task};
+use super::window_query::{WindowQuery, WindowResult, unknown_task};
 use crate::calls::call::Call;
 use crate::calls::machine::Machine;
 use crate::code::Code;
@@ -166,9 +166,9 @@ impl Probe {
         }
         self.is_under_way = false;
         match self.query.outcome(call, self.windows[self.tables.len()]) {
-            Outcome::Table(table) => self.tables.push(table),
-            Outcome::None => {}
-            Outcome::Failed(error) => {
+            WindowResult::Table(table) => self.tables.push(table),
+            WindowResult::None => {}
+            WindowResult::Failed(error) => {
                 self.failure = Some(error.clone());
                 return Err(error);
             }

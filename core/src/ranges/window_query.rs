@@ -23,7 +23,7 @@ pub(super) struct WindowQuery {
 }
 
 /// What became of a call.
-pub(super) enum Outcome {
+pub(super) enum WindowResult {
     Table(CountTable),
     Failed(Error),
     /// The call had not ended, or was not the one for this window.
@@ -72,16 +72,16 @@ impl WindowQuery {
     }
 
     /// Takes the outcome of the call of a window.
-    pub(super) fn outcome(&self, call: &mut Call, window: Window) -> Outcome {
+    pub(super) fn outcome(&self, call: &mut Call, window: Window) -> WindowResult {
         match call.output() {
             Ok(Output::Table(table))
                 if table.windows() == [window] && table.subject == self.subject() =>
             {
-                Outcome::Table(table)
+                WindowResult::Table(table)
             }
-            Ok(_) => Outcome::None,
-            Err(error) if error.code() == Code::OutOfOrder => Outcome::None,
-            Err(error) => Outcome::Failed(error),
+            Ok(_) => WindowResult::None,
+            Err(error) if error.code() == Code::OutOfOrder => WindowResult::None,
+            Err(error) => WindowResult::Failed(error),
         }
     }
 }

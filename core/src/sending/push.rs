@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::delivery::{Answer, Delivery, Partly, Source, Way};
+use super::delivery::{Answer, Delivery, Partly, Source, Transport};
 use super::options::{Guarantee, PushOptions, Target, TargetHeaders};
 use crate::calls::broken::broken;
 use crate::calls::delay::Delay;
@@ -79,7 +79,7 @@ impl Message<'_> {
     /// Whether this is a datagram and not a request.
     #[must_use]
     pub fn is_datagram(&self) -> bool {
-        self.delivery.way == Way::Datagrams
+        self.delivery.transport == Transport::Datagrams
     }
 }
 

@@ -19,7 +19,7 @@ use crate::ranges::outage::{Next, Outages};
 use crate::ranges::plan::{Plan, halves};
 use crate::ranges::probe::Probe;
 use crate::ranges::step::{CollectStep, Drive};
-use crate::ranges::window_query::{Outcome, WindowQuery, unknown_task};
+use crate::ranges::window_query::{WindowQuery, WindowResult, unknown_task};
 use crate::spelling::{Name, words};
 use crate::time::now::Now;
 use crate::time::patience::Patience;
@@ -302,7 +302,7 @@ impl Collect {
             .swap_remove(position.ok_or_else(unknown_task)?);
         self.outages.settle(task, call);
         Ok(match self.query.outcome(call, window) {
-            Outcome::Failed(error) if self.is_out_of_share(&error, share) && !is_check => {
+            WindowResult::Failed(error) if self.is_out_of_share(&error, share) && !is_check => {
                 if self.large.contains(&window) {
                     self.cause
                         .get_or_insert_with(|| too_much_memory(self.memory_limit));
@@ -312,7 +312,7 @@ impl Collect {
                 self.ledger.put_behind(window);
                 Settled::GivenBack
             }
-            Outcome::Failed(error) => {
+            WindowResult::Failed(error) => {
                 // A shorter window does not help if the token endpoint is too slow, or if the service answers nobody.
                 let is_at_fault = call.is_too_slow() || self.outages.has_outlasted_one(window);
                 let is_too_long =
@@ -321,8 +321,10 @@ impl Collect {
                 self.take_failure(window, is_check, call, error, halves, now)
             }
             _ if is_check => Settled::Probed,
-            Outcome::Table(table) => self.keep(window, table, [asked_at, now], call.service_time()),
-            Outcome::None => {
+            WindowResult::Table(table) => {
+                self.keep(window, table, [asked_at, now], call.service_time())
+            }
+            WindowResult::None => {
                 self.ledger.put_back(&[window]);
                 Settled::GivenBack
             }
