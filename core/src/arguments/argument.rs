@@ -95,7 +95,7 @@ impl Argument {
 }
 
 /// The kind of value that an argument has, so that a host knows how to read it. Each host has its own words for what a
-/// value must be.
+/// value must be, so it matches all kinds: a new one must be read by every host, and breaks its build until then.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// Text.
@@ -156,6 +156,7 @@ pub trait Parameter: Sized {
 
 /// A value, read as a [`Kind`].
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Value {
     /// Of [`Kind::Text`], [`Kind::Address`], [`Kind::Instant`] and [`Kind::Step`].
     Text(String),

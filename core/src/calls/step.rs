@@ -3,7 +3,7 @@
 use crate::access::api::Api;
 use crate::wire::request::Request;
 
-/// What the host is to do next.
+/// What the host is to do next. A host must take every step, so a new one breaks its build, on purpose.
 #[derive(Clone, Debug)]
 #[must_use = "a step is for the host to take"]
 pub enum Step {

@@ -165,7 +165,7 @@ pub struct Column<'a> {
     pub values: Values<'a>,
 }
 
-/// What a column holds, row by row.
+/// What a column holds, row by row. A host must build every kind of column, so a new one breaks its build, on purpose.
 #[derive(Clone, Copy, Debug)]
 pub enum Values<'a> {
     /// Texts that repeat.

@@ -56,7 +56,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// The result of a call to any endpoint.
+/// The result of a call to any endpoint. A binding must hand on every kind of result, so a new one breaks its build, on
+/// purpose; a program that calls one endpoint gets the type of that endpoint ([`Call::output`](crate::Call::output)).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// Counts.

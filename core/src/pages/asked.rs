@@ -77,7 +77,8 @@ pub struct PageRequest<'a> {
     pub is_allowed: bool,
 }
 
-/// What a page asks: the call that the host makes in the server's name.
+/// What a page asks: the call that the host makes in the server's name. A host must answer every question, so a new one
+/// breaks its build, on purpose.
 #[derive(Clone, Debug)]
 pub enum PageQuestion {
     /// Counts. The page gets the body that the service sends, once it was found valid.

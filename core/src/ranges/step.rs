@@ -5,6 +5,8 @@ use crate::error::Error;
 use crate::time::window::Window;
 
 /// What a worker of a [`Collect`](crate::Collect) or a [`Probe`](crate::Probe) is to do next.
+///
+/// A host must take every step, so a new one breaks its build, on purpose.
 #[derive(Debug)]
 #[must_use = "a step is for the host to take"]
 pub enum CollectStep {
@@ -18,6 +20,8 @@ pub enum CollectStep {
 }
 
 /// What the driver of a [`Follow`](crate::Follow) is to do next.
+///
+/// A host must take every step, so a new one breaks its build, on purpose.
 #[derive(Debug)]
 #[must_use = "a step is for the host to take"]
 pub enum FollowStep {

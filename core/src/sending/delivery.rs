@@ -124,6 +124,7 @@ pub struct Partly {
 
 /// How messages get to the other system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Transport {
     /// As the bodies of POST requests.
     Http,

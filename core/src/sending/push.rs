@@ -30,7 +30,7 @@ const TOO_LARGE: &str = "EMSGSIZE";
 /// [`HostFailure::NotSent`]: there was no connection.
 const NEVER_SENT: &[&str] = &["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "OFFLINE"];
 
-/// What the caller does next.
+/// What the caller does next. It must take every step, so a new one breaks its build, on purpose.
 #[derive(Debug)]
 #[must_use = "a step is for the host to take"]
 pub enum PushStep<'a> {

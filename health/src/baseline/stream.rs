@@ -63,6 +63,7 @@ impl Season {
 
 tallyfold::names! {
     /// The windows that a level was learned from.
+    #[non_exhaustive]
     pub enum Basis {
         /// The same slot of the seasons before, with its neighbours.
         Season = "season",

@@ -10,7 +10,8 @@ use crate::error::Error;
 use crate::spelling::Spelling;
 use crate::time::window::Window;
 
-/// What became of a window when its call was settled.
+/// What became of a window when its call was settled. A host must report all of these, so a new one breaks its build, on
+/// purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
     /// Its counts are kept.
