@@ -36,6 +36,20 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Reads a text that a user has written, such as `a rules file`.
+///
+/// # Errors
+/// For a file that can't be read, or that is larger than a mebibyte.
+pub(crate) fn read_text(path: &Path, what: &str) -> Result<String> {
+    const MOST_BYTES: u64 = 1 << 20;
+    let as_failure = |error| Failure::file("read", path, &error);
+    if fs::metadata(path).map_err(as_failure)?.len() > MOST_BYTES {
+        let text = format!("{}: this is too large to be {what}", path.display());
+        return Err(Failure::usage(text));
+    }
+    fs::read_to_string(path).map_err(as_failure)
+}
+
 fn irregular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "this isn't a regular file")
 }

@@ -5,7 +5,7 @@ use tallyfold::{FollowOptions, TimeStep, Timestamp, Window};
 
 use super::declared::{Declared, Flags};
 use super::query::{
-    MetricFlag, RangeFlags, Suggested, dimensions, dimensions_in, instant, ranges, steps,
+    MetricFlag, RangeFlags, Suggested, dimensions, dimensions_in, instant, ranges, steps, time_of,
 };
 use crate::failure::{Failure, Result};
 
@@ -87,10 +87,8 @@ impl FollowFlags {
         if let Some(from) = &self.from {
             return instant("--from", from, unix_ms);
         }
-        let refused = || Failure::usage("the clock is not in the years 0 to 9999");
-        let now = Timestamp::from_unix_ms(unix_ms).ok_or_else(refused)?;
         let start = match &self.since {
-            None => now,
+            None => time_of(unix_ms)?,
             Some(_) => self.range(None, unix_ms)?.start(),
         };
         // A follow that started in the middle of a window would read a different window after a restart.

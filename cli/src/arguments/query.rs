@@ -417,7 +417,7 @@ impl RangeFlags {
     pub(crate) fn window_or(&self, usual: &str, unix_ms: i64) -> Result<Window> {
         let end = match &self.to {
             Some(text) => instant("--to", text, unix_ms)?,
-            None => TimeStep::MINUTE.floor(at("the clock", unix_ms)?),
+            None => TimeStep::MINUTE.floor(time_of(unix_ms)?),
         };
         let start = match &self.from {
             Some(text) => instant("--from", text, unix_ms)?,
@@ -463,8 +463,12 @@ fn before(end: Timestamp, since: &str) -> Result<Timestamp> {
     start.ok_or_else(|| Failure::usage(format!("{wanted}, not {since:?}")))
 }
 
-fn at(what: &str, unix_ms: i64) -> Result<Timestamp> {
-    let refused = || Failure::usage(format!("{what} is not in the years 0 to 9999"));
+/// The time of the clock, in milliseconds since 1970, as a timestamp.
+///
+/// # Errors
+/// For a clock outside of the years 0 to 9999.
+pub(crate) fn time_of(unix_ms: i64) -> Result<Timestamp> {
+    let refused = || Failure::usage("the clock is not in the years 0 to 9999");
     Timestamp::from_unix_ms(unix_ms).ok_or_else(refused)
 }
 

@@ -12,7 +12,7 @@ use tallyfold_health::{Observed, Rules, State, Unjudged};
 
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
-use crate::arguments::query::{RangeFlags, instant};
+use crate::arguments::query::{RangeFlags, instant, time_of};
 use crate::config::settings::Cluster;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::file_name;
@@ -220,10 +220,9 @@ fn sent(now: Timestamp) -> Timestamp {
 
 impl CheckFlags {
     fn now(&self) -> Result<Timestamp> {
-        let refused = || Failure::usage("the clock is not in the years 0 to 9999");
         match &self.at {
             Some(at) => instant("--at", at, unix_ms()),
-            None => Timestamp::from_unix_ms(unix_ms()).ok_or_else(refused),
+            None => time_of(unix_ms()),
         }
     }
 

@@ -1,8 +1,7 @@
 //! Notifies receivers of alerts: their flags and sections of the configuration, and the connection to each.
 
-use std::fs;
 use std::mem;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use crate::arguments::given::{Given, Origin, Raw};
 use crate::config::sections::is_name;
 use crate::config::settings::{AlertReceiver, NetworkSettings, Settings};
 use crate::failure::{Exit, Failure, Result};
+use crate::files::read_text;
 use crate::host::carry::Carrier;
 use crate::host::network::Http;
 use crate::host::session::{Clock, random};
@@ -30,9 +30,6 @@ use crate::stderr::Stderr;
 
 /// How long a message and its response may take.
 const LIMIT: Duration = Duration::from_secs(10);
-
-/// The largest size of a template.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// The heading of these flags in the help.
 const HEADING: &str = "Notifications";
@@ -293,7 +290,9 @@ impl Named {
             // The name that the state remembers must not contain the address, which may be a secret.
             None => (String::new(), kind.to_string()),
         };
-        let template = self.template.as_deref().map(read_template).transpose()?;
+        let template = self.template.as_deref();
+        let template = template.map(|path| read_text(path, "a template"));
+        let template = template.transpose()?;
         let mut options = ReceiverOptions::with_defaults(name);
         options.template = template;
         let mut options = self.given.read_over(options)?;
@@ -328,13 +327,4 @@ impl Named {
             _ => Failure::usage(format!("{flag}: {}", error.message())),
         }
     }
-}
-
-fn read_template(path: &Path) -> Result<String> {
-    let as_failure = |error| Failure::file("read", path, &error);
-    if fs::metadata(path).map_err(as_failure)?.len() > MOST_BYTES {
-        let text = format!("{}: this is too large to be a template", path.display());
-        return Err(Failure::usage(text));
-    }
-    fs::read_to_string(path).map_err(as_failure)
 }
