@@ -24,8 +24,7 @@ pub(crate) fn file_lock(path: &Path, folder: &Path) -> Result<File> {
     })
 }
 
-/// Opens a regular file to read it. A pipe would have to be waited for, perhaps without end, and a device may have no
-/// end.
+/// Opens a regular file to read it. Reading a pipe could block forever, and a device may have no end.
 ///
 /// # Errors
 /// For another file, and errors of the file system.

@@ -90,7 +90,7 @@ pub(crate) fn clock(date: Option<&str>, unix_ms: i64) -> Check {
     judged(unix_ms.saturating_sub(server_ms.saturating_add(HALF_SECOND_MS)))
 }
 
-/// The check of a clock that is ahead of the server's by so much.
+/// The check of a clock that is this number of milliseconds ahead of the server's.
 pub(crate) fn judged(ahead_ms: i64) -> Check {
     let name = CheckName::Clock;
     let apart = Duration::from_millis(ahead_ms.unsigned_abs());

@@ -23,7 +23,7 @@ pub(crate) struct StateFile {
     path: PathBuf,
     /// The operating system releases the lock when the process ends, in whatever way.
     _lock: File,
-    /// What the file was when it was read or written last.
+    /// The mark of the file when it was last read or written.
     seen: Cell<Option<Mark>>,
 }
 
@@ -165,7 +165,7 @@ impl StateFile {
     }
 }
 
-/// Names the file, and not the lease, in what is refused.
+/// An error that names the file instead of its lease.
 fn named(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock => io::Error::new(error.kind(), "another process is writing it"),

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use super::findings::LiveRules;
 use super::state::{ClusterView, Outage, State};
-use crate::arguments::query::Query;
+use crate::arguments::query::{Query, time_of};
 use crate::failure::{Failure, Result};
 use crate::host::session::{Session, unix_ms};
 

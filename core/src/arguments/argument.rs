@@ -177,7 +177,7 @@ pub enum Value {
     Nested(Values),
 }
 
-/// The values of arguments, in the order of declaration in which options are made from them.
+/// The values of arguments, in the order in which the arguments are declared.
 #[derive(Clone, Debug)]
 pub struct Values {
     arguments: slice::Iter<'static, Argument>,

@@ -98,7 +98,7 @@ impl<T> Call<T> {
         self.state_machine.step(now)
     }
 
-    /// How many milliseconds are left until the call's deadline; `None` if it has none. End what the last step asked for when
+    /// How many milliseconds are left until the call's deadline; `None` if it has none. Stop what the last step requested when
     /// they are over, and report it with [`Call::failed`] as a timeout: an exchange, the wait for a token of the host's own
     /// source, or a wait for another call.
     pub fn time_left(&mut self, now: Now) -> Option<u64> {

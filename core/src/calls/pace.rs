@@ -33,7 +33,7 @@ pub(super) enum Payment {
     ByOther,
 }
 
-/// The retry budget, the waits that the service asked for, how it has answered lately, and the
+/// The retry budget, the waits that the service has requested, its latest responses, and the
 /// random numbers of a client.
 #[derive(Debug)]
 pub(super) struct Pace {

@@ -21,7 +21,7 @@ pub(crate) struct Setback {
     pub(crate) number: u64,
     /// The wait before the next try.
     pub(crate) wait_ms: u64,
-    /// The part of it that the service asked for.
+    /// The part of it that the service has requested.
     pub(crate) floor_ms: u64,
     /// Whether requests of others have failed too.
     pub(crate) is_down: bool,

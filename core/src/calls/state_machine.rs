@@ -73,7 +73,7 @@ pub(super) enum State {
         fetch: OwnFetch,
         body: Option<Box<TokenResponse>>,
     },
-    /// The host was asked for a token.
+    /// The host has been asked to provide a token.
     AwaitsToken {
         fetch: OwnFetch,
     },

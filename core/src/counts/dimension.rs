@@ -163,7 +163,7 @@ impl Dimensions {
         usize::from(self.len)
     }
 
-    /// Whether there is none.
+    /// Whether there are no dimensions, as in a grand total.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -194,7 +194,7 @@ impl Dimensions {
             .collect()
     }
 
-    /// Where a dimension stands.
+    /// The position of a dimension; `None` if it is not among these.
     #[must_use]
     pub fn position(&self, dimension: Dimension) -> Option<usize> {
         self.iter().position(|item| item == dimension)

@@ -17,7 +17,7 @@ pub trait Frame {
     /// The dimensions of the rows, in sorting order.
     fn dimensions(&self) -> &Dimensions;
 
-    /// The endpoint that the counts are from; `None` if an [`Aggregator`](crate::Aggregator) was not told.
+    /// The endpoint that the counts are from; `None` if an [`Aggregator`](crate::Aggregator) got no metric.
     fn metric(&self) -> Option<Metric>;
 
     /// How many rows.

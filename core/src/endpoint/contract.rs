@@ -32,7 +32,7 @@ pub(crate) trait Endpoint: Send + 'static {
     /// What a call to it gives.
     type Output: CallOutput;
 
-    /// The window that is asked for; `None` if the endpoint has none.
+    /// The requested window; `None` if the endpoint has none.
     fn window(&self) -> Option<Window>;
     /// The request with a token; without one, if the server at that address adds it.
     fn request(&self, base: &BaseAddress, token: Option<&AccessToken<Self::Audience>>) -> Request;
@@ -90,7 +90,7 @@ impl Json {
 /// An access token.
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// The token itself, which the caller asked for.
+    /// The token itself, for the caller that requested it.
     pub value: Secret,
     /// Its remaining lifetime in seconds.
     pub expires_in_s: u32,

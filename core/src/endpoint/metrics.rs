@@ -124,7 +124,7 @@ impl MetricsQuery {
         self.options.limits.table_bytes
     }
 
-    /// The same query, whose table may take so many bytes at most.
+    /// The same query, whose table may take at most `table_bytes` bytes.
     pub(crate) fn within(mut self, table_bytes: u64) -> Self {
         let limit = &mut self.options.limits.table_bytes;
         *limit = table_bytes.min(*limit);
@@ -136,7 +136,7 @@ impl MetricsQuery {
         &self.identity
     }
 
-    /// The body of the request: equal for equal questions.
+    /// The body of the request. Equal queries have equal bodies.
     pub(crate) fn text(&self) -> String {
         json_of(&Fields {
             start: self.window.start().to_string(),

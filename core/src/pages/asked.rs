@@ -173,7 +173,7 @@ fn is_same_origin(headers: &[(&str, &str)]) -> bool {
     }
 }
 
-/// What is asked of a metrics endpoint, in the form of the service (service reference 4.4).
+/// The query in a request to a metrics endpoint, in the form of the service (service reference 4.4).
 fn query_of(body: &[u8]) -> Result<QueryOptions> {
     if body.len() > MOST_BYTES {
         return Err(refused("the body is longer than 16 KiB"));
@@ -191,7 +191,7 @@ fn query_of(body: &[u8]) -> Result<QueryOptions> {
     Ok(QueryOptions::new(Window::parse(start, end)?, &dimensions?))
 }
 
-/// The page of the audit logs that is asked for.
+/// The requested page of the audit logs.
 fn page_of(query: &str) -> Result<AuditLogsOptions> {
     let mut options = AuditLogsOptions::default();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {

@@ -227,7 +227,7 @@ impl Open {
         };
     }
 
-    /// Takes a reading that was asked for and taken at these times of the monotonic clock.
+    /// Compares a reading with the one before. The times are on the monotonic clock: of its request, and of its response.
     fn compare(&mut self, table: &CountTable, [asked_ms, now_ms]: [u64; 2]) {
         if self.table.as_ref() != Some(table) {
             self.table = Some(table.clone());

@@ -35,7 +35,7 @@ crate::options! {
 ///
 /// The service advises windows of 5 to 15 minutes (service reference 8). The first and the last
 /// window are shorter where the range does not start or end at an edge. A plan stores no windows:
-/// each is computed when it is asked for, so a plan of a year in steps of a second takes no memory.
+/// each is computed on demand, so a plan of a year in steps of a second takes no memory.
 /// A plan need not be saved, because the same arguments make the same plan.
 ///
 /// ```

@@ -28,7 +28,7 @@ pub enum FollowStep {
     /// Drive this call to its end, or close it, then settle the task.
     Drive(Drive),
     /// There is nothing to read for this long. No wait is longer than a window, so that a corrected
-    /// clock is noticed soon. If asked earlier, the machine gives the remaining wait.
+    /// clock is noticed soon. If called earlier, the machine gives the remaining wait.
     Wait {
         /// Milliseconds, from 1 to a day's.
         ms: u32,

@@ -1,4 +1,4 @@
-//! The metrics query that is made for each window of a range, and what becomes of its call.
+//! The metrics query for each window of a range, and the result of its call.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) struct WindowQuery {
     query: MetricsQuery,
 }
 
-/// What became of a call.
+/// The result of a call for a window.
 pub(super) enum WindowResult {
     Table(CountTable),
     Failed(Error),
@@ -64,7 +64,7 @@ impl WindowQuery {
         self.call_within(window, u64::MAX)
     }
 
-    /// The call for a window whose table may take so many bytes at most.
+    /// The call for a window whose table may take at most `table_bytes` bytes.
     pub(super) fn call_within(&self, window: Window, table_bytes: u64) -> Call {
         let query = self.query.clone().of(window).within(table_bytes);
         let target = query.metric().into();

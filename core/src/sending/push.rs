@@ -136,7 +136,7 @@ pub struct Push<S> {
     trouble: Option<Error>,
 }
 
-/// What became of a push.
+/// The result of a push.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]

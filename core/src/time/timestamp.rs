@@ -64,7 +64,7 @@ impl Timestamp {
         Some(Self(instant.and_utc()))
     }
 
-    /// The instant so long after 1970-01-01T00:00:00Z, if it is in the years 0000 to 9999.
+    /// The instant this long after 1970-01-01T00:00:00Z, if it is in the years 0000 to 9999.
     fn since_1970(seconds: i64, nanos: u32) -> Option<Self> {
         let instant = DateTime::from_timestamp(seconds, nanos)?;
         (0..=9999)
@@ -145,14 +145,14 @@ impl Timestamp {
         i128::from(self.0.timestamp()) * 1_000_000_000 + i128::from(self.0.timestamp_subsec_nanos())
     }
 
-    /// The instant so many nanoseconds after 1970-01-01T00:00:00Z.
+    /// The instant this number of nanoseconds after 1970-01-01T00:00:00Z.
     #[must_use]
     pub fn from_unix_ns(unix_ns: i64) -> Option<Self> {
         let nanos = unix_ns.rem_euclid(1_000_000_000) as u32;
         Self::since_1970(unix_ns.div_euclid(1_000_000_000), nanos)
     }
 
-    /// The instant so many milliseconds after 1970-01-01T00:00:00Z; `None` outside the years
+    /// The instant this number of milliseconds after 1970-01-01T00:00:00Z; `None` outside the years
     /// 0000 to 9999.
     #[must_use]
     pub fn from_unix_ms(unix_ms: i64) -> Option<Self> {

@@ -46,7 +46,7 @@ impl Budget {
         suffices
     }
 
-    /// Pays one retry with what so many further patient calls will earn; `false` if that is not enough.
+    /// Pays one retry with what this number of further patient calls will earn; `false` if that is not enough.
     pub(crate) fn borrow(&mut self, calls: u32) -> bool {
         // Far more calls than any collect makes, and far from an overflow.
         let earned = EARNED_BY_PATIENT_CALL * calls.min(1 << 24) as i32;

@@ -73,7 +73,7 @@ pub struct Collect {
     probing: Probing,
     ledger: Ledger,
     under_way: Vec<UnderWay>,
-    /// Windows whose tables need more than one worker's share of the memory. Each is read while no other is.
+    /// Windows whose tables need more than one worker's share of the memory. Each of them is read alone.
     large: Vec<Window>,
     /// The number of the next task; the first numbers belong to the probe's calls.
     next_task: u32,
@@ -521,7 +521,7 @@ impl Collect {
         self.ledger.provisional()
     }
 
-    /// The table of all windows. It covers the whole range, or the part that was asked for.
+    /// The table of all windows. It covers the whole range, or the requested part.
     ///
     /// # Errors
     /// Which windows are missing and why, with a table of the others. It may be called at
