@@ -119,8 +119,8 @@ fn watch_clock(session: &Session) -> Rc<Cell<i64>> {
     largest
 }
 
-/// Corrects the check of an address's clock if the responses to calls show a larger difference than the first response:
-/// that one may come from a gateway in front of the service.
+/// Corrects the check of an address's clock if the responses to calls show a larger difference than the first
+/// response. The first response may come from a gateway in front of the service.
 fn correct_clock(checks: &mut [Check], address: Option<&String>, ahead_ms: i64) {
     let origin = address
         .and_then(|address| Place::of(address))

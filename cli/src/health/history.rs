@@ -50,7 +50,7 @@ pub(crate) struct Wanted {
 pub(crate) struct History {
     folder: PathBuf,
     span_ms: i64,
-    /// The operating system releases the lock when the process ends, in whatever way.
+    /// The operating system releases the lock when the process ends, even if it is killed.
     _lock: File,
 }
 

@@ -21,7 +21,7 @@ const LONGEST: u64 = 1 << 28;
 #[derive(Debug)]
 pub(crate) struct StateFile {
     path: PathBuf,
-    /// The operating system releases the lock when the process ends, in whatever way.
+    /// The operating system releases the lock when the process ends, even if it is killed.
     _lock: File,
     /// The mark of the file when it was last read or written.
     seen: Cell<Option<Mark>>,
