@@ -63,10 +63,18 @@ fn grouping_by_the_service_while_folding_and_afterwards_agree() {
         let call = client.event_delivery(&query(dimensions).group_by(group_by.map(<[_]>::to_vec)));
         table(drive(call.expect("good arguments"), &mut sandbox, at(0)))
     };
-    let everything = ["event_name", "write_key", "integration", "reason"];
-    let by_service = ask(&["reason", "integration"], None);
+    let everything = [
+        Dimension::EventName,
+        Dimension::WriteKey,
+        Dimension::Integration,
+        Dimension::Reason,
+    ];
+    let by_service = ask(&[Dimension::Reason, Dimension::Integration], None);
     assert_eq!(
-        ask(&everything, Some(&["reason", "integration"])),
+        ask(
+            &everything,
+            Some(&[Dimension::Reason, Dimension::Integration])
+        ),
         by_service
     );
     let whole = ask(&everything, None);

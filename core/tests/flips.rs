@@ -1,7 +1,7 @@
 //! No flipped bit in anything that was saved changes a count, a name or a window.
 
 use tallyfold::keeper::segment_name;
-use tallyfold::{CollectOptions, CollectStep, Dimension, Frame, Metric, Segment, Window};
+use tallyfold::{CollectOptions, CollectStep, Frame, Metric, Segment};
 
 include!("doc/host.rs");
 

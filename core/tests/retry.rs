@@ -716,7 +716,7 @@ fn every_request_is_told_of_once() {
             _ => break,
         }
     }
-    let window = tallyfold::Window::parse(WINDOW[0], WINDOW[1]).ok();
+    let window = Window::new(query().start, query().end).ok();
     let attempt = |target, number, status, code, wait_ms| Attempt {
         target,
         window,

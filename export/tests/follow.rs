@@ -13,8 +13,8 @@ use proptest::prelude::*;
 use tallyfold::keeper::DocumentKind;
 use tallyfold::text::is_unseen;
 use tallyfold::{
-    Aggregator, AggregatorOptions, Code, CountName, Dimension, FollowOptions, FollowStep, Metric,
-    Revision, TimeStep, Timestamp, Window,
+    Aggregator, AggregatorOptions, Code, CountName, FollowOptions, FollowStep, Metric, Revision,
+    TimeStep, Timestamp,
 };
 use tallyfold_export::{Export, ExportOptions, Format, Labels, Ledger, Outbox, Source};
 use tallyfold_sandbox::{Outcome, SandboxEvent};

@@ -14,7 +14,7 @@ use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::query::{RangeFlags, instant, time_of};
 use crate::config::settings::Cluster;
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Result};
 use crate::files::file_name;
 use crate::health::files::{Memory, Places, places, rules, service};
 use crate::health::history::{History, Past, Wanted, read};

@@ -6,7 +6,7 @@
 //! path and content, and its content is that path. A changed configuration has another digest, so it has to be trusted again.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};

@@ -4,7 +4,7 @@ use super::read_options::ReadOptions;
 use super::shape::ResultShape;
 use super::tolerate::Tolerate;
 use crate::code::Code;
-use crate::counts::dimension::Dimensions;
+use crate::counts::dimension::{Dimension, Dimensions};
 use crate::counts::identity::Identity;
 use crate::counts::metric::Metric;
 use crate::counts::part::Part;

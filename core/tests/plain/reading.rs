@@ -9,7 +9,7 @@ use std::fmt;
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, Utc};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use tallyfold::{AggregatorOptions, Code};
+use tallyfold::{AggregatorOptions, Code, Timestamp, Window};
 
 /// What a fold is told before it reads.
 #[derive(Clone, Debug)]
@@ -365,8 +365,8 @@ impl<'a, 'b> Node<'a, 'b> {
             return fail(Code::StringLimit);
         }
         match self.at {
-            At::Start => said.start = Some(echoed(text, options.window.as_ref().map(|w| &w.0))?),
-            At::End => said.end = Some(echoed(text, options.window.as_ref().map(|w| &w.1))?),
+            At::Start => said.start = Some(echoed(text, options.window.map(Window::start))?),
+            At::End => said.end = Some(echoed(text, options.window.map(Window::end))?),
             At::Reported(count) => said.reported[count] = digits(text)?,
             At::Count(count) => said.counts[count] = digits(text)?,
             At::Dimension(dimension) => said.values[dimension] = text.to_owned(),

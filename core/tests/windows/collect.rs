@@ -230,7 +230,7 @@ fn what_is_there_must_count_the_same() {
     }
     let mut ingestion = range();
     ingestion.metric = tallyfold::Metric::EventIngestion;
-    ingestion.dimensions = vec!["integration".to_owned()];
+    ingestion.dimensions = vec![Dimension::Integration];
     assert_eq!(refused(truth.clone(), ingestion), Code::IncompatibleTables);
 }
 
@@ -645,9 +645,8 @@ fn counts_that_were_read_early_are_provisional() {
 #[test]
 fn fewer_dimensions_may_be_kept_than_are_asked_for() {
     let mut world = World::with_events(DAY, 300);
-    for kept in [&["reason"][..], &[]] {
-        let names: Vec<String> = kept.iter().map(|name| (*name).to_owned()).collect();
-        let options = collect_options(DAY, "6h").group_by(names);
+    for kept in [&[Dimension::Reason][..], &[]] {
+        let options = collect_options(DAY, "6h").group_by(kept.to_vec());
         let mut collect = start(&world, options);
         world.run(&mut collect, |_| None);
         let table = collect.finish().expect("a whole table");

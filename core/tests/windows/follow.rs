@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tallyfold::{
     Code, CountTable, Counts, Deltas, Dimension, Drive, Follow, FollowOptions, FollowStep, Frame,
-    Metric, Now, Patience, Revision, Step, Window,
+    Metric, Now, Patience, Revision, Step, Timestamp, Window,
 };
 
 use crate::support::{ADDRESS, NEW_YEAR_MS, at, options as client_options};
@@ -541,7 +541,7 @@ fn waits_fit_a_timer_and_a_start_may_be_far_ahead() {
         let mut follow = follow(
             &world,
             options(step_text)
-                .start("9999-12-30T00:00:00Z")
+                .start(Timestamp::parse("9999-12-30T00:00:00Z").expect("a timestamp"))
                 .delay_ms(u64::MAX)
                 .settle_ms(u64::MAX),
         );

@@ -6,7 +6,7 @@ use tallyfold::{
 };
 
 use crate::support::{ADDRESS, options};
-use crate::world::{DIMENSIONS, World, collect_options, new_year, step};
+use crate::world::{DIMENSIONS, World, collect_options, instant, new_year, step};
 
 const HOUR: u64 = 3_600;
 
@@ -28,7 +28,7 @@ fn hour(world: &mut World, machine: &Machine, after: u64) -> CountTable {
 }
 
 fn hour_options(after: u64) -> CollectOptions {
-    collect_options((after + 1) * HOUR, "30m").start(format!("2026-01-01T{after:02}:00:00Z"))
+    collect_options((after + 1) * HOUR, "30m").start(instant(after * HOUR))
 }
 
 fn text(error: &Error) -> String {

@@ -198,7 +198,7 @@ impl Random {
 
 /// Events of one moment, by event name, write key, integration and reason.
 pub(crate) fn event(
-    timestamp: &str,
+    timestamp: Timestamp,
     outcome: Outcome,
     values: [&str; 4],
     count: u64,
