@@ -103,12 +103,7 @@ fn flag<F: Flags>(argument: &'static Argument) -> Arg {
         first.clone_from(&summary);
     }
     let arg = Arg::new(argument.name)
-        .long(
-            argument
-                .spelled(Spelling::Flag)
-                .trim_start_matches("--")
-                .to_owned(),
-        )
+        .long(argument.spelled(Spelling::Toml).replace('_', "-"))
         .help(summary)
         .long_help(paragraphs.join("\n\n"))
         .help_heading(F::HEADING)

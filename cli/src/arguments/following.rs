@@ -5,7 +5,8 @@ use tallyfold::{FollowOptions, TimeStep, Timestamp, Window};
 
 use super::declared::{Declared, Flags};
 use super::query::{
-    MetricFlag, RangeFlags, Suggested, dimensions, dimensions_in, instant, ranges, steps, time_of,
+    MetricFlag, RangeFlags, Suggested, dimensions, dimensions_in, instant, ranges, step, steps,
+    time_of,
 };
 use crate::failure::{Failure, Result};
 
@@ -75,8 +76,7 @@ impl FollowFlags {
     /// # Errors
     /// For a text that is not a step.
     pub(crate) fn step(&self) -> Result<TimeStep> {
-        TimeStep::parse(&self.window)
-            .map_err(|error| Failure::usage(format!("--window: {}", error.message())))
+        step("--window", &self.window)
     }
 
     /// Where a follow without a state begins.

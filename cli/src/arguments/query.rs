@@ -176,8 +176,7 @@ impl StepFlags {
         let Some(text) = &self.by_window else {
             return Ok(None);
         };
-        let step = TimeStep::parse(text)
-            .map_err(|error| Failure::usage(format!("--by-window: {}", error.message())))?;
+        let step = step("--by-window", text)?;
         let days = match &self.zone {
             Some(zone) if step == TimeStep::DAY => {
                 Some((zone.clone(), midnights(zone, range, jiff::tz::db())?))
@@ -430,6 +429,14 @@ impl RangeFlags {
         };
         Window::new(start, end).map_err(refused)
     }
+}
+
+/// Parses the step of a flag.
+///
+/// # Errors
+/// For a text that is not a step.
+pub(crate) fn step(flag: &str, text: &str) -> Result<TimeStep> {
+    TimeStep::parse(text).map_err(|error| Failure::usage(format!("{flag}: {}", error.message())))
 }
 
 /// Parses the timestamp of a flag. A date, `today` or `yesterday` is its midnight UTC.

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tallyfold::text::{grouped, signed};
-use tallyfold::{CollectOptions, Dimension, Metric, TimeStep, Window};
+use tallyfold::{CollectOptions, Dimension, Metric, Window};
 use tallyfold_health::{Amount, Cause, ExplainOptions, Explanation, Measure, explain};
 
 use super::compare::Against;
@@ -15,7 +15,7 @@ use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::query::{
     MetricFlag, Query, RangeFlags, ReadingNow, Suggested, conditions, dimensions, dimensions_in,
-    instant, steps,
+    instant, step, steps,
 };
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::read;
@@ -158,8 +158,7 @@ impl ExplainFlags {
         let Some(at) = &self.at else {
             return self.range.window(unix_ms());
         };
-        let step = TimeStep::parse(&self.length)
-            .map_err(|error| Failure::usage(format!("--length: {}", error.message())))?;
+        let step = step("--length", &self.length)?;
         let start = step.floor(instant("--at", at, unix_ms())?);
         let end = step.after(start);
         let window = end.and_then(|end| Window::new(start, end).ok());

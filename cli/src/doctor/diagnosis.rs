@@ -253,13 +253,9 @@ impl Diagnosis {
 }
 
 fn exit(clusters: &[ClusterDiagnosis]) -> Exit {
-    let mut failures = clusters.iter().map(ClusterDiagnosis::failure);
-    let first = clusters.iter().find_map(ClusterDiagnosis::failure);
-    match first {
-        None => Exit::Fine,
-        Some(_) if failures.any(|failure| failure.is_none()) => Exit::Missing,
-        Some(check) => check.exit,
-    }
+    let failures = clusters.iter().map(ClusterDiagnosis::failure);
+    let exits: Vec<Option<Exit>> = failures.map(|check| Some(check?.exit)).collect();
+    Exit::of_clusters(&exits)
 }
 
 /// The width of the widest label.

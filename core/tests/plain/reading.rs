@@ -490,9 +490,13 @@ fn digits<E: serde::de::Error>(text: &str) -> Result<u64, E> {
     }
 }
 
-fn echoed<E: serde::de::Error>(text: &str, wanted: Option<&String>) -> Result<DateTime<Utc>, E> {
+fn echoed<E: serde::de::Error>(text: &str, wanted: Option<Timestamp>) -> Result<DateTime<Utc>, E> {
     match instant(text) {
-        Some(echoed) if wanted.is_none_or(|wanted| instant(wanted) == Some(echoed)) => Ok(echoed),
+        Some(echoed)
+            if wanted.is_none_or(|wanted| instant(&wanted.to_string()) == Some(echoed)) =>
+        {
+            Ok(echoed)
+        }
         _ => fail(Code::WindowMismatch),
     }
 }
