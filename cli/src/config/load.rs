@@ -347,6 +347,24 @@ client_secret_env = 'CARGO_PKG_VERSION'
         assert_eq!(id(variable, &["--client-id", "id-of-flag"]), "id-of-flag");
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_path_of_a_flag_may_be_any_bytes() {
+        use std::os::unix::ffi::OsStrExt;
+
+        let path = std::ffi::OsStr::from_bytes(b"ca-\xff.pem");
+        let command = Line::command().mut_args(|arg| arg.env(None::<&str>));
+        let address = "--cluster-endpoint=https://a.example".as_ref();
+        let matches =
+            command.get_matches_from(["tallyfold".as_ref(), address, "--ca-file".as_ref(), path]);
+        let line = Line::from_arg_matches(&matches).unwrap();
+        let settings = put_together(&line.service, None, &|_| Err(VarError::NotPresent)).unwrap();
+        assert_eq!(
+            settings.clusters[0].network.ca_file.as_deref(),
+            Some(path.as_ref())
+        );
+    }
+
     #[test]
     fn without_a_file_the_environment_and_flags_describe_one_cluster() {
         let variables = [

@@ -335,7 +335,7 @@ impl Follow {
         if rest_ms > 0 {
             return self.wait_for(rest_ms);
         }
-        // In an outage, a window that has not failed yet is a better try.
+        // In an outage, a window that has not failed yet is more likely to succeed.
         let mut failed = None;
         for (position, open) in self.open.iter().enumerate() {
             if self.rest_ms(open, now) == Some(0) {

@@ -71,7 +71,7 @@ impl Follow {
     /// revisions that were given so far ([`FollowOptions::state`]). It holds no secret and no token.
     ///
     /// Store it together with what you made of the last revision, in one step. Then no revision is
-    /// lost and none is taken twice, whenever the process ends.
+    /// lost and none is processed twice, whenever the process ends.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -119,7 +119,7 @@ impl Follow {
         }
     }
 
-    /// Goes on from a state.
+    /// Resumes from a state.
     pub(super) fn take_up(&mut self, state: &str) -> Result<()> {
         let is_1 = state.starts_with(START_1);
         let format = if is_1 { FORMAT_1 } else { KIND.format };
