@@ -231,11 +231,7 @@ fn of_flags(flags: &ServiceFlags) -> Given {
         );
     }
     if let Some(path) = &flags.ca_file {
-        given.set(
-            "ca_file",
-            Raw::Text(path.to_string_lossy().into_owned()),
-            Origin::Flag,
-        );
+        given.set("ca_file", Raw::Path(path.clone()), Origin::Flag);
     }
     given
 }
