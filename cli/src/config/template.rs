@@ -318,7 +318,7 @@ mod tests {
             let written = written(&in_use(secret));
             assert_eq!(written.clusters.len(), 2);
             assert_eq!(written.targets.len(), 1);
-            assert_eq!(written.targets[0].format, "otlp");
+            assert_eq!(written.targets[0].format.as_str(), "otlp");
             assert_eq!(written.receivers.len(), ReceiverKind::ALL.len());
             assert!(written.check.history.is_some());
         }

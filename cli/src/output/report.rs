@@ -310,20 +310,7 @@ pub(crate) fn spans(windows: &[Window]) -> String {
 
 /// Windows as text; those that follow each other as one range.
 pub(crate) fn ranges(windows: &[Window]) -> String {
-    let mut windows = windows.to_vec();
-    windows.sort_by_key(|window| window.start());
-    let mut joined: Vec<Window> = Vec::new();
-    for window in windows {
-        let before = joined
-            .last_mut()
-            .filter(|before| window.start() <= before.end());
-        let end = window.end();
-        match before.map(|before| (Window::new(before.start(), end.max(before.end())), before)) {
-            Some((Ok(both), before)) => *before = both,
-            _ => joined.push(window),
-        }
-    }
-    spans(&joined)
+    spans(&Window::joined(windows.to_vec()))
 }
 
 /// A window as text.

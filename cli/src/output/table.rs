@@ -231,14 +231,15 @@ fn totals(report: &Report) -> [u128; 3] {
     sums
 }
 
+const DAY_MS: u64 = 86_400_000;
+
 /// A window as `2026-01-01 09:00-09:15`, `2026-01-01 23:45-2026-01-02 00:15`, or `2026-01-01` for a day.
 fn window(window: Window) -> String {
     let (start, end) = (window.start(), window.end());
-    let length = end.unix_ms() - start.unix_ms();
     let begins_a_day = |at: Timestamp| TimeStep::DAY.floor(at) == at;
     match begins_a_day(end) {
-        true if begins_a_day(start) && length == 86_400_000 => start.date(),
-        true if length < 86_400_000 => format!("{}-24:00", start.short()),
+        true if begins_a_day(start) && window.length_ms() == DAY_MS => start.date(),
+        true if window.length_ms() < DAY_MS => format!("{}-24:00", start.short()),
         false if start.date() == end.date() => format!("{}-{}", start.short(), end.short_time()),
         _ => format!("{}-{}", start.short(), end.short()),
     }

@@ -136,7 +136,7 @@ mod tests {
     fn simple_rules_find_a_tenth_that_fails() {
         let step = TimeStep::parse("1h").unwrap();
         let rules =
-            Rc::new(simple(Metric::EventDelivery, &["integration".to_owned()], step).unwrap());
+            Rc::new(simple(Metric::EventDelivery, &[Dimension::Integration], step).unwrap());
         assert_eq!(rules.names().len(), 2);
         let rules = LiveRules::new(Rc::clone(&rules), Metric::EventDelivery);
         assert_eq!(rules.findings(0), []);
