@@ -211,7 +211,7 @@ impl Series {
     /// The series with a row for each window and each combination that any of its windows has. The rows that were
     /// missing have counts of 0. A series without dimensions gets a row for each window.
     ///
-    /// No window is added: nothing is known of those that the table does not cover.
+    /// No window is added, because the counts of windows that the table does not cover are unknown.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));

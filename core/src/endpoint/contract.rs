@@ -14,7 +14,7 @@ use crate::wire::address::BaseAddress;
 use crate::wire::json::writer::json_of;
 use crate::wire::request::Request;
 
-/// What a query needs to know of the client that makes it.
+/// The properties of a client that its queries need.
 #[derive(Clone, Copy)]
 pub(crate) struct Client<'a> {
     /// How metrics responses are read.

@@ -11,8 +11,8 @@ pub(crate) struct Budget(i32);
 
 const MOST: i32 = 1_000;
 const EARNED_BY_CALL: i32 = 9;
-/// Less than other calls, because a long range also makes tries that nothing pays, one in half a
-/// minute at most.
+/// Less than other calls, because a long range also makes tries that are not paid from the budget, at most one in half
+/// a minute.
 const EARNED_BY_PATIENT_CALL: i32 = 8;
 const COST_OF_RETRY: i32 = 100;
 
