@@ -10,7 +10,7 @@ use crate::text::harmless;
 use crate::wire::json::writer::json_of;
 
 crate::names! {
-    /// A group-by field of the Event Metrics API (service reference 2.4), which has exactly these.
+    /// A group-by field of the Event Metrics API (service reference 2.4).
     pub enum Dimension {
         /// Name of the event.
         EventName = "event_name",
