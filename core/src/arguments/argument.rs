@@ -140,7 +140,7 @@ pub trait Parameter: Sized {
     ///
     /// # Errors
     /// For an invalid value. The reader adds the argument's name, except to errors of a
-    /// [`Kind::Nested`], which already name the inner argument.
+    /// [`Kind::Nested`], which already name the inner argument, and of a [`Kind::Window`], which name `start` or `end`.
     fn from_value(value: Value) -> Result<Self>;
 
     /// The value that it would be made from, for a manual; `None` if there is nothing to show.
@@ -238,7 +238,7 @@ impl Values {
 /// Parses a value for the argument with that name.
 fn made<T: Parameter>(name: &'static str, value: Value) -> Result<T> {
     T::from_value(value).map_err(|error| match T::KIND {
-        Kind::Nested(_) => error,
+        Kind::Nested(_) | Kind::Window => error,
         _ => error.with_argument(name),
     })
 }
