@@ -10,7 +10,7 @@ use tallyfold::{Aggregator, AggregatorOptions, Frame};
 
 use crate::body::{DIMENSIONS, Kind, body};
 use crate::report::{Measurement, Target, Unit};
-use crate::speed::{CHUNK, fold};
+use crate::speed::{CHUNK, fold, kept};
 
 const BODY_BYTES: usize = 1_000_000_000;
 

@@ -65,7 +65,7 @@ fn follow_unless(
     mut take: impl FnMut(&Revision, String) -> Option<Option<String>>,
 ) -> Host {
     let mut host = Host::new().unwrap();
-    host.now.unix_ms = Timestamp::parse(START).unwrap().unix_ms();
+    host.now.unix_ms = range().start().unix_ms();
     let mut late = late.iter().cycle();
     let mut follow = host.machine.follow(&options(None)).unwrap();
     loop {
