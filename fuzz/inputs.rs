@@ -3,7 +3,9 @@
 use std::io::{self, Read};
 
 use tallyfold::arguments::toml::{Document, Table};
-use tallyfold::{Dimension, Now, PageQuestion, PageRequest, PagesOptions, QueryOptions, Step, Window};
+use tallyfold::{
+    Dimension, Now, PageQuestion, PageRequest, PagesOptions, QueryOptions, Step, Window,
+};
 use tallyfold_health::Rules;
 
 use crate::stored::machine;
