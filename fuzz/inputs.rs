@@ -3,7 +3,9 @@
 use std::io::{self, Read};
 
 use tallyfold::arguments::toml::{Document, Table};
-use tallyfold::{Now, PageQuestion, PageRequest, PagesOptions, QueryOptions, Step};
+use tallyfold::{
+    Dimension, Now, PageQuestion, PageRequest, PagesOptions, QueryOptions, Step, Window,
+};
 use tallyfold_health::Rules;
 
 use crate::stored::machine;
@@ -95,8 +97,8 @@ pub fn headers(data: &[u8]) {
         .and_then(|line| line.parse().ok())
         .unwrap_or(503);
     let headers: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(": ")).collect();
-    let window = ["2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z"];
-    let query = QueryOptions::new(window[0], window[1], &["integration"]);
+    let window = Window::parse("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z");
+    let query = QueryOptions::new(window.expect("a window"), &[Dimension::Integration]);
     let mut call = machine().event_delivery(&query).expect("a usual query");
     let mut now = NOW;
     for _ in 0..1_000 {

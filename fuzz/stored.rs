@@ -1,7 +1,9 @@
 //! Stored documents: any bytes, and documents with a correct checksum whose fields the bytes choose.
 
 use tallyfold::keeper::DocumentKind;
-use tallyfold::{Follow, FollowOptions, Machine, MachineOptions, Metric, TimeStep};
+use tallyfold::{
+    Dimension, Follow, FollowOptions, Machine, MachineOptions, Metric, TimeStep, Timestamp,
+};
 use tallyfold_export::{Ledger, Outbox};
 use tallyfold_health::State;
 
@@ -34,8 +36,8 @@ pub fn documents(data: &[u8]) {
             let step = TimeStep::parse("5m").expect("a step");
             let mut options = FollowOptions::new(
                 Metric::EventDelivery,
-                "2026-01-01T00:00:00Z",
-                &["integration"],
+                Timestamp::parse("2026-01-01T00:00:00Z").expect("a timestamp"),
+                &[Dimension::Integration],
                 step,
             );
             let follow = |json: &[u8]| {

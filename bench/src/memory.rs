@@ -10,7 +10,7 @@ use tallyfold::{Aggregator, AggregatorOptions, Frame};
 
 use crate::body::{DIMENSIONS, Kind, body};
 use crate::report::{Measurement, Target, Unit};
-use crate::speed::{CHUNK, fold};
+use crate::speed::{CHUNK, fold, kept};
 
 const BODY_BYTES: usize = 1_000_000_000;
 
@@ -47,8 +47,7 @@ pub(crate) fn stream(file: &str, keep: &[&str]) {
 
     drop(fold(&body(Kind::Plain, 1_000), keep));
     let idle = rest_peak();
-    let options = AggregatorOptions::default()
-        .group_by(keep.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+    let options = AggregatorOptions::default().group_by(kept(keep));
     let mut aggregator = Aggregator::new(&DIMENSIONS, options).expect("good dimensions");
     let mut push = |bytes| aggregator.push(bytes).expect("a good body");
     push(head);

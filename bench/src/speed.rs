@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-use tallyfold::{Aggregator, AggregatorOptions, CountTable, Frame};
+use tallyfold::{Aggregator, AggregatorOptions, CountTable, Dimension, Frame};
 
 use crate::body::{DIMENSIONS, Kind, body, body_of_6_000_groups};
 use crate::peers::{self, ByAll, ByEventName, ByWriteKey, Groups, Key};
@@ -60,6 +60,12 @@ const SPECIAL: Targets = Targets {
 /// Stands for the seed that a host draws at random, which nobody who sends values knows.
 const UNKNOWN_SEED: u64 = 0x7461_6C6C_7966_6F6C;
 
+/// The dimensions with these names.
+pub(crate) fn kept(names: &[&str]) -> Vec<Dimension> {
+    let parsed = names.iter().map(|name| Dimension::parse(name));
+    parsed.map(|found| found.expect("a dimension")).collect()
+}
+
 /// Folds a body whole, chunk by chunk.
 pub(crate) fn fold(body: &[u8], keep: &[&str]) -> CountTable {
     fold_seeded(body, keep, UNKNOWN_SEED)
@@ -69,7 +75,7 @@ pub(crate) fn fold(body: &[u8], keep: &[&str]) -> CountTable {
 pub(crate) fn fold_seeded(body: &[u8], keep: &[&str], hash_seed: u64) -> CountTable {
     let options = AggregatorOptions::default()
         .hash_seed(hash_seed)
-        .group_by(keep.iter().map(|&name| name.to_owned()).collect::<Vec<_>>());
+        .group_by(kept(keep));
     let mut aggregator = Aggregator::new(&DIMENSIONS, options).expect("good dimensions");
     for chunk in body.chunks(CHUNK) {
         aggregator.push(chunk).expect("a good body");

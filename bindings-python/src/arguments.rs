@@ -26,7 +26,7 @@ pub(crate) fn options<T: Options>(
     named: Option<Named<'_>>,
     others: &[&str],
 ) -> Result<T> {
-    arguments::read(&Given::of::<T>(most, positional, named)?, others)
+    arguments::read(&CallArguments::of::<T>(most, positional, named)?, others)
 }
 
 /// The options of a function that are all given by name.
@@ -96,12 +96,12 @@ pub(crate) fn limits_of<'py>(
 }
 
 /// Arguments by name: a function's own, or the attributes of an object.
-enum Given<'py> {
+enum CallArguments<'py> {
     Named(Bound<'py, PyDict>),
     Attributes(Bound<'py, PyAny>),
 }
 
-impl<'py> Given<'py> {
+impl<'py> CallArguments<'py> {
     fn of<T: Options>(
         most: usize,
         positional: Positional<'py>,
@@ -133,7 +133,7 @@ impl<'py> Given<'py> {
     }
 }
 
-impl Arguments for Given<'_> {
+impl Arguments for CallArguments<'_> {
     type Error = Failure;
 
     const SPELLING: Spelling = Spelling::Python;

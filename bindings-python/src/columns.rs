@@ -18,7 +18,7 @@ use crate::arguments::{Named, keywords};
 use crate::arrow::STREAM;
 use crate::detach::detached;
 use crate::error::Result;
-use crate::export::Given;
+use crate::export::Exported;
 use crate::plain::plain;
 
 /// How many rows a batch has: a row group of Parquet.
@@ -34,7 +34,7 @@ impl Columns {
     #[new]
     #[pyo3(signature = (counts, /, **named))]
     fn new(py: Python<'_>, counts: &Bound<'_, PyAny>, named: Option<Named<'_>>) -> Result<Self> {
-        let counts = Given::of(counts)?;
+        let counts = Exported::of(counts)?;
         // The columns of CSV, and its rules.
         let own = named.map_or_else(|| Ok(PyDict::new(py)), |named| named.copy())?;
         own.set_item("format", Format::Csv.as_str())?;

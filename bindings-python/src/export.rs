@@ -43,7 +43,7 @@ impl Pieces {
         now_ms: i64,
         named: Option<Named<'_>>,
     ) -> Result<Self> {
-        let counts = Given::of(counts)?;
+        let counts = Exported::of(counts)?;
         check_format(named, OF_PYARROW)?;
         let mut options: ExportOptions = keywords(py, named, &[])?;
         options.now_ms = Some(now_ms);
@@ -115,7 +115,7 @@ pub(crate) struct Pending {
 }
 
 /// What can be exported.
-pub(crate) enum Given {
+pub(crate) enum Exported {
     Table(Arc<tallyfold::CountTable>),
     Series(Arc<tallyfold::Series>),
     Revision {
@@ -128,7 +128,7 @@ pub(crate) enum Given {
     Pending(Source, Option<u64>),
 }
 
-impl Given {
+impl Exported {
     pub(crate) fn of(counts: &Bound<'_, PyAny>) -> Result<Self> {
         if let Ok(table) = counts.cast::<CountTable>() {
             return Ok(Self::Table(table.get().shared()));

@@ -11,12 +11,12 @@ use crate::plain::Failed;
 
 /// The value of Rust.
 pub(crate) fn from_plain<T: DeserializeOwned>(value: &Bound<'_, PyAny>) -> PyResult<T> {
-    Ok(T::deserialize(Given(value.clone()))?)
+    Ok(T::deserialize(PlainValue(value.clone()))?)
 }
 
-struct Given<'py>(Bound<'py, PyAny>);
+struct PlainValue<'py>(Bound<'py, PyAny>);
 
-impl<'de> IntoDeserializer<'de, Failed> for Given<'_> {
+impl<'de> IntoDeserializer<'de, Failed> for PlainValue<'_> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -24,7 +24,7 @@ impl<'de> IntoDeserializer<'de, Failed> for Given<'_> {
     }
 }
 
-impl<'de> Deserializer<'de> for Given<'_> {
+impl<'de> Deserializer<'de> for PlainValue<'_> {
     type Error = Failed;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failed> {
@@ -44,9 +44,11 @@ impl<'de> Deserializer<'de> for Given<'_> {
             visitor.visit_string(value.extract()?)
         } else if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
             let items: Vec<Bound<'_, PyAny>> = value.try_iter()?.collect::<PyResult<_>>()?;
-            visitor.visit_seq(SeqDeserializer::new(items.into_iter().map(Given)))
+            visitor.visit_seq(SeqDeserializer::new(items.into_iter().map(PlainValue)))
         } else if let Ok(dict) = value.cast::<PyDict>() {
-            let pairs = dict.iter().map(|(key, value)| (Given(key), Given(value)));
+            let pairs = dict
+                .iter()
+                .map(|(key, value)| (PlainValue(key), PlainValue(value)));
             visitor.visit_map(MapDeserializer::new(pairs))
         } else {
             Err(Failed::custom("this isn't a plain value"))
@@ -79,7 +81,7 @@ impl<'de> Deserializer<'de> for Given<'_> {
             // An instant that is a `datetime` is rounded; its text is exact.
             let text = self.0.getattr_opt(format!("{name}_text"))?;
             let value = text.map_or_else(|| self.0.getattr(name), Ok)?;
-            Ok((*field, Given(value)))
+            Ok((*field, PlainValue(value)))
         });
         let values: Vec<_> = values.collect::<PyResult<_>>()?;
         visitor.visit_map(MapDeserializer::new(values.into_iter()))

@@ -9,7 +9,7 @@ use tallyfold_health::{ExplainOptions, IncidentHold, Measure, Observed, State};
 use crate::arguments::{Named, instance, instant, keywords, required};
 use crate::detach::detached;
 use crate::error::Result;
-use crate::host::Document;
+use crate::host::TextOrBytes;
 use crate::plain::plain;
 use crate::rows::Content;
 use crate::table::CountTable;
@@ -82,7 +82,7 @@ impl RuleSet {
         now: &Bound<'py, PyAny>,
     ) -> Result<(Bound<'py, PyAny>, String)> {
         let tables = Tables::of(delivery, ingestion)?;
-        let before = (!state.is_none()).then(|| Document::of("state", state));
+        let before = (!state.is_none()).then(|| TextOrBytes::of("state", state));
         let before = before.transpose()?;
         let now = Timestamp::parse(&instant("now", now)?);
         let now = now.map_err(|error| error.with_argument("now"))?;

@@ -86,12 +86,12 @@ impl Deref for Chunk {
 }
 
 /// A document as `str` or as bytes.
-pub(crate) enum Document {
+pub(crate) enum TextOrBytes {
     Text(PyBackedStr),
     Bytes(Chunk),
 }
 
-impl Document {
+impl TextOrBytes {
     pub(crate) fn of(name: &str, value: &Bound<'_, PyAny>) -> Result<Self> {
         let Ok(text) = value.cast::<PyString>() else {
             let wrong = |_| Failure::wrong_type(name, "want str or bytes", value);
@@ -106,7 +106,7 @@ impl Document {
     }
 }
 
-impl Deref for Document {
+impl Deref for TextOrBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {

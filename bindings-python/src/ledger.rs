@@ -8,7 +8,7 @@ use crate::arguments::optional;
 use crate::detach::detached;
 use crate::error::{Failure, Result};
 use crate::export::Pending;
-use crate::host::Document;
+use crate::host::TextOrBytes;
 use crate::plain::package;
 use crate::rows::Content;
 use crate::table::CountTable;
@@ -29,7 +29,7 @@ impl Totals {
         let Some(saved) = saved.filter(|saved| !saved.is_none()) else {
             return Ok(Self(tallyfold_export::Ledger::default()));
         };
-        let saved = Document::of("saved", saved)?;
+        let saved = TextOrBytes::of("saved", saved)?;
         let read = || tallyfold_export::Ledger::from_json(&saved);
         Ok(Self(detached(py, saved.len(), read)?))
     }

@@ -15,7 +15,7 @@ use crate::arguments::{Named, instant, keywords, required};
 use crate::detach::{BRIEF, locked};
 use crate::error::{Failure, Result};
 use crate::from_plain::from_plain;
-use crate::host::{self, Chunk, Clocks, Document, failure, pairs, random_seed};
+use crate::host::{self, Chunk, Clocks, TextOrBytes, failure, pairs, random_seed};
 use crate::plain::plain;
 use crate::push::Step;
 
@@ -61,7 +61,7 @@ impl Notifications {
         let receivers: Vec<Receiver> = receivers.collect::<Result<_>>()?;
         let notified = match state.is_none() {
             true => Notified::default(),
-            false => Notified::from_json(&Document::of("state", state)?)
+            false => Notified::from_json(&TextOrBytes::of("state", state)?)
                 .map_err(|error| error.with_argument("state"))?,
         };
         let now = Timestamp::parse(&instant("now", now)?);

@@ -6,8 +6,8 @@ use tallyfold_export::Format;
 use crate::arguments::required;
 use crate::detach::detached;
 use crate::error::{Failure, Result};
-use crate::export::{Given, Pending};
-use crate::host::Document;
+use crate::export::{Exported, Pending};
+use crate::host::TextOrBytes;
 use crate::push::Finished;
 
 /// An outbox that does not change: each action makes a new one.
@@ -23,7 +23,7 @@ impl Held {
         let Some(saved) = saved.filter(|saved| !saved.is_none()) else {
             return Ok(Self(tallyfold_export::Outbox::default()));
         };
-        let saved = Document::of("saved", saved)?;
+        let saved = TextOrBytes::of("saved", saved)?;
         let read = || tallyfold_export::Outbox::from_json(&saved);
         Ok(Self(detached(py, saved.len(), read)?))
     }
@@ -36,8 +36,8 @@ impl Held {
         format: &Bound<'_, PyAny>,
     ) -> Result<Self> {
         let wrong = || Failure::wrong_type("revision", "want a Revision of a follow", revision);
-        let given = Given::of(revision).map_err(|_| wrong())?;
-        if !matches!(given, Given::Revision { .. }) {
+        let given = Exported::of(revision).map_err(|_| wrong())?;
+        if !matches!(given, Exported::Revision { .. }) {
             return Err(wrong());
         }
         let wanted = "want the state of the follow: revisions.state()";

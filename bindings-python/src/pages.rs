@@ -62,7 +62,15 @@ pub(crate) fn page_question<'py>(
                 is_settled,
             } => (
                 metric.as_str(),
-                (query.start, query.end, query.dimensions),
+                (
+                    query.start.to_string(),
+                    query.end.to_string(),
+                    query
+                        .dimensions
+                        .iter()
+                        .map(|one| one.as_str())
+                        .collect::<Vec<_>>(),
+                ),
                 (key, is_settled),
             )
                 .into_pyobject(py)?

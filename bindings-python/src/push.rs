@@ -11,7 +11,7 @@ use tallyfold_export::{Export, ExportOptions, Note, PushOptions, PushStep};
 use crate::arguments::{Named, keywords, required};
 use crate::detach::{BRIEF, detached, locked};
 use crate::error::Result;
-use crate::export::{Given, check_format};
+use crate::export::{Exported, check_format};
 use crate::host::{self, Chunk, Clocks, pairs, random_seed};
 use crate::plain::{object, plain};
 
@@ -34,7 +34,7 @@ impl Push {
         finished: &Bound<'_, PyAny>,
         named: Option<Named<'_>>,
     ) -> Result<Self> {
-        let counts = Given::of(counts)?;
+        let counts = Exported::of(counts)?;
         check_format(named, &[])?;
         let (of_export, of_push) = (
             names(ExportOptions::ARGUMENTS),

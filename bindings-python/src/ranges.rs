@@ -12,7 +12,7 @@ use crate::call::Call;
 use crate::comparison::Comparison;
 use crate::detach::{BRIEF, locked};
 use crate::error::{Failure, Result};
-use crate::host::{Clocks, Document};
+use crate::host::{Clocks, TextOrBytes};
 use crate::plain::{object, plain};
 use crate::table::CountTable;
 
@@ -153,7 +153,7 @@ impl Collect {
     fn load(&self, py: Python<'_>, name: &Bound<'_, PyAny>, data: &Bound<'_, PyAny>) -> Result<()> {
         let (name, data) = (
             required::<String>("name", name)?,
-            Document::of("data", data)?,
+            TextOrBytes::of("data", data)?,
         );
         Ok(locked(py, &self.core, data.len(), |collect| {
             collect.load(&name, &data)

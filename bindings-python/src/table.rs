@@ -10,7 +10,7 @@ use crate::arguments::{instance, instant, one_or_more, required};
 use crate::detach::detached;
 use crate::error::{Failure, Result};
 use crate::frame::{self, Frame, Reduced};
-use crate::host::Document;
+use crate::host::TextOrBytes;
 use crate::plain::{object, plain};
 use crate::rows::{Content, ROW, Rows};
 use crate::series::Series;
@@ -325,7 +325,7 @@ impl CountTable {
         py: Python<'py>,
         data: &Bound<'py, PyAny>,
     ) -> Result<Bound<'py, Self>> {
-        let data = Document::of("data", data)?;
+        let data = TextOrBytes::of("data", data)?;
         let read = || tallyfold::CountTable::from_json(&data);
         Ok(Self::made(py, detached(py, data.len(), read)?)?)
     }

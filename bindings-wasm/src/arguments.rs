@@ -26,8 +26,12 @@ pub(crate) fn optional<T: Parameter>(argument: &str, value: &JsValue) -> Result<
         return Ok(None);
     };
     let parsed = T::from_value(value);
-    let name = tallyfold::Name::of_caller(argument);
-    Ok(Some(parsed.map_err(|error| error.with_argument(name))?))
+    let named = |error: tallyfold::Error| match T::KIND {
+        // It names `start` or `end`.
+        Kind::Window => error,
+        _ => error.with_argument(tallyfold::Name::of_caller(argument)),
+    };
+    Ok(Some(parsed.map_err(named)?))
 }
 
 /// The value of one argument.

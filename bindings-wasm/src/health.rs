@@ -41,7 +41,7 @@ tallyfold::options! {
     /// When counts are checked, and what the check before has left.
     struct CheckOptions {
         /// The time.
-        now: String [Instant],
+        now: Timestamp,
         /// The state of the check before.
         state: Option<String> = None,
     }
@@ -51,9 +51,9 @@ tallyfold::options! {
     /// The range that is replayed.
     struct ReplayOptions {
         /// Its start.
-        start: String [Instant],
+        start: Timestamp,
         /// Its end.
-        end: String [Instant],
+        end: Timestamp,
     }
 }
 
@@ -123,19 +123,22 @@ impl Rules {
     /// What is found, and the state for the next check.
     pub fn check(&self, counts: &Counts, given: &JsValue) -> Result<Checked> {
         let given: CheckOptions = options("options", given, TABLES)?;
-        let now = Timestamp::parse(&given.now).map_err(|error| error.with_argument("now"))?;
         let state = given.state.map(|state| State::from_json(state.as_bytes()));
         let state = state
             .transpose()
             .map_err(|error| error.with_argument("state"))?;
         let state = state.unwrap_or_default();
-        Ok(Checked(self.0.check(&counts.observed(), &state, now)?))
+        Ok(Checked(self.0.check(
+            &counts.observed(),
+            &state,
+            given.now,
+        )?))
     }
 
     /// What checks would have found in a range.
     pub fn replay(&self, counts: &Counts, given: &JsValue) -> Result<JsValue> {
         let given: ReplayOptions = options("options", given, TABLES)?;
-        let range = Window::parse(&given.start, &given.end)?;
+        let range = Window::new(given.start, given.end)?;
         Ok(plain(&self.0.replay(&counts.observed(), range)?))
     }
 }

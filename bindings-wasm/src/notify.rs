@@ -22,7 +22,7 @@ tallyfold::options! {
     /// What notifications compare: the time, and what the notifications before have left.
     struct Before {
         /// The time.
-        now: String [Instant],
+        now: Timestamp,
         /// The state that the notifications before have left.
         state: Option<String> = None,
     }
@@ -58,7 +58,7 @@ impl Notifications {
         let before: Before = options("options", given, &texts(&of_notify))?;
         let mut sending: NotifyOptions = options("options", given, &texts(&of_before))?;
         sending.seed = host::random_seed();
-        let now = Timestamp::parse(&before.now).map_err(|error| error.with_argument("now"))?;
+        let now = before.now;
         let notified = before
             .state
             .map(|state| Notified::from_json(state.as_bytes()));

@@ -2,7 +2,7 @@
 
 use js_sys::{Array, Float64Array};
 use serde::Serialize;
-use tallyfold::{Answer, Code, PageQuestion, PageRequest, PagesOptions};
+use tallyfold::{Answer, Code, Dimension, PageQuestion, PageRequest, PagesOptions, Timestamp};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -36,9 +36,9 @@ pub fn pages_options(given: &JsValue) -> Result<Float64Array, Thrown> {
 enum Question {
     Metrics {
         metric: &'static str,
-        start: String,
-        end: String,
-        dimensions: Vec<String>,
+        start: Timestamp,
+        end: Timestamp,
+        dimensions: Vec<Dimension>,
         key: String,
         is_settled: bool,
     },

@@ -1,6 +1,6 @@
 //! [`tallyfold::CountTable`].
 
-use tallyfold::{Timestamp, Window};
+use tallyfold::Timestamp;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -85,7 +85,7 @@ impl CountTable {
 
     /// Only the windows in a range.
     pub fn between(&self, range: &JsValue) -> Result<Self, Thrown> {
-        let range = range_of(range)?.ok_or_else(|| Thrown::missing("range"))?;
+        let range = required("range", range)?;
         Ok(Self(self.0.between(range)?))
     }
 
@@ -126,7 +126,7 @@ impl CountTable {
 
     /// What of a range is not covered.
     pub fn gaps(&self, range: &JsValue) -> Result<JsValue, Thrown> {
-        Ok(plain(&self.0.gaps(range_of(range)?)))
+        Ok(plain(&self.0.gaps(optional("range", range)?)))
     }
 
     /// From JSON text.
@@ -135,14 +135,6 @@ impl CountTable {
         let text: String = required("table", text)?;
         Ok(Self(tallyfold::CountTable::from_json(text.as_bytes())?))
     }
-}
-
-/// The range between two timestamps.
-fn range_of(range: &JsValue) -> Result<Option<Window>, Thrown> {
-    let Some((start, end)) = optional::<(String, String)>("range", range)? else {
-        return Ok(None);
-    };
-    Ok(Some(Window::parse(&start, &end)?))
 }
 
 /// Pairs from an object whose values are a string or an array of strings.

@@ -232,86 +232,65 @@ fn print_completions(shell: Shell) -> Result<Exit> {
 }
 
 async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
+    use Command::*;
     match command {
-        Command::Sandbox(flags) => sandbox::run(&Stop::listen()?, &flags).await,
-        Command::Completions { shell } => print_completions(shell),
-        Command::Man(flags) => man::run(&flags, CommandLine::command()),
-        Command::AuditLogs(asking) => {
-            let app = app(&asking.service, stderr)?;
-            until_stopped(&app, audit_logs::run(&app, &asking.flags)).await
+        Sandbox(flags) => sandbox::run(&Stop::listen()?, &flags).await,
+        Completions { shell } => print_completions(shell),
+        Man(flags) => man::run(&flags, CommandLine::command()),
+        Schema(flags) => schema::run(&flags),
+        Init(flags) => init::run(&flags, stderr),
+        Trust(flags) => trust::run(&flags, stderr),
+        AuditLogs(asking) => until_stopped(&asking, stderr, audit_logs::run).await,
+        Doctor(asking) => until_stopped(&asking, stderr, doctor::run).await,
+        Delivery(asking) => {
+            let run =
+                async |app: &App, flags: &_| counts::run(app, Metric::EventDelivery, flags).await;
+            until_stopped(&asking, stderr, run).await
         }
-        Command::Doctor(asking) => {
-            let app = app(&asking.service, stderr)?;
-            until_stopped(&app, doctor::run(&app, &asking.flags)).await
+        Ingestion(asking) => {
+            let run =
+                async |app: &App, flags: &_| counts::run(app, Metric::EventIngestion, flags).await;
+            until_stopped(&asking, stderr, run).await
         }
-        Command::Delivery(asking) => {
-            let app = app(&asking.service, stderr)?;
-            until_stopped(
-                &app,
-                counts::run(&app, Metric::EventDelivery, &asking.flags),
-            )
-            .await
-        }
-        Command::Collect(asking) => {
-            collect::run(&endless(&asking.service, stderr)?, &asking.flags).await
-        }
-        Command::Compare(asking) => {
-            let app = app(&asking.service, stderr)?;
-            until_stopped(&app, compare::run(&app, &asking.flags)).await
-        }
-        Command::Check(asking) => {
-            let app = app(&asking.service, stderr)?;
-            match &asking.flags.action {
-                Some(action) => check::hold(&app, action).await,
-                None => until_stopped(&app, check::run(&app, &asking.flags)).await,
-            }
-        }
-        Command::Explain(asking) => {
-            let app = app(&asking.service, stderr)?;
-            until_stopped(&app, explain::run(&app, &asking.flags)).await
-        }
-        Command::Ingestion(asking) => {
-            let app = app(&asking.service, stderr)?;
-            until_stopped(
-                &app,
-                counts::run(&app, Metric::EventIngestion, &asking.flags),
-            )
-            .await
-        }
-        Command::Watch(asking) => {
-            let app = app(&asking.service, stderr)?;
-            until_stopped(&app, watch::run(&app, &asking.flags)).await
-        }
-        Command::Schema(flags) => schema::run(&flags),
-        Command::Init(flags) => init::run(&flags, stderr),
-        Command::Trust(flags) => trust::run(&flags, stderr),
-        // After a signal, these stop by themselves at a point from which they can resume.
-        Command::Follow(asking) => {
-            follow::run(&endless(&asking.service, stderr)?, &asking.flags).await
-        }
-        Command::Push(asking) => match &asking.flags.action {
-            Some(push::PushAction::Drop(flags)) => push::drop_pending(flags, stderr).await,
-            None => push::run(&endless(&asking.service, stderr)?, &asking.flags).await,
+        Compare(asking) => until_stopped(&asking, stderr, compare::run).await,
+        Check(asking) => match &asking.flags.action {
+            Some(action) => check::hold(&app(&asking.service, stderr)?, action).await,
+            None => until_stopped(&asking, stderr, check::run).await,
         },
-        Command::Serve(asking) => {
-            serve::run(&endless(&asking.service, stderr)?, &asking.flags).await
-        }
+        Explain(asking) => until_stopped(&asking, stderr, explain::run).await,
+        Watch(asking) => until_stopped(&asking, stderr, watch::run).await,
+        Collect(asking) => to_a_safe_point(&asking, stderr, collect::run).await,
+        Follow(asking) => to_a_safe_point(&asking, stderr, follow::run).await,
+        Push(asking) => match &asking.flags.action {
+            Some(push::PushAction::Drop(flags)) => push::drop_pending(flags, stderr).await,
+            None => to_a_safe_point(&asking, stderr, push::run).await,
+        },
+        Serve(asking) => to_a_safe_point(&asking, stderr, serve::run).await,
     }
-}
-
-/// What a command needs that runs until a signal stops it.
-fn endless(service: &ServiceFlags, stderr: &Rc<Stderr>) -> Result<App> {
-    let app = app(service, stderr)?;
-    app.stop.outlive_the_terminal()?;
-    Ok(app)
 }
 
 /// Runs a command that a signal can end at any moment.
-async fn until_stopped(app: &App, work: impl Future<Output = Result<Exit>>) -> Result<Exit> {
+async fn until_stopped<F: Args>(
+    asking: &Asking<F>,
+    stderr: &Rc<Stderr>,
+    run: impl AsyncFnOnce(&App, &F) -> Result<Exit>,
+) -> Result<Exit> {
+    let app = app(&asking.service, stderr)?;
     tokio::select! {
         exit = app.stop.asked() => Ok(exit),
-        done = work => done,
+        done = run(&app, &asking.flags) => done,
     }
+}
+
+/// Runs a command that stops by itself after a signal, at a point from which it can resume.
+async fn to_a_safe_point<F: Args>(
+    asking: &Asking<F>,
+    stderr: &Rc<Stderr>,
+    run: impl AsyncFnOnce(&App, &F) -> Result<Exit>,
+) -> Result<Exit> {
+    let app = app(&asking.service, stderr)?;
+    app.stop.outlive_the_terminal()?;
+    run(&app, &asking.flags).await
 }
 
 fn app(service: &ServiceFlags, stderr: &Rc<Stderr>) -> Result<App> {

@@ -109,10 +109,7 @@ impl Failure {
 
     /// A file that could not be read or written.
     pub(crate) fn file(action: &str, path: &Path, error: &io::Error) -> Self {
-        // An error about a temporary file ends with its path, which means nothing to the user.
-        let error = error.to_string();
-        let cause = error.split(" at path ").next().unwrap_or_default();
-        Self::usage(format!("can't {action} {}: {cause}", path.display()))
+        Self::usage(format!("can't {action} {}: {error}", path.display()))
     }
 
     /// A failure of a cluster. It suggests `tallyfold doctor` for the cluster if there is no other suggestion.

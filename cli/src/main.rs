@@ -9,7 +9,8 @@
 //! - `commands` is the whole command line, with a file for each command; `output/` writes their results.
 //! - `health/` is what `check` does around the rules: it keeps history and notifies receivers.
 //! - `watch/` is the live view.
-//! - `failure` has the exit codes and the error type; `stderr` writes errors, warnings and notes to the user.
+//! - `failure` has the exit codes and the error type; `stderr` writes errors, warnings and notes to the user; `files` replaces
+//!   and locks files.
 #![forbid(unsafe_code)]
 
 mod app;
@@ -18,6 +19,7 @@ mod commands;
 mod config;
 mod doctor;
 mod failure;
+mod files;
 mod health;
 mod host;
 mod output;

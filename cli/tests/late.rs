@@ -14,7 +14,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use support::{Received, ends, fetch, lines, read_request, stderr, stdout, terminate};
 use tallyfold::{
-    FollowOptions, FollowStep, Machine, MachineOptions, Metric, Now, Step, TimeStep, Timestamp,
+    Dimension, FollowOptions, FollowStep, Machine, MachineOptions, Metric, Now, Step, TimeStep,
+    Timestamp,
 };
 use tallyfold_export::Ledger;
 use tallyfold_sandbox::{Fault, FaultEffect, Outcome, Sandbox, SandboxEvent, SandboxOptions};
@@ -270,14 +271,10 @@ fn future_state(service: &Late) -> String {
         unix_ms,
     };
     let quarter = TimeStep::parse("15m").unwrap();
-    let start = text(
-        quarter
-            .floor(Timestamp::from_unix_ms(unix_ms).unwrap())
-            .unix_ms()
-            - 900_000,
-    );
+    let start = Timestamp::from_unix_ms(unix_ms - 900_000).unwrap();
+    let start = quarter.floor(start);
     let metric = Metric::EventDelivery;
-    let options = FollowOptions::new(metric, &start, &["integration"], quarter);
+    let options = FollowOptions::new(metric, start, &[Dimension::Integration], quarter);
     let mut follow = machine.follow(&options).unwrap();
     let FollowStep::Drive(mut next) = follow.next(now) else {
         panic!("a window is due");

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{env, thread};
 
 use tallyfold::{
-    Call, Frame, HostFailure, Machine, MachineOptions, Now, QueryOptions, Request, Step,
+    Call, Dimension, Frame, HostFailure, Machine, MachineOptions, Now, QueryOptions, Request, Step,
+    Window,
 };
 use ureq::{Agent, http};
 
@@ -25,9 +26,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             .client_secret(env::var("TALLYFOLD_CLIENT_SECRET")?)
             .control_audience(env::var("TALLYFOLD_CONTROL_AUDIENCE")?),
     )?;
-    let hour = ["2026-01-31T09:00:00Z", "2026-01-31T10:00:00Z"];
-    let mut call =
-        machine.event_delivery(&QueryOptions::new(hour[0], hour[1], &["integration"]))?;
+    let hour = Window::parse("2026-01-31T09:00:00Z", "2026-01-31T10:00:00Z")?;
+    let mut call = machine.event_delivery(&QueryOptions::new(hour, &[Dimension::Integration]))?;
     drive(&mut call)?;
     let table = call.output()?;
     for row in table.rows() {

@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// Who has to act on an error.
+/// Who has to act on an error. Every host has an exception or an exit code for each, so a new one breaks its build, on
+/// purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The caller's arguments or order of calls; mostly nothing was sent.

@@ -19,7 +19,7 @@
 //! The host here is a test: the "network" is the sandbox, a replica of the service, and time stands still.
 //!
 //! ```
-//! use tallyfold::{Frame, Machine, MachineOptions, Now, QueryOptions, Step};
+//! use tallyfold::{Dimension, Frame, Machine, MachineOptions, Now, QueryOptions, Step, Window};
 //! use tallyfold_sandbox::{Sandbox, SandboxOptions};
 //!
 //! # fn main() -> tallyfold::Result<()> {
@@ -34,8 +34,8 @@
 //! let mut sandbox = Sandbox::new(known)?;
 //! let now = Now { monotonic_ms: 0, unix_ms: 1_767_225_600_000 };
 //!
-//! let window = ["2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z"];
-//! let mut call = machine.event_delivery(&QueryOptions::new(window[0], window[1], &["integration"]))?;
+//! let window = Window::parse("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z")?;
+//! let mut call = machine.event_delivery(&QueryOptions::new(window, &[Dimension::Integration]))?;
 //! loop {
 //!     match call.step(now)? {
 //!         Step::Send(request) => {

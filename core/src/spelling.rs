@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 
-/// How a host spells the names of arguments.
+/// How a host spells the names of arguments. A new spelling breaks each program that matches on it, on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spelling {
     /// `settle_ms`, `default_token_lifetime_s`: the unit is at the end.
@@ -102,6 +102,7 @@ pub struct Words(Vec<Word>);
 
 /// A piece of a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Word {
     /// Text as it is.
     Text(Cow<'static, str>),

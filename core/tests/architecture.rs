@@ -62,7 +62,7 @@ const FLOORS: &[(&str, &[&[&str]])] = &[
     (
         "cli",
         &[
-            &["failure", "stderr"],
+            &["failure", "stderr", "files"],
             &["arguments"],
             &["config"],
             &["host"],

@@ -9,20 +9,20 @@ mod support;
 
 use support::{at, client, client_of_one_try, drive, exchange, options, sandbox};
 use tallyfold::{
-    AuditLogsOptions, Call, Code, CountTable, Frame, HostFailure, Machine, MachineOptions, Now,
-    QueryOptions, Reconciliation, Result, Secret, Step,
+    AuditLogsOptions, Call, Code, CountTable, Dimension, Frame, HostFailure, Machine,
+    MachineOptions, Now, QueryOptions, Reconciliation, Result, Secret, Step, Window,
 };
 use tallyfold_sandbox::{Fault, FaultEffect, Sandbox, SandboxOptions};
 
-const HOUR: [&str; 2] = ["2026-01-14T09:00:00Z", "2026-01-14T10:00:00Z"];
+/// A query of an hour.
+fn query(dimensions: &[Dimension]) -> QueryOptions {
+    let hour = Window::parse("2026-01-14T09:00:00Z", "2026-01-14T10:00:00Z");
+    QueryOptions::new(hour.expect("an hour"), dimensions)
+}
 
 fn delivery(client: &Machine) -> Call<CountTable> {
     client
-        .event_delivery(&QueryOptions::new(
-            HOUR[0],
-            HOUR[1],
-            &["integration", "reason"],
-        ))
+        .event_delivery(&query(&[Dimension::Integration, Dimension::Reason]))
         .expect("good arguments")
 }
 
@@ -36,7 +36,7 @@ fn both_metrics_and_the_audit_logs_with_a_token_for_each_api() {
     let delivered = table(drive(delivery(&client), &mut sandbox, at(0)));
     assert_eq!(delivered.reconciliation(), Reconciliation::Balanced);
     assert!(delivered.len() > 30 && delivered.totals().errors > 0);
-    let call = client.event_ingestion(&QueryOptions::new(HOUR[0], HOUR[1], &["write_key"]));
+    let call = client.event_ingestion(&query(&[Dimension::WriteKey]));
     let ingested = table(drive(call.expect("good arguments"), &mut sandbox, at(0)));
     assert_eq!(ingested.totals(), delivered.totals());
     let second = AuditLogsOptions::default().page(2).per_page(10);
@@ -59,17 +59,22 @@ fn both_metrics_and_the_audit_logs_with_a_token_for_each_api() {
 #[test]
 fn grouping_by_the_service_while_folding_and_afterwards_agree() {
     let (client, mut sandbox) = (client(), sandbox());
-    let mut ask = |dimensions: &[&str], group_by: Option<&[&str]>| {
-        let call = client
-            .event_delivery(&QueryOptions::new(HOUR[0], HOUR[1], dimensions).group_by(
-                group_by.map(|names| names.iter().copied().map(str::to_owned).collect()),
-            ));
+    let mut ask = |dimensions: &[Dimension], group_by: Option<&[Dimension]>| {
+        let call = client.event_delivery(&query(dimensions).group_by(group_by.map(<[_]>::to_vec)));
         table(drive(call.expect("good arguments"), &mut sandbox, at(0)))
     };
-    let everything = ["event_name", "write_key", "integration", "reason"];
-    let by_service = ask(&["reason", "integration"], None);
+    let everything = [
+        Dimension::EventName,
+        Dimension::WriteKey,
+        Dimension::Integration,
+        Dimension::Reason,
+    ];
+    let by_service = ask(&[Dimension::Reason, Dimension::Integration], None);
     assert_eq!(
-        ask(&everything, Some(&["reason", "integration"])),
+        ask(
+            &everything,
+            Some(&[Dimension::Reason, Dimension::Integration])
+        ),
         by_service
     );
     let whole = ask(&everything, None);
@@ -700,11 +705,8 @@ fn a_wrong_clock_is_noted_and_settles_nothing() {
             every: Some(1),
         };
         sandbox.inject(fault).expect("a good fault");
-        let query = QueryOptions::new(
-            "2026-01-01T00:00:00Z",
-            "2026-01-01T01:00:00Z",
-            &["integration"],
-        );
+        let hour = Window::parse("2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z");
+        let query = QueryOptions::new(hour.expect("an hour"), &[Dimension::Integration]);
         let mut call = client().event_delivery(&query).expect("good arguments");
         let mut clocks = Vec::new();
         loop {

@@ -29,13 +29,18 @@ fn a_table_with_a_flipped_bit_is_refused_or_the_same() {
     }
 }
 
-fn collect_options() -> CollectOptions {
-    let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T00:30:00Z");
-    CollectOptions::new(Metric::EventDelivery, start, end, &["integration"])
+fn collect_options() -> Result<CollectOptions> {
+    let range = Window::parse("2026-01-01T00:00:00Z", "2026-01-01T00:30:00Z")?;
+    let dimensions = [Dimension::Integration];
+    Ok(CollectOptions::new(
+        Metric::EventDelivery,
+        range,
+        &dimensions,
+    ))
 }
 
 fn stored(host: &mut Host) -> Result<Option<Segment>> {
-    let mut collect = host.machine.collect(collect_options())?;
+    let mut collect = host.machine.collect(collect_options()?)?;
     let mut last = None;
     while let CollectStep::Drive(mut next) = collect.next(host.now) {
         host.drive(&mut next.call)?;
@@ -51,7 +56,7 @@ fn a_checkpoint_with_a_flipped_bit_is_refused() {
     let segment = stored(&mut host).expect("a collect");
     let segment = segment.expect("a segment");
     let load = |json: &[u8]| {
-        let mut collect = host.machine.collect(collect_options())?;
+        let mut collect = host.machine.collect(collect_options()?)?;
         collect.load(&segment_name(0), json)?;
         Ok::<_, tallyfold::Error>(collect.progress().done)
     };

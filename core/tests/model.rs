@@ -16,8 +16,8 @@ use proptest::test_runner::Config;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 use support::{after, at, options};
 use tallyfold::{
-    Api, AuditLogsOptions, Call, Code, HostFailure, Machine, Now, QueryOptions, Request, Result,
-    Step,
+    Api, AuditLogsOptions, Call, Code, Dimension, HostFailure, Machine, Now, QueryOptions, Request,
+    Result, Step, Window,
 };
 
 const SLOTS: usize = 6;
@@ -298,10 +298,9 @@ impl World {
     fn begin(&self, api: Api) -> Caller {
         let call = match api {
             Api::Control => {
-                let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z");
-                self.client
-                    .event_delivery(&QueryOptions::new(start, end, &["reason"]))
-                    .map(Call::untyped)
+                let window = Window::parse("2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z");
+                let query = QueryOptions::new(window.expect("a window"), &[Dimension::Reason]);
+                self.client.event_delivery(&query).map(Call::untyped)
             }
             Api::Orchestration => self
                 .client

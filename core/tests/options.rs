@@ -9,19 +9,21 @@ mod support;
 
 use support::{after, at, client, client_of_one_try, drive, exchange, options, sandbox};
 use tallyfold::{
-    AuditLogsOptions, Call, Code, CollectOptions, CollectStep, CountTable, Error, Headers,
-    HostFailure, Machine, MachineOptions, Metric, Now, Patience, QueryOptions, Result, Step,
+    AuditLogsOptions, Call, Code, CollectOptions, CollectStep, CountTable, Dimension, Error,
+    Headers, HostFailure, Machine, MachineOptions, Metric, Now, Patience, QueryOptions, Result,
+    Step, Window,
 };
 use tallyfold_sandbox::Sandbox;
 
-const WINDOW: [&str; 2] = ["2026-01-14T09:00:00Z", "2026-01-14T09:05:00Z"];
+/// A query of five minutes.
+fn query() -> QueryOptions {
+    let window = Window::parse("2026-01-14T09:00:00Z", "2026-01-14T09:05:00Z");
+    QueryOptions::new(window.expect("a window"), &[Dimension::Integration])
+}
 
 fn delivery(client: &Machine, deadline_ms: u64) -> Call<CountTable> {
     client
-        .event_delivery(
-            &QueryOptions::new(WINDOW[0], WINDOW[1], &["integration"])
-                .deadline_ms(Patience::Milliseconds(deadline_ms)),
-        )
+        .event_delivery(&query().deadline_ms(Patience::Milliseconds(deadline_ms)))
         .expect("good arguments")
 }
 
@@ -114,8 +116,8 @@ fn a_source_of_tokens_that_takes_too_long_ends_the_call_too() {
 #[test]
 fn a_collect_ends_at_its_deadline_with_what_was_read() {
     let (client, mut sandbox) = (client(), sandbox());
-    let range = ["2026-01-14T00:00:00Z", "2026-01-15T00:00:00Z"];
-    let options = CollectOptions::new(Metric::EventDelivery, range[0], range[1], &["integration"])
+    let range = Window::parse("2026-01-14T00:00:00Z", "2026-01-15T00:00:00Z").expect("a range");
+    let options = CollectOptions::new(Metric::EventDelivery, range, &[Dimension::Integration])
         .deadline_ms(Patience::Milliseconds(60_000))
         .patience_ms(Patience::Endless);
     let mut collect = client.collect(options).expect("good options");

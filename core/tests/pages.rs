@@ -9,8 +9,8 @@ mod support;
 
 use support::{ADDRESS, at, client, client_of_one_try, drive, options, sandbox};
 use tallyfold::{
-    Answer, Api, Call, Code, CountTable, HostFailure, Kind, Machine, MachineOptions, Now,
-    PageQuestion, PageRequest, PagesOptions, QueryOptions, Result, Step, Token,
+    Answer, Api, Call, Code, CountTable, Dimension, HostFailure, Kind, Machine, MachineOptions,
+    Now, PageQuestion, PageRequest, PagesOptions, QueryOptions, Result, Step, Token, Window,
 };
 
 const DELIVERY: &str = "/mounted/anywhere/v1.1/analytics/event_delivery";
@@ -66,13 +66,25 @@ fn of_page() -> Machine {
     Machine::new(options).expect("an address is all that it needs")
 }
 
+fn query(start: &str, end: &str, dimension: Dimension) -> QueryOptions {
+    QueryOptions::new(Window::parse(start, end).expect("a window"), &[dimension])
+}
+
+/// An hour whose counts no longer change.
+fn settled() -> QueryOptions {
+    let (start, end) = ("2025-12-31T22:00:00Z", "2025-12-31T23:00:00Z");
+    query(start, end, Dimension::Integration)
+}
+
+/// A quarter of an hour.
+fn recent() -> QueryOptions {
+    let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z");
+    query(start, end, Dimension::Reason)
+}
+
 /// What the page's client makes of an answer.
 fn read_by_page(page: &Machine, answer: &Answer) -> Result<CountTable> {
-    let mut call = page.event_delivery(&QueryOptions::new(
-        "2025-12-31T22:00:00Z",
-        "2025-12-31T23:00:00Z",
-        &["integration"],
-    ))?;
+    let mut call = page.event_delivery(&settled())?;
     let Step::Send(request) = call.step(at(0))? else {
         panic!("it needs no token");
     };
@@ -93,12 +105,7 @@ fn read_by_page(page: &Machine, answer: &Answer) -> Result<CountTable> {
 #[test]
 fn a_page_reads_what_the_service_has_sent() {
     let (machine, mut sandbox) = (client(), sandbox());
-    let query = QueryOptions::new(
-        "2025-12-31T22:00:00Z",
-        "2025-12-31T23:00:00Z",
-        &["integration"],
-    );
-    let mut call = machine.event_delivery(&query).expect("good arguments");
+    let mut call = machine.event_delivery(&settled()).expect("good arguments");
     let mut body = Vec::new();
     while let Ok(Step::Send(request)) = call.step(at(0)) {
         let headers: Vec<(&str, &str)> = request.headers().collect();
@@ -239,7 +246,7 @@ fn what_is_wrong_is_refused_before_anything_is_sent() {
 }
 
 fn asking(machine: &Machine) -> Call<CountTable> {
-    let query = QueryOptions::new("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", &["reason"]);
+    let query = recent();
     machine.event_delivery(&query).expect("good arguments")
 }
 
@@ -294,7 +301,7 @@ fn an_error_without_a_status_has_none_in_the_page_either() {
 #[test]
 fn only_a_failure_of_an_api_is_read_from_the_header() {
     let page = of_page();
-    let query = QueryOptions::new("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", &["reason"]);
+    let query = recent();
     let mut call = page.event_delivery(&query).expect("good arguments");
     let _ = call.step(at(0)).expect("a request");
     let headers = [("tallyfold-error", "rate_limited 429")];
@@ -304,7 +311,7 @@ fn only_a_failure_of_an_api_is_read_from_the_header() {
 #[test]
 fn a_401_to_a_client_without_tokens_is_final() {
     let page = of_page();
-    let query = QueryOptions::new("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", &["reason"]);
+    let query = recent();
     let mut call = page.event_delivery(&query).expect("good arguments");
     let _ = call.step(at(0)).expect("a request");
     assert_eq!(call.head(401, &[]), Ok(true), "the body says why");

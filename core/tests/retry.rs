@@ -9,20 +9,22 @@ mod support;
 
 use support::{after, at, client, client_of_one_try, drive, exchange, options, sandbox};
 use tallyfold::{
-    Attempt, AuditLogsOptions, Call, Code, CountTable, Error, HostFailure, Json, Kind, Machine,
-    MachineOptions, Now, QueryOptions, Request, Result, Secret, Step, Target,
+    Attempt, AuditLogsOptions, Call, Code, CountTable, Dimension, Error, HostFailure, Json, Kind,
+    Machine, MachineOptions, Now, QueryOptions, Request, Result, Secret, Step, Target, Window,
 };
 use tallyfold_sandbox::Sandbox;
 
-const WINDOW: [&str; 2] = ["2026-01-14T09:00:00Z", "2026-01-14T09:05:00Z"];
+/// A query of five minutes.
+fn query() -> QueryOptions {
+    let window = Window::parse("2026-01-14T09:00:00Z", "2026-01-14T09:05:00Z");
+    QueryOptions::new(window.expect("a window"), &[Dimension::Integration])
+}
 
 /// The random part of the first wait.
 const RANDOM_MS: u64 = 250;
 
 fn delivery(client: &Machine) -> Call<CountTable> {
-    client
-        .event_delivery(&QueryOptions::new(WINDOW[0], WINDOW[1], &["integration"]))
-        .expect("good arguments")
+    client.event_delivery(&query()).expect("good arguments")
 }
 
 fn audit_logs(client: &Machine) -> Call<Json> {
@@ -171,7 +173,7 @@ fn a_refusal_whose_body_hangs_until_the_deadline_is_that_refusal() {
     for status in [400, 403, 404, 500] {
         let (client, mut sandbox) = (client_of_one_try(), sandbox());
         drive(delivery(&client), &mut sandbox, at(0)).expect("a table");
-        let mut query = QueryOptions::new(WINDOW[0], WINDOW[1], &["integration"]);
+        let mut query = query();
         query.deadline_ms = tallyfold::Patience::Milliseconds(300);
         let mut call = client.event_delivery(&query).expect("good arguments");
         request(call.step(at(0)));
@@ -714,7 +716,7 @@ fn every_request_is_told_of_once() {
             _ => break,
         }
     }
-    let window = tallyfold::Window::parse(WINDOW[0], WINDOW[1]).ok();
+    let window = Window::new(query().start, query().end).ok();
     let attempt = |target, number, status, code, wait_ms| Attempt {
         target,
         window,

@@ -12,7 +12,9 @@ mod support;
 use std::collections::BTreeMap;
 
 use support::{ADDRESS, after, at, client_of_one_try, sandbox};
-use tallyfold::{Call, Code, CountTable, Machine, Now, QueryOptions, Request, Result, Step};
+use tallyfold::{
+    Call, Code, CountTable, Dimension, Machine, Now, QueryOptions, Request, Result, Step, Window,
+};
 use tallyfold_sandbox::{Sandbox, SandboxOptions, SandboxResponse};
 
 const WORKERS: usize = 500;
@@ -169,10 +171,14 @@ impl World {
     }
 }
 
+fn query(dimension: Dimension) -> QueryOptions {
+    let window = Window::parse("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z");
+    QueryOptions::new(window.expect("a window"), &[dimension])
+}
+
 fn delivery(client: &Machine) -> Call<CountTable> {
-    let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z");
     client
-        .event_delivery(&QueryOptions::new(start, end, &["reason"]))
+        .event_delivery(&query(Dimension::Reason))
         .expect("good arguments")
 }
 
@@ -282,9 +288,8 @@ fn drive_refused<T>(
 
 /// A call of the other endpoint of the Control API, which is good.
 fn logs(client: &Machine, service: &mut Sandbox) {
-    let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z");
     let mut call = client
-        .event_ingestion(&QueryOptions::new(start, end, &["integration"]))
+        .event_ingestion(&query(Dimension::Integration))
         .expect("good arguments");
     while let Step::Send(request) = call.step(at(1)).expect("a step") {
         let response = ask(service, &request, at(1));

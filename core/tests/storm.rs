@@ -21,8 +21,8 @@ use std::collections::BinaryHeap;
 
 use support::{after, at, options};
 use tallyfold::{
-    AuditLogsOptions, Call, Collect, CollectOptions, CollectStep, Drive, HostFailure, Json,
-    Machine, Metric, Patience, Request, Result, Step,
+    AuditLogsOptions, Call, Collect, CollectOptions, CollectStep, Dimension, Drive, HostFailure,
+    Json, Machine, Metric, Patience, Request, Result, Step, Window,
 };
 
 const CLIENTS: usize = 1_000;
@@ -290,8 +290,8 @@ fn collects(
 
 fn collect(number: usize, patience_ms: Patience) -> Collect {
     let client = Machine::new(options().jitter_seed(number as u64));
-    let (start, end) = ("2025-01-01T00:00:00Z", "2025-01-13T12:00:00Z");
-    let options = CollectOptions::new(Metric::EventDelivery, start, end, &["reason"])
+    let range = Window::parse("2025-01-01T00:00:00Z", "2025-01-13T12:00:00Z").expect("a range");
+    let options = CollectOptions::new(Metric::EventDelivery, range, &[Dimension::Reason])
         .patience_ms(patience_ms);
     let collect = client.expect("good options").collect(options);
     let collect = collect.expect("good options");

@@ -14,9 +14,10 @@ use std::path::Path;
 use serde_json::Value;
 use tallyfold::arguments::{self, Arguments, Kind};
 use tallyfold::{
-    Aggregator, AggregatorOptions, AuditLogsOptions, Call, Code, CountTable, Error, Frame,
-    HostFailure, Limits, Machine, MachineOptions, Now, Output, Patience, QueryOptions,
-    Reconciliation, Result, Secret, Spelling, Step, Tolerate, TopOptions, Window,
+    Aggregator, AggregatorOptions, AuditLogsOptions, Call, Code, CollectOptions, CountTable,
+    Dimension, Error, FollowOptions, Frame, HostFailure, Limits, Machine, MachineOptions, Now,
+    Output, QueryOptions, Reconciliation, Result, Secret, Spelling, Step, Tolerate, TopOptions,
+    Window,
 };
 
 #[test]
@@ -90,8 +91,18 @@ impl Arguments for Given<'_> {
     const SPELLING: Spelling = Spelling::Rust;
 
     fn value(&self, name: &str, kind: Kind) -> Result<Option<arguments::Value>> {
+        let whole = |value: &Value| {
+            let signed = value.as_i64().map(i128::from);
+            let whole = signed.or_else(|| value.as_u64().map(i128::from));
+            whole.expect("a whole number")
+        };
         Ok(self.0.get(name).map(|value| match kind {
-            Kind::Whole => arguments::Value::Whole(number(value).into()),
+            Kind::Whole | Kind::Milliseconds | Kind::Patience => {
+                arguments::Value::Whole(whole(value))
+            }
+            Kind::Flag => arguments::Value::Flag(value.as_bool().expect("true or false")),
+            Kind::Pair => arguments::Value::Pair([whole(&value[0]), whole(&value[1])]),
+            Kind::Texts | Kind::Window => arguments::Value::Texts(strings(value).expect("texts")),
             _ => arguments::Value::Text(text(value).to_owned()),
         }))
     }
@@ -103,6 +114,33 @@ impl Arguments for Given<'_> {
     fn names(&self) -> Result<Vec<String>> {
         let fields = self.0.as_object().expect("an object");
         Ok(fields.keys().cloned().collect())
+    }
+}
+
+/// Where a host passes text, an error names the argument that it was for.
+#[test]
+fn texts_of_hosts_are_parsed_for_the_argument_that_they_are_for() {
+    let good = serde_json::json!({
+        "metric": "event_delivery", "start": "2026-01-01T00:00:00Z", "end": "2026-01-02T00:00:00Z",
+        "dimensions": ["integration"], "window": "15m",
+    });
+    for (argument, value, code) in [
+        ("start", "yesterday".into(), Code::InvalidTimestamp),
+        ("end", "2026-01-02".into(), Code::InvalidTimestamp),
+        ("dimensions", vec!["colour"].into(), Code::UnknownDimension),
+        ("group_by", vec!["colour"].into(), Code::UnknownDimension),
+    ] {
+        let mut query = good.clone();
+        query[argument] = value;
+        let collect = arguments::read::<CollectOptions, _>(&Given(&query), &[]).map(drop);
+        let follow = arguments::read::<FollowOptions, _>(&Given(&query), &[]).map(drop);
+        for refused in [collect, follow] {
+            let error = refused.expect_err("a refusal");
+            assert_eq!(
+                (error.argument_name(), error.code()),
+                (Some(argument), code)
+            );
+        }
     }
 }
 
@@ -185,6 +223,14 @@ fn strings(value: &Value) -> Option<Vec<String>> {
     )
 }
 
+/// The dimensions to keep.
+fn kept(names: &Value) -> Result<Option<Vec<Dimension>>> {
+    let names = strings(names);
+    let parsed = names.map(|names| names.iter().map(|name| Dimension::parse(name)).collect());
+    let parsed: Result<Option<Vec<Dimension>>> = parsed.transpose();
+    parsed.map_err(|error| error.with_argument("group_by"))
+}
+
 fn string(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
@@ -221,11 +267,10 @@ fn read(case: &Value, chunks: &[&[u8]]) -> Result<CountTable> {
     let dimensions = strings(&case["dimensions"]).expect("dimensions");
     let window = case
         .get("window")
-        .map(|edges| (string(&edges[0]), string(&edges[1])))
-        .map(|(start, end)| (start.expect("a start"), end.expect("an end")));
+        .map(|edges| Window::parse(text(&edges[0]), text(&edges[1])));
     let options = AggregatorOptions::default()
-        .group_by(strings(&case["group_by"]))
-        .window(window)
+        .group_by(kept(&case["group_by"])?)
+        .window(window.transpose()?)
         .limits(limits(case.get("limits")))
         .tolerate(Tolerate::parse(
             &strings(&case["tolerate"]).unwrap_or_default(),
@@ -290,16 +335,7 @@ fn client_options(given: &Value) -> MachineOptions {
 }
 
 fn start(client: &Machine, call: &Value) -> Result<Call> {
-    let metrics = || {
-        let dimensions = strings(&call["dimensions"]).expect("dimensions");
-        QueryOptions::new(text(&call["start"]), text(&call["end"]), &dimensions)
-            .group_by(strings(&call["group_by"]))
-            .deadline_ms(
-                call["deadline_ms"]
-                    .as_u64()
-                    .map_or(Patience::Endless, Patience::Milliseconds),
-            )
-    };
+    let metrics = || arguments::read::<QueryOptions, _>(&Given(call), &["method"]);
     match text(&call["method"]) {
         "audit_logs" => client
             .audit_logs(
@@ -308,8 +344,8 @@ fn start(client: &Machine, call: &Value) -> Result<Call> {
                     .per_page(call["per_page"].as_i64()),
             )
             .map(Call::untyped),
-        "event_delivery" => client.event_delivery(&metrics()).map(Call::untyped),
-        "event_ingestion" => client.event_ingestion(&metrics()).map(Call::untyped),
+        "event_delivery" => client.event_delivery(&metrics()?).map(Call::untyped),
+        "event_ingestion" => client.event_ingestion(&metrics()?).map(Call::untyped),
         other => panic!("unknown method {other}"),
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use tallyfold::sending::{self, Delivery, Way};
+use tallyfold::sending::{self, Delivery, Transport};
 use tallyfold::{Code, CountName, Dictionary, Error, Key, Result, Window, WindowRows, Windowed};
 
 use crate::context::{Context, Labels};
@@ -476,7 +476,7 @@ fn values_of(dictionaries: &[Arc<Dictionary>], key: Key) -> impl Iterator<Item =
 /// The most bytes of a piece, even if the caller allows more.
 fn most_bytes(form: &Form) -> usize {
     match &form.delivery {
-        Some(delivery) if delivery.way == Way::Datagrams => MOST_BYTES_OF_DATAGRAM,
+        Some(delivery) if delivery.transport == Transport::Datagrams => MOST_BYTES_OF_DATAGRAM,
         _ => MOST_BYTES,
     }
 }

@@ -17,6 +17,7 @@ pub enum ScrapeFormat {
 
 /// What a metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FamilyKind {
     /// A number that only grows, until its process starts again.
     Counter,

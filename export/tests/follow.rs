@@ -14,22 +14,24 @@ use tallyfold::keeper::DocumentKind;
 use tallyfold::text::is_unseen;
 use tallyfold::{
     Aggregator, AggregatorOptions, Code, CountName, FollowOptions, FollowStep, Metric, Revision,
-    TimeStep, Timestamp, Window,
+    TimeStep, Timestamp,
 };
 use tallyfold_export::{Export, ExportOptions, Format, Labels, Ledger, Outbox, Source};
 use tallyfold_sandbox::{Outcome, SandboxEvent};
 
-const DIMENSIONS: [&str; 2] = ["integration", "reason"];
-const START: &str = "2026-01-02T10:00:00Z";
-const END: &str = "2026-01-02T12:00:00Z";
+const DIMENSIONS: [Dimension; 2] = [Dimension::Integration, Dimension::Reason];
+
+fn range() -> Window {
+    Window::parse("2026-01-02T10:00:00Z", "2026-01-02T12:00:00Z").unwrap()
+}
 
 /// Sums of success, errors and filtered by the values of a group.
 type Sums = BTreeMap<Vec<String>, [i128; 3]>;
 
 fn options(state: Option<String>) -> FollowOptions {
     let quarter = TimeStep::parse("15m").unwrap();
-    FollowOptions::new(Metric::EventDelivery, START, &DIMENSIONS, quarter)
-        .end(END.to_owned())
+    FollowOptions::new(Metric::EventDelivery, range().start(), &DIMENSIONS, quarter)
+        .end(range().end())
         .state(state)
 }
 
@@ -63,7 +65,7 @@ fn follow_unless(
     mut take: impl FnMut(&Revision, String) -> Option<Option<String>>,
 ) -> Host {
     let mut host = Host::new().unwrap();
-    host.now.unix_ms = Timestamp::parse(START).unwrap().unix_ms();
+    host.now.unix_ms = range().start().unix_ms();
     let mut late = late.iter().cycle();
     let mut follow = host.machine.follow(&options(None)).unwrap();
     loop {
@@ -101,7 +103,7 @@ fn follow_unless(
 
 /// What the service says in the end.
 fn truth(host: &mut Host) -> Sums {
-    let query = QueryOptions::new(START, END, &DIMENSIONS);
+    let query = QueryOptions::new(range(), &DIMENSIONS);
     let mut call = host.machine.event_delivery(&query).unwrap();
     host.drive(&mut call).unwrap();
     sums(&Source::from(&call.output().unwrap()))
@@ -119,7 +121,7 @@ fn sums(source: &Source) -> Sums {
     let mut sums = Sums::new();
     for line in String::from_utf8(text).unwrap().lines() {
         let row: serde_json::Value = serde_json::from_str(line).unwrap();
-        let values = DIMENSIONS.map(|name| row[name].as_str().unwrap().to_owned());
+        let values = DIMENSIONS.map(|name| row[name.as_str()].as_str().unwrap().to_owned());
         let group = sums.entry(values.to_vec()).or_default();
         for (sum, name) in group.iter_mut().zip(CountName::ALL) {
             *sum += i128::from(row[name.as_str()].as_i64().unwrap());
@@ -142,7 +144,7 @@ fn totals(ledger: &Ledger) -> Sums {
     let counters = ledger.counters(&Labels::default(), None).unwrap();
     let mut totals = Sums::new();
     for (position, counter) in counters.iter().enumerate() {
-        assert_eq!(counter.labels, DIMENSIONS);
+        assert_eq!(counter.labels, DIMENSIONS.map(Dimension::as_str));
         for (values, count) in &counter.samples {
             totals.entry(values.clone()).or_default()[position] = i128::from(*count);
         }
@@ -309,7 +311,7 @@ fn received(ledger: &Ledger) -> (String, u64, Sums) {
                         label["value"]["stringValue"].as_str().unwrap().to_owned()
                     })
                 };
-                let values = DIMENSIONS.map(label).to_vec();
+                let values = DIMENSIONS.map(Dimension::as_str).map(label).to_vec();
                 sums.entry(values).or_default()[position] = text("asInt").parse().unwrap();
             }
         }
@@ -695,7 +697,7 @@ fn a_skipped_window_is_refused() {
 
     // A follow that begins again later, without the state of the ledger, has skipped what is between.
     let quarter = TimeStep::parse("15m").unwrap();
-    let later = "2026-01-02T13:00:00Z";
+    let later = Timestamp::parse("2026-01-02T13:00:00Z").unwrap();
     let later = FollowOptions::new(Metric::EventDelivery, later, &DIMENSIONS, quarter);
     let state = host.machine.follow(&later).unwrap().state();
     let (revision, _) = first();

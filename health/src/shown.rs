@@ -38,27 +38,15 @@ const MOST_MORE_DIGITS: usize = 6;
 
 /// A window: `2026-03-01 02:45 to 03:00 UTC`.
 pub(crate) fn window(window: Window) -> String {
-    let (start, end) = (instant(window.start()), instant(window.end()));
-    let (day, time) = end.split_once(' ').unwrap_or(("", &end));
-    match start.starts_with(day) {
-        true => format!("{start} to {time} UTC"),
-        false => format!("{start} to {end} UTC"),
-    }
-}
-
-/// A timestamp, to the minute unless it has seconds: `2026-03-01 02:45`.
-pub(crate) fn instant(at: Timestamp) -> String {
-    let text = at.to_string().replacen('T', " ", 1);
-    let text = text.trim_end_matches('Z');
-    text.strip_suffix(":00").unwrap_or(text).to_owned()
+    let (start, end) = (window.start(), since(window.end(), window));
+    format!("{} to {end} UTC", start.short())
 }
 
 /// A timestamp near a window: only the time of day if the window starts on the same day.
 pub(crate) fn since(at: Timestamp, near: Window) -> String {
-    let (at, near) = (instant(at), instant(near.start()));
-    match (at.split_once(' '), near.split_once(' ')) {
-        (Some((day, time)), Some((other, _))) if day == other => time.to_owned(),
-        _ => at,
+    match at.date() == near.start().date() {
+        true => at.short_time(),
+        false => at.short(),
     }
 }
 

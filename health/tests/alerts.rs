@@ -14,8 +14,8 @@ use tallyfold::sending::{PushStep, TargetHeaders};
 use tallyfold::{Dimension, HostFailure, Metric, Now, Timestamp, Window};
 use tallyfold_health::{
     AlertLabels, Amount, Finding, Found, Incident, IncidentChange, IncidentEvent, IncidentPart,
-    Measure, Notifications, Notified, NotifyOptions, Outcome, Query, Receiver, ReceiverKind,
-    ReceiverOptions, Severity, Status, kinds::RuleKind,
+    Measure, Notifications, Notified, NotifyOptions, Query, Receiver, ReceiverKind,
+    ReceiverOptions, ReceiverOutcome, Severity, Status, kinds::RuleKind,
 };
 
 const NOW: &str = "2026-01-01T02:00:00Z";
@@ -136,7 +136,7 @@ type Answer = Option<(u16, &'static str)>;
 struct Run {
     sent: Vec<(String, Value)>,
     notified: Notified,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<ReceiverOutcome>,
     waited_ms: u64,
 }
 

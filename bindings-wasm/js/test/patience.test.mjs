@@ -143,7 +143,8 @@ describe("with patience", () => {
     }
     assert.equal(read, 96);
     assert.equal(sum, (await atOnce(world.sandbox, day)).totals.success);
-    assert.ok(world.requests < 96 + 25, `${world.requests} requests`);
+    // Waits are random: 300 runs took 22 to 25 requests more than windows.
+    assert.ok(world.requests < 96 + 35, `${world.requests} requests`);
   });
 
   test("that is over, a follow rejects and goes on", async () => {

@@ -103,12 +103,7 @@ fn flag<F: Flags>(argument: &'static Argument) -> Arg {
         first.clone_from(&summary);
     }
     let arg = Arg::new(argument.name)
-        .long(
-            argument
-                .spelled(Spelling::Flag)
-                .trim_start_matches("--")
-                .to_owned(),
-        )
+        .long(argument.spelled(Spelling::Toml).replace('_', "-"))
         .help(summary)
         .long_help(paragraphs.join("\n\n"))
         .help_heading(F::HEADING)
@@ -142,12 +137,12 @@ pub(crate) fn described(
         return (Vec::new(), None);
     };
     let default = surface.default.and_then(|default| default());
-    let default = default.and_then(|value| shown(&value, argument));
+    let default = default.and_then(|value| written(&value, argument));
     (surface.paragraphs(known, spelling), default)
 }
 
 /// A default as a user would write it; `None` if there is nothing to show.
-fn shown(value: &Value, argument: &Argument) -> Option<String> {
+pub(crate) fn written(value: &Value, argument: &Argument) -> Option<String> {
     match value {
         Value::Text(text) => Some(text.clone()),
         Value::Endless => Some("none".to_owned()),

@@ -1,11 +1,13 @@
 //! Query flags of `follow`, `push` and `serve`.
 
 use clap::Args;
-use tallyfold::text;
 use tallyfold::{FollowOptions, TimeStep, Timestamp, Window};
 
 use super::declared::{Declared, Flags};
-use super::query::{MetricFlag, RangeFlags, Suggested, dimensions, instant, ranges, steps};
+use super::query::{
+    MetricFlag, RangeFlags, Suggested, dimensions, dimensions_in, instant, ranges, step, steps,
+    time_of,
+};
 use crate::failure::{Failure, Result};
 
 /// Flags of commands that read windows as they close.
@@ -57,14 +59,14 @@ impl FollowFlags {
     /// # Errors
     /// For flags that can't be used.
     pub(crate) fn options(&self, state: Option<&str>, unix_ms: i64) -> Result<FollowOptions> {
-        let start = self.start(unix_ms)?.to_string();
-        let by = text::list(&self.by);
+        let start = self.start(unix_ms)?;
+        let by = dimensions_in(&self.by)?;
         let end = self.until.as_deref();
         let end = end
             .map(|end| instant("--until", end, unix_ms))
             .transpose()?;
-        let mut options = FollowOptions::new(self.metric.into(), &start, &by, self.step()?);
-        options.end = end.map(|end| end.to_string());
+        let mut options = FollowOptions::new(self.metric.into(), start, &by, self.step()?);
+        options.end = end;
         options.state = state.map(str::to_owned);
         self.pacing.given.read_over(options)
     }
@@ -74,8 +76,7 @@ impl FollowFlags {
     /// # Errors
     /// For a text that is not a step.
     pub(crate) fn step(&self) -> Result<TimeStep> {
-        TimeStep::parse(&self.window)
-            .map_err(|error| Failure::usage(format!("--window: {}", error.message())))
+        step("--window", &self.window)
     }
 
     /// Where a follow without a state begins.
@@ -86,10 +87,8 @@ impl FollowFlags {
         if let Some(from) = &self.from {
             return instant("--from", from, unix_ms);
         }
-        let refused = || Failure::usage("the clock is not in the years 0 to 9999");
-        let now = Timestamp::from_unix_ms(unix_ms).ok_or_else(refused)?;
         let start = match &self.since {
-            None => now,
+            None => time_of(unix_ms)?,
             Some(_) => self.range(None, unix_ms)?.start(),
         };
         // A follow that started in the middle of a window would read a different window after a restart.
@@ -166,9 +165,9 @@ mod tests {
             ),
         ] {
             let options = flags(arguments).options(None, NOW).unwrap();
-            assert_eq!(options.start, start, "{arguments:?}");
+            assert_eq!(options.start.to_string(), start, "{arguments:?}");
             assert_eq!(
-                options.end.as_deref(),
+                options.end.map(|end| end.to_string()).as_deref(),
                 arguments
                     .contains(&"--until")
                     .then_some("2026-01-02T00:00:00Z")

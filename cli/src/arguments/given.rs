@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tallyfold::arguments::{self, Arguments, Kind, Options, Value};
@@ -34,6 +34,8 @@ pub(crate) enum Raw {
     Text(String),
     /// A secret.
     Secret(Secret),
+    /// The path of a file, relative to the working directory.
+    Path(PathBuf),
     /// The place of a secret, which is read on first use.
     Source(Arc<Source>),
     /// Several values.

@@ -79,20 +79,20 @@ pub(crate) struct QueryFlags {
 #[derive(Clone, Debug)]
 pub(crate) struct Query {
     /// The dimensions that the counts are shown by.
-    pub(crate) by: Vec<String>,
+    pub(crate) by: Vec<Dimension>,
     /// The dimensions that the service is queried for: the dimensions of `by` and of the filters.
-    pub(crate) asked: Vec<String>,
+    pub(crate) asked: Vec<Dimension>,
     /// The filters: the values to keep, by dimension.
-    pub(crate) only: Vec<(String, Vec<String>)>,
+    pub(crate) only: Vec<(Dimension, Vec<String>)>,
 }
 
 impl QueryFlags {
     /// Checks the dimensions.
     ///
     /// # Errors
-    /// For a filter without a known dimension. (The core refuses unknown dimensions in `--by`.)
+    /// For unknown dimensions in `--by`, and for a filter without a known dimension.
     pub(crate) fn query(&self) -> Result<Query> {
-        Query::new(text::list(&self.by), &self.only)
+        Query::new(dimensions_in(&self.by)?, &self.only)
     }
 }
 
@@ -101,19 +101,19 @@ impl Query {
     ///
     /// # Errors
     /// For a filter without a known dimension.
-    pub(crate) fn new(by: Vec<String>, conditions: &[String]) -> Result<Self> {
-        let mut only: Vec<(String, Vec<String>)> = Vec::new();
+    pub(crate) fn new(by: Vec<Dimension>, conditions: &[String]) -> Result<Self> {
+        let mut only: Vec<(Dimension, Vec<String>)> = Vec::new();
         for condition in conditions {
-            let (name, value) = condition_of(condition)?;
-            match only.iter_mut().find(|(other, _)| *other == name) {
+            let (dimension, value) = condition_of(condition)?;
+            match only.iter_mut().find(|(other, _)| *other == dimension) {
                 Some((_, values)) => values.push(value),
-                None => only.push((name, vec![value])),
+                None => only.push((dimension, vec![value])),
             }
         }
         let mut asked = by.clone();
-        for (name, _) in &only {
-            if !asked.contains(name) {
-                asked.push(name.clone());
+        for (dimension, _) in &only {
+            if !asked.contains(dimension) {
+                asked.push(*dimension);
             }
         }
         Ok(Self { by, asked, only })
@@ -141,8 +141,7 @@ impl Query {
         range: Window,
         reading: &Given,
     ) -> Result<CollectOptions> {
-        let (start, end) = (range.start().to_string(), range.end().to_string());
-        reading.read_over(CollectOptions::new(metric, &start, &end, &self.asked))
+        reading.read_over(CollectOptions::new(metric, range, &self.asked))
     }
 }
 
@@ -177,8 +176,7 @@ impl StepFlags {
         let Some(text) = &self.by_window else {
             return Ok(None);
         };
-        let step = TimeStep::parse(text)
-            .map_err(|error| Failure::usage(format!("--by-window: {}", error.message())))?;
+        let step = step("--by-window", text)?;
         let days = match &self.zone {
             Some(zone) if step == TimeStep::DAY => {
                 Some((zone.clone(), midnights(zone, range, jiff::tz::db())?))
@@ -286,7 +284,22 @@ fn time_zone(name: &str, zones: &TimeZoneDatabase) -> Result<TimeZone> {
     })
 }
 
-fn condition_of(text: &str) -> Result<(String, String)> {
+/// The dimensions in the text of `--by`.
+///
+/// # Errors
+/// `unknown_dimension`.
+pub(crate) fn dimensions_in(text: &str) -> Result<Vec<Dimension>> {
+    let names = text::list(text).into_iter();
+    names.map(|name| Ok(Dimension::parse(&name)?)).collect()
+}
+
+/// The names of dimensions, joined into one text.
+pub(crate) fn joined(dimensions: &[Dimension], between: &str) -> String {
+    let names: Vec<&str> = dimensions.iter().map(|one| one.as_str()).collect();
+    names.join(between)
+}
+
+fn condition_of(text: &str) -> Result<(Dimension, String)> {
     let names = dimensions();
     let wanted = || {
         let names = names.join(", ");
@@ -295,11 +308,8 @@ fn condition_of(text: &str) -> Result<(String, String)> {
         ))
     };
     let (name, value) = text.split_once('=').ok_or_else(wanted)?;
-    let name = name.trim();
-    match Dimension::from_name(name).is_some() {
-        true => Ok((name.to_owned(), value.to_owned())),
-        false => Err(wanted()),
-    }
+    let dimension = Dimension::from_name(name.trim()).ok_or_else(wanted)?;
+    Ok((dimension, value.to_owned()))
 }
 
 /// Which endpoint is queried.
@@ -406,7 +416,7 @@ impl RangeFlags {
     pub(crate) fn window_or(&self, usual: &str, unix_ms: i64) -> Result<Window> {
         let end = match &self.to {
             Some(text) => instant("--to", text, unix_ms)?,
-            None => TimeStep::MINUTE.floor(at("the clock", unix_ms)?),
+            None => TimeStep::MINUTE.floor(time_of(unix_ms)?),
         };
         let start = match &self.from {
             Some(text) => instant("--from", text, unix_ms)?,
@@ -419,6 +429,14 @@ impl RangeFlags {
         };
         Window::new(start, end).map_err(refused)
     }
+}
+
+/// Parses the step of a flag.
+///
+/// # Errors
+/// For a text that is not a step.
+pub(crate) fn step(flag: &str, text: &str) -> Result<TimeStep> {
+    TimeStep::parse(text).map_err(|error| Failure::usage(format!("{flag}: {}", error.message())))
 }
 
 /// Parses the timestamp of a flag. A date, `today` or `yesterday` is its midnight UTC.
@@ -452,8 +470,12 @@ fn before(end: Timestamp, since: &str) -> Result<Timestamp> {
     start.ok_or_else(|| Failure::usage(format!("{wanted}, not {since:?}")))
 }
 
-fn at(what: &str, unix_ms: i64) -> Result<Timestamp> {
-    let refused = || Failure::usage(format!("{what} is not in the years 0 to 9999"));
+/// The time of the clock, in milliseconds since 1970, as a timestamp.
+///
+/// # Errors
+/// For a clock outside of the years 0 to 9999.
+pub(crate) fn time_of(unix_ms: i64) -> Result<Timestamp> {
+    let refused = || Failure::usage("the clock is not in the years 0 to 9999");
     Timestamp::from_unix_ms(unix_ms).ok_or_else(refused)
 }
 
@@ -470,17 +492,17 @@ mod tests {
                 .into(),
         };
         let query = flags.query().unwrap();
-        assert_eq!(query.by, ["reason", "integration"]);
-        assert_eq!(query.asked, ["reason", "integration", "write_key"]);
-        let only = |name: &str, values: &[&str]| {
-            (
-                name.to_owned(),
-                values.iter().map(|value| (*value).to_owned()).collect(),
-            )
+        let [reason, integration, write_key] =
+            ["reason", "integration", "write_key"].map(|name| Dimension::parse(name).unwrap());
+        assert_eq!(query.by, [reason, integration]);
+        assert_eq!(query.asked, [reason, integration, write_key]);
+        let only = |dimension: Dimension, values: &[&str]| {
+            let values = values.iter().map(|value| (*value).to_owned());
+            (dimension, values.collect())
         };
         assert_eq!(
             query.only,
-            [only("write_key", &["a=b", "c"]), only("integration", &[""])]
+            [only(write_key, &["a=b", "c"]), only(integration, &[""])]
         );
     }
 

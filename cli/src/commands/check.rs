@@ -12,18 +12,18 @@ use tallyfold_health::{IncidentHold, Observed, Rules, State, Unjudged};
 
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
-use crate::arguments::query::{RangeFlags, instant};
+use crate::arguments::query::{RangeFlags, instant, time_of};
 use crate::config::settings::Cluster;
 use crate::failure::{Exit, Failure, Result};
+use crate::files::file_name;
 use crate::health::files::{Memory, Places, places, rules, service};
 use crate::health::history::{History, Past, Wanted, read};
 use crate::health::notify::{Notifier, NotifyFlags};
-use crate::host::files::file_name;
 use crate::host::session::{Session, unix_ms};
 use crate::host::state::StateFile;
 use crate::output::check::{self, CheckFormat, CheckReport, Checked, Verdict, write};
 use crate::output::report::{Part, Report, contradiction, spans};
-use crate::output::safe::harmless;
+use crate::output::safe::escaped;
 use crate::stderr::{Bars, show};
 
 /// What the help begins with.
@@ -257,7 +257,7 @@ pub(crate) async fn hold(app: &App, action: &HoldAction) -> Result<Exit> {
                     }) => format!("silenced until {until}"),
                     None => "no longer acknowledged or silenced".to_owned(),
                 };
-                let text = format!("{text}: {}", harmless(&incident.sentence));
+                let text = format!("{text}: {}", escaped(&incident.sentence));
                 file.replace(memory.to_json()).await?;
                 app.stderr.note(text);
                 return Ok(Exit::Fine);
@@ -325,10 +325,9 @@ fn sent(now: Timestamp) -> Timestamp {
 
 impl CheckFlags {
     fn now(&self) -> Result<Timestamp> {
-        let refused = || Failure::usage("the clock is not in the years 0 to 9999");
         match &self.at {
             Some(at) => instant("--at", at, unix_ms()),
-            None => Timestamp::from_unix_ms(unix_ms()).ok_or_else(refused),
+            None => time_of(unix_ms()),
         }
     }
 
@@ -480,7 +479,7 @@ impl Job<'_> {
             let start = step.floor(start.unwrap_or(first));
             Ok(Wanted {
                 range: Window::new(start, step.floor(last))?,
-                dimensions: need.dimensions.iter().map(ToString::to_string).collect(),
+                dimensions: need.dimensions.clone(),
                 metric: need.metric,
                 step,
             })

@@ -12,7 +12,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::read;
 use crate::host::session::unix_ms;
 use crate::output::report::{Asked, Counted, Part, Report};
-use crate::output::safe::harmless;
+use crate::output::safe::escaped;
 use crate::output::show::ShowFlags;
 use crate::output::write::write;
 use crate::stderr::Stderr;
@@ -227,7 +227,7 @@ fn failed_row<F: Frame>(row: Row<'_, F>, counts: Counts, place: String) -> Strin
     let attempts = attempts_of(counts);
     let name = match values.is_empty() {
         true => "all".to_owned(),
-        false => harmless(&values.join(", ")),
+        false => escaped(&values.join(", ")),
     };
     format!(
         "{name}: {} of {attempts} attempts failed{place}",

@@ -11,11 +11,11 @@ use crate::app::App;
 use crate::config::settings::Cluster;
 use crate::doctor::configuration::{Addresses, Place, Prepared, Proxies, prepare};
 use crate::doctor::diagnosis::{Check, CheckName, ClusterDiagnosis, Diagnosis, print};
+use crate::doctor::path::{Looker, PathChecks};
 use crate::doctor::server;
 use crate::doctor::service::{
     self, additivity, audit_logs, compare_tokens, compression, metrics, settled, totals,
 };
-use crate::doctor::way::{Looker, Way};
 use crate::failure::{Exit, Result};
 use crate::host::session::{Session, unix_ms};
 use crate::output::sink::write_to;
@@ -73,17 +73,17 @@ async fn examine(cluster: &Cluster, stderr: &Rc<Stderr>) -> ClusterDiagnosis {
         Err(check) => return ClusterDiagnosis::new(cluster.name.clone(), vec![*check]),
     };
     let mut checks = vec![check];
-    let ways = ways(cluster, &prepared).await;
-    checks.extend(ways.iter().flat_map(|way| way.checks.clone()));
+    let paths = paths(cluster, &prepared).await;
+    checks.extend(paths.iter().flat_map(|path| path.checks.clone()));
     let addresses = &prepared.addresses;
     let clock = watch_clock(&prepared.session);
-    checks.extend(control(&prepared, &ways).await);
+    checks.extend(control(&prepared, &paths).await);
     correct_clock(
         &mut checks,
         addresses.cluster_endpoint.as_ref(),
         clock.take(),
     );
-    checks.extend(orchestration(&prepared, &ways).await);
+    checks.extend(orchestration(&prepared, &paths).await);
     let address = addresses.base_url.as_ref().or(addresses.auth_url.as_ref());
     correct_clock(&mut checks, address, clock.take());
     compare_tokens(&mut checks);
@@ -91,7 +91,7 @@ async fn examine(cluster: &Cluster, stderr: &Rc<Stderr>) -> ClusterDiagnosis {
 }
 
 /// Checks the connections to all addresses at the same time.
-async fn ways(cluster: &Cluster, prepared: &Prepared) -> Vec<Way> {
+async fn paths(cluster: &Cluster, prepared: &Prepared) -> Vec<PathChecks> {
     // The proxy was read when the network was set up, so reading it again does not fail.
     let proxy = cluster.network.proxy.as_ref();
     let proxy = proxy.and_then(|setting| setting.secret().ok().flatten());
@@ -119,8 +119,8 @@ fn watch_clock(session: &Session) -> Rc<Cell<i64>> {
     largest
 }
 
-/// Corrects the check of an address's clock if the responses to calls show a larger difference than the first response:
-/// that one may come from a gateway in front of the service.
+/// Corrects the check of an address's clock if the responses to calls show a larger difference than the first
+/// response. The first response may come from a gateway in front of the service.
 fn correct_clock(checks: &mut [Check], address: Option<&String>, ahead_ms: i64) {
     let origin = address
         .and_then(|address| Place::of(address))
@@ -153,10 +153,10 @@ fn places(addresses: &Addresses) -> Vec<Place> {
 }
 
 /// Why an address can't be reached; `None` if it can.
-fn closed(address: Option<&String>, ways: &[Way]) -> Option<String> {
+fn closed(address: Option<&String>, paths: &[PathChecks]) -> Option<String> {
     let origin = Place::of(address?)?.origin;
-    let way = ways.iter().find(|way| way.origin == origin)?;
-    (!way.is_open()).then(|| format!("{origin} can't be reached"))
+    let path = paths.iter().find(|path| path.origin == origin)?;
+    (!path.is_open()).then(|| format!("{origin} can't be reached"))
 }
 
 /// The checks that need a token of the Control API.
@@ -169,11 +169,11 @@ const METRICS: [CheckName; 5] = [
 ];
 
 /// Checks the Control API and the Event Metrics API.
-async fn control(prepared: &Prepared, ways: &[Way]) -> Vec<Check> {
+async fn control(prepared: &Prepared, paths: &[PathChecks]) -> Vec<Check> {
     let address = prepared.addresses.cluster_endpoint.as_ref();
     let absent = address.is_none().then(|| not_set("cluster_endpoint"));
     let mut checks = Vec::new();
-    if let Some(why) = absent.or_else(|| closed(address, ways)) {
+    if let Some(why) = absent.or_else(|| closed(address, paths)) {
         skip(&mut checks, &[CheckName::ControlToken], &why);
         skip(&mut checks, &METRICS, &why);
         return checks;
@@ -215,12 +215,12 @@ async fn counts(prepared: &Prepared, windows: [Window; 2]) -> Vec<Check> {
 }
 
 /// Checks the Orchestration API.
-async fn orchestration(prepared: &Prepared, ways: &[Way]) -> Vec<Check> {
+async fn orchestration(prepared: &Prepared, paths: &[PathChecks]) -> Vec<Check> {
     let addresses = &prepared.addresses;
     let (base_url, auth_url) = (addresses.base_url.as_ref(), addresses.auth_url.as_ref());
     let mut checks = Vec::new();
     let absent = base_url.is_none().then(|| not_set("base_url"));
-    if let Some(why) = absent.or_else(|| closed(auth_url, ways)) {
+    if let Some(why) = absent.or_else(|| closed(auth_url, paths)) {
         let both = [CheckName::OrchestrationToken, CheckName::AuditLogs];
         skip(&mut checks, &both, &why);
         return checks;
@@ -228,7 +228,7 @@ async fn orchestration(prepared: &Prepared, ways: &[Way]) -> Vec<Check> {
     let token = service::token(prepared, Api::Orchestration).await;
     let absent = (!token.is_passable()).then(|| "there is no token".to_owned());
     checks.push(token);
-    match absent.or_else(|| closed(base_url, ways)) {
+    match absent.or_else(|| closed(base_url, paths)) {
         Some(why) => skip(&mut checks, &[CheckName::AuditLogs], &why),
         None => checks.push(audit_logs(prepared).await),
     }

@@ -6,15 +6,16 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tallyfold::text::{self, grouped, signed};
-use tallyfold::{CollectOptions, Dimension, Metric, TimeStep, Window};
+use tallyfold::text::{grouped, signed};
+use tallyfold::{CollectOptions, Dimension, Metric, Window};
 use tallyfold_health::{Amount, Cause, ExplainOptions, Explanation, Measure, explain};
 
 use super::compare::Against;
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::query::{
-    MetricFlag, Query, RangeFlags, ReadingNow, Suggested, conditions, dimensions, instant, steps,
+    MetricFlag, Query, RangeFlags, ReadingNow, Suggested, conditions, dimensions, dimensions_in,
+    instant, step, steps,
 };
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::read;
@@ -23,7 +24,7 @@ use crate::output::document::MissingDocument;
 use crate::output::documented::{missing_of, write_document};
 use crate::output::grid::{Cells, Column, Grid, Holds, percent, share};
 use crate::output::report::{Part, Report, ranges, span};
-use crate::output::safe::{harmless, shown};
+use crate::output::safe::{escaped, shown};
 use crate::output::sink::{Screen, write_to};
 use crate::stderr::Stderr;
 
@@ -157,8 +158,7 @@ impl ExplainFlags {
         let Some(at) = &self.at else {
             return self.range.window(unix_ms());
         };
-        let step = TimeStep::parse(&self.length)
-            .map_err(|error| Failure::usage(format!("--length: {}", error.message())))?;
+        let step = step("--length", &self.length)?;
         let start = step.floor(instant("--at", at, unix_ms())?);
         let end = step.after(start);
         let window = end.and_then(|end| Window::new(start, end).ok());
@@ -174,9 +174,12 @@ impl ExplainFlags {
             let all = Dimension::ALL.iter().filter(|dimension| {
                 metric.has(**dimension) && (has_reasons || **dimension != Dimension::Reason)
             });
-            all.map(ToString::to_string).collect()
+            all.copied().collect()
         };
-        let by = self.by.as_deref().map(text::list).unwrap_or_else(usual);
+        let by = match &self.by {
+            Some(names) => dimensions_in(names)?,
+            None => usual(),
+        };
         Query::new(by, &self.only)
     }
 }
@@ -222,7 +225,8 @@ pub(crate) struct ExplainedDocument<'a> {
     /// The metric.
     metric: Metric,
     /// The dimensions that were searched for causes.
-    dimensions: &'a [String],
+    #[schemars(with = "&[String]")]
+    dimensions: &'a [Dimension],
     /// The earlier range that it is compared with.
     before: Window,
     /// The range that is explained.
@@ -294,7 +298,7 @@ fn document(report: &ExplainReport) -> ExplainedDocument<'_> {
 
 fn place(report: &ExplainReport, part: &Part<Explanation>) -> String {
     match report.is_named {
-        true => format!("{}: ", harmless(&part.cluster)),
+        true => format!("{}: ", escaped(&part.cluster)),
         false => String::new(),
     }
 }
@@ -349,16 +353,21 @@ fn changed(change: i128, measure: Measure) -> String {
     }
 }
 
-fn columns(by: &[String]) -> Vec<Column> {
-    let names = by.iter().map(|name| Column::new(name, Holds::Texts));
+fn columns(by: &[Dimension]) -> Vec<Column> {
+    let names = by
+        .iter()
+        .map(|name| Column::new(name.as_str(), Holds::Texts));
     let numbers = ["before", "now", "expected", "events", "share"];
     let numbers = numbers.map(|name| Column::new(name, Holds::Numbers));
     names.chain(numbers).collect()
 }
 
-fn line(by: &[String], cause: &Cause) -> Cells {
-    let value = |name: &String| {
-        let found = cause.r#where.iter().find(|(own, _)| own == name);
+fn line(by: &[Dimension], cause: &Cause) -> Cells {
+    let value = |dimension: &Dimension| {
+        let found = cause
+            .r#where
+            .iter()
+            .find(|(own, _)| own == dimension.as_str());
         found.map_or_else(|| "*".to_owned(), |(_, value)| shown(value))
     };
     let mut cells: Vec<String> = by.iter().map(value).collect();

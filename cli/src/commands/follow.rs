@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use futures_util::future::join_all;
 use serde::Serialize;
 use tallyfold::text::{grouped, signed};
-use tallyfold::{Comparison, Deltas, FollowOptions, Frame, Revision, Row, Timestamp};
+use tallyfold::{Comparison, Counts, Deltas, FollowOptions, Frame, Revision, Row, Timestamp};
 use tallyfold_export::{Export, ExportOptions, Format, Labels};
 
 use crate::app::App;
@@ -24,7 +24,9 @@ use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
 use crate::output::document::{ChangesOf, CountsOf};
 use crate::output::documented::write_document;
-use crate::output::safe::{Terminal, left, right, shown, width};
+use crate::output::grid::{Cells, Column, Grid, Holds};
+use crate::output::safe::{Terminal, shown};
+use crate::output::sink::Screen;
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -308,8 +310,8 @@ impl<W: Write> Printer<W> {
         }
         let length = self.file.as_ref().and_then(|file| file.metadata().ok());
         match self.format {
-            RevisionFormat::Table => write_table(origin, revision, &mut text),
-            RevisionFormat::Json => write_json(origin, revision, &mut text)?,
+            RevisionFormat::Table => write_table(origin, revision, &mut text).map_err(unwritten)?,
+            RevisionFormat::Json => write_json(origin, revision, &mut text).map_err(unwritten)?,
             RevisionFormat::Ndjson => {
                 self.write_rows(Format::Ndjson, origin, revision, &mut text)?
             }
@@ -345,9 +347,12 @@ impl<W: Write> Printer<W> {
         if std::mem::replace(&mut self.has_begun, true) {
             export = export.continued();
         }
-        let written = export.write_to(text);
-        written.map_err(|error| Failure::usage(format!("can't write a revision: {error}")))
+        export.write_to(text).map_err(unwritten)
     }
+}
+
+fn unwritten(error: impl std::fmt::Display) -> Failure {
+    Failure::usage(format!("can't write a revision: {error}"))
 }
 
 /// A revision as JSON.
@@ -355,8 +360,8 @@ impl<W: Write> Printer<W> {
 struct RevisionDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<&'a str>,
-    start: String,
-    end: String,
+    start: Timestamp,
+    end: Timestamp,
     revision: u32,
     settled: bool,
     dimensions: Vec<&'static str>,
@@ -380,22 +385,21 @@ impl<'a> From<Row<'a, Comparison>> for RevisionRow<'a> {
     }
 }
 
-fn write_json(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> Result<()> {
+fn write_json(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> io::Result<()> {
     let document = RevisionDocument {
         cluster: origin.cluster,
-        start: revision.window.start().to_string(),
-        end: revision.window.end().to_string(),
+        start: revision.window.start(),
+        end: revision.window.end(),
         revision: revision.number,
         settled: revision.settled,
         dimensions: revision.changes.dimensions().names(),
         rows: revision.changes.rows().map(RevisionRow::from).collect(),
     };
     write_document(&document, false, text)
-        .map_err(|error| Failure::usage(format!("can't write a revision: {error}")))
 }
 
 /// Writes a line about the window, then a line for each group that has changed.
-fn write_table(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) {
+fn write_table(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> io::Result<()> {
     let Revision {
         window,
         changes,
@@ -420,82 +424,53 @@ fn write_table(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) {
         (true, _) => ", no changes",
         _ => "",
     };
-    let (start, end) = (window.start(), until(window.start(), window.end()));
-    let mut lines = format!("{start} to {end}{cluster}  revision {number}, {state}{nothing}\n");
-    for line in aligned(&cells(changes, &changed, *number > 0)) {
-        lines.push_str(&line);
+    let (start, end) = (window.start(), window.end());
+    let end = match start.date() == end.date() {
+        true => format!("{}Z", end.time()),
+        false => end.to_string(),
+    };
+    writeln!(
+        text,
+        "{start} to {end}{cluster}  revision {number}, {state}{nothing}"
+    )?;
+    if changed.is_empty() {
+        return Ok(());
     }
-    text.extend_from_slice(lines.as_bytes());
+    // No value is shortened, and every line is indented.
+    let screen = Screen {
+        width: Some(usize::MAX),
+        ..Screen::PLAIN
+    };
+    let mut lines = Vec::new();
+    grid(changes, &changed, *number > 0).write(screen, &mut lines)?;
+    for line in lines.split_inclusive(|byte| *byte == b'\n') {
+        text.extend_from_slice(b"  ");
+        text.extend_from_slice(line);
+    }
+    Ok(())
 }
 
-/// The end of a window, without its date if the start has the same date.
-fn until(start: Timestamp, end: Timestamp) -> String {
-    let (start, end) = (start.to_string(), end.to_string());
-    match (start.split_once('T'), end.split_once('T')) {
-        (Some((day, _)), Some((same, time))) if day == same => time.to_owned(),
-        _ => end,
-    }
-}
-
-/// The texts of the header or a row: the values of dimensions, and the counts.
-type Cells = (Vec<String>, Vec<String>);
-
-fn cells(changes: &Comparison, rows: &[Row<'_, Comparison>], shows_changes: bool) -> Vec<Cells> {
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    let names = changes
-        .dimensions()
-        .names()
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
-    let header = (
-        names,
-        ["success", "errors", "filtered"].map(str::to_owned).into(),
-    );
-    let row = |row: &Row<'_, Comparison>| {
-        let number = |(count, change): (i128, i128)| match shows_changes {
-            true => format!("{} ({})", grouped(count), signed(change)),
-            false => grouped(count),
-        };
+/// The rows with a header; nothing without any row.
+fn grid(changes: &Comparison, rows: &[Row<'_, Comparison>], shows_changes: bool) -> Grid {
+    let names = changes.dimensions().names().into_iter();
+    let names = names.map(|name| Column::new(name, Holds::Texts));
+    let counts = Counts::NAMES.map(|name| Column::new(name, Holds::Numbers));
+    let number = |(count, change): (i128, i128)| match shows_changes {
+        true => format!("{} ({})", grouped(count), signed(change)),
+        false => grouped(count),
+    };
+    let line = |row: &Row<'_, Comparison>| {
         let counts = row.after().unwrap_or_default().each();
         let pairs = counts.into_iter().map(i128::from).zip(row.delta().each());
-        (
-            row.values().map(shown).collect(),
-            pairs.map(number).collect(),
-        )
-    };
-    std::iter::once(header)
-        .chain(rows.iter().map(row))
-        .collect()
-}
-
-/// Lines with values aligned left and counts aligned right.
-fn aligned(rows: &[Cells]) -> impl Iterator<Item = String> {
-    let widest = |cells: &dyn Fn(&Cells) -> Vec<usize>| {
-        let mut widths: Vec<usize> = Vec::new();
-        for row in rows {
-            let of_row = cells(row);
-            widths.resize(widths.len().max(of_row.len()), 0);
-            for (width, new) in widths.iter_mut().zip(of_row) {
-                *width = (*width).max(new);
-            }
+        Cells {
+            cells: row.values().map(shown).chain(pairs.map(number)).collect(),
+            ..Cells::default()
         }
-        widths
     };
-    let values = widest(&|row| row.0.iter().map(|text| width(text)).collect());
-    let counts = widest(&|row| row.1.iter().map(|text| width(text)).collect());
-    rows.iter().map(move |row| {
-        let values = row.0.iter().zip(&values);
-        let counts = row.1.iter().zip(&counts);
-        let cells = values
-            .map(|(text, width)| left(text, *width))
-            .chain(counts.map(|(text, width)| right(text, *width)));
-        let mut line: String = cells.map(|cell| format!("  {cell}")).collect();
-        line.push('\n');
-        line
-    })
+    Grid {
+        columns: names.chain(counts).collect(),
+        lines: rows.iter().map(line).collect(),
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use tallyfold_health::Rules;
 use crate::config::find::HERE;
 use crate::config::template::template;
 use crate::failure::{Exit, Failure, Result};
-use crate::host::files::{Replacement, create, replace};
+use crate::files::{Replacement, create, replace};
 use crate::output::sink::write_to;
 use crate::stderr::Stderr;
 

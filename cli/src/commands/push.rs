@@ -267,9 +267,8 @@ fn exit_of(became: &[Became], shutdown: &Shutdown) -> Exit {
 fn options(flags: &PushCommand, query: &Query) -> Result<CollectOptions> {
     let range = flags.what.closed(USUAL_SINCE, unix_ms())?;
     let (step, given) = (flags.what.step()?, &flags.what.pacing.given);
-    let (start, end) = (range.start().to_string(), range.end().to_string());
     let metric = flags.what.metric.into();
-    let mut options = CollectOptions::new(metric, &start, &end, &query.asked);
+    let mut options = CollectOptions::new(metric, range, &query.asked);
     (options.window, options.keep) = (step, Keep::Step(step));
     given.only(&["settle"]).read_over(options)
 }

@@ -7,7 +7,7 @@ use super::explain::ExplainedDocument;
 use crate::doctor::diagnosis::Diagnosis;
 use crate::failure::{Exit, Result};
 use crate::output::check::CheckDocument;
-use crate::output::document::Document;
+use crate::output::document::ReportDocument;
 use crate::output::sink::write_to;
 
 /// What the help begins with.
@@ -50,7 +50,7 @@ pub(crate) fn run(flags: &SchemaFlags) -> Result<Exit> {
 
 fn schema(of: Of) -> String {
     let schema = match of {
-        Of::Counts => schema_for!(Document<'static>),
+        Of::Counts => schema_for!(ReportDocument<'static>),
         Of::Check => schema_for!(CheckDocument<'static>),
         Of::Doctor => schema_for!(Diagnosis),
         Of::Explain => schema_for!(ExplainedDocument<'static>),

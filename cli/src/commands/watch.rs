@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
-use crate::arguments::query::{MetricFlag, Query, QueryFlags, Suggested, ranges, steps};
+use crate::arguments::query::{MetricFlag, Query, QueryFlags, Suggested, ranges, step, steps};
 use crate::failure::{Exit, Failure, Result};
 use crate::health::files::rules as read_rules;
 use crate::host::ranges::read;
@@ -247,8 +247,7 @@ fn state(app: &App, flags: &WatchFlags, plan: &Plan) -> State {
 }
 
 fn plan(flags: &WatchFlags, now_ms: i64) -> Result<Plan> {
-    let step = TimeStep::parse(&flags.window)
-        .map_err(|error| Failure::usage(format!("--window: {}", error.message())))?;
+    let step = step("--window", &flags.window)?;
     let windows = windows(&flags.since, step)?;
     let metric = flags.metric.into();
     let query = flags.query.query()?;
@@ -256,8 +255,7 @@ fn plan(flags: &WatchFlags, now_ms: i64) -> Result<Plan> {
         let span = History::new(step, windows, now_ms).span_ms();
         window_of(span.start, span.end)
     };
-    let start = range(now_ms)?.start().to_string();
-    let follow = FollowOptions::new(metric, &start, &query.asked, step);
+    let follow = FollowOptions::new(metric, range(now_ms)?.start(), &query.asked, step);
     let mut follow = flags.following.given.read_over(follow)?;
     let now_ms = now_ms.saturating_sub_unsigned(follow.delay_ms);
     let range = range(now_ms)?;

@@ -6,13 +6,13 @@
 //! path and content, and its content is that path. A changed configuration has another digest, so it has to be trusted again.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
-use tempfile::NamedTempFile;
 
 use crate::failure::{Failure, Result};
+use crate::files::{Replacement, replace};
 
 /// The file in the working folder that is used if the user trusts it.
 pub(crate) const HERE: &str = "tallyfold.toml";
@@ -190,10 +190,10 @@ impl Trust {
         let path = known_path(path)?;
         self.revoke(&path)?;
         create_folder(&self.folder)?;
-        let mut file = NamedTempFile::new_in(&self.folder)?;
-        file.write_all(path.as_os_str().as_encoded_bytes())?;
-        file.persist(self.entry(&path, bytes))?;
-        Ok(())
+        let entry = self.entry(&path, bytes);
+        replace(&entry, Replacement::Private, |out| {
+            out.write_all(path.as_os_str().as_encoded_bytes())
+        })
     }
 
     /// Stops trusting a configuration, whatever its content. Returns whether it was trusted.

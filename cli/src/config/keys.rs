@@ -209,10 +209,7 @@ pub(super) fn read_value(entry: &Entry<'_>, key: &Key, reading: &mut Reading) ->
         Form::Refused(why) => Err(entry.wrong(why).into()),
         Form::Declared(argument) => declared_value(entry, argument, reading),
         Form::Secret(place) => Ok(source(place_of(entry, place, reading)?)),
-        Form::Path => {
-            let path = beside(entry, entry.text("want the path of a file")?)?;
-            Ok(Raw::Text(path.to_string_lossy().into_owned()))
-        }
+        Form::Path => beside(entry, entry.text("want the path of a file")?).map(Raw::Path),
         Form::Address => address(entry, reading),
         Form::Text => Ok(Raw::Text(entry.text("want text")?.to_owned())),
         Form::Labels => labels(entry),

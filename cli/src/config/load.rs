@@ -231,11 +231,7 @@ fn of_flags(flags: &ServiceFlags) -> Given {
         );
     }
     if let Some(path) = &flags.ca_file {
-        given.set(
-            "ca_file",
-            Raw::Text(path.to_string_lossy().into_owned()),
-            Origin::Flag,
-        );
+        given.set("ca_file", Raw::Path(path.clone()), Origin::Flag);
     }
     given
 }
@@ -345,6 +341,24 @@ client_secret_env = 'CARGO_PKG_VERSION'
         assert_eq!(id(&[], &[]), "eu-id");
         assert_eq!(id(variable, &[]), "id-of-variable");
         assert_eq!(id(variable, &["--client-id", "id-of-flag"]), "id-of-flag");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_of_a_flag_may_be_any_bytes() {
+        use std::os::unix::ffi::OsStrExt;
+
+        let path = std::ffi::OsStr::from_bytes(b"ca-\xff.pem");
+        let command = Line::command().mut_args(|arg| arg.env(None::<&str>));
+        let address = "--cluster-endpoint=https://a.example".as_ref();
+        let matches =
+            command.get_matches_from(["tallyfold".as_ref(), address, "--ca-file".as_ref(), path]);
+        let line = Line::from_arg_matches(&matches).unwrap();
+        let settings = put_together(&line.service, None, &|_| Err(VarError::NotPresent)).unwrap();
+        assert_eq!(
+            settings.clusters[0].network.ca_file.as_deref(),
+            Some(path.as_ref())
+        );
     }
 
     #[test]

@@ -11,8 +11,8 @@ use tallyfold_health::{ReceiverKind, ReceiverOptions};
 
 use super::find::Found;
 use super::keys::{CLIENT_SECRET, Form, Reading, Section, example_of, keys, read_value};
-use super::settings::{AlertReceiver, CheckPlaces, Target, network_of};
-use crate::arguments::given::{Given, Origin, Raw};
+use super::settings::{AlertReceiver, CheckPlaces, Target, network_of, path_of};
+use crate::arguments::given::{Given, Origin, Raw, Setting};
 use crate::failure::{Failure, Result};
 
 /// The sections of a configuration, except the section of each kind of receiver.
@@ -181,13 +181,6 @@ fn places(mut given: Given) -> CheckPlaces {
     }
 }
 
-fn path_of(raw: Option<Raw>) -> Option<PathBuf> {
-    match raw {
-        Some(Raw::Text(text)) => Some(text.into()),
-        _ => None,
-    }
-}
-
 fn receiver(mut section: Named, kind: ReceiverKind) -> Result<AlertReceiver> {
     let name = Raw::Text(section.name.clone());
     section.given.set("name", name, section.origin.clone());
@@ -219,20 +212,18 @@ fn as_failure(given: &Given, section: &Origin, error: Error) -> Failure {
 fn target(mut section: Named) -> Result<Target> {
     check::<PushOptions>(&section.given, &section.origin)?;
     let (network, _) = network_of(&mut section.given);
-    let format = section.given.take("format");
     let names: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
     let names = names.join(", ");
-    let origin = format
-        .as_ref()
-        .map_or(&section.origin, |format| &format.origin)
-        .clone();
-    let format = match format.as_ref().and_then(|format| format.secret().ok()?) {
-        Some(format) if Format::from_name(format.expose()).is_some() => format.expose().to_owned(),
-        Some(_) => return Err(Failure::usage(format!("{origin}: want one of {names}"))),
-        None => {
-            return Err(Failure::usage(format!(
-                "{origin}: format is missing; want one of {names}"
-            )));
+    let format = match section.given.take("format") {
+        Some(Setting {
+            raw: Raw::Text(name),
+            origin,
+        }) => Format::from_name(&name)
+            .ok_or_else(|| Failure::usage(format!("{origin}: want one of {names}")))?,
+        _ => {
+            let origin = &section.origin;
+            let text = format!("{origin}: format is missing; want one of {names}");
+            return Err(Failure::usage(text));
         }
     };
     Ok(Target {

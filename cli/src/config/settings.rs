@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tallyfold::arguments::{Kind, Options};
 use tallyfold::{Code, Error, MachineOptions, Name, Spelling};
-use tallyfold_export::Labels;
+use tallyfold_export::{Format, Labels};
 use tallyfold_health::ReceiverKind;
 
 use super::keys::SECRET_KEYS;
@@ -57,8 +57,8 @@ pub(crate) struct NetworkSettings {
 pub(crate) struct Target {
     /// The name of the file's section.
     pub(crate) name: String,
-    /// The valid name of a format ([`tallyfold_export::Format`]).
-    pub(crate) format: String,
+    /// The format.
+    pub(crate) format: Format,
     /// The options of the push ([`tallyfold_export::PushOptions`]), with the places of secret headers.
     pub(crate) push: Given,
     /// Its network settings.
@@ -142,15 +142,22 @@ impl Cluster {
     }
 }
 
+/// The path in a value.
+pub(super) fn path_of(raw: Option<Raw>) -> Option<PathBuf> {
+    match raw {
+        Some(Raw::Path(path)) => Some(path),
+        _ => None,
+    }
+}
+
 /// Removes the network settings and the labels from the settings of a section, and returns them.
 pub(super) fn network_of(given: &mut Given) -> (NetworkSettings, Vec<(String, String)>) {
     let text = |raw: &Raw| match raw {
         Raw::Text(text) => Some(text.clone()),
         _ => None,
     };
-    let ca_file = given.take("ca_file").and_then(|setting| text(&setting.raw));
     let network = NetworkSettings {
-        ca_file: ca_file.map(PathBuf::from),
+        ca_file: path_of(given.take("ca_file").map(|setting| setting.raw)),
         proxy: given.take("proxy"),
     };
     let labels = match given.take("labels").map(|setting| setting.raw) {

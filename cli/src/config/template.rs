@@ -1,13 +1,14 @@
 //! The configuration that `tallyfold init` writes. The descriptions and defaults of keys come from the core's
 //! declarations.
 
-use tallyfold::arguments::{Argument, Kind, Options};
+use tallyfold::arguments::{Argument, Kind, Options, Value};
 use tallyfold::{MachineOptions, Spelling};
 use tallyfold_export::PushOptions;
 use tallyfold_health::{ReceiverKind, ReceiverOptions};
+use toml_writer::ToTomlValue;
 
 use super::keys::{Form, Key, Section, example_of, keys, toml_name};
-use crate::arguments::declared::described;
+use crate::arguments::declared::{described, written};
 
 /// The width of comments.
 const WIDTH: usize = 100;
@@ -145,14 +146,13 @@ fn shown(section: Section) -> impl Iterator<Item = Key> {
 fn add(text: &mut String, key: &Key, mark: &str, (section, known): (Section, &[Argument])) {
     let (doc, default) = match key.form {
         Form::Declared(argument) => {
-            let (paragraphs, default) = described(argument, known, Spelling::Toml);
-            let default = default.map(|default| literal(argument, &default));
-            (paragraphs.join(" "), default.or_else(|| defaults(argument)))
+            let (paragraphs, _) = described(argument, known, Spelling::Toml);
+            (paragraphs.join(" "), default_of(argument))
         }
         _ => (about(key.name).to_owned(), None),
     };
     let default = default.or_else(|| match (section, key.name) {
-        (Section::Receiver(kind), "url") => kind.usual_url().map(|url| format!("{url:?}")),
+        (Section::Receiver(kind), "url") => kind.usual_url().map(|url| url.to_toml_value()),
         _ => None,
     });
     wrap(text, &doc);
@@ -160,32 +160,21 @@ fn add(text: &mut String, key: &Key, mark: &str, (section, known): (Section, &[A
     text.push_str(&format!("{mark}{} = {value}\n", key.name));
 }
 
-/// A default as a TOML value.
-fn literal(argument: &Argument, default: &str) -> String {
-    match argument.kind {
-        Kind::Whole if argument.unit().is_none() => default.to_owned(),
-        Kind::Texts => example(argument.name).to_owned(),
-        _ => format!("{default:?}"),
+/// The default of an option as a TOML value; `None` if it has none.
+fn default_of(argument: &Argument) -> Option<String> {
+    if let Kind::Nested(arguments) = argument.kind {
+        let pairs = arguments.iter().filter_map(|inner| {
+            let default = default_of(inner)?;
+            Some(format!("{} = {default}", toml_name(inner)))
+        });
+        return Some(format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", ")));
     }
-}
-
-/// The defaults of a table of options; `None` for anything else.
-fn defaults(argument: &Argument) -> Option<String> {
-    match argument.kind {
-        Kind::Flag => Some("false".to_owned()),
-        Kind::Nested(arguments) => {
-            let pairs = arguments.iter().filter_map(|inner| {
-                let (_, default) = described(inner, arguments, Spelling::Toml);
-                Some(format!(
-                    "{} = {}",
-                    toml_name(inner),
-                    literal(inner, &default?)
-                ))
-            });
-            Some(format!("{{ {} }}", pairs.collect::<Vec<_>>().join(", ")))
-        }
-        _ => None,
-    }
+    let default = argument.surface?.default.and_then(|default| default())?;
+    Some(match default {
+        Value::Flag(flag) => flag.to_toml_value(),
+        Value::Whole(number) if argument.unit().is_none() => number.to_toml_value(),
+        _ => written(&default, argument)?.to_toml_value(),
+    })
 }
 
 /// Descriptions of the keys that the core does not declare.
@@ -329,7 +318,7 @@ mod tests {
             let written = written(&in_use(secret));
             assert_eq!(written.clusters.len(), 2);
             assert_eq!(written.targets.len(), 1);
-            assert_eq!(written.targets[0].format, "otlp");
+            assert_eq!(written.targets[0].format.as_str(), "otlp");
             assert_eq!(written.receivers.len(), ReceiverKind::ALL.len());
             assert!(written.check.history.is_some());
         }

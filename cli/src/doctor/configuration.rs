@@ -143,7 +143,7 @@ pub(crate) struct Server {
 
 /// The proxy that requests go through.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ProxyOnWay {
+pub(crate) struct ProxyOnPath {
     /// Its address without a password.
     pub(crate) shown: String,
     /// Its host and port.
@@ -202,7 +202,7 @@ impl Proxies {
     }
 
     /// The proxy that requests to a place go through.
-    pub(crate) fn on_way_to(&self, place: &Place) -> Option<ProxyOnWay> {
+    pub(crate) fn on_path_to(&self, place: &Place) -> Option<ProxyOnPath> {
         if is_this_machine(&place.server.host) {
             return None;
         }
@@ -216,7 +216,7 @@ impl Proxies {
             _ => 80,
         };
         let server = Server::of(proxy, usual_port)?;
-        Some(ProxyOnWay {
+        Some(ProxyOnPath {
             shown: format!("{scheme}://{}:{}", proxy.host()?, server.port),
             server,
             source: self.source,
@@ -225,7 +225,7 @@ impl Proxies {
 }
 
 /// The check that shows which proxy is used.
-pub(crate) fn proxy_check(proxy: Option<&ProxyOnWay>) -> Check {
+pub(crate) fn proxy_check(proxy: Option<&ProxyOnPath>) -> Check {
     let seen = match proxy {
         Some(proxy) => format!("{}, set in {}", proxy.shown, proxy.source),
         None => match env::var_os("NO_PROXY").or_else(|| env::var_os("no_proxy")) {
@@ -238,7 +238,7 @@ pub(crate) fn proxy_check(proxy: Option<&ProxyOnWay>) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use super::super::diagnosis::Outcome;
+    use super::super::diagnosis::CheckResult;
     use super::*;
     use crate::arguments::given::Raw;
     use crate::config::settings::NetworkSettings;
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn settings_are_named_and_no_value_is_shown() {
         let (check, limit) = checked(&WHOLE);
-        assert_eq!(check.result, Outcome::Ok);
+        assert_eq!(check.result, CheckResult::Ok);
         assert_eq!(
             check.seen,
             "environment: client_id, client_secret, cluster_endpoint, control_audience; client_secret is set"
@@ -299,7 +299,10 @@ mod tests {
     #[test]
     fn what_is_missing_is_said() {
         let (check, _) = checked(&[WHOLE[0], WHOLE[2], WHOLE[3]]);
-        assert_eq!((check.result, check.exit), (Outcome::Failed, Exit::Usage));
+        assert_eq!(
+            (check.result, check.exit),
+            (CheckResult::Failed, Exit::Usage)
+        );
         assert!(check.seen.ends_with("client_secret is not set"));
         assert!(check.problem.unwrap().contains("client-secret"));
         let (check, _) = checked(&[]);
@@ -379,7 +382,7 @@ mod tests {
             ),
             ("https://proxy.example", "https://proxy.example:443", 443),
         ] {
-            let proxy = Proxies::of(Some(setting)).on_way_to(&place).unwrap();
+            let proxy = Proxies::of(Some(setting)).on_path_to(&place).unwrap();
             assert_eq!((&*proxy.shown, proxy.server.port), (shown, port));
             let seen = proxy_check(Some(&proxy)).seen;
             assert!(

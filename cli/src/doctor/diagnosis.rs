@@ -30,7 +30,7 @@ pub(crate) struct ClusterDiagnosis {
     /// The cluster's name.
     pub(crate) cluster: String,
     /// The worst result of its checks.
-    pub(crate) result: Outcome,
+    pub(crate) result: CheckResult,
     /// The checks, in the order of their execution.
     pub(crate) checks: Vec<Check>,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Check {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) address: Option<String>,
     /// How it went.
-    pub(crate) result: Outcome,
+    pub(crate) result: CheckResult,
     /// What was seen; for a skipped check, why it was skipped.
     pub(crate) seen: String,
     /// What is wrong.
@@ -130,7 +130,7 @@ impl CheckName {
 /// How a check went, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Outcome {
+pub(crate) enum CheckResult {
     /// The check passed.
     Ok,
     /// It was not made: it is not needed here, or an earlier check has failed.
@@ -147,7 +147,7 @@ impl Check {
         Self {
             name,
             address: None,
-            result: Outcome::Ok,
+            result: CheckResult::Ok,
             seen: seen.into(),
             problem: None,
             next: None,
@@ -161,7 +161,7 @@ impl Check {
     /// A check that was not made.
     pub(crate) fn skipped(name: CheckName, why: impl Into<String>) -> Self {
         Self {
-            result: Outcome::Skipped,
+            result: CheckResult::Skipped,
             ..Self::ok(name, why)
         }
     }
@@ -174,7 +174,7 @@ impl Check {
         next: impl Into<String>,
     ) -> Self {
         Self {
-            result: Outcome::Warning,
+            result: CheckResult::Warning,
             problem: Some(problem.into()),
             next: Some(next.into()),
             ..Self::ok(name, seen)
@@ -190,7 +190,7 @@ impl Check {
         next: impl Into<String>,
     ) -> Self {
         Self {
-            result: Outcome::Failed,
+            result: CheckResult::Failed,
             exit,
             ..Self::warning(name, seen, problem, next)
         }
@@ -210,7 +210,7 @@ impl Check {
 
     /// Whether checks that depend on this one can run.
     pub(crate) fn is_passable(&self) -> bool {
-        self.result < Outcome::Failed
+        self.result < CheckResult::Failed
     }
 }
 
@@ -219,10 +219,12 @@ impl ClusterDiagnosis {
     pub(crate) fn new(cluster: String, checks: Vec<Check>) -> Self {
         // Skipped checks do not count, unless all checks were skipped.
         let results = checks.iter().map(|check| check.result);
-        let worst = results.filter(|result| *result != Outcome::Skipped).max();
+        let worst = results
+            .filter(|result| *result != CheckResult::Skipped)
+            .max();
         Self {
             cluster,
-            result: worst.unwrap_or(Outcome::Skipped),
+            result: worst.unwrap_or(CheckResult::Skipped),
             checks,
         }
     }
@@ -230,7 +232,7 @@ impl ClusterDiagnosis {
     fn failure(&self) -> Option<&Check> {
         self.checks
             .iter()
-            .find(|check| check.result == Outcome::Failed)
+            .find(|check| check.result == CheckResult::Failed)
     }
 }
 
@@ -251,13 +253,9 @@ impl Diagnosis {
 }
 
 fn exit(clusters: &[ClusterDiagnosis]) -> Exit {
-    let mut failures = clusters.iter().map(ClusterDiagnosis::failure);
-    let first = clusters.iter().find_map(ClusterDiagnosis::failure);
-    match first {
-        None => Exit::Fine,
-        Some(_) if failures.any(|failure| failure.is_none()) => Exit::Missing,
-        Some(check) => check.exit,
-    }
+    let failures = clusters.iter().map(ClusterDiagnosis::failure);
+    let exits: Vec<Option<Exit>> = failures.map(|check| Some(check?.exit)).collect();
+    Exit::of_clusters(&exits)
 }
 
 /// The width of the widest label.
@@ -304,19 +302,19 @@ fn print_cluster(
     writeln!(
         out,
         "{} ok, {} failed, {} warnings, {} skipped",
-        count(Outcome::Ok),
-        count(Outcome::Failed),
-        count(Outcome::Warning),
-        count(Outcome::Skipped)
+        count(CheckResult::Ok),
+        count(CheckResult::Failed),
+        count(CheckResult::Warning),
+        count(CheckResult::Skipped)
     )
 }
 
 fn print_check(check: &Check, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
     let (word, style) = match check.result {
-        Outcome::Ok => ("ok", AnsiColor::Green.on_default()),
-        Outcome::Skipped => ("skipped", Style::new().dimmed()),
-        Outcome::Warning => ("warning", AnsiColor::Yellow.on_default()),
-        Outcome::Failed => ("FAILED", AnsiColor::Red.on_default()),
+        CheckResult::Ok => ("ok", AnsiColor::Green.on_default()),
+        CheckResult::Skipped => ("skipped", Style::new().dimmed()),
+        CheckResult::Warning => ("warning", AnsiColor::Yellow.on_default()),
+        CheckResult::Failed => ("FAILED", AnsiColor::Red.on_default()),
     };
     let word = match screen.color {
         true => format!("{style}{word:7}{style:#}"),
@@ -365,24 +363,6 @@ fn wrapped(text: &str, width: Option<usize>, indent: usize) -> Vec<String> {
         .collect()
 }
 
-/// A duration in one or two units.
-pub(crate) fn length(duration: Duration) -> String {
-    let seconds = duration.as_secs();
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3_600 => two([(seconds / 60, "min"), (seconds % 60, "s")]),
-        3_600..172_800 => two([(seconds / 3_600, "h"), (seconds % 3_600 / 60, "min")]),
-        _ => format!("{} days", seconds / 86_400),
-    }
-}
-
-fn two([(large, unit), (small, smaller)]: [(u64, &str); 2]) -> String {
-    match small {
-        0 => format!("{large} {unit}"),
-        _ => format!("{large} {unit} {small} {smaller}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -423,12 +403,12 @@ mod tests {
             let diagnosis = Diagnosis::new(clusters);
             (diagnosis.clusters[0].result, diagnosis.exit())
         };
-        assert_eq!(result(&[&skipped, &ok]), (Outcome::Ok, Exit::Fine));
+        assert_eq!(result(&[&skipped, &ok]), (CheckResult::Ok, Exit::Fine));
         assert_eq!(
             result(&[&ok, &warning, &skipped]),
-            (Outcome::Warning, Exit::Fine)
+            (CheckResult::Warning, Exit::Fine)
         );
-        assert_eq!(result(&[&skipped]), (Outcome::Skipped, Exit::Fine));
+        assert_eq!(result(&[&skipped]), (CheckResult::Skipped, Exit::Fine));
     }
 
     fn printed(screen: Screen) -> String {
@@ -492,21 +472,5 @@ https://a.example
         };
         assert!(printed(screen).contains("\x1b[31mFAILED \x1b[0m"));
         assert!(!printed(Screen::PLAIN).contains('\x1b'));
-    }
-
-    #[test]
-    fn a_length_has_two_units_at_most() {
-        for (seconds, text) in [
-            (0, "0 s"),
-            (59, "59 s"),
-            (60, "1 min"),
-            (61, "1 min 1 s"),
-            (3_599, "59 min 59 s"),
-            (3_600, "1 h"),
-            (86_399, "23 h 59 min"),
-            (172_800, "2 days"),
-        ] {
-            assert_eq!(length(Duration::from_secs(seconds)), text);
-        }
     }
 }

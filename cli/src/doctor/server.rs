@@ -7,11 +7,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use tallyfold::Timestamp;
-use tallyfold::text::is_unseen;
+use tallyfold::text::{is_unseen, roughly};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
-use super::diagnosis::{Check, CheckName, length};
+use super::diagnosis::{Check, CheckName};
 use crate::failure::Exit;
 
 /// A certificate that expires sooner than this causes a warning.
@@ -27,7 +27,7 @@ pub(crate) fn certificate(der: Option<&[u8]>, authorities: &str, unix_ms: i64) -
     let issuer = common_name(certificate.issuer().iter_common_name());
     let end_s = certificate.validity().not_after.timestamp();
     let left_s = end_s.saturating_sub(unix_ms.div_euclid(1_000));
-    let left = length(Duration::from_secs(left_s.max(0).unsigned_abs()));
+    let left = roughly(Duration::from_secs(left_s.max(0).unsigned_abs()));
     let end = end_s.checked_mul(1_000).and_then(Timestamp::from_unix_ms);
     let end = end.map_or_else(|| "the end of time".to_owned(), |end| end.to_string());
     let seen =
@@ -90,13 +90,13 @@ pub(crate) fn clock(date: Option<&str>, unix_ms: i64) -> Check {
     judged(unix_ms.saturating_sub(server_ms.saturating_add(HALF_SECOND_MS)))
 }
 
-/// The check of a clock that is ahead of the server's by so much.
+/// The check of a clock that is this number of milliseconds ahead of the server's.
 pub(crate) fn judged(ahead_ms: i64) -> Check {
     let name = CheckName::Clock;
     let apart = Duration::from_millis(ahead_ms.unsigned_abs());
     let seen = match apart.as_millis() {
         0..=1_500 => "agrees with the server's".to_owned(),
-        _ => format!("{} {} the server's", length(apart), side(ahead_ms)),
+        _ => format!("{} {} the server's", roughly(apart), side(ahead_ms)),
     };
     match ahead_ms.unsigned_abs() {
         off if off <= CLOCK_WARNING_MS => Check::ok(name, seen),
@@ -142,7 +142,7 @@ mod tests {
     use rcgen::{CertificateParams, DnType, KeyPair, date_time_ymd};
 
     use super::*;
-    use crate::doctor::diagnosis::Outcome;
+    use crate::doctor::diagnosis::CheckResult;
 
     fn certificate_of(common_name: Option<&str>) -> Vec<u8> {
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
@@ -163,10 +163,10 @@ mod tests {
     fn a_certificate_that_expires_soon_is_a_warning() {
         let der = certificate_of(Some("Our CA"));
         for (days, outcome, problem) in [
-            (60, Outcome::Ok, None),
-            (15, Outcome::Ok, None),
-            (14, Outcome::Warning, Some("in 14 days")),
-            (1, Outcome::Warning, Some("in 24 h")),
+            (60, CheckResult::Ok, None),
+            (15, CheckResult::Ok, None),
+            (14, CheckResult::Warning, Some("in 14 days")),
+            (1, CheckResult::Warning, Some("in 24 h")),
         ] {
             let check = certificate(Some(&der), "x", END_MS - days * DAY_MS);
             assert_eq!(check.result, outcome, "{days}");
@@ -189,7 +189,7 @@ mod tests {
     fn a_certificate_that_can_not_be_read_is_only_trusted() {
         for der in [None, Some(&b"\x30\x00"[..]), Some(&[][..])] {
             let check = certificate(der, "the system's authorities", END_MS);
-            assert_eq!(check.result, Outcome::Ok);
+            assert_eq!(check.result, CheckResult::Ok);
             assert!(check.seen.contains("trusted by the system's authorities"));
         }
     }
@@ -215,25 +215,29 @@ mod tests {
     #[test]
     fn a_clock_is_judged_by_how_far_it_is_off() {
         for (ahead_ms, outcome, seen) in [
-            (0, Outcome::Ok, "agrees with the server's"),
-            (1_900, Outcome::Ok, "agrees with the server's"),
-            (-1_000, Outcome::Ok, "agrees with the server's"),
-            (10_500, Outcome::Ok, "10 s ahead of the server's"),
-            (30_500, Outcome::Ok, "30 s ahead of the server's"),
-            (30_501, Outcome::Warning, "30 s ahead of the server's"),
-            (-29_501, Outcome::Warning, "30 s behind the server's"),
-            (300_500, Outcome::Warning, "5 min ahead of the server's"),
-            (300_501, Outcome::Failed, "5 min ahead of the server's"),
-            (-3_700_000, Outcome::Failed, "1 h 1 min behind the server's"),
+            (0, CheckResult::Ok, "agrees with the server's"),
+            (1_900, CheckResult::Ok, "agrees with the server's"),
+            (-1_000, CheckResult::Ok, "agrees with the server's"),
+            (10_500, CheckResult::Ok, "10 s ahead of the server's"),
+            (30_500, CheckResult::Ok, "30 s ahead of the server's"),
+            (30_501, CheckResult::Warning, "30 s ahead of the server's"),
+            (-29_501, CheckResult::Warning, "30 s behind the server's"),
+            (300_500, CheckResult::Warning, "5 min ahead of the server's"),
+            (300_501, CheckResult::Failed, "5 min ahead of the server's"),
+            (
+                -3_700_000,
+                CheckResult::Failed,
+                "1 h 1 min behind the server's",
+            ),
             (
                 864_000_500,
-                Outcome::Failed,
+                CheckResult::Failed,
                 "10 days ahead of the server's",
             ),
         ] {
             let check = clock(Some(DATE), SERVER_MS + ahead_ms);
             assert_eq!((check.result, &*check.seen), (outcome, seen), "{ahead_ms}");
-            assert_eq!(check.problem.is_some(), outcome > Outcome::Ok);
+            assert_eq!(check.problem.is_some(), outcome > CheckResult::Ok);
             if let Some(problem) = &check.problem {
                 assert_eq!(problem.contains("is ahead"), ahead_ms > 0);
             }
@@ -249,7 +253,7 @@ mod tests {
             Some("Thu, 01 Jan 1960 00:00:00 GMT"),
         ] {
             let check = clock(date, SERVER_MS);
-            assert_eq!(check.result, Outcome::Skipped, "{date:?}");
+            assert_eq!(check.result, CheckResult::Skipped, "{date:?}");
             assert!(check.seen.contains("not shown"));
         }
     }
@@ -257,7 +261,7 @@ mod tests {
     #[test]
     fn clocks_at_the_ends_of_time_do_not_overflow() {
         for unix_ms in [i64::MIN, i64::MAX] {
-            assert_eq!(clock(Some(DATE), unix_ms).result, Outcome::Failed);
+            assert_eq!(clock(Some(DATE), unix_ms).result, CheckResult::Failed);
         }
     }
 }

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use reqwest::header::{CONTENT_ENCODING, HeaderName, LOCATION};
 use tallyfold::sending::named;
-use tallyfold::text::grouped;
+use tallyfold::text::{grouped, roughly};
 use tallyfold::{
     Additivity, AdditivityVerdict, Api, AuditLogsOptions, Call, CallOutput, Code, CollectStep,
-    CountTable, Error, HostFailure, Metric, ProbeOptions, QueryOptions, Reconciliation, Result,
-    Spelling, Step, TimeStep, Timestamp, Window,
+    CountTable, Dimension, Error, HostFailure, Metric, ProbeOptions, QueryOptions, Reconciliation,
+    Result, Spelling, Step, TimeStep, Timestamp, Window,
 };
 use tokio::time::{sleep, timeout};
 
 use super::advice;
 use super::configuration::{Place, Prepared};
-use super::diagnosis::{Check, CheckName, Outcome, length};
+use super::diagnosis::{Check, CheckName, CheckResult};
 use crate::host::exchange::{Broken, Outgoing, ResponseReader};
 use crate::host::session::Session;
 
@@ -163,7 +163,7 @@ pub(crate) async fn token(prepared: &Prepared, api: Api) -> Check {
         Ok(token) => {
             // Rounded up, because the lifetime has lost a part of a second in transit.
             let minutes = u64::from(token.expires_in_s).div_ceil(60);
-            let lifetime = length(Duration::from_secs(minutes * 60));
+            let lifetime = roughly(Duration::from_secs(minutes * 60));
             Check::ok(name, format!("granted, valid for {lifetime}")).took(seen.took)
         }
         Err(error) => failed(name, &error, &seen),
@@ -190,7 +190,7 @@ pub(crate) fn compare_tokens(checks: &mut [Check]) {
         return;
     };
     let is_refused = |at: usize| checks[at].code == Some(Code::TokenRefused);
-    let is_granted = |at: usize| checks[at].result == Outcome::Ok;
+    let is_granted = |at: usize| checks[at].result == CheckResult::Ok;
     let audience = |flag: &str| {
         format!(
             "Check {flag} first: the other API has granted a token for the same id and secret, so the audience is what differs. \
@@ -209,7 +209,7 @@ pub(crate) fn compare_tokens(checks: &mut [Check]) {
 }
 
 /// The dimension of the queries. Both metrics have it, and it has few values.
-pub(crate) const DIMENSION: &str = "integration";
+pub(crate) const DIMENSION: Dimension = Dimension::Integration;
 
 /// The length of a query's window, as the service recommends (service reference 8).
 const LENGTH_MS: i64 = 300_000;
@@ -237,8 +237,7 @@ pub(crate) async fn metrics(
         Metric::EventDelivery => CheckName::EventDelivery,
         Metric::EventIngestion => CheckName::EventIngestion,
     };
-    let (start, end) = (window.start().to_string(), window.end().to_string());
-    let options = QueryOptions::new(&start, &end, &[DIMENSION]);
+    let options = QueryOptions::new(window, &[DIMENSION]);
     let call = prepared.session.machine.metrics(metric, &options);
     let (answer, seen) = asked(prepared, call).await;
     match answer {
@@ -362,10 +361,10 @@ async fn probe(prepared: &Prepared, halves: [Window; 2], seen: &mut Seen) -> Res
     let session = &prepared.session;
     let options = ProbeOptions::with_defaults(
         Metric::EventDelivery,
-        one.start().to_string(),
-        other.start().to_string(),
-        other.end().to_string(),
-        vec![DIMENSION.to_owned()],
+        one.start(),
+        other.start(),
+        other.end(),
+        vec![DIMENSION],
     );
     let mut probe = session.machine.probe_additivity(&options)?;
     while let CollectStep::Drive(mut drive) = probe.step() {
@@ -526,10 +525,10 @@ mod tests {
             })
             .result
         };
-        assert_eq!(judged(Some("gzip"), 1_000_000), Outcome::Ok);
-        assert_eq!(judged(None, 99_999), Outcome::Ok);
-        assert_eq!(judged(None, 100_000), Outcome::Warning);
-        assert_eq!(judged(Some("identity"), 100_000), Outcome::Warning);
+        assert_eq!(judged(Some("gzip"), 1_000_000), CheckResult::Ok);
+        assert_eq!(judged(None, 99_999), CheckResult::Ok);
+        assert_eq!(judged(None, 100_000), CheckResult::Warning);
+        assert_eq!(judged(Some("identity"), 100_000), CheckResult::Warning);
     }
 
     #[test]
@@ -539,28 +538,35 @@ mod tests {
             errors: -2,
             filtered: 0,
         });
-        assert_eq!(check.result, Outcome::Warning);
+        assert_eq!(check.result, CheckResult::Warning);
         assert!(
             check.seen.contains("+5 delivered, -2 errors, +0 filtered"),
             "{}",
             check.seen
         );
-        assert_eq!(totals(Reconciliation::Balanced).result, Outcome::Ok);
-        assert_eq!(totals(Reconciliation::Unavailable).result, Outcome::Skipped);
+        assert_eq!(totals(Reconciliation::Balanced).result, CheckResult::Ok);
+        assert_eq!(
+            totals(Reconciliation::Unavailable).result,
+            CheckResult::Skipped
+        );
     }
 
     #[test]
     fn windows_that_do_not_add_up_fail() {
         for (found, outcome, exit) in [
-            (AdditivityVerdict::Additive, Outcome::Ok, Exit::Fine),
-            (AdditivityVerdict::Unknown, Outcome::Skipped, Exit::Fine),
-            (AdditivityVerdict::Mixed, Outcome::Warning, Exit::Fine),
+            (AdditivityVerdict::Additive, CheckResult::Ok, Exit::Fine),
+            (AdditivityVerdict::Unknown, CheckResult::Skipped, Exit::Fine),
+            (AdditivityVerdict::Mixed, CheckResult::Warning, Exit::Fine),
             (
                 AdditivityVerdict::DoubleCounted,
-                Outcome::Failed,
+                CheckResult::Failed,
                 Exit::Response,
             ),
-            (AdditivityVerdict::Missing, Outcome::Failed, Exit::Response),
+            (
+                AdditivityVerdict::Missing,
+                CheckResult::Failed,
+                Exit::Response,
+            ),
         ] {
             let check = verdict(found, 1_234);
             assert_eq!((check.result, check.exit), (outcome, exit), "{found:?}");

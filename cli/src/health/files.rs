@@ -11,13 +11,11 @@ use tallyfold_health::{Notified, Rules, State};
 
 use crate::config::settings::{CheckPlaces, Cluster};
 use crate::failure::{Failure, Result};
+use crate::files::read_text;
 use crate::host::state::StateFile;
 
 /// The rules file that is used if it exists and no other file is named.
 const USUAL: &str = "health.toml";
-
-/// The largest size of a rules file.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// Where a check finds its rules and keeps its files.
 #[derive(Clone, Debug)]
@@ -57,15 +55,12 @@ pub(crate) fn rules(path: Option<&Path>) -> Result<Rules> {
     let Some(path) = path else {
         return Ok(Rules::standard()?);
     };
-    let as_failure = |error| Failure::file("read", path, &error);
-    if std::fs::metadata(path).map_err(as_failure)?.len() > MOST_BYTES {
-        let text = format!("{}: this is too large to be a rules file", path.display());
-        return Err(Failure::usage(text));
-    }
-    let text = std::fs::read_to_string(path).map_err(as_failure)?;
-    let as_failure =
-        |wrong: &dyn std::fmt::Display| Failure::usage(format!("{}: {wrong}", path.display()));
-    Rules::parse(&text).map_err(|error| as_failure(&error.text_in(Spelling::Flag)))
+    let text = read_text(path, "a rules file")?;
+    let as_failure = |error: tallyfold::Error| {
+        let wrong = error.text_in(Spelling::Flag);
+        Failure::usage(format!("{}: {wrong}", path.display()))
+    };
+    Rules::parse(&text).map_err(as_failure)
 }
 
 /// The fingerprint of the address, which states of earlier versions have in place of the identity.

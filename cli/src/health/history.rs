@@ -15,13 +15,15 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use tallyfold::{
-    Collect, CollectOptions, CountTable, Frame, Metric, Progress, TimeStep, Timestamp, Window,
+    Collect, CollectOptions, CountTable, Dimension, Frame, Metric, Progress, TimeStep, Timestamp,
+    Window,
 };
 use tokio::task::spawn_blocking;
 
 use crate::arguments::given::Given;
+use crate::arguments::query::joined;
 use crate::failure::{Failure, Result};
-use crate::host::files::{file_lock, open_regular, replace_locked};
+use crate::files::{file_lock, open_regular, replace_locked};
 use crate::host::ranges::{Keeper, finished, gather};
 use crate::host::session::Session;
 
@@ -36,7 +38,7 @@ pub(crate) struct Wanted {
     /// The metric.
     pub(crate) metric: Metric,
     /// The dimensions to count by.
-    pub(crate) dimensions: Vec<String>,
+    pub(crate) dimensions: Vec<Dimension>,
     /// The length of a window.
     pub(crate) step: TimeStep,
     /// The range, which begins and ends at edges of windows.
@@ -48,7 +50,7 @@ pub(crate) struct Wanted {
 pub(crate) struct History {
     folder: PathBuf,
     span_ms: i64,
-    /// The operating system releases the lock when the process ends, in whatever way.
+    /// The operating system releases the lock when the process ends, even if it is killed.
     _lock: File,
 }
 
@@ -73,7 +75,7 @@ impl History {
         };
         let by = match wanted.dimensions.is_empty() {
             true => "all".to_owned(),
-            false => wanted.dimensions.join("+"),
+            false => joined(&wanted.dimensions, "+"),
         };
         let folder = cluster.join(format!("{metric}-{}-{by}-{service}", wanted.step));
         fs::create_dir_all(&folder)
@@ -162,8 +164,7 @@ impl History {
     }
 
     fn path(&self, start_ms: i64) -> PathBuf {
-        let text = Timestamp::from_unix_ms(start_ms).map_or_else(String::new, |at| at.to_string());
-        let day = text.split('T').next().unwrap_or_default();
+        let day = Timestamp::from_unix_ms(start_ms).map_or_else(String::new, Timestamp::date);
         self.folder.join(format!("{day}.json.gz"))
     }
 }
@@ -293,8 +294,7 @@ fn stored(session: &Session, history: &History, span: Span) -> Result<Option<Cou
 }
 
 fn options(wanted: &Wanted, range: Window, given: &Given) -> Result<CollectOptions> {
-    let (start, end) = (range.start().to_string(), range.end().to_string());
-    let mut options = CollectOptions::new(wanted.metric, &start, &end, &wanted.dimensions);
+    let mut options = CollectOptions::new(wanted.metric, range, &wanted.dimensions);
     options.window = wanted.step;
     given.read_over(options)
 }
@@ -336,7 +336,7 @@ mod tests {
     fn wanted(step: &str, start: &str, end: &str) -> Wanted {
         Wanted {
             metric: Metric::EventDelivery,
-            dimensions: vec!["integration".to_owned()],
+            dimensions: vec![Dimension::Integration],
             step: TimeStep::parse(step).unwrap(),
             range: Window::parse(start, end).unwrap(),
         }

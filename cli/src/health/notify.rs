@@ -1,16 +1,15 @@
 //! Notifies receivers of alerts: their flags and sections of the configuration, and the connection to each.
 
-use std::fs;
 use std::mem;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use tallyfold::{Code, Error, Timestamp, text};
 use tallyfold_health::{
-    AlertLabels, Notifications, NotifyOptions, Outcome, Receiver, ReceiverKind, ReceiverOptions,
-    Rules,
+    AlertLabels, Notifications, NotifyOptions, Receiver, ReceiverKind, ReceiverOptions,
+    ReceiverOutcome, Rules,
 };
 
 use super::files::{Memory, fingerprint};
@@ -20,6 +19,7 @@ use crate::arguments::given::{Given, Origin, Raw};
 use crate::config::sections::is_name;
 use crate::config::settings::{AlertReceiver, NetworkSettings, Settings};
 use crate::failure::{Exit, Failure, Result};
+use crate::files::read_text;
 use crate::host::carry::Carrier;
 use crate::host::network::Http;
 use crate::host::session::{Clock, random};
@@ -30,9 +30,6 @@ use crate::stderr::Stderr;
 
 /// How long a message and its response may take.
 const LIMIT: Duration = Duration::from_secs(10);
-
-/// The largest size of a template.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// The heading of these flags in the help.
 const HEADING: &str = "Notifications";
@@ -115,12 +112,12 @@ impl Flags for Plain {
 
 /// The receivers of a run.
 pub(crate) struct Notifier {
-    ways: Vec<Way>,
+    routes: Vec<Route>,
     alert_for_ms: u64,
 }
 
 /// A receiver, and the carrier that sends to it.
-struct Way {
+struct Route {
     /// The name of the receiver in errors.
     shown: String,
     receiver: Receiver,
@@ -162,9 +159,9 @@ impl Notifier {
             ));
         }
         let alert_for_ms = flags.alert_for_ms(rules)?;
-        let ways = named.into_iter().map(|named| named.way(stderr));
+        let routes = named.into_iter().map(|named| named.route(stderr));
         Ok(Self {
-            ways: ways.collect::<Result<_>>()?,
+            routes: routes.collect::<Result<_>>()?,
             alert_for_ms,
         })
     }
@@ -191,14 +188,14 @@ impl Notifier {
             .seed(random());
         let mut notifications = Notifications::new(
             check,
-            self.ways.iter().map(|way| way.receiver.clone()),
+            self.routes.iter().map(|route| route.receiver.clone()),
             mem::take(&mut memory.notified),
             &options,
             now,
         )?;
         let shutdown = Shutdown::new();
         while let Some((place, push)) = notifications.delivery() {
-            let carrier = &mut self.ways[place].carrier;
+            let carrier = &mut self.routes[place].carrier;
             let carried = carrier.carry(push, &shutdown, async |_, _| Ok(())).await;
             // The error of a push that has ended is part of the outcome.
             if let (Err(failure), None) = (carried, push.outcome()) {
@@ -207,7 +204,7 @@ impl Notifier {
         }
         let (notified, outcomes) = notifications.finish();
         memory.notified = notified;
-        let failures = self.ways.iter().zip(&outcomes).filter_map(failure_of);
+        let failures = self.routes.iter().zip(&outcomes).filter_map(failure_of);
         let mut exit = None;
         for failure in failures {
             app.fail(&part.cluster, &failure);
@@ -218,14 +215,14 @@ impl Notifier {
 }
 
 /// Why a receiver did not accept all messages.
-fn failure_of((way, outcome): (&Way, &Outcome)) -> Option<Failure> {
+fn failure_of((route, outcome): (&Route, &ReceiverOutcome)) -> Option<Failure> {
     let error = outcome.error.as_ref()?;
     let answer = match (error.status(), error.excerpt()) {
         (Some(status), Some(excerpt)) => format!(" (status {status}: {excerpt})"),
         (Some(status), None) => format!(" (status {status})"),
         (None, _) => String::new(),
     };
-    let text = format!("{}: {}{answer}", way.shown, error.message());
+    let text = format!("{}: {}{answer}", route.shown, error.message());
     let failure = Failure::new(Exit::Service, text);
     Some(failure.helped_by("the same command later: it sends what is missing"))
 }
@@ -285,21 +282,23 @@ impl NotifyFlags {
 }
 
 impl Named {
-    fn way(self, stderr: &Rc<Stderr>) -> Result<Way> {
+    fn route(self, stderr: &Rc<Stderr>) -> Result<Route> {
         let kind = self.kind;
         let (name, shown) = match &self.name {
             Some(name) => (name.clone(), format!("{kind} {name}")),
             // The name that the state remembers must not contain the address, which may be a secret.
             None => (String::new(), kind.to_string()),
         };
-        let template = self.template.as_deref().map(read_template).transpose()?;
+        let template = self.template.as_deref();
+        let template = template.map(|path| read_text(path, "a template"));
+        let template = template.transpose()?;
         let mut options = ReceiverOptions::with_defaults(name);
         options.template = template;
         let mut options = self.given.read_over(options)?;
         if let (None, Some(url)) = (&self.name, &options.url) {
             options.name = fingerprint(&kind.completed(url));
         }
-        Ok(Way {
+        Ok(Route {
             receiver: Receiver::new(kind, &options).map_err(|error| self.as_failure(error))?,
             carrier: Carrier {
                 http: Http::new(&self.network)?,
@@ -327,13 +326,4 @@ impl Named {
             _ => Failure::usage(format!("{flag}: {}", error.message())),
         }
     }
-}
-
-fn read_template(path: &Path) -> Result<String> {
-    let as_failure = |error| Failure::file("read", path, &error);
-    if fs::metadata(path).map_err(as_failure)?.len() > MOST_BYTES {
-        let text = format!("{}: this is too large to be a template", path.display());
-        return Err(Failure::usage(text));
-    }
-    fs::read_to_string(path).map_err(as_failure)
 }

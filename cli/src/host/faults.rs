@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 use tallyfold::{
-    AuditLogsOptions, Call, Machine, Now, Output, Patience, QueryOptions, Result, Step, Timestamp,
+    AuditLogsOptions, Call, Dimension, Machine, Now, Output, Patience, QueryOptions, Result, Step,
+    Timestamp, Window,
 };
 
 use self::case::{check_outcome, number, options, text};
@@ -122,13 +123,12 @@ impl Host {
 
     fn call(&self, file: &Value, name: &str) -> Call {
         let query = &file["query"];
-        let dimensions: Vec<&str> = query["dimensions"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(text)
+        let window = Window::parse(text(&query["start"]), text(&query["end"])).unwrap();
+        let names = query["dimensions"].as_array().unwrap().iter();
+        let dimensions: Vec<Dimension> = names
+            .map(|name| Dimension::parse(text(name)).unwrap())
             .collect();
-        let query = QueryOptions::new(text(&query["start"]), text(&query["end"]), &dimensions);
+        let query = QueryOptions::new(window, &dimensions);
         match name {
             "event_delivery" => self.machine.event_delivery(&query).unwrap().untyped(),
             "event_ingestion" => self.machine.event_ingestion(&query).unwrap().untyped(),

@@ -11,8 +11,8 @@ use tallyfold::keeper::{self, Holder, LeaseStep, Process};
 use tokio::task::JoinHandle;
 use tokio::time::{interval, sleep};
 
-use super::files::create_for_owner;
 use super::session::random;
+use crate::files::create_for_owner;
 
 /// The lease of a folder. No other job uses the folder while this value exists.
 #[derive(Debug)]

@@ -4,14 +4,13 @@
 //!   trust, and names their failures; `exchange` sends one request, and `body` decodes the response.
 //! - `ranges` reads windows, of a range (with a checkpoint) or as they close; `carry` delivers pushes; `server` answers HTTP
 //!   requests.
-//! - `state`, `files` and `lease` store what a later process resumes from; `shutdown` stops work at a safe point.
+//! - `state` and `lease` store what a later process resumes from; `shutdown` stops work at a safe point.
 
 mod body;
 pub(crate) mod carry;
 pub(crate) mod exchange;
 #[cfg(test)]
 mod faults;
-pub(crate) mod files;
 mod lease;
 pub(crate) mod network;
 pub(crate) mod ranges;

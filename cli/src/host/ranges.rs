@@ -18,11 +18,11 @@ use tallyfold::{
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::sleep;
 
-use super::files::{Replacement, replace};
 use super::lease::Lease;
 use super::session::Session;
 use crate::arguments::query::Query;
 use crate::failure::{Failure, Result};
+use crate::files::{Replacement, replace};
 
 /// Drives a collect to its end, stores what was read, and reports the progress.
 ///

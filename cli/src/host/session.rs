@@ -35,7 +35,7 @@ pub(crate) struct Session {
     /// The last message about the clock.
     clock_notice: Cell<ClockNotice>,
     ahead_ms: Cell<i64>,
-    /// The service's time when the last request was sent that succeeded.
+    /// The service's time when the last successful request was sent.
     service: Cell<Option<Now>>,
 }
 

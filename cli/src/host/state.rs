@@ -8,10 +8,10 @@ use std::time::SystemTime;
 
 use tallyfold::Error;
 
-use super::files::{file_name, locked, open_regular, replace_locked, with_end};
 use super::lease::Lease;
 use crate::config::settings::{Cluster, Settings};
 use crate::failure::{Failure, Result};
+use crate::files::{file_name, locked, open_regular, replace_locked, with_end};
 
 /// The largest document that is read. A document with a million groups has about a quarter of this size.
 const LONGEST: u64 = 1 << 28;
@@ -21,9 +21,9 @@ const LONGEST: u64 = 1 << 28;
 #[derive(Debug)]
 pub(crate) struct StateFile {
     path: PathBuf,
-    /// The operating system releases the lock when the process ends, in whatever way.
+    /// The operating system releases the lock when the process ends, even if it is killed.
     _lock: File,
-    /// What the file was when it was read or written last.
+    /// The mark of the file when it was last read or written.
     seen: Cell<Option<Mark>>,
 }
 
@@ -165,7 +165,7 @@ impl StateFile {
     }
 }
 
-/// Names the file, and not the lease, in what is refused.
+/// An error that names the file instead of its lease.
 fn named(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock => io::Error::new(error.kind(), "another process is writing it"),

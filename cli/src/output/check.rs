@@ -16,7 +16,7 @@ use super::document::{FailureDocument, MissingDocument, Pairs};
 use super::documented::{missing_of, write_document};
 use super::grid::write_styled;
 use super::report::{Part, Report};
-use super::safe::harmless;
+use super::safe::escaped;
 use super::sink::{Screen, write_to};
 use crate::failure::{Exit, Result};
 
@@ -285,7 +285,7 @@ fn write_sentence(
     let indent = if is_indented { "  " } else { "" };
     write!(out, "{indent}")?;
     if report.is_named {
-        write!(out, "{}: ", harmless(cluster))?;
+        write!(out, "{}: ", escaped(cluster))?;
     }
     if report.asked.replay.is_some() {
         write!(out, "{} ", span(finding))?;
@@ -297,7 +297,7 @@ fn write_sentence(
         screen,
         out,
     )?;
-    let (rule, sentence) = (harmless(&finding.rule), harmless(&finding.sentence));
+    let (rule, sentence) = (escaped(&finding.rule), escaped(&finding.sentence));
     write!(out, ": {rule}: {sentence}")?;
     let incident = finding.incident.as_deref();
     match incident.filter(|_| !is_indented && report.asked.replay.is_none()) {
@@ -311,7 +311,7 @@ fn write_sentence(
     }
     for (what, text) in [("note", &finding.note), ("runbook", &finding.runbook)] {
         if let Some(text) = text {
-            writeln!(out, "{indent}  {what}: {}", harmless(text))?;
+            writeln!(out, "{indent}  {what}: {}", escaped(text))?;
         }
     }
     Ok(())

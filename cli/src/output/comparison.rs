@@ -221,7 +221,7 @@ pub(crate) fn write_ndjson(
 
 /// The names of the columns after the labels.
 fn names(report: &Report) -> Vec<String> {
-    let mut names = report.asked.by.clone();
+    let mut names: Vec<String> = report.asked.by.iter().map(ToString::to_string).collect();
     names.push("presence".to_owned());
     for side in ["before", "after", "change"] {
         names.extend(Counts::NAMES.map(|name| format!("{side}_{name}")));

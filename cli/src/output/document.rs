@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
-use tallyfold::{Metric, Presence, RankBy, Rates, Shares, Window};
+use tallyfold::{Dimension, Metric, Presence, RankBy, Rates, Shares, Window};
 
 /// The largest safe integer: a 64-bit float, and so every JSON reader, represents it and its neighbours exactly.
 const LARGEST: u64 = (1 << 53) - 1;
@@ -17,7 +17,7 @@ const LARGEST: u64 = (1 << 53) - 1;
 /// Counts of one or more clusters.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "tallyfold --format json")]
-pub(crate) struct Document<'a> {
+pub(crate) struct ReportDocument<'a> {
     /// The version of this document. The number grows when a member is removed or changes its meaning; members may be
     /// added.
     pub(crate) format: FormatName,
@@ -45,7 +45,8 @@ pub(crate) struct AskedDocument<'a> {
     /// The metric.
     pub(crate) metric: Metric,
     /// The dimensions, in the order that rows are sorted by.
-    pub(crate) dimensions: &'a [String],
+    #[schemars(with = "&[String]")]
+    pub(crate) dimensions: &'a [Dimension],
     /// The values that were kept.
     pub(crate) filter: Vec<FilterDocument<'a>>,
     /// The time range.
@@ -62,7 +63,8 @@ pub(crate) struct AskedDocument<'a> {
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FilterDocument<'a> {
     /// The dimension.
-    pub(crate) dimension: &'a str,
+    #[schemars(with = "String")]
+    pub(crate) dimension: Dimension,
     /// The values. An empty value stands for events without one.
     pub(crate) values: &'a [String],
 }

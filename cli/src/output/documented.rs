@@ -9,9 +9,9 @@ use tallyfold::{
 
 use super::document::{
     AskedDocument, Change, ChangeOf, ChangeRowDocument, ChangesOf, ClusterDocument,
-    ComparisonDocument, Count, CountsDocument, CountsOf, Document, FailureDocument, FilterDocument,
-    FormatName, MissingDocument, Pairs, ReconciliationDocument, RowDocument, Rows, SeriesDocument,
-    SeriesRowDocument, TableDocument, WindowDocument,
+    ComparisonDocument, Count, CountsDocument, CountsOf, FailureDocument, FilterDocument,
+    FormatName, MissingDocument, Pairs, ReconciliationDocument, ReportDocument, RowDocument, Rows,
+    SeriesDocument, SeriesRowDocument, TableDocument, WindowDocument,
 };
 use super::report::{Asked, Counted, Missing, Part, Report};
 use super::show::{Picked, Ranking};
@@ -57,14 +57,14 @@ pub(crate) fn missing_of(missing: &Missing) -> MissingDocument<'_> {
     }
 }
 
-fn document<'a>(report: &'a Report, picked: &Picked, ranking: Ranking) -> Document<'a> {
+fn document<'a>(report: &'a Report, picked: &Picked, ranking: Ranking) -> ReportDocument<'a> {
     let missing = report.missing.iter().map(missing_of);
     let mut positions = vec![Vec::new(); report.parts.len()];
     for line in &picked.lines {
         positions[line.part].push(line.row);
     }
     let parts = report.parts.iter().zip(positions);
-    Document {
+    ReportDocument {
         format: FormatName::Report1,
         asked: asked(&report.asked, ranking),
         left_out: picked.left_out as u64,
@@ -74,10 +74,10 @@ fn document<'a>(report: &'a Report, picked: &Picked, ranking: Ranking) -> Docume
 }
 
 fn asked(asked: &Asked, ranking: Ranking) -> AskedDocument<'_> {
-    let filter = asked
-        .only
-        .iter()
-        .map(|(dimension, values)| FilterDocument { dimension, values });
+    let filter = asked.only.iter().map(|(dimension, values)| FilterDocument {
+        dimension: *dimension,
+        values,
+    });
     AskedDocument {
         metric: asked.metric,
         dimensions: &asked.by,
@@ -246,14 +246,14 @@ impl<'a> From<&'a Failure> for FailureDocument<'a> {
 mod tests {
     use super::*;
     use crate::failure::Exit;
-    use crate::output::document::Document;
+    use crate::output::document::ReportDocument;
     use crate::output::report::Missing;
     use crate::output::testing::{
         BIG, HOSTILE, ROWS, change, hour, provisional_table, report_of, series, table,
         unbalanced_table,
     };
     use serde_json::{Value, json};
-    use tallyfold::RankBy;
+    use tallyfold::{Dimension, RankBy};
 
     const ALL: Ranking = Ranking {
         by: None,
@@ -278,13 +278,13 @@ mod tests {
                 "sa",
                 Counted::Table(
                     table(ROWS)
-                        .filter(&[("integration".to_owned(), vec![String::new()])])
+                        .filter(&[(Dimension::Integration, vec![String::new()])])
                         .unwrap(),
                 ),
             ),
         ]);
         all.is_named = true;
-        all.asked.only = vec![("integration".to_owned(), vec![String::new()])];
+        all.asked.only = vec![(Dimension::Integration, vec![String::new()])];
         all.parts[0].labels = vec![("env".to_owned(), "test".to_owned())];
         all.parts[1].gaps = vec![hour(3)];
         all.parts[1].failure = Some(tallyfold::Window::parse("x", "y").unwrap_err().into());
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn documents_of_every_kind_are_as_the_schema_says() {
-        let schema = schemars::schema_for!(Document<'static>);
+        let schema = schemars::schema_for!(ReportDocument<'static>);
         let validator = jsonschema::validator_for(schema.as_value()).unwrap();
         for report in reports() {
             let document = written(&report, ALL);

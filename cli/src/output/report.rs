@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use tallyfold::text::signed;
 use tallyfold::{
-    CollectOptions, Comparison, CountTable, Counts, Frame, Metric, Reconciliation, Series,
-    Timestamp, Window,
+    CollectOptions, Comparison, CountTable, Counts, Dimension, Frame, Metric, Reconciliation,
+    Series, Timestamp, Window,
 };
 use tallyfold_export::Labels;
 
-use super::safe::harmless;
+use super::safe::escaped;
 use crate::arguments::query::{Query, Steps};
 use crate::config::settings::{Cluster, Labeled, Pair};
 use crate::failure::{Exit, Failure, Result};
@@ -35,9 +35,9 @@ pub(crate) struct Asked {
     /// The metric.
     pub(crate) metric: Metric,
     /// The dimensions of the rows.
-    pub(crate) by: Vec<String>,
+    pub(crate) by: Vec<Dimension>,
     /// The filters: the values that were kept, by dimension.
-    pub(crate) only: Vec<(String, Vec<String>)>,
+    pub(crate) only: Vec<(Dimension, Vec<String>)>,
     /// The time range.
     pub(crate) range: Window,
     /// The time range that it is compared with.
@@ -252,10 +252,10 @@ pub(crate) fn faults(report: &Report) -> Vec<String> {
         faults.extend(unbalanced(part).map(|text| format!("{of}{text}")));
     }
     for missing in &report.missing {
-        let name = harmless(&missing.cluster);
+        let name = escaped(&missing.cluster);
         faults.push(format!(
             "{name} is missing: {}",
-            harmless(&missing.failure.text)
+            escaped(&missing.failure.text)
         ));
     }
     faults
@@ -297,7 +297,7 @@ pub(crate) fn contradiction(table: &CountTable) -> Option<String> {
 /// The beginning of a sentence about a cluster.
 pub(crate) fn of(report: &Report, cluster: &str) -> String {
     match report.is_named {
-        true => format!("{}: ", harmless(cluster)),
+        true => format!("{}: ", escaped(cluster)),
         false => String::new(),
     }
 }
@@ -310,20 +310,7 @@ pub(crate) fn spans(windows: &[Window]) -> String {
 
 /// Windows as text; those that follow each other as one range.
 pub(crate) fn ranges(windows: &[Window]) -> String {
-    let mut windows = windows.to_vec();
-    windows.sort_by_key(|window| window.start());
-    let mut joined: Vec<Window> = Vec::new();
-    for window in windows {
-        let before = joined
-            .last_mut()
-            .filter(|before| window.start() <= before.end());
-        let end = window.end();
-        match before.map(|before| (Window::new(before.start(), end.max(before.end())), before)) {
-            Some((Ok(both), before)) => *before = both,
-            _ => joined.push(window),
-        }
-    }
-    spans(&joined)
+    spans(&Window::joined(windows.to_vec()))
 }
 
 /// A window as text.

@@ -20,12 +20,12 @@ const CUT: char = '…';
 pub(crate) fn shown(value: &str) -> String {
     match value {
         "" => NONE.to_owned(),
-        value => harmless(value),
+        value => escaped(value),
     }
 }
 
 /// Escapes a text in the same way, but leaves an empty text empty.
-pub(crate) fn harmless(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     // A combining mark at the beginning would attach to the character before the value.
     let mut marks = MOST_MARKS;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::safe::Terminal;
 use crate::failure::{Failure, Result};
-use crate::host::files::{Replacement, replace};
+use crate::files::{Replacement, replace};
 use crate::stderr::is_colored;
 
 /// The width of a terminal that does not report its width.
@@ -84,7 +84,7 @@ pub(crate) fn write_to(
     }
 }
 
-/// The path for an incomplete output, next to the file, which keeps its content. `None` for a path that is written
+/// The path next to the file for an incomplete output; the file keeps its content. `None` for a path that is written
 /// directly, such as a device.
 pub(crate) fn partial(path: &Path) -> Option<PathBuf> {
     let is_written_at_once = fs::metadata(path).is_ok_and(|found| !found.is_file());

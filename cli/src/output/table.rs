@@ -12,15 +12,16 @@ use std::io::Write;
 
 use anstyle::Style;
 use tallyfold::text::grouped;
-use tallyfold::{Counts, Frame, Metric, Timestamp, Window};
+use tallyfold::{Counts, Frame, Metric, TimeStep, Timestamp, Window};
 
 use super::grid::{Cells, Column, Grid, Holds, percent, write_styled};
 use super::report::{
     Counted, INCOMPLETE, PROVISIONAL, Report, faults, incomplete, provisional, span,
 };
-use super::safe::{harmless, shown, wrapped};
+use super::safe::{escaped, shown, wrapped};
 use super::show::{Line, Picked};
 use super::sink::{Screen, USUAL_WIDTH, WriteError};
+use crate::arguments::query::joined;
 
 /// Writes a table with a title, a line of totals, and remarks.
 ///
@@ -109,7 +110,7 @@ pub(crate) fn subject(report: &Report) -> String {
     let mut subject = asked.metric.to_string();
     if !asked.by.is_empty() {
         subject.push_str(" by ");
-        subject.push_str(&asked.by.join(", "));
+        subject.push_str(&joined(&asked.by, ", "));
     }
     for (name, values) in &asked.only {
         let values = values.iter().map(|value| shown(value));
@@ -150,17 +151,17 @@ pub(crate) fn has_windows(report: &Report) -> bool {
 /// The columns of the cluster and of the dimensions.
 pub(crate) fn key_columns(report: &Report) -> Vec<Column> {
     let cluster = report.is_named.then_some("cluster");
-    let dimensions = report.asked.by.iter().map(String::as_str);
+    let dimensions = report.asked.by.iter().map(|one| one.as_str());
     let names = cluster.into_iter().chain(dimensions);
     names
-        .map(|name| Column::new(harmless(name), Holds::Texts))
+        .map(|name| Column::new(escaped(name), Holds::Texts))
         .collect()
 }
 
 /// The cells of the cluster and of the dimensions.
 pub(crate) fn key_cells(report: &Report, line: Line) -> Vec<String> {
     let part = &report.parts[line.part];
-    let cluster = report.is_named.then(|| harmless(&part.cluster));
+    let cluster = report.is_named.then(|| escaped(&part.cluster));
     let values = part.found.frame().keys().values(line.row).map(shown);
     cluster.into_iter().chain(values).collect()
 }
@@ -230,25 +231,17 @@ fn totals(report: &Report) -> [u128; 3] {
     sums
 }
 
+const DAY_MS: u64 = 86_400_000;
+
 /// A window as `2026-01-01 09:00-09:15`, `2026-01-01 23:45-2026-01-02 00:15`, or `2026-01-01` for a day.
 fn window(window: Window) -> String {
-    let (start, end) = (instant(window.start()), instant(window.end()));
-    let length = window.end().unix_ms() - window.start().unix_ms();
-    match (start.split_once(' '), end.split_once(' ')) {
-        (Some((day, "00:00")), Some((_, "00:00"))) if length == 86_400_000 => day.to_owned(),
-        (Some((day, _)), Some((other, time))) if day == other => format!("{start}-{time}"),
-        (Some(_), Some((_, "00:00"))) if length < 86_400_000 => format!("{start}-24:00"),
-        _ => format!("{start}-{end}"),
-    }
-}
-
-/// A timestamp without letters, and without the seconds if they are 0.
-fn instant(instant: Timestamp) -> String {
-    let text = instant.to_string().replace('T', " ");
-    let text = text.trim_end_matches('Z');
-    match text.strip_suffix(":00") {
-        Some(short) if text.len() == 19 => short.to_owned(),
-        _ => text.to_owned(),
+    let (start, end) = (window.start(), window.end());
+    let begins_a_day = |at: Timestamp| TimeStep::DAY.floor(at) == at;
+    match begins_a_day(end) {
+        true if begins_a_day(start) && window.length_ms() == DAY_MS => start.date(),
+        true if window.length_ms() < DAY_MS => format!("{}-24:00", start.short()),
+        false if start.date() == end.date() => format!("{}-{}", start.short(), end.short_time()),
+        _ => format!("{}-{}", start.short(), end.short()),
     }
 }
 

@@ -171,7 +171,7 @@ pub(crate) fn report_of(parts: Vec<(&str, Counted)>) -> Report {
     Report {
         asked: Asked {
             metric: Metric::EventDelivery,
-            by: vec!["integration".to_owned()],
+            by: vec![tallyfold::Dimension::Integration],
             only: Vec::new(),
             range: hour(0),
             before: compares.then(|| hour(22)),

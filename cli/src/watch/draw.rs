@@ -11,7 +11,8 @@ use self::text::{
     KEYS, PLAIN, TITLE, both, cut, delivered, instant, left, line_of, minutes, number, percent,
     seconds, signed, window,
 };
-use crate::output::safe::{fit, harmless, width};
+use crate::arguments::query::joined;
+use crate::output::safe::{escaped, fit, width};
 use crate::watch::history::{Line, Stage, Sums};
 use crate::watch::state::{Mode, State};
 
@@ -136,7 +137,7 @@ fn head(state: &State, rows: &[&Line], area: Rect, buffer: &mut Buffer) {
     both(line_of(area, 2), (&sums, PLAIN), (&missing, PLAIN), buffer);
     if is_filtering(state) {
         let cursor = if state.mode == Mode::Filter { "_" } else { "" };
-        let filter = format!("filter: {}{cursor}", harmless(&state.filter));
+        let filter = format!("filter: {}{cursor}", escaped(&state.filter));
         let all = cluster.history.lines().len();
         let shown = format!("{} of {all} rows", rows.len());
         both(line_of(area, 3), (&filter, TITLE), (&shown, PLAIN), buffer);
@@ -147,11 +148,11 @@ fn title(state: &State) -> String {
     let title = &state.title;
     let by = match title.by.is_empty() {
         true => String::new(),
-        false => format!(" by {}", title.by.join(", ")),
+        false => format!(" by {}", joined(&title.by, ", ")),
     };
     let only = match title.only.is_empty() {
         true => String::new(),
-        false => format!(" where {}", harmless(&title.only.join(", "))),
+        false => format!(" where {}", escaped(&title.only.join(", "))),
     };
     format!("tallyfold watch: {}{by}{only}", title.metric)
 }
@@ -163,7 +164,7 @@ fn clusters(state: &State, room: usize) -> String {
     }
     let names = (0..).zip(&state.clusters).map(|(position, cluster)| {
         let sign = if cluster.is_troubled() { "!" } else { "" };
-        let name = harmless(&cluster.name);
+        let name = escaped(&cluster.name);
         match position == state.current {
             true => format!("[{name}{sign}]"),
             false => format!("{name}{sign}"),
@@ -174,7 +175,7 @@ fn clusters(state: &State, room: usize) -> String {
         return all;
     }
     let place = format!(" {} of {}", state.current + 1, state.clusters.len());
-    let name = harmless(&state.cluster().name);
+    let name = escaped(&state.cluster().name);
     format!(
         "{}{place}",
         fit(&name, room.saturating_sub(place.len()).max(4))
@@ -234,14 +235,14 @@ fn status_text(state: &State) -> Option<(String, bool)> {
     }
     if let Some((start, text)) = cluster.history.failure() {
         let window = window(start, start + step_ms);
-        return Some((format!("! {window}: {}", harmless(text)), true));
+        return Some((format!("! {window}: {}", escaped(text)), true));
     }
     if let Some(first) = cluster.findings.first() {
         let more = match cluster.findings.len() - 1 {
             0 => String::new(),
             more => format!(" (+{more} more)"),
         };
-        return Some((format!("{}{more}", harmless(&first.text)), first.is_bad));
+        return Some((format!("{}{more}", escaped(&first.text)), first.is_bad));
     }
     let correction = cluster.correction?;
     let window = window(correction.start_ms, correction.start_ms + step_ms);

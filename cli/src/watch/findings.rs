@@ -36,12 +36,13 @@ pub(crate) struct FindingLine {
 ///
 /// # Errors
 /// `invalid_rules` for windows of less than a minute, which rules can't judge.
-pub(crate) fn simple(metric: Metric, by: &[String], step: TimeStep) -> Result<Rules> {
-    // Unknown dimensions are skipped here; the core refuses them.
-    let known = Dimension::ALL.iter().copied().filter(|dimension| {
-        metric.has(*dimension) && by.iter().any(|name| name == dimension.as_str())
-    });
-    let by: Vec<Dimension> = known.collect();
+pub(crate) fn simple(metric: Metric, by: &[Dimension], step: TimeStep) -> Result<Rules> {
+    // Dimensions that the metric lacks are skipped here; the core refuses them.
+    let by = by
+        .iter()
+        .copied()
+        .filter(|dimension| metric.has(*dimension));
+    let by: Vec<Dimension> = by.collect();
     let rule = |name: &str, test: Test| {
         let rule = Rule::new(name, test).metric(metric).window(step);
         rule.by(by.iter().copied()).measure(Measure::ErrorRate)
@@ -135,7 +136,7 @@ mod tests {
     fn simple_rules_find_a_tenth_that_fails() {
         let step = TimeStep::parse("1h").unwrap();
         let rules =
-            Rc::new(simple(Metric::EventDelivery, &["integration".to_owned()], step).unwrap());
+            Rc::new(simple(Metric::EventDelivery, &[Dimension::Integration], step).unwrap());
         assert_eq!(rules.names().len(), 2);
         let rules = LiveRules::new(Rc::clone(&rules), Metric::EventDelivery);
         assert_eq!(rules.findings(0), []);

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use super::findings::LiveRules;
 use super::state::{ClusterView, Outage, State};
-use crate::arguments::query::Query;
+use crate::arguments::query::{Query, time_of};
 use crate::failure::{Failure, Result};
 use crate::host::session::{Session, unix_ms};
 
@@ -90,10 +90,8 @@ impl Reader {
 
     /// A follow that starts at the oldest window that is not settled.
     fn follow(&self) -> Result<Follow> {
-        let start = self.with(|view| view.history.unsettled_ms());
-        let start = Timestamp::from_unix_ms(start)
-            .ok_or_else(|| Failure::usage("the clock is not in the years 0 to 9999"))?;
-        let options = self.options.clone().start(start.to_string());
+        let start = time_of(self.with(|view| view.history.unsettled_ms()))?;
+        let options = self.options.clone().start(start);
         Ok(self.session.machine.follow(&options)?)
     }
 

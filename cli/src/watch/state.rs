@@ -4,7 +4,7 @@ use std::cmp::{Ordering, Reverse};
 
 use clap::ValueEnum;
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use tallyfold::{Counts, Metric, Window};
+use tallyfold::{Counts, Dimension, Metric, Window};
 
 use super::findings::FindingLine;
 use super::history::{Group, History, Line};
@@ -39,7 +39,7 @@ pub(crate) struct Title {
     /// Which endpoint.
     pub(crate) metric: Metric,
     /// The names of the dimensions.
-    pub(crate) by: Vec<String>,
+    pub(crate) by: Vec<Dimension>,
     /// The conditions, as the user wrote them.
     pub(crate) only: Vec<String>,
     /// Whether clusters have names.

@@ -17,7 +17,7 @@ const FAILURE_SHARED_MS: u64 = 60_000;
 /// expired by the clock: the service decides, and no call fetches forever.
 const MOST_FETCHES: u32 = 2;
 
-/// Once the service has rejected so many tokens in a row, none of which it had ever accepted, a 401 is final:
+/// The number of rejected tokens in a row, none of them ever accepted, after which a 401 is final:
 /// they are probably for another audience.
 const MOST_REJECTED: u32 = 2;
 

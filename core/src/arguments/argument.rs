@@ -95,7 +95,7 @@ impl Argument {
 }
 
 /// The kind of value that an argument has, so that a host knows how to read it. Each host has its own words for what a
-/// value must be.
+/// value must be, so it matches all kinds: a new one must be read by every host, and breaks its build until then.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// Text.
@@ -140,7 +140,7 @@ pub trait Parameter: Sized {
     ///
     /// # Errors
     /// For an invalid value. The reader adds the argument's name, except to errors of a
-    /// [`Kind::Nested`], which already name the inner argument.
+    /// [`Kind::Nested`], which already name the inner argument, and of a [`Kind::Window`], which name `start` or `end`.
     fn from_value(value: Value) -> Result<Self>;
 
     /// The value that it would be made from, for a manual; `None` if there is nothing to show.
@@ -156,6 +156,7 @@ pub trait Parameter: Sized {
 
 /// A value, read as a [`Kind`].
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Value {
     /// Of [`Kind::Text`], [`Kind::Address`], [`Kind::Instant`] and [`Kind::Step`].
     Text(String),
@@ -176,7 +177,7 @@ pub enum Value {
     Nested(Values),
 }
 
-/// The values of arguments, in the order of declaration in which options are made from them.
+/// The values of arguments, in the order in which the arguments are declared.
 #[derive(Clone, Debug)]
 pub struct Values {
     arguments: slice::Iter<'static, Argument>,
@@ -237,7 +238,7 @@ impl Values {
 /// Parses a value for the argument with that name.
 fn made<T: Parameter>(name: &'static str, value: Value) -> Result<T> {
     T::from_value(value).map_err(|error| match T::KIND {
-        Kind::Nested(_) => error,
+        Kind::Nested(_) | Kind::Window => error,
         _ => error.with_argument(name),
     })
 }

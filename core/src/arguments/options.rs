@@ -29,8 +29,8 @@ pub trait Options: Sized {
     fn over(self, values: Values) -> Result<Self>;
 }
 
-/// A value for an option of type `T`: a `T`; for an option that may be absent also what is in it. Text may be a `&str`,
-/// and a secret a `String`.
+/// A value for an option of type `T`: a `T`, or what is in it if the option may be absent. Text may be a `&str`, a secret
+/// a `String`, and a list that may be absent an array.
 pub trait Setting<T> {
     /// The value as a `T`.
     fn setting(self) -> T;
@@ -72,9 +72,9 @@ impl Setting<Option<Secret>> for String {
     }
 }
 
-impl<const N: usize> Setting<Option<Vec<String>>> for [&str; N] {
-    fn setting(self) -> Option<Vec<String>> {
-        Some(self.map(str::to_owned).into())
+impl<T, const N: usize> Setting<Option<Vec<T>>> for [T; N] {
+    fn setting(self) -> Option<Vec<T>> {
+        Some(self.into())
     }
 }
 

@@ -74,19 +74,6 @@ impl Parameter for bool {
     }
 }
 
-/// Both edges of a window, as they are written.
-impl Parameter for (String, String) {
-    const KIND: Kind = Kind::Window;
-
-    fn from_value(value: Value) -> Result<Self> {
-        match value {
-            Value::Texts(edges) => <[String; 2]>::try_from(edges)
-                .map_or_else(|_| Err(unfit()), |edges| Ok(edges.into())),
-            _ => Err(unfit()),
-        }
-    }
-}
-
 impl Parameter for (u32, u32) {
     const KIND: Kind = Kind::Pair;
 

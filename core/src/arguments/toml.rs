@@ -224,7 +224,7 @@ impl<'d> Entry<'d> {
         self.document.wrong(self.at, &self.key, text)
     }
 
-    /// An error about the key itself, which is none of the known ones.
+    /// An error about a key that is not known.
     #[must_use]
     pub fn unknown_key(&self, known: &[&str]) -> Wrong {
         self.unknown("key", self.name, known)

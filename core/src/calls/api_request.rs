@@ -16,9 +16,9 @@ use crate::time::settling::{SETTLE_MS, is_settled};
 use crate::wire::excerpt::Excerpt;
 use crate::wire::status::{Answerer, check_head};
 
-/// A call is sent again this often because of a 401. It is more than once, because a token that another call
-/// fetched may be revoked too; and it is bounded, because the service may say 401 to this endpoint and accept
-/// the same tokens elsewhere.
+/// How often a request is sent again after a 401. More than once, because a token that another call fetched may be
+/// revoked, too. Not without end, because the service may answer this endpoint with 401 and accept the same tokens
+/// elsewhere.
 const MOST_REPLAYS: u32 = 4;
 
 impl StateMachine {
@@ -135,15 +135,15 @@ impl StateMachine {
         }))
     }
 
-    /// Ends the call with an error, once it is known what the body says.
+    /// Ends the call with an error, which may quote the body.
     fn ask_why(&mut self, error: Error) -> Result<bool> {
         let excerpt = Excerpt::default();
         self.state = State::Refused { error, excerpt };
         Ok(true)
     }
 
-    /// Takes the body with which the API has refused the request. Whatever becomes of the body, the
-    /// call ends with the same error.
+    /// Takes the body with which the API has refused the request. If reading it fails, the
+    /// call still ends with the same error.
     pub(super) fn take_excerpt(&mut self, input: Input<'_>) -> Result<bool> {
         let State::Refused { error, excerpt } = &mut self.state else {
             return self.misplaced(&input);

@@ -13,8 +13,9 @@ use crate::time::window::Window;
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
 /// # fn main() -> Result<()> {
 /// # let mut host = Host::new()?;
-/// # let (start, end) = ("2026-01-01T09:00:00Z", "2026-01-01T09:15:00Z");
-/// let query = QueryOptions::new(start, end, &["integration"]);
+/// # use tallyfold::{Dimension, Window};
+/// let window = Window::parse("2026-01-01T09:00:00Z", "2026-01-01T09:15:00Z")?;
+/// let query = QueryOptions::new(window, &[Dimension::Integration]);
 /// let mut call = host.machine.event_delivery(&query)?;
 /// host.drive(&mut call)?;
 /// if let Some(attempt) = call.attempt() {

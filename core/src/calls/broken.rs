@@ -9,7 +9,7 @@ const REFUSED: &str = "the server's certificate is refused: ";
 /// What hosts call it, what that means, and whether it stays so until somebody changes something.
 type Trouble = (&'static str, &'static str, bool);
 
-/// What may happen on the way to a server.
+/// A failure of the connection to a server.
 #[rustfmt::skip]
 const TROUBLES: &[Trouble] = &[
     ("ENOTFOUND EAI_AGAIN", "the server's name was not found: is the address right, and is there a network?", false),

@@ -17,8 +17,8 @@ use crate::time::settling::ServiceTime;
 
 /// One call, driven by the host.
 ///
-/// The loop is the same in every language: ask for the [`Step`], do it, report the result, ask
-/// again. An error from any method ends the call, except `out_of_order`: it means that the host did
+/// The loop is the same in every language: get the next [`Step`], take it, report the result, and
+/// repeat. An error from any method ends the call, except `out_of_order`: it means that the host did
 /// not do what the step said, and it changes nothing. If a call is dropped or [closed](Call::close)
 /// while it fetches a token, another call fetches the token instead.
 ///
@@ -50,13 +50,13 @@ impl<T> Call<T> {
         self.state_machine.be_patient(patient, begin_ms);
     }
 
-    /// Ends it at a deadline, however it goes.
+    /// Sets a deadline. The call ends then, whatever it is doing.
     pub(crate) fn ending(mut self, deadline: Option<Delay>) -> Self {
         self.state_machine.deadline = deadline;
         self
     }
 
-    /// Ends it when a wait is over that has begun by now.
+    /// Sets the deadline to the end of a wait, which begins now unless it has begun before.
     pub(crate) fn end_with(&mut self, deadline: &mut Option<Delay>, now: Now) {
         if let Some(deadline) = deadline {
             deadline.rest(now);
@@ -64,7 +64,7 @@ impl<T> Call<T> {
         self.state_machine.deadline = *deadline;
     }
 
-    /// The failure that ended it, if its long range is to try again.
+    /// The failure that ended the call, if the long range that it belongs to should try again.
     pub(crate) fn setback(&self) -> Option<Setback> {
         self.state_machine.setback()
     }
@@ -85,7 +85,7 @@ impl<T> Call<T> {
         self.state_machine.has_asked_api()
     }
 
-    /// Whether a late answer is the window's fault: the service has begun to answer, or has answered others since.
+    /// Whether a late response is due to the window: the service has begun to respond, or has responded to other requests.
     pub(crate) fn is_too_slow(&self) -> bool {
         self.state_machine.is_too_slow()
     }
@@ -98,7 +98,7 @@ impl<T> Call<T> {
         self.state_machine.step(now)
     }
 
-    /// How many milliseconds are left until the call's deadline; `None` if it has none. End what the last step asked for when
+    /// How many milliseconds are left until the call's deadline; `None` if it has none. Stop what the last step requested when
     /// they are over, and report it with [`Call::failed`] as a timeout: an exchange, the wait for a token of the host's own
     /// source, or a wait for another call.
     pub fn time_left(&mut self, now: Now) -> Option<u64> {
@@ -106,7 +106,7 @@ impl<T> Call<T> {
     }
 
     /// Takes the status and headers of the response to the last step's request. If it gives `true`,
-    /// pass the body to [`Call::chunk`] and [`Call::end`]; if `false`, drop the body and ask for
+    /// pass the body to [`Call::chunk`] and [`Call::end`]; if `false`, drop the body and get
     /// the next step.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ impl<T> Call<T> {
 
     /// Reports that the exchange of the last step failed. `detail` may be the name of the host's
     /// error, such as `ECONNREFUSED` or `ConnectError`; any other text is left out of the message.
-    /// If this gives no error, ask for the next step.
+    /// If this gives no error, get the next step.
     ///
     /// # Errors
     /// The call's final error, or `out_of_order`.
@@ -143,7 +143,7 @@ impl<T> Call<T> {
             .map(drop)
     }
 
-    /// Takes the token that [`Step::ProvideToken`] asked for and its remaining lifetime: a number
+    /// Takes the token that [`Step::ProvideToken`] requested and its remaining lifetime: a number
     /// of seconds as text, or `None` if the host does not know it.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl<T> Call<T> {
             .map(drop)
     }
 
-    /// Reports that the host could not get the token that [`Step::ProvideToken`] asked for.
+    /// Reports that the host could not get the token that [`Step::ProvideToken`] requested.
     ///
     /// # Errors
     /// `token_provider_failed`, unless an older token is still valid; `out_of_order`.
@@ -164,8 +164,8 @@ impl<T> Call<T> {
     }
 
     /// The request that has ended since the last call of this method, for logs and metrics of
-    /// requests. Each request is given once. Ask after every response and every failed exchange,
-    /// also if it ended the call.
+    /// requests. Each request is given once. Call it after every response and every failed exchange,
+    /// also if that ended the call.
     pub fn attempt(&mut self) -> Option<Attempt> {
         self.state_machine.attempt()
     }

@@ -8,7 +8,7 @@ pub(crate) enum Delay {
     /// There is nothing to wait for.
     #[default]
     Over,
-    /// It starts when the next step is asked for.
+    /// It starts at the next call of `step`.
     For(u64),
     /// It ends at that time of the monotonic clock.
     Until(u64),

@@ -23,7 +23,7 @@ impl Health {
         self.in_a_row += 1;
     }
 
-    /// Takes the answer to a request that was sent after so many failures.
+    /// Records the response to a request that was sent after this number of failures.
     pub(super) fn answer(&mut self, sent_after: u64) {
         self.answered_after = self.answered_after.max(sent_after);
         if sent_after >= self.failed {

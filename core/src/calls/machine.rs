@@ -67,7 +67,7 @@ impl Machine {
         ))))
     }
 
-    /// Begins a call, which may take so long.
+    /// Begins a call that may take at most this long.
     fn begin<E: Endpoint<Audience: Configured>>(
         &self,
         target: Target,

@@ -172,7 +172,7 @@ pub(crate) struct TokenConfig {
 /// Where the tokens of an API come from.
 #[derive(Debug)]
 pub(crate) enum TokenSource {
-    /// The host, which is asked for each token.
+    /// The host: it provides each token.
     Host,
     /// The API's token endpoint, with this request.
     Endpoint(Request),
@@ -354,7 +354,7 @@ impl MachineOptions {
         let has = |name: &str| given.contains(&name);
         let mut missing = Vec::new();
         for (api, is_used) in [
-            // Without an address, the Control API's is asked for.
+            // Without any address, the error requests the Control API's.
             (CONTROL, has(CONTROL.base) || !has(ORCHESTRATION.base)),
             (ORCHESTRATION, has(ORCHESTRATION.base)),
         ] {

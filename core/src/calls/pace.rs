@@ -33,7 +33,7 @@ pub(super) enum Payment {
     ByOther,
 }
 
-/// The retry budget, the waits that the service asked for, how it has answered lately, and the
+/// The retry budget, the waits that the service has requested, its latest responses, and the
 /// random numbers of a client.
 #[derive(Debug)]
 pub(super) struct Pace {
@@ -145,12 +145,12 @@ impl Pace {
         Ok(self.jitter.wait_ms(retries + 1, longest_ms, floor_ms))
     }
 
-    /// Whether a call that was retried so often may be retried again.
+    /// Whether a call that was retried this often may be retried again.
     pub(super) fn may_retry(&self, retries: u32) -> bool {
         retries < self.policy.max_retries && self.budget.suffices()
     }
 
-    /// Whether a call that was retried so often has no retry left.
+    /// Whether a call that was retried this often has no retry left.
     pub(super) fn has_tried_all(&self, retries: u32) -> bool {
         retries >= self.policy.max_retries
     }

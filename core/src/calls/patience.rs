@@ -1,16 +1,16 @@
-//! What a call knows of the patience of the long range that it belongs to.
+//! The patience of the long range that a call belongs to.
 
-/// How patient the long range of a call is. The call leaves it to the range to try again when the
-/// service is down.
+/// The patience of the long range that a call belongs to. When the service is down, the range tries again, not the
+/// call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patient {
     /// The longest `Retry-After` that the range waits for.
     pub(crate) longest_wait_ms: u64,
     /// How many further calls the range will make.
     pub(crate) calls_left: u32,
-    /// The number of this call among the tries whether the service is back; 0 if it counts as up.
+    /// The number of this call among the calls that test whether the service is back; 0 while it counts as up.
     pub(crate) tries: u32,
-    /// Whether it repeats a call that was set back: it earns nothing for the retry budget.
+    /// Whether it repeats a failed call of the range. Such a call earns nothing for the retry budget.
     pub(crate) repeats: bool,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Setback {
     pub(crate) number: u64,
     /// The wait before the next try.
     pub(crate) wait_ms: u64,
-    /// The part of it that the service asked for.
+    /// The part of it that the service has requested.
     pub(crate) floor_ms: u64,
     /// Whether requests of others have failed too.
     pub(crate) is_down: bool,

@@ -1,17 +1,17 @@
-//! What came back of one request.
+//! The response to one request, or the failure to get one.
 
 use super::retry::passing::is_passing_status;
 use super::step::HostFailure;
 use crate::time::now::Now;
 use crate::wire::retry_after::retry_after;
 
-/// What came back of one request.
+/// The response to one request, or the failure to get one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reply {
     pub(super) status: Option<u16>,
     /// Whether more of its body, which is dropped, may still arrive.
     pub(super) drains: bool,
-    /// The wait that the response asks for.
+    /// The wait that the response requests.
     pub(super) asked_ms: Option<u64>,
     /// Whether the time limit passed without a response: not even its head came.
     pub(super) is_silence: bool,

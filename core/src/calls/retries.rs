@@ -239,8 +239,8 @@ impl Retries {
         self.silences = if is_silence { self.silences + 1 } else { 0 };
     }
 
-    /// Whether a shorter window may succeed where this call came too late. If the service has not answered at all, the
-    /// window is to blame only if the service has answered others since.
+    /// Whether this call was too slow, so that a shorter window may succeed. If the service has not responded at all, that
+    /// is so only if it has responded to other calls since.
     pub(super) fn is_too_slow(&self) -> bool {
         self.silences == 0 || self.sent_when_up
     }
@@ -272,7 +272,7 @@ impl Retries {
         Ok(wait_ms)
     }
 
-    /// Leaves it to the long range to try again.
+    /// Ends the call, so that the long range tries again.
     fn set_back(&mut self, pace: &mut Pace, patient: Patient, floor_ms: u64, pays: bool) {
         self.setback = self.failed.map(|number| Setback {
             number,
@@ -282,8 +282,8 @@ impl Retries {
         });
     }
 
-    /// If a retry, which has been paid, is not to be sent, because the service is down by now and the
-    /// long range waits for it: the error that ends the call.
+    /// The error that ends the call if its retry must not be sent, although it has been paid: the service is down by now,
+    /// and the long range waits for it.
     pub(super) fn gives_up(&mut self, pace: &mut Pace, now: Now) -> Option<Error> {
         let patient = self.patient.filter(|_| self.again_after.is_some())?;
         if !pace.health(self.api, self.last).is_down() {

@@ -1,5 +1,5 @@
-//! The order of things in a call: perhaps a token, then the request, perhaps again after a 401, and again
-//! after what may pass.
+//! The order of steps in a call: perhaps a token request, then the request, which is repeated after a 401 or after a
+//! transient failure.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ pub(super) struct StateMachine {
     pub(super) url: String,
     /// The token that the last request to the API carried.
     pub(super) token: Option<Secret>,
-    /// When the call ends, however it goes.
+    /// When the call ends, whatever it is doing.
     pub(super) deadline: Option<Delay>,
     /// Whether that moment comes before the time limit of the current exchange.
     is_cut: bool,
@@ -73,7 +73,7 @@ pub(super) enum State {
         fetch: OwnFetch,
         body: Option<Box<TokenResponse>>,
     },
-    /// The host was asked for a token.
+    /// The host has been asked to provide a token.
     AwaitsToken {
         fetch: OwnFetch,
     },
@@ -107,7 +107,7 @@ pub(super) struct SentRequest {
     pub(super) at: Now,
 }
 
-/// A request is sent again so often because of its connection: all idle connections of a host may be closed at the same
+/// How often a request is sent again because of its connection: all idle connections of a host may be closed at the same
 /// time, and not every host can choose another one.
 const MOST_RESENT: u32 = 16;
 
@@ -338,7 +338,7 @@ impl StateMachine {
             Input::Failed { failure, .. } => Some(*failure),
             _ => None,
         };
-        // A refusal whose body hangs is the refusal that it is.
+        // If the body of a refusal hangs, the error is still the refusal.
         let is_refused = matches!(self.state, State::Refused { .. });
         if failure == Some(HostFailure::Timeout) && self.is_cut && !is_refused {
             return self.end_late(&input);
@@ -377,7 +377,7 @@ impl StateMachine {
         sent_ms(headers, asked_at.unix_ms).map(|sent_ms| ServiceTime { sent_ms, asked_at })
     }
 
-    /// Sends a request again, because its connection was of no use. That says nothing about the service, and does not count
+    /// Sends a request again, because its connection could not be used. That says nothing about the service, and does not count
     /// as a retry.
     fn send_again(&mut self, input: &Input<'_>) -> Result<bool> {
         let history = match &self.state {

@@ -3,7 +3,7 @@
 use crate::access::api::Api;
 use crate::wire::request::Request;
 
-/// What the host is to do next.
+/// What the host is to do next. A host must take every step, so a new one breaks its build, on purpose.
 #[derive(Clone, Debug)]
 #[must_use = "a step is for the host to take"]
 pub enum Step {
@@ -24,8 +24,8 @@ pub enum Step {
         /// The current epoch.
         epoch: u64,
     },
-    /// Wait this long, or less, and ask again: a retry is due later, or the service asked for a
-    /// pause. If asked too early, the call gives the remaining wait.
+    /// Wait this long, or less, and call `step` again: a retry is due later, or the service has requested a
+    /// pause. If it is called too early, it returns the remaining wait.
     Wait {
         /// Milliseconds on the monotonic clock, at most 2^31 - 1.
         ms: u32,

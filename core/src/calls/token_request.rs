@@ -89,7 +89,7 @@ impl StateMachine {
         Ok(true)
     }
 
-    /// Takes the answer of a host that was asked for a token.
+    /// Records the token, or the failure, that the host reports.
     pub(super) fn take_from_host(&mut self, input: Input<'_>) -> Result<bool> {
         let State::AwaitsToken { fetch } = &self.state else {
             return self.misplaced(&input);

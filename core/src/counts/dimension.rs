@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::arguments::{Kind, Parameter, Value};
 use crate::code::Code;
 use crate::counts::metric::Metric;
 use crate::error::{Error, Result};
@@ -25,6 +26,25 @@ crate::names! {
 impl AsRef<str> for Dimension {
     fn as_ref(&self) -> &str {
         self.as_str()
+    }
+}
+
+impl Dimension {
+    /// The dimension with exactly that name.
+    ///
+    /// # Errors
+    /// `unknown_dimension` for `dimensions`.
+    pub fn parse(name: &str) -> Result<Self> {
+        Self::from_name(name).ok_or_else(|| unknown("dimensions", name))
+    }
+}
+
+impl Parameter for Vec<Dimension> {
+    const KIND: Kind = Kind::Texts;
+
+    fn from_value(value: Value) -> Result<Self> {
+        let names = <Vec<String>>::from_value(value)?;
+        names.iter().map(|name| Dimension::parse(name)).collect()
     }
 }
 
@@ -143,7 +163,7 @@ impl Dimensions {
         usize::from(self.len)
     }
 
-    /// Whether there is none.
+    /// Whether there are no dimensions, as in a grand total.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -174,7 +194,7 @@ impl Dimensions {
             .collect()
     }
 
-    /// Where a dimension stands.
+    /// The position of a dimension; `None` if it is not among these.
     #[must_use]
     pub fn position(&self, dimension: Dimension) -> Option<usize> {
         self.iter().position(|item| item == dimension)

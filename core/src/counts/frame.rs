@@ -17,7 +17,7 @@ pub trait Frame {
     /// The dimensions of the rows, in sorting order.
     fn dimensions(&self) -> &Dimensions;
 
-    /// The endpoint that the counts are from; `None` if an [`Aggregator`](crate::Aggregator) was not told.
+    /// The endpoint that the counts are from; `None` if an [`Aggregator`](crate::Aggregator) got no metric.
     fn metric(&self) -> Option<Metric>;
 
     /// How many rows.
@@ -165,7 +165,7 @@ pub struct Column<'a> {
     pub values: Values<'a>,
 }
 
-/// What a column holds, row by row.
+/// What a column holds, row by row. A host must build every kind of column, so a new one breaks its build, on purpose.
 #[derive(Clone, Copy, Debug)]
 pub enum Values<'a> {
     /// Texts that repeat.

@@ -29,7 +29,7 @@ pub(crate) struct Loaded {
     pub(crate) digest: Option<String>,
 }
 
-/// Reads a table's JSON. Whether the totals and the digest are right, the caller checks.
+/// Reads a table's JSON. The caller checks the totals and the digest.
 pub(crate) fn read(json: &[u8]) -> Result<Loaded> {
     let saved = Tree::read(json).map_err(|NoJson { problem, offset }| {
         invalid(format!("this isn't a saved table: {problem}")).with_offset(offset)

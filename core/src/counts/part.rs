@@ -204,7 +204,7 @@ pub(crate) fn sum(parts: &[Part], width: usize) -> Result<Arc<Rows>> {
     }
 }
 
-/// How many deviations were tolerated, because the caller asked for it.
+/// The number of deviations that were tolerated at the caller's request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]

@@ -211,7 +211,7 @@ impl Series {
     /// The series with a row for each window and each combination that any of its windows has. The rows that were
     /// missing have counts of 0. A series without dimensions gets a row for each window.
     ///
-    /// No window is added: nothing is known of those that the table does not cover.
+    /// No window is added, because the counts of windows that the table does not cover are unknown.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
@@ -252,7 +252,7 @@ impl Series {
                 } else {
                     self.whole.key(group)
                 };
-                // Both are sorted: the next row is of this window and group, or there is none of them.
+                // Both are sorted, so the row of this window and group is the next one, if it exists.
                 let is_there =
                     self.window_ids.get(row) == Some(&window) && self.keys().key(row) == key;
                 filled.window_ids.push(window);
@@ -292,7 +292,7 @@ impl Series {
         self.zone.as_deref()
     }
 
-    /// The windows, sorted, including those without rows. Windows of which the table covers nothing
+    /// The windows, sorted, including those without rows. Windows that the table does not cover at all
     /// are left out.
     #[must_use]
     pub fn windows(&self) -> &[SeriesWindow] {

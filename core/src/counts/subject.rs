@@ -70,7 +70,7 @@ impl Subject {
     }
 }
 
-/// Tables are equal if their counts are, whoever they belong to.
+/// Tables with equal counts are equal, even if they belong to different clients.
 impl PartialEq for Subject {
     fn eq(&self, other: &Self) -> bool {
         (self.dimensions, self.metric, &self.selection)

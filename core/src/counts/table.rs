@@ -90,8 +90,8 @@ impl CountTable {
 
     /// The windows whose counts may still change, because they were read so early after their end; sorted.
     ///
-    /// [`Collect`](crate::Collect) and [`Follow`](crate::Follow) tell by their `settle_ms`, a single
-    /// call by its default, an hour. An [`Aggregator`](crate::Aggregator) has no clock, and so its
+    /// [`Collect`](crate::Collect) and [`Follow`](crate::Follow) decide by their `settle_ms`, a single
+    /// call by the default of an hour. An [`Aggregator`](crate::Aggregator) has no clock, and so its
     /// windows are never provisional.
     #[must_use]
     pub fn provisional(&self) -> Vec<Window> {
@@ -107,7 +107,7 @@ impl CountTable {
         self
     }
 
-    /// The same table, whose windows may still change or not.
+    /// The same table with other marks: `is_provisional` says whether a window may still change.
     pub(crate) fn marked(mut self, is_provisional: impl Fn(Window) -> bool) -> Self {
         for part in &mut self.parts {
             part.provisional = is_provisional(part.window);
@@ -273,8 +273,8 @@ impl CountTable {
     ///
     /// # Errors
     /// `unknown_dimension` for a name that the table lacks, `repeated_dimension`.
-    pub fn filter(&self, wanted: &[(String, Vec<String>)]) -> Result<Self> {
-        let names: Vec<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
+    pub fn filter<S: AsRef<str>>(&self, wanted: &[(S, Vec<String>)]) -> Result<Self> {
+        let names: Vec<&str> = wanted.iter().map(|(name, _)| name.as_ref()).collect();
         let dimensions = &self.subject.dimensions;
         let named = dimensions
             .subset(&names)

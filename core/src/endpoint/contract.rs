@@ -14,7 +14,7 @@ use crate::wire::address::BaseAddress;
 use crate::wire::json::writer::json_of;
 use crate::wire::request::Request;
 
-/// What a query needs to know of the client that makes it.
+/// The properties of a client that its queries need.
 #[derive(Clone, Copy)]
 pub(crate) struct Client<'a> {
     /// How metrics responses are read.
@@ -32,7 +32,7 @@ pub(crate) trait Endpoint: Send + 'static {
     /// What a call to it gives.
     type Output: CallOutput;
 
-    /// The window that is asked for; `None` if the endpoint has none.
+    /// The requested window; `None` if the endpoint has none.
     fn window(&self) -> Option<Window>;
     /// The request with a token; without one, if the server at that address adds it.
     fn request(&self, base: &BaseAddress, token: Option<&AccessToken<Self::Audience>>) -> Request;
@@ -56,7 +56,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// The result of a call to any endpoint.
+/// The result of a call to any endpoint. A binding must hand on every kind of result, so a new one breaks its build, on
+/// purpose; a program that calls one endpoint gets the type of that endpoint ([`Call::output`](crate::Call::output)).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// Counts.
@@ -89,7 +90,7 @@ impl Json {
 /// An access token.
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// The token itself, which the caller asked for.
+    /// The token itself, for the caller that requested it.
     pub value: Secret,
     /// Its remaining lifetime in seconds.
     pub expires_in_s: u32,

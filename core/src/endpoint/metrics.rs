@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::contract::{Body, Client, Endpoint, Output};
 use crate::access::api::Control;
 use crate::access::token::AccessToken;
-use crate::counts::dimension::Dimensions;
+use crate::counts::dimension::{Dimension, Dimensions};
 use crate::counts::identity::Identity;
 use crate::counts::metric::Metric;
 use crate::counts::subject::Subject;
@@ -16,6 +16,7 @@ use crate::fold::read_options::ReadOptions;
 use crate::fold::shape::is_named;
 use crate::secret::Secret;
 use crate::time::patience::Patience;
+use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
 use crate::wire::address::BaseAddress;
 use crate::wire::json::path::Shown;
@@ -27,20 +28,20 @@ crate::options! {
     #[derive(Clone, Debug)]
     pub struct QueryOptions {
         /// The first instant of the window, UTC ISO 8601.
-        start: String [Instant],
+        start: Timestamp,
         /// The first instant after the window.
         ///
         /// The service advises windows of 5 to 15 minutes.
-        end: String [Instant],
+        end: Timestamp,
         /// The dimensions to ask for: one to four of `event_name`, `write_key`, `integration` and `reason`.
         ///
         /// Event ingestion does not have `reason`.
-        dimensions: Vec<String>,
+        dimensions: Vec<Dimension>,
         /// The dimensions to keep while the response streams in, in this order; an empty list gives one grand
         /// total.
         ///
         /// By default, all are kept. Memory grows with the number of kept groups, not with the response.
-        group_by: Option<Vec<String>> = None,
+        group_by: Option<Vec<Dimension>> = None,
         /// How long the call may take with all its requests and waits, counted from its first step.
         ///
         /// It then ends with `deadline_exceeded`.
@@ -51,12 +52,8 @@ crate::options! {
 impl QueryOptions {
     /// A query that keeps all of its dimensions.
     #[must_use]
-    pub fn new<S: AsRef<str>>(start: &str, end: &str, dimensions: &[S]) -> Self {
-        let dimensions = dimensions
-            .iter()
-            .map(|name| name.as_ref().to_owned())
-            .collect();
-        Self::with_defaults(start.to_owned(), end.to_owned(), dimensions)
+    pub fn new(window: Window, dimensions: &[Dimension]) -> Self {
+        Self::with_defaults(window.start(), window.end(), dimensions.to_owned())
     }
 
     /// Checks the options and makes a query.
@@ -65,7 +62,7 @@ impl QueryOptions {
         endpoint: &'static MetricsEndpoint,
         client: &Client<'_>,
     ) -> Result<MetricsQuery> {
-        let window = Window::parse(&self.start, &self.end)?;
+        let window = Window::new(self.start, self.end)?;
         let group_by = self.group_by.as_deref();
         MetricsQuery::new(endpoint, window, &self.dimensions, group_by, client)
     }
@@ -99,11 +96,11 @@ struct Fields {
 
 impl MetricsQuery {
     /// Checks a caller's options.
-    pub(crate) fn new<S: AsRef<str>>(
+    pub(crate) fn new(
         endpoint: &'static MetricsEndpoint,
         window: Window,
-        dimensions: &[S],
-        group_by: Option<&[S]>,
+        dimensions: &[Dimension],
+        group_by: Option<&[Dimension]>,
         client: &Client<'_>,
     ) -> Result<Self> {
         let requested = Dimensions::requested(dimensions)?;
@@ -127,7 +124,7 @@ impl MetricsQuery {
         self.options.limits.table_bytes
     }
 
-    /// The same query, whose table may take so many bytes at most.
+    /// The same query, whose table may take at most `table_bytes` bytes.
     pub(crate) fn within(mut self, table_bytes: u64) -> Self {
         let limit = &mut self.options.limits.table_bytes;
         *limit = table_bytes.min(*limit);
@@ -139,7 +136,7 @@ impl MetricsQuery {
         &self.identity
     }
 
-    /// The body of the request: equal for equal questions.
+    /// The body of the request. Equal queries have equal bodies.
     pub(crate) fn text(&self) -> String {
         json_of(&Fields {
             start: self.window.start().to_string(),

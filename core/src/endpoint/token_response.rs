@@ -1,4 +1,4 @@
-//! Reads the access token object (service reference 2.1); errors quote nothing of it.
+//! Reads the access token object (service reference 2.1); errors quote nothing from it.
 
 use serde::Serialize;
 

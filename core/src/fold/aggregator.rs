@@ -4,7 +4,7 @@ use super::read_options::ReadOptions;
 use super::shape::ResultShape;
 use super::tolerate::Tolerate;
 use crate::code::Code;
-use crate::counts::dimension::Dimensions;
+use crate::counts::dimension::{Dimension, Dimensions};
 use crate::counts::identity::Identity;
 use crate::counts::metric::Metric;
 use crate::counts::part::Part;
@@ -26,9 +26,9 @@ crate::options! {
         /// all are kept.
         ///
         /// If fewer are kept than were requested, a repeated combination is not detected.
-        group_by: Option<Vec<String>> = None,
+        group_by: Option<Vec<Dimension>> = None,
         /// The requested `start` and `end`, which the response is checked against.
-        window: Option<(String, String)> = None,
+        window: Option<Window> = None,
         /// How much is read before the response is refused.
         limits: Limits = Limits::default(),
         /// Which deviations to tolerate.
@@ -47,13 +47,13 @@ crate::options! {
 /// contains it.
 ///
 /// ```
-/// use tallyfold::{Aggregator, AggregatorOptions};
+/// use tallyfold::{Aggregator, AggregatorOptions, Dimension};
 ///
 /// let body = br#"{"start": "2026-01-01T00:00:00Z", "end": "2026-01-01T00:15:00Z",
 ///     "totalDelivered": "7", "totalErrors": "0", "totalFiltered": "0",
 ///     "counts": [{"success": "7", "errors": "0", "filtered": "0",
 ///                 "dimensions": {"integration": "warehouse", "reason": ""}}]}"#;
-/// let options = AggregatorOptions::default().group_by(["integration"]);
+/// let options = AggregatorOptions::default().group_by([Dimension::Integration]);
 /// let mut aggregator = Aggregator::new(&["integration", "reason"], options)?;
 /// for chunk in body.chunks(10) {
 ///     aggregator.push(chunk)?;
@@ -82,8 +82,7 @@ impl Aggregator {
     /// An aggregator for a response with these dimensions.
     ///
     /// # Errors
-    /// `no_dimensions`, `unknown_dimension`, `repeated_dimension`, and for a window
-    /// `invalid_timestamp` and `invalid_window`.
+    /// `no_dimensions`, `unknown_dimension` and `repeated_dimension`.
     pub fn new<S: AsRef<str>>(dimensions: &[S], options: AggregatorOptions) -> Result<Self> {
         let hash_seed = options.hash_seed;
         Ok(AggregatorPlan::new(dimensions, options)?.aggregator(hash_seed))
@@ -179,14 +178,10 @@ impl AggregatorPlan {
             Some(names) => requested.subset(names)?,
             None => requested,
         };
-        let window = match &options.window {
-            Some((start, end)) => Some(Window::parse(start, end)?),
-            None => None,
-        };
         Ok(Self {
             requested,
             kept,
-            window,
+            window: options.window,
             metric: options.metric,
             options: ReadOptions {
                 limits: options.limits,

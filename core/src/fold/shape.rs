@@ -397,7 +397,7 @@ impl Visitor for ResultShape {
     }
 }
 
-/// Whether the reference names a field or a dimension so.
+/// Whether the reference has a field or a dimension with that name.
 pub(crate) fn is_named(key: &str) -> bool {
     position(&ResultField::ALL, key).is_some()
         || position(&EntryField::ALL, key).is_some()

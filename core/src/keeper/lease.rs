@@ -17,7 +17,7 @@ const LONGEST_SILENCE_MS: i64 = 60_000;
 
 const IN_USE: &str = "another collect is using this checkpoint";
 
-/// What to do next for a lease.
+/// What to do next for a lease. A host must take every step, so a new one breaks its build, on purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LeaseStep {
     /// Create a file with this name and the content [`Lease::TEXT`], atomically and accessible only to its owner.

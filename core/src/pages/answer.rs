@@ -91,7 +91,7 @@ impl Answer {
         Self::failed(code, status, shown, retry_after_s)
     }
 
-    /// The answer when too many requests wait already: the page is to ask again after so many seconds.
+    /// The answer when too many requests are waiting already. The page may repeat its request after `retry_after_s` seconds.
     #[must_use]
     pub fn busy(retry_after_s: u64) -> Self {
         let failure = Failure {

@@ -2,6 +2,7 @@
 
 use crate::access::api::Api;
 use crate::code::Code;
+use crate::counts::dimension::Dimension;
 use crate::counts::identity::Identity;
 use crate::counts::metric::Metric;
 use crate::counts::tree::Tree;
@@ -11,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::fold::read_options::ReadOptions;
 use crate::time::now::Now;
 use crate::time::settling::{SETTLE_MS, is_settled};
+use crate::time::window::Window;
 use crate::wire::headers::named;
 use crate::wire::status::is_json;
 
@@ -75,7 +77,8 @@ pub struct PageRequest<'a> {
     pub is_allowed: bool,
 }
 
-/// What a page asks: the call that the host makes in the server's name.
+/// What a page asks: the call that the host makes in the server's name. A host must answer every question, so a new one
+/// breaks its build, on purpose.
 #[derive(Clone, Debug)]
 pub enum PageQuestion {
     /// Counts. The page gets the body that the service sends, once it was found valid.
@@ -170,25 +173,25 @@ fn is_same_origin(headers: &[(&str, &str)]) -> bool {
     }
 }
 
-/// What is asked of a metrics endpoint, in the form of the service (service reference 4.4).
+/// The query in a request to a metrics endpoint, in the form of the service (service reference 4.4).
 fn query_of(body: &[u8]) -> Result<QueryOptions> {
     if body.len() > MOST_BYTES {
         return Err(refused("the body is longer than 16 KiB"));
     }
     let tree = Tree::read(body).unwrap_or_default();
     let fields = tree.fields(["start", "end", "dimensions"]);
-    let query = fields.and_then(|[start, end, dimensions]| {
-        Some(QueryOptions::new(
-            start.text()?,
-            end.text()?,
-            &dimensions.texts()?,
-        ))
-    });
-    query
-        .ok_or_else(|| refused("want a body of start, end and dimensions, as the service takes it"))
+    let texts = fields
+        .and_then(|[start, end, names]| Some((start.text()?, end.text()?, names.texts()?)))
+        .ok_or_else(|| {
+            refused("want a body of start, end and dimensions, as the service takes it")
+        })?;
+    let (start, end, names) = texts;
+    let dimensions: Result<Vec<Dimension>> =
+        names.iter().map(|name| Dimension::parse(name)).collect();
+    Ok(QueryOptions::new(Window::parse(start, end)?, &dimensions?))
 }
 
-/// The page of the audit logs that is asked for.
+/// The requested page of the audit logs.
 fn page_of(query: &str) -> Result<AuditLogsOptions> {
     let mut options = AuditLogsOptions::default();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {

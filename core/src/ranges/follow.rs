@@ -4,11 +4,12 @@ use std::fmt;
 
 use super::outage::{Next, Outages};
 use super::step::{Drive, FollowStep};
-use super::window_query::{Outcome, WindowQuery, unknown_task};
+use super::window_query::{WindowQuery, WindowResult, unknown_task};
 use crate::calls::call::Call;
 use crate::calls::machine::Machine;
 use crate::code::Code;
 use crate::counts::comparison::{Comparison, compare};
+use crate::counts::dimension::Dimension;
 use crate::counts::metric::Metric;
 use crate::counts::table::CountTable;
 use crate::endpoint::endpoint_of;
@@ -29,11 +30,11 @@ crate::options! {
     /// What to follow.
     ///
     /// ```
-    /// # use tallyfold::{FollowOptions, Metric, TimeStep};
+    /// # use tallyfold::{Dimension, FollowOptions, Metric, TimeStep, Timestamp};
     /// # fn main() -> tallyfold::Result<()> {
     /// let step = TimeStep::parse("5m")?;
-    /// let start = "2026-01-01T00:00:00Z";
-    /// let options = FollowOptions::new(Metric::EventDelivery, start, &["integration"], step)
+    /// let start = Timestamp::parse("2026-01-01T00:00:00Z")?;
+    /// let options = FollowOptions::new(Metric::EventDelivery, start, &[Dimension::Integration], step)
     ///     .delay_ms(30_000);
     /// assert_eq!(options.settle_ms, 3_600_000);
     /// # Ok(())
@@ -47,19 +48,19 @@ crate::options! {
         ///
         /// It may be in the past or in the future. If it is not at an edge of a window, the first window is
         /// shorter.
-        start: String [Instant],
+        start: Timestamp,
         /// The dimensions to ask for, one to four.
-        dimensions: Vec<String>,
+        dimensions: Vec<Dimension>,
         /// The length of the windows; they start at multiples of it, counted from midnight UTC.
         window: TimeStep,
         /// The end of the last window.
         ///
         /// By default, the follow has no end.
-        end: Option<String> [Instant] = None,
+        end: Option<Timestamp> = None,
         /// The dimensions to keep, in this order; an empty list gives one grand total.
         ///
         /// By default, all are kept.
-        group_by: Option<Vec<String>> = None,
+        group_by: Option<Vec<Dimension>> = None,
         /// How long after its end a window is first read.
         delay_ms: u64 [Milliseconds] = 0,
         /// How long after a reading, successful or failed, a window is read again.
@@ -90,17 +91,13 @@ crate::options! {
 impl FollowOptions {
     /// Options with the defaults for everything else.
     #[must_use]
-    pub fn new<S: AsRef<str>>(
+    pub fn new(
         metric: Metric,
-        start: &str,
-        dimensions: &[S],
+        start: Timestamp,
+        dimensions: &[Dimension],
         window: TimeStep,
     ) -> Self {
-        let dimensions = dimensions
-            .iter()
-            .map(|name| name.as_ref().to_owned())
-            .collect();
-        Self::with_defaults(metric, start.to_owned(), dimensions, window)
+        Self::with_defaults(metric, start, dimensions.to_owned(), window)
     }
 }
 
@@ -138,12 +135,13 @@ pub struct Revision {
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
 /// # fn main() -> Result<()> {
-/// # use tallyfold::{FollowOptions, FollowStep, Metric, TimeStep};
+/// # use tallyfold::{Dimension, FollowOptions, FollowStep, Metric, TimeStep, Timestamp};
 /// # let mut host = Host::new()?;
 /// # let step = TimeStep::parse("15m")?;
 /// # let metric = Metric::EventDelivery;
-/// let options = FollowOptions::new(metric, "2026-01-02T12:00:00Z", &["integration"], step)
-///     .end("2026-01-02T13:00:00Z");
+/// let start = Timestamp::parse("2026-01-02T12:00:00Z")?;
+/// let options = FollowOptions::new(metric, start, &[Dimension::Integration], step)
+///     .end(Timestamp::parse("2026-01-02T13:00:00Z")?);
 /// let mut follow = host.machine.follow(&options)?;
 /// let mut sum = 0;
 /// loop {
@@ -229,7 +227,7 @@ impl Open {
         };
     }
 
-    /// Takes a reading that was asked for and taken at these times of the monotonic clock.
+    /// Compares a reading with the one before. The times are on the monotonic clock: of its request, and of its response.
     fn compare(&mut self, table: &CountTable, [asked_ms, now_ms]: [u64; 2]) {
         if self.table.as_ref() != Some(table) {
             self.table = Some(table.clone());
@@ -270,14 +268,9 @@ impl Machine {
     /// # Errors
     /// Of kind `config`, with the name of the argument; nothing is sent then.
     pub fn follow(&self, options: &FollowOptions) -> Result<Follow> {
-        let instant =
-            |name, text: &str| Timestamp::parse(text).map_err(|error| error.with_argument(name));
-        let start = instant("start", &options.start)?;
-        let end = options.end.as_deref().map(|end| instant("end", end));
-        let end = end.transpose()?;
         let query = MetricsQuery::new(
             endpoint_of(options.metric),
-            first_window(start, end, options.window)?,
+            first_window(options.start, options.end, options.window)?,
             &options.dimensions,
             options.group_by.as_deref(),
             &self.client(),
@@ -290,8 +283,8 @@ impl Machine {
         let mut follow = Follow {
             query: WindowQuery::new(self, query)?,
             step: options.window,
-            next_start: Some(start),
-            end,
+            next_start: Some(options.start),
+            end: options.end,
             delay_ms: options.delay_ms,
             reread_ms,
             settle_ms: options.settle_ms,
@@ -342,7 +335,7 @@ impl Follow {
         if rest_ms > 0 {
             return self.wait_for(rest_ms);
         }
-        // In an outage, a window that has not failed yet is a better try.
+        // In an outage, a window that has not failed yet is more likely to succeed.
         let mut failed = None;
         for (position, open) in self.open.iter().enumerate() {
             if self.rest_ms(open, now) == Some(0) {
@@ -460,20 +453,20 @@ impl Follow {
             service.is_none_or(|service| service.has_come_to(window.end().unix_ms()))
         };
         match self.query.outcome(call, open.window) {
-            Outcome::Table(table) if has_ended(open.window) => {
+            WindowResult::Table(table) if has_ended(open.window) => {
                 self.revise(position, table, service, now).map(Some)
             }
-            Outcome::Table(_) if is_last && open.table.is_none() => {
+            WindowResult::Table(_) if is_last && open.table.is_none() => {
                 self.too_early = Some(open.window);
                 self.next_start = Some(open.window.start());
                 self.open.pop();
                 Ok(None)
             }
-            Outcome::Table(_) | Outcome::None => {
+            WindowResult::Table(_) | WindowResult::None => {
                 open.state = State::Due;
                 Ok(None)
             }
-            Outcome::Failed(mut error) => {
+            WindowResult::Failed(mut error) => {
                 if let Some(setback) = call.setback()
                     && self.outages.fail(open.window, setback, &mut error, now) == Next::Again
                 {

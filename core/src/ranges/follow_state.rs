@@ -71,15 +71,16 @@ impl Follow {
     /// revisions that were given so far ([`FollowOptions::state`]). It holds no secret and no token.
     ///
     /// Store it together with what you made of the last revision, in one step. Then no revision is
-    /// lost and none is taken twice, whenever the process ends.
+    /// lost and none is processed twice, whenever the process ends.
     ///
     /// ```
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
     /// # fn main() -> Result<()> {
-    /// # use tallyfold::{FollowOptions, Metric, TimeStep};
+    /// # use tallyfold::{Dimension, FollowOptions, Metric, TimeStep, Timestamp};
     /// # let mut host = Host::new()?;
     /// # let step = TimeStep::parse("15m")?;
-    /// let options = FollowOptions::new(Metric::EventDelivery, "2026-01-02T12:00:00Z", &["integration"], step);
+    /// # let start = Timestamp::parse("2026-01-02T12:00:00Z")?;
+    /// let options = FollowOptions::new(Metric::EventDelivery, start, &[Dimension::Integration], step);
     /// let state = host.machine.follow(&options)?.state();
     /// // Later, in another process:
     /// let follow = host.machine.follow(&options.state(state))?;
@@ -118,7 +119,7 @@ impl Follow {
         }
     }
 
-    /// Goes on from a state.
+    /// Resumes from a state.
     pub(super) fn take_up(&mut self, state: &str) -> Result<()> {
         let is_1 = state.starts_with(START_1);
         let format = if is_1 { FORMAT_1 } else { KIND.format };

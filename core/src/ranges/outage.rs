@@ -19,7 +19,7 @@ const MOST: u32 = 2 * ALONE;
 /// An outage begins with a call that fails although it was to be retried, and ends with the first
 /// answer to a request that was sent after its last failure. In between there is one try at a time.
 pub(super) struct Outages {
-    /// How long an outage may last: 0 for never, without end for the largest number.
+    /// How long an outage may last, in milliseconds: 0 allows none, and the largest number sets no limit.
     patience_ms: u64,
     /// How many there were.
     count: u32,
@@ -29,7 +29,7 @@ pub(super) struct Outages {
     since_ms: u64,
     /// When the next try may begin.
     next_ms: u64,
-    /// The wait for it, when it was last computed.
+    /// The wait before the next try, as it was last computed.
     waiting_ms: u64,
     /// The number of its last failure.
     failure: u64,
@@ -48,7 +48,7 @@ struct Lapse {
     window: Window,
     /// The last of them.
     outage: u32,
-    /// How much those that have ended count.
+    /// The weight of the outages that have ended.
     score: u32,
 }
 

@@ -11,9 +11,9 @@ crate::options! {
     #[derive(Clone, Debug)]
     pub struct PlanOptions {
         /// The first instant of the range, UTC ISO 8601.
-        start: String [Instant],
+        start: Timestamp,
         /// The first instant after the range.
-        end: String [Instant],
+        end: Timestamp,
         /// The step of the UTC day at whose edges the range is cut. The service advises windows of 5 to 15
         /// minutes (service reference 8).
         window: TimeStep,
@@ -35,7 +35,7 @@ crate::options! {
 ///
 /// The service advises windows of 5 to 15 minutes (service reference 8). The first and the last
 /// window are shorter where the range does not start or end at an edge. A plan stores no windows:
-/// each is computed when it is asked for, so a plan of a year in steps of a second takes no memory.
+/// each is computed on demand, so a plan of a year in steps of a second takes no memory.
 /// A plan need not be saved, because the same arguments make the same plan.
 ///
 /// ```
@@ -80,9 +80,9 @@ impl Plan {
     /// The plan for a caller's options.
     ///
     /// # Errors
-    /// `invalid_timestamp` and `invalid_window`, with the name of the argument.
+    /// `invalid_window`, with the name of the argument.
     pub fn of(options: &PlanOptions) -> Result<Self> {
-        let range = Window::parse(&options.start, &options.end)?;
+        let range = Window::new(options.start, options.end)?;
         Ok(Self::new(range, options.window))
     }
 

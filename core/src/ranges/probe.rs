@@ -1,12 +1,13 @@
 //! Tests whether counts of adjacent windows add up: compares `[a, c)` with `[a, b)` and `[b, c)`.
 
 use super::step::{CollectStep, Drive};
-use super::window_query::{Outcome, WindowQuery, unknown_task};
+use super::window_query::{WindowQuery, WindowResult, unknown_task};
 use crate::calls::call::Call;
 use crate::calls::machine::Machine;
 use crate::code::Code;
 use crate::counts::change::Deltas;
 use crate::counts::comparison::{Comparison, compare};
+use crate::counts::dimension::Dimension;
 use crate::counts::frame::Frame;
 use crate::counts::metric::Metric;
 use crate::counts::table::CountTable;
@@ -23,13 +24,13 @@ crate::options! {
         /// Which counts.
         metric: Metric,
         /// The first instant, UTC ISO 8601.
-        start: String [Instant],
+        start: Timestamp,
         /// The instant at which the second half starts.
-        middle: String [Instant],
+        middle: Timestamp,
         /// The first instant after both halves.
-        end: String [Instant],
+        end: Timestamp,
         /// The dimensions to ask for, one to four.
-        dimensions: Vec<String>,
+        dimensions: Vec<Dimension>,
     }
 }
 
@@ -72,10 +73,12 @@ crate::names! {
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
 /// # fn main() -> Result<()> {
-/// # use tallyfold::{AdditivityVerdict, CollectStep, Metric, ProbeOptions};
+/// # use tallyfold::{AdditivityVerdict, CollectStep, Dimension, Metric, ProbeOptions, Timestamp};
 /// # let mut host = Host::new()?;
-/// let [start, middle, end] = [0, 5, 10].map(|minute| format!("2026-01-01T09:{minute:02}:00Z"));
-/// let dimensions = vec!["integration".to_owned()];
+/// let start = Timestamp::parse("2026-01-01T09:00:00Z")?;
+/// let middle = Timestamp::parse("2026-01-01T09:05:00Z")?;
+/// let end = Timestamp::parse("2026-01-01T09:10:00Z")?;
+/// let dimensions = vec![Dimension::Integration];
 /// let options = ProbeOptions::with_defaults(Metric::EventDelivery, start, middle, end, dimensions);
 /// let mut probe = host.machine.probe_additivity(&options)?;
 /// while let CollectStep::Drive(mut next) = probe.step() {
@@ -103,18 +106,19 @@ impl Machine {
     /// Of kind `config`, with the name of the argument; nothing is sent then.
     pub fn probe_additivity(&self, options: &ProbeOptions) -> Result<Probe> {
         let query = QueryOptions {
-            start: options.start.clone(),
-            end: options.end.clone(),
+            start: options.start,
+            end: options.end,
             dimensions: options.dimensions.clone(),
             group_by: None,
             deadline_ms: Patience::Endless,
         };
         let query = query.check(endpoint_of(options.metric), &self.client())?;
         let whole = query.window();
-        let middle =
-            Timestamp::parse(&options.middle).map_err(|error| error.with_argument("middle"))?;
         let half = |start, end| Window::new(start, end).map_err(|_| outside(whole));
-        let halves = [half(whole.start(), middle)?, half(middle, whole.end())?];
+        let halves = [
+            half(whole.start(), options.middle)?,
+            half(options.middle, whole.end())?,
+        ];
         Ok(Probe::new(WindowQuery::new(self, query)?, halves, whole))
     }
 }
@@ -162,9 +166,9 @@ impl Probe {
         }
         self.is_under_way = false;
         match self.query.outcome(call, self.windows[self.tables.len()]) {
-            Outcome::Table(table) => self.tables.push(table),
-            Outcome::None => {}
-            Outcome::Failed(error) => {
+            WindowResult::Table(table) => self.tables.push(table),
+            WindowResult::None => {}
+            WindowResult::Failed(error) => {
                 self.failure = Some(error.clone());
                 return Err(error);
             }

@@ -5,6 +5,8 @@ use crate::error::Error;
 use crate::time::window::Window;
 
 /// What a worker of a [`Collect`](crate::Collect) or a [`Probe`](crate::Probe) is to do next.
+///
+/// A host must take every step, so a new one breaks its build, on purpose.
 #[derive(Debug)]
 #[must_use = "a step is for the host to take"]
 pub enum CollectStep {
@@ -18,13 +20,15 @@ pub enum CollectStep {
 }
 
 /// What the driver of a [`Follow`](crate::Follow) is to do next.
+///
+/// A host must take every step, so a new one breaks its build, on purpose.
 #[derive(Debug)]
 #[must_use = "a step is for the host to take"]
 pub enum FollowStep {
     /// Drive this call to its end, or close it, then settle the task.
     Drive(Drive),
     /// There is nothing to read for this long. No wait is longer than a window, so that a corrected
-    /// clock is noticed soon. If asked earlier, the machine gives the remaining wait.
+    /// clock is noticed soon. If called earlier, the machine gives the remaining wait.
     Wait {
         /// Milliseconds, from 1 to a day's.
         ms: u32,

@@ -1,4 +1,4 @@
-//! The metrics query that is made for each window of a range, and what becomes of its call.
+//! The metrics query for each window of a range, and the result of its call.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ pub(super) struct WindowQuery {
     query: MetricsQuery,
 }
 
-/// What became of a call.
-pub(super) enum Outcome {
+/// The result of a call for a window.
+pub(super) enum WindowResult {
     Table(CountTable),
     Failed(Error),
     /// The call had not ended, or was not the one for this window.
@@ -64,7 +64,7 @@ impl WindowQuery {
         self.call_within(window, u64::MAX)
     }
 
-    /// The call for a window whose table may take so many bytes at most.
+    /// The call for a window whose table may take at most `table_bytes` bytes.
     pub(super) fn call_within(&self, window: Window, table_bytes: u64) -> Call {
         let query = self.query.clone().of(window).within(table_bytes);
         let target = query.metric().into();
@@ -72,16 +72,16 @@ impl WindowQuery {
     }
 
     /// Takes the outcome of the call of a window.
-    pub(super) fn outcome(&self, call: &mut Call, window: Window) -> Outcome {
+    pub(super) fn outcome(&self, call: &mut Call, window: Window) -> WindowResult {
         match call.output() {
             Ok(Output::Table(table))
                 if table.windows() == [window] && table.subject == self.subject() =>
             {
-                Outcome::Table(table)
+                WindowResult::Table(table)
             }
-            Ok(_) => Outcome::None,
-            Err(error) if error.code() == Code::OutOfOrder => Outcome::None,
-            Err(error) => Outcome::Failed(error),
+            Ok(_) => WindowResult::None,
+            Err(error) if error.code() == Code::OutOfOrder => WindowResult::None,
+            Err(error) => WindowResult::Failed(error),
         }
     }
 }

@@ -33,7 +33,7 @@ pub trait Source: Clone {
 #[derive(Debug)]
 pub struct Delivery {
     /// How messages are transported.
-    pub way: Way,
+    pub transport: Transport,
     /// Headers next to `content-type`.
     pub headers: &'static [(&'static str, &'static str)],
     /// Whether the other system accepts the same samples again without harm. Then messages in doubt are sent again.
@@ -96,7 +96,7 @@ impl Answer<'_> {
 
 /// The usual delivery by POST requests. A format states what differs.
 pub const HTTP: Delivery = Delivery {
-    way: Way::Http,
+    transport: Transport::Http,
     headers: &[],
     is_repeatable: false,
     is_passing: |status| status >= 500,
@@ -109,7 +109,7 @@ pub const HTTP: Delivery = Delivery {
 
 /// The usual delivery by datagrams.
 pub const DATAGRAMS: Delivery = Delivery {
-    way: Way::Datagrams,
+    transport: Transport::Datagrams,
     ..HTTP
 };
 
@@ -124,7 +124,8 @@ pub struct Partly {
 
 /// How messages get to the other system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+#[non_exhaustive]
+pub enum Transport {
     /// As the bodies of POST requests.
     Http,
     /// As datagrams, which are never answered.

@@ -7,7 +7,7 @@ mod delivery;
 mod options;
 mod push;
 
-pub use self::delivery::{Answer, DATAGRAMS, Delivery, HTTP, Partly, Source, Way};
+pub use self::delivery::{Answer, DATAGRAMS, Delivery, HTTP, Partly, Source, Transport};
 pub use self::options::{Guarantee, PushOptions, TargetHeaders};
 pub use self::push::{Message, Push, PushReport, PushStep, Rejected};
 pub use crate::calls::broken::{UNCONNECTED, broken};

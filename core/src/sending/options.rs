@@ -1,6 +1,6 @@
 //! Where an export is sent, and what happens when something fails.
 
-use super::delivery::{Delivery, Way};
+use super::delivery::{Delivery, Transport};
 use crate::arguments::{Kind, Parameter, Value};
 use crate::code::Code;
 use crate::error::{Error, Result};
@@ -160,14 +160,14 @@ impl Target {
             let message = "want a query without characters that must be percent-encoded";
             return Err(invalid(message));
         }
-        match delivery.way {
-            Way::Http => {
+        match delivery.transport {
+            Transport::Http => {
                 let has_header = options.headers.0.iter().next().is_some();
                 let is_secret = delivery.hides_address || has_header || has_password(query);
                 let may_be_plain = options.allow_http || !is_secret;
                 BaseAddress::parse("url", base, may_be_plain)?;
             }
-            Way::Datagrams => {
+            Transport::Datagrams => {
                 let authority = url
                     .strip_prefix("udp://")
                     .map(|rest| rest.trim_end_matches('/'));

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::delivery::{Answer, Delivery, Partly, Source, Way};
+use super::delivery::{Answer, Delivery, Partly, Source, Transport};
 use super::options::{Guarantee, PushOptions, Target, TargetHeaders};
 use crate::calls::broken::broken;
 use crate::calls::delay::Delay;
@@ -30,7 +30,7 @@ const TOO_LARGE: &str = "EMSGSIZE";
 /// [`HostFailure::NotSent`]: there was no connection.
 const NEVER_SENT: &[&str] = &["ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "OFFLINE"];
 
-/// What the caller does next.
+/// What the caller does next. It must take every step, so a new one breaks its build, on purpose.
 #[derive(Debug)]
 #[must_use = "a step is for the host to take"]
 pub enum PushStep<'a> {
@@ -79,7 +79,7 @@ impl Message<'_> {
     /// Whether this is a datagram and not a request.
     #[must_use]
     pub fn is_datagram(&self) -> bool {
-        self.delivery.way == Way::Datagrams
+        self.delivery.transport == Transport::Datagrams
     }
 }
 
@@ -136,7 +136,7 @@ pub struct Push<S> {
     trouble: Option<Error>,
 }
 
-/// What became of a push.
+/// The result of a push.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]

@@ -1,5 +1,7 @@
 //! Lengths of time.
 
+use std::time::Duration;
+
 /// The units from the largest down, in milliseconds.
 const UNITS: [(u64, &str); 6] = [
     (604_800_000, "w"),
@@ -40,6 +42,22 @@ pub fn duration(ms: u64) -> String {
         .find(|(unit, _)| ms >= *unit && ms.is_multiple_of(*unit));
     let (unit, name) = unit.unwrap_or(&(1, "ms"));
     format!("{}{name}", ms / unit)
+}
+
+/// Writes a length of time for a sentence, rounded down to one or two units: `45 s`, `1 min 20 s`, `2 h`, `3 days`.
+#[must_use]
+pub fn roughly(length: Duration) -> String {
+    let two = |large: u64, unit: &str, small: u64, smaller: &str| match small {
+        0 => format!("{large} {unit}"),
+        _ => format!("{large} {unit} {small} {smaller}"),
+    };
+    let seconds = length.as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => two(seconds / 60, "min", seconds % 60, "s"),
+        3_600..172_800 => two(seconds / 3_600, "h", seconds % 3_600 / 60, "min"),
+        _ => format!("{} days", seconds / 86_400),
+    }
 }
 
 #[cfg(test)]
@@ -83,6 +101,22 @@ mod tests {
         ] {
             assert_eq!(duration(ms), text);
             assert_eq!(milliseconds(text), Some(ms));
+        }
+    }
+
+    #[test]
+    fn a_length_has_two_units_at_most() {
+        for (seconds, text) in [
+            (0, "0 s"),
+            (59, "59 s"),
+            (60, "1 min"),
+            (61, "1 min 1 s"),
+            (3_599, "59 min 59 s"),
+            (3_600, "1 h"),
+            (86_399, "23 h 59 min"),
+            (172_800, "2 days"),
+        ] {
+            assert_eq!(roughly(Duration::from_secs(seconds)), text);
         }
     }
 }

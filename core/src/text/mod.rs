@@ -7,7 +7,7 @@ mod harmless;
 mod names;
 mod numbers;
 
-pub use duration::{duration, milliseconds};
+pub use duration::{duration, milliseconds, roughly};
 pub use fraction::Fraction;
 pub use harmless::{escape, harmless, is_unseen};
 pub use names::{list, nearest};

@@ -14,7 +14,7 @@ const PRECISION_MS: i64 = 1_000;
 /// A difference between two clocks that is not larger is not reported.
 const AGREE_MS: i64 = 60_000;
 
-/// Two clocks differ by so much that something must be done.
+/// If two clocks differ by this much or more, somebody must correct one of them.
 pub(crate) const ALARMING_MS: i64 = 300_000;
 
 /// Whether a window was old enough at both times by the wall clock, and by the service's clock if that is known. The

@@ -49,7 +49,7 @@ impl TimeStep {
         Self::from_seconds(milliseconds(text).ok_or_else(invalid)? / 1_000)
     }
 
-    /// The step of so many seconds.
+    /// A step of this number of seconds.
     ///
     /// # Errors
     /// `invalid_argument` for what does not divide a day.

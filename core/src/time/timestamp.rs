@@ -5,8 +5,9 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use chrono::{DateTime, Datelike, NaiveDate, SecondsFormat, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, SecondsFormat, Timelike, Utc};
 
+use crate::arguments::{Kind, Parameter, Value};
 use crate::code::Code;
 use crate::error::{Error, Result};
 
@@ -63,7 +64,7 @@ impl Timestamp {
         Some(Self(instant.and_utc()))
     }
 
-    /// The instant so long after 1970-01-01T00:00:00Z, if it is in the years 0000 to 9999.
+    /// The instant this long after 1970-01-01T00:00:00Z, if it is in the years 0000 to 9999.
     fn since_1970(seconds: i64, nanos: u32) -> Option<Self> {
         let instant = DateTime::from_timestamp(seconds, nanos)?;
         (0..=9999)
@@ -74,6 +75,44 @@ impl Timestamp {
     /// The year, from 0 to 9999.
     pub(crate) fn year(self) -> u32 {
         self.0.year().unsigned_abs()
+    }
+
+    /// The date in UTC, such as `2026-01-31`.
+    ///
+    /// ```
+    /// # use tallyfold::Timestamp;
+    /// let at = Timestamp::parse("2026-01-31T09:15:00Z")?;
+    /// assert_eq!((at.date(), at.time()), ("2026-01-31".to_owned(), "09:15:00".to_owned()));
+    /// assert_eq!(at.short(), "2026-01-31 09:15");
+    /// assert_eq!(Timestamp::parse("2026-01-31T09:15:00.5Z")?.short_time(), "09:15:00.500");
+    /// # Ok::<(), tallyfold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn date(self) -> String {
+        self.0.date_naive().to_string()
+    }
+
+    /// The time of day in UTC, such as `09:15:00`.
+    #[must_use]
+    pub fn time(self) -> String {
+        self.0.time().to_string()
+    }
+
+    /// The time of day in UTC without its seconds if they are 0: `09:15`.
+    #[must_use]
+    pub fn short_time(self) -> String {
+        match self.0.time() {
+            time if time.second() == 0 && time.nanosecond() == 0 => {
+                format!("{:02}:{:02}", time.hour(), time.minute())
+            }
+            time => time.to_string(),
+        }
+    }
+
+    /// The date and the time of day as tables and sentences show them: `2026-01-31 09:15`.
+    #[must_use]
+    pub fn short(self) -> String {
+        format!("{} {}", self.date(), self.short_time())
     }
 
     /// Milliseconds since 1970-01-01T00:00:00Z, rounded down.
@@ -106,14 +145,14 @@ impl Timestamp {
         i128::from(self.0.timestamp()) * 1_000_000_000 + i128::from(self.0.timestamp_subsec_nanos())
     }
 
-    /// The instant so many nanoseconds after 1970-01-01T00:00:00Z.
+    /// The instant this number of nanoseconds after 1970-01-01T00:00:00Z.
     #[must_use]
     pub fn from_unix_ns(unix_ns: i64) -> Option<Self> {
         let nanos = unix_ns.rem_euclid(1_000_000_000) as u32;
         Self::since_1970(unix_ns.div_euclid(1_000_000_000), nanos)
     }
 
-    /// The instant so many milliseconds after 1970-01-01T00:00:00Z; `None` outside the years
+    /// The instant this number of milliseconds after 1970-01-01T00:00:00Z; `None` outside the years
     /// 0000 to 9999.
     #[must_use]
     pub fn from_unix_ms(unix_ms: i64) -> Option<Self> {
@@ -154,6 +193,14 @@ impl fmt::Display for Timestamp {
     }
 }
 
+impl Parameter for Timestamp {
+    const KIND: Kind = Kind::Instant;
+
+    fn from_value(value: Value) -> Result<Self> {
+        Self::parse(&String::from_value(value)?)
+    }
+}
+
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -175,7 +222,6 @@ impl fmt::Debug for Timestamp {
 
 #[cfg(test)]
 mod tests {
-    use chrono::Timelike;
     use proptest::prelude::*;
 
     use super::*;

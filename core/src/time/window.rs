@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use crate::arguments::{Kind, Parameter, Value};
 use crate::code::Code;
 use crate::error::{Error, Result};
 use crate::time::timestamp::Timestamp;
@@ -60,8 +61,26 @@ impl Window {
     }
 
     /// How many milliseconds it lasts, without a fraction.
-    pub(crate) fn length_ms(self) -> u64 {
+    #[must_use]
+    pub fn length_ms(self) -> u64 {
         self.end.unix_ms().abs_diff(self.start.unix_ms())
+    }
+
+    /// As few windows as cover the same time: windows that follow each other or overlap become one.
+    ///
+    /// ```
+    /// # use tallyfold::Window;
+    /// let [one, two] = [("00", "01"), ("01", "02")].map(|(start, end)| {
+    ///     Window::parse(&format!("2026-01-01T{start}:00:00Z"), &format!("2026-01-01T{end}:00:00Z"))
+    /// });
+    /// let (one, two) = (one?, two?);
+    /// assert_eq!(Window::joined(vec![two, one]), [Window::new(one.start(), two.end())?]);
+    /// # Ok::<(), tallyfold::Error>(())
+    /// ```
+    #[must_use]
+    pub fn joined(mut windows: Vec<Self>) -> Vec<Self> {
+        windows.sort_unstable_by_key(|window| window.start);
+        join_adjacent(&mut windows.into_iter())
     }
 
     /// Whether the two windows have an instant in common.
@@ -74,6 +93,18 @@ impl Window {
     #[must_use]
     pub fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
+    }
+}
+
+impl Parameter for Window {
+    const KIND: Kind = Kind::Window;
+
+    fn from_value(value: Value) -> Result<Self> {
+        let edges = <Vec<String>>::from_value(value)?;
+        match &edges[..] {
+            [start, end] => Self::parse(start, end),
+            _ => Err(Error::new(Code::InvalidArgument, "want two edges")),
+        }
     }
 }
 

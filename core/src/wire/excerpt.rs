@@ -167,7 +167,7 @@ fn number(digits: &[u8], radix: u32) -> Option<u32> {
 /// The ends of the two alphabets of base64.
 const ALPHABETS: [&[u8; 2]; 2] = [b"+/", b"-_"];
 
-/// The characters that only a secret decides in the base64 of so many bytes `before` it, the secret, and anything after.
+/// The characters that depend only on the secret, in the base64 of `before` bytes, the secret, and any other bytes.
 fn base64(secret: &[u8], before: usize, ends: &[u8; 2]) -> Vec<u8> {
     let bit = |at: usize| {
         let byte = (at / 8).checked_sub(before).and_then(|at| secret.get(at))?;

@@ -1,4 +1,4 @@
-//! How a server for pages passes an error on, so that the page's client has the same error as if it had asked the
+//! How a server for pages passes an error on, so that the page's client gets the same error as from the
 //! service itself: in one header, which holds the code and, if the service answered with one, its status.
 
 use crate::code::Code;

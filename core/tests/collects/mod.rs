@@ -1,13 +1,14 @@
 //! The vectors of long ranges.
 
 use serde_json::Value;
+use tallyfold::arguments;
 use tallyfold::keeper::segment_name;
 use tallyfold::{
-    Call, Collect, CollectOptions, CollectStep, Drive, Frame, HostFailure, Keep, Machine,
-    MachineOptions, Metric, Now, Patience, Result, Secret, Step, TimeStep, Window,
+    Call, Collect, CollectOptions, CollectStep, Drive, Frame, HostFailure, Machine, MachineOptions,
+    Now, Patience, Result, Secret, Step, Window,
 };
 
-use super::{check, check_error, list, load_table, number, run, string, strings, text};
+use super::{Given, check, check_error, list, load_table, number, run, text};
 
 /// Long after all windows of the vectors.
 const NOW: Now = Now {
@@ -56,35 +57,11 @@ fn begin(case: &Value) -> Result<Collect> {
             .host_tokens(true)
             .max_retries(0),
     )?;
-    let query = &case["query"];
-    let usual = CollectOptions::new(
-        Metric::from_name(text(&query["metric"])).expect("a metric"),
-        text(&query["start"]),
-        text(&query["end"]),
-        &strings(&query["dimensions"]).expect("dimensions"),
-    );
-    let window = TimeStep::parse(text(&query["window"]));
-    let small = |value: &Value| u32::try_from(number(value)).expect("a small number");
-    let finest = string(&query["finest"]).map(|step| TimeStep::parse(&step));
-    let mut collect = client.collect(
-        usual
-            .clone()
-            .group_by(strings(&query["group_by"]))
-            .window(window.map_err(|error| error.with_argument("window"))?)
-            .finest(finest.transpose()?.unwrap_or(usual.finest))
-            .part(
-                query
-                    .get("part")
-                    .map(|part| (small(&part[0]), small(&part[1]))),
-            )
-            .keep(string(&query["keep"]).map_or(Ok(usual.keep), |keep| Keep::parse(&keep))?)
-            .memory_limit(query["memory_limit"].as_u64().unwrap_or(usual.memory_limit))
-            .drop_old(query["drop_old"].as_bool().unwrap_or(false))
-            .have(case.get("have").map(load_table).transpose()?)
-            .probe(query["probe"].as_bool().unwrap_or(false))
-            // In a vector no time passes.
-            .patience_ms(Patience::Milliseconds(0)),
-    )?;
+    let options: CollectOptions = arguments::read(&Given(&case["query"]), &[])?;
+    // In a vector no time passes.
+    let options = options.patience_ms(Patience::Milliseconds(0));
+    let mut collect =
+        client.collect(options.have(case.get("have").map(load_table).transpose()?))?;
     for (name, segment) in (0..).map(segment_name).zip(list(&case["segments"])) {
         collect.load(&name, text(segment).as_bytes())?;
     }

@@ -1,6 +1,6 @@
 // The host of the examples in doc comments, which include this file: a machine, and the sandbox that answers it.
 
-use tallyfold::{Call, CountTable, Machine, MachineOptions, Now, QueryOptions, Result, Step};
+use tallyfold::{Call, CountTable, Dimension, Machine, MachineOptions, Now, QueryOptions, Result, Step, Window};
 use tallyfold_sandbox::{Sandbox, SandboxOptions};
 
 const ADDRESS: &str = "https://cluster.example";
@@ -66,7 +66,8 @@ impl Host {
     /// Counts by integration of the `index`-th quarter of an hour of 2026.
     pub(crate) fn quarter(&mut self, index: u32) -> Result<CountTable> {
         let edge = |index: u32| format!("2026-01-01T{:02}:{:02}:00Z", index / 4, index % 4 * 15);
-        let query = QueryOptions::new(&edge(index), &edge(index + 1), &["integration", "reason"]);
+        let window = Window::parse(&edge(index), &edge(index + 1))?;
+        let query = QueryOptions::new(window, &[Dimension::Integration, Dimension::Reason]);
         let mut call = self.machine.event_delivery(&query)?;
         self.drive(&mut call)?;
         call.output()

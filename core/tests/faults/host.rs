@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tallyfold::{
-    AuditLogsOptions, Call, HostFailure, Machine, Now, Output, QueryOptions, Request, Result, Step,
-    Timestamp,
+    AuditLogsOptions, Call, Dimension, HostFailure, Machine, Now, Output, QueryOptions, Request,
+    Result, Step, Timestamp, Window,
 };
 use ureq::{Agent, http};
 
@@ -18,9 +18,7 @@ pub(crate) struct Host {
     client: Machine,
     agent: Agent,
     call: String,
-    start: String,
-    end: String,
-    dimensions: Vec<String>,
+    query: QueryOptions,
     unix_ms: i64,
     waited_ms: u64,
     seen: String,
@@ -29,7 +27,10 @@ pub(crate) struct Host {
 impl Host {
     pub(crate) fn new(file: &Value, run: &Value, address: &str) -> Self {
         let query = &file["query"];
-        let dimensions = query["dimensions"].as_array().expect("a list");
+        let dimensions = query["dimensions"].as_array().expect("a list").iter();
+        let dimensions: Result<Vec<Dimension>> = dimensions
+            .map(|name| Dimension::parse(text(name)))
+            .collect();
         let timeout = Duration::from_millis(number(&run["options"]["timeout_ms"]));
         let config = Agent::config_builder()
             .timeout_global(Some(timeout))
@@ -40,9 +41,10 @@ impl Host {
             client: Machine::new(options(file, run, address)).expect("good options"),
             agent: config.build().into(),
             call: text(&run["call"]).to_owned(),
-            start: text(&query["start"]).to_owned(),
-            end: text(&query["end"]).to_owned(),
-            dimensions: dimensions.iter().map(text).map(str::to_owned).collect(),
+            query: QueryOptions::new(
+                Window::parse(text(&query["start"]), text(&query["end"])).expect("a window"),
+                &dimensions.expect("dimensions"),
+            ),
             unix_ms: Timestamp::parse(text(&file["now"]))
                 .expect("a timestamp")
                 .unix_ms(),
@@ -53,10 +55,12 @@ impl Host {
 
     /// Makes the run's call and drives it to its end.
     pub(crate) fn call(&mut self) -> Result<Output> {
-        let query = QueryOptions::new(&self.start, &self.end, &self.dimensions);
         let mut call = match self.call.as_str() {
-            "event_delivery" => self.client.event_delivery(&query).map(Call::untyped)?,
-            "event_ingestion" => self.client.event_ingestion(&query).map(Call::untyped)?,
+            "event_delivery" => self.client.event_delivery(&self.query).map(Call::untyped)?,
+            "event_ingestion" => self
+                .client
+                .event_ingestion(&self.query)
+                .map(Call::untyped)?,
             "audit_logs" => self
                 .client
                 .audit_logs(&AuditLogsOptions::default())

@@ -4,7 +4,7 @@
 //! Choices are bytes, from proptest or a fuzzer, and zeros once they are used up: fewer and smaller
 //! bytes make simpler documents, so that a failure shrinks to a small one.
 
-use tallyfold::{AggregatorOptions, Limits, Tolerate};
+use tallyfold::{AggregatorOptions, Dimension, Limits, Tolerate, Window};
 
 use super::reading::Setup;
 
@@ -60,7 +60,10 @@ pub(crate) fn any_setup(choices: &mut Choices<'_>) -> Setup {
         0 | 1 => None,
         2 => Some(Vec::new()),
         number => {
-            let mut kept: Vec<String> = dimensions.iter().map(|name| (*name).to_owned()).collect();
+            let mut kept: Vec<Dimension> = dimensions
+                .iter()
+                .filter_map(|name| Dimension::from_name(name))
+                .collect();
             choices.shuffle(&mut kept);
             kept.truncate(number - 2);
             Some(kept)
@@ -82,7 +85,7 @@ pub(crate) fn any_setup(choices: &mut Choices<'_>) -> Setup {
     }
     let window = choices
         .one_in(4)
-        .then(|| (START.to_owned(), END.to_owned()));
+        .then(|| Window::parse(START, END).expect("a window"));
     let hash_seed = u64::from(choices.byte());
     let options = AggregatorOptions::default()
         .group_by(group_by)

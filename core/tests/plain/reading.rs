@@ -9,7 +9,7 @@ use std::fmt;
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, Utc};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use tallyfold::{AggregatorOptions, Code};
+use tallyfold::{AggregatorOptions, Code, Timestamp, Window};
 
 /// What a fold is told before it reads.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl Setup {
     /// The dimensions that are kept, in the order of the rows.
     pub(crate) fn kept(&self) -> Vec<String> {
         match &self.options.group_by {
-            Some(names) => names.clone(),
+            Some(kept) => kept.iter().map(ToString::to_string).collect(),
             None => self
                 .dimensions
                 .iter()
@@ -365,8 +365,8 @@ impl<'a, 'b> Node<'a, 'b> {
             return fail(Code::StringLimit);
         }
         match self.at {
-            At::Start => said.start = Some(echoed(text, options.window.as_ref().map(|w| &w.0))?),
-            At::End => said.end = Some(echoed(text, options.window.as_ref().map(|w| &w.1))?),
+            At::Start => said.start = Some(echoed(text, options.window.map(Window::start))?),
+            At::End => said.end = Some(echoed(text, options.window.map(Window::end))?),
             At::Reported(count) => said.reported[count] = digits(text)?,
             At::Count(count) => said.counts[count] = digits(text)?,
             At::Dimension(dimension) => said.values[dimension] = text.to_owned(),
@@ -490,9 +490,13 @@ fn digits<E: serde::de::Error>(text: &str) -> Result<u64, E> {
     }
 }
 
-fn echoed<E: serde::de::Error>(text: &str, wanted: Option<&String>) -> Result<DateTime<Utc>, E> {
+fn echoed<E: serde::de::Error>(text: &str, wanted: Option<Timestamp>) -> Result<DateTime<Utc>, E> {
     match instant(text) {
-        Some(echoed) if wanted.is_none_or(|wanted| instant(wanted) == Some(echoed)) => Ok(echoed),
+        Some(echoed)
+            if wanted.is_none_or(|wanted| instant(&wanted.to_string()) == Some(echoed)) =>
+        {
+            Ok(echoed)
+        }
         _ => fail(Code::WindowMismatch),
     }
 }

@@ -5,15 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use tallyfold::keeper::segment_name;
 use tallyfold::{
-    Code, Collect, CollectOptions, CollectStep, CountTable, Drive, Error, Frame, Keep, Machine,
-    Metric, Window,
+    Code, Collect, CollectOptions, CollectStep, CountTable, Dimension, Drive, Error, Frame, Keep,
+    Machine, Metric, Timestamp, Window,
 };
 use tallyfold_sandbox::{Fault, FaultEffect, Outcome, SandboxOptions};
 
 use crate::collect::fault;
 use crate::support::{ADDRESS, at, options};
 use crate::world::{
-    Random, Trouble, World, assert_same_counts, collect_options, event, instant, step, window,
+    DIMENSIONS, Random, Trouble, World, assert_same_counts, collect_options, event, instant, step,
+    window,
 };
 
 const HOUR: u64 = 3_600;
@@ -144,10 +145,8 @@ fn a_month_killed_twenty_times_ends_with_the_table_of_an_unbroken_run() {
 fn a_segment_grows_to_its_size_and_then_stays_as_it_is() {
     let options_of_sandbox = SandboxOptions::default().seed(7);
     let mut world = World::of(options_of_sandbox);
-    let options = || {
-        collect_options(HOUR, "1m")
-            .dimensions(vec!["event_name".to_owned(), "write_key".to_owned()])
-    };
+    let options =
+        || collect_options(HOUR, "1m").dimensions(vec![Dimension::EventName, Dimension::WriteKey]);
     let mut collect = resumed(&world, options(), &Files::new());
     let mut files = Files::new();
     let mut largest_window = 0;
@@ -176,10 +175,8 @@ fn a_segment_grows_to_its_size_and_then_stays_as_it_is() {
 fn what_was_not_asked_for_in_time_is_not_lost() {
     let options_of_sandbox = SandboxOptions::default().seed(7);
     let mut world = World::of(options_of_sandbox);
-    let options = || {
-        collect_options(HOUR, "1m")
-            .dimensions(vec!["event_name".to_owned(), "write_key".to_owned()])
-    };
+    let options =
+        || collect_options(HOUR, "1m").dimensions(vec![Dimension::EventName, Dimension::WriteKey]);
     let mut collect = resumed(&world, options(), &Files::new());
     world.run(&mut collect, |_| None);
     let mut files = Files::new();
@@ -198,7 +195,7 @@ fn a_segment_ends_before_its_sums_overflow() {
     for hour in 0..3 {
         let timestamp = instant(hour * HOUR);
         let event = event(
-            &timestamp,
+            timestamp,
             Outcome::Success,
             ["a", "b", "c", ""],
             u64::MAX / 2,
@@ -394,9 +391,10 @@ fn what_is_torn_or_was_changed_is_refused_and_changes_nothing() {
         "$.table.windows[0].rows[1].errors"
     );
     let (from, to) = (instant(2 * HOUR), instant(2 * HOUR + 60));
-    let edges = |start: &str, end: &str| format!("{{\"start\":\"{start}\",\"end\":\"{end}\"");
-    let third = edges(&from, &instant(3 * HOUR));
-    let across = edges(&instant(HOUR + 60), &instant(3 * HOUR));
+    let edges =
+        |start: Timestamp, end: Timestamp| format!("{{\"start\":\"{start}\",\"end\":\"{end}\"");
+    let third = edges(from, instant(3 * HOUR));
+    let across = edges(instant(HOUR + 60), instant(3 * HOUR));
     assert_eq!(
         changed(&third, &across),
         (
@@ -405,7 +403,7 @@ fn what_is_torn_or_was_changed_is_refused_and_changes_nothing() {
                 .to_owned()
         )
     );
-    let again = edges(&from, &to);
+    let again = edges(from, to);
     assert_eq!(
         changed(&third, &again),
         (
@@ -414,8 +412,8 @@ fn what_is_torn_or_was_changed_is_refused_and_changes_nothing() {
                 .to_owned()
         )
     );
-    let fourth = edges(&instant(3 * HOUR), &instant(4 * HOUR));
-    let later = edges(&instant(9 * HOUR), &instant(10 * HOUR));
+    let fourth = edges(instant(3 * HOUR), instant(4 * HOUR));
+    let later = edges(instant(9 * HOUR), instant(10 * HOUR));
     assert_eq!(place(&fourth, &later), "$.table.windows[1]");
     assert_eq!(place("\"parts\":[]", "\"parts\":"), "$");
     for parts in [
@@ -452,7 +450,7 @@ fn a_checkpoint_of_another_query_is_refused() {
     };
     let ingestion = |options: &mut CollectOptions| {
         options.metric = Metric::EventIngestion;
-        options.dimensions = vec!["integration".to_owned()];
+        options.dimensions = vec![Dimension::Integration];
     };
     assert_eq!(
         refused(ingestion),
@@ -487,10 +485,9 @@ fn a_checkpoint_of_another_query_is_refused() {
     let error = load(&mut collect, &files).expect_err("a refusal");
     assert_eq!(error.path(), Some("$.query.cluster"));
 
-    // The spelling of the same instants, and of the same dimensions, makes no difference.
+    // It makes no difference whether the same dimensions are kept by default.
     let options = collect_options(4 * HOUR, "1h")
-        .start("2026-01-01T00:00:00.000Z")
-        .group_by(vec!["integration".to_owned(), "reason".to_owned()])
+        .group_by(DIMENSIONS.to_vec())
         .finest(step("1s"));
     assert!(resumed(&world, options, &files).finish().is_ok());
 }

@@ -1,13 +1,13 @@
 //! Long ranges: whole, in parts, with failures, by many workers.
 
 use tallyfold::{
-    Code, Collect, CollectError, CollectOptions, CollectStep, CountTable, Drive, Frame,
+    Code, Collect, CollectError, CollectOptions, CollectStep, CountTable, Dimension, Drive, Frame,
     HostFailure, Limits, Machine, Patience, Progress, Settled, Step, Window,
 };
 
 use crate::support::{after, at, client, options};
 use crate::world::{
-    NEW_YEAR, Random, Trouble, World, assert_same_counts, collect_options, instant, step, window,
+    Random, Trouble, World, assert_same_counts, collect_options, instant, new_year, step, window,
 };
 
 const HOUR: u64 = 3_600;
@@ -230,7 +230,7 @@ fn what_is_there_must_count_the_same() {
     }
     let mut ingestion = range();
     ingestion.metric = tallyfold::Metric::EventIngestion;
-    ingestion.dimensions = vec!["integration".to_owned()];
+    ingestion.dimensions = vec![Dimension::Integration];
     assert_eq!(refused(truth.clone(), ingestion), Code::IncompatibleTables);
 }
 
@@ -275,11 +275,7 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
         )
     };
     assert_eq!(
-        refused(|options| options.start = "yesterday".to_owned()),
-        (Code::InvalidTimestamp, "start".to_owned())
-    );
-    assert_eq!(
-        refused(|options| options.end = NEW_YEAR.to_owned()),
+        refused(|options| options.end = new_year()),
         (Code::InvalidWindow, "start".to_owned())
     );
     assert_eq!(
@@ -287,7 +283,7 @@ fn wrong_arguments_are_refused_before_anything_is_sent() {
         (Code::NoDimensions, "dimensions".to_owned())
     );
     assert_eq!(
-        refused(|options| options.group_by = Some(vec!["write_key".to_owned()])),
+        refused(|options| options.group_by = Some(vec![Dimension::WriteKey])),
         (Code::UnknownDimension, "group_by".to_owned())
     );
     for part in [(0, 0), (4, 4), (4, 5)] {
@@ -649,9 +645,8 @@ fn counts_that_were_read_early_are_provisional() {
 #[test]
 fn fewer_dimensions_may_be_kept_than_are_asked_for() {
     let mut world = World::with_events(DAY, 300);
-    for kept in [&["reason"][..], &[]] {
-        let names: Vec<String> = kept.iter().map(|name| (*name).to_owned()).collect();
-        let options = collect_options(DAY, "6h").group_by(names);
+    for kept in [&[Dimension::Reason][..], &[]] {
+        let options = collect_options(DAY, "6h").group_by(kept.to_vec());
         let mut collect = start(&world, options);
         world.run(&mut collect, |_| None);
         let table = collect.finish().expect("a whole table");

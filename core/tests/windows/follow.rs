@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use tallyfold::{
-    Code, CountTable, Counts, Deltas, Drive, Follow, FollowOptions, FollowStep, Frame, Metric, Now,
-    Patience, Revision, Step, Window,
+    Code, CountTable, Counts, Deltas, Dimension, Drive, Follow, FollowOptions, FollowStep, Frame,
+    Metric, Now, Patience, Revision, Step, Timestamp, Window,
 };
 
 use crate::support::{ADDRESS, NEW_YEAR_MS, at, options as client_options};
 use crate::world::{
-    DIMENSIONS, NEW_YEAR, Random, Trouble, World, assert_same_counts, instant, step, window,
+    DIMENSIONS, Random, Trouble, World, assert_same_counts, instant, new_year, step, window,
 };
 
 const HOUR: u64 = 3_600;
@@ -18,7 +18,7 @@ const DAY: u64 = 24 * HOUR;
 /// A reading fails once its own retries are used up.
 fn options(step_text: &str) -> FollowOptions {
     let metric = Metric::EventDelivery;
-    FollowOptions::new(metric, NEW_YEAR, &DIMENSIONS, step(step_text))
+    FollowOptions::new(metric, new_year(), &DIMENSIONS, step(step_text))
         .patience_ms(Patience::Milliseconds(0))
 }
 
@@ -541,7 +541,7 @@ fn waits_fit_a_timer_and_a_start_may_be_far_ahead() {
         let mut follow = follow(
             &world,
             options(step_text)
-                .start("9999-12-30T00:00:00Z")
+                .start(Timestamp::parse("9999-12-30T00:00:00Z").expect("a timestamp"))
                 .delay_ms(u64::MAX)
                 .settle_ms(u64::MAX),
         );
@@ -564,23 +564,14 @@ fn wrong_arguments_are_refused() {
             error.argument_name().expect("an argument").to_owned(),
         )
     };
-    let timestamp = Code::InvalidTimestamp;
-    assert_eq!(
-        refused(|options| options.start = String::new()),
-        (timestamp, "start".to_owned())
-    );
-    assert_eq!(
-        refused(|options| options.end = Some("never".to_owned())),
-        (timestamp, "end".to_owned())
-    );
-    let empty = |options: &mut FollowOptions| options.end = Some(NEW_YEAR.to_owned());
+    let empty = |options: &mut FollowOptions| options.end = Some(new_year());
     assert_eq!(refused(empty), (Code::InvalidWindow, "start".to_owned()));
     let reread = |options: &mut FollowOptions| options.reread_ms = Some(0);
     assert_eq!(
         refused(reread),
         (Code::InvalidArgument, "reread_ms".to_owned())
     );
-    let unknown = |options: &mut FollowOptions| options.group_by = Some(vec!["x".to_owned()]);
+    let unknown = |options: &mut FollowOptions| options.group_by = Some(vec![Dimension::WriteKey]);
     assert_eq!(
         refused(unknown),
         (Code::UnknownDimension, "group_by".to_owned())
@@ -686,7 +677,7 @@ fn a_state_of_another_query_or_with_a_flipped_bit_is_refused() {
         (
             |options| {
                 options.metric = Metric::EventIngestion;
-                options.dimensions = vec!["integration".to_owned()];
+                options.dimensions = vec![Dimension::Integration];
             },
             "$.query.metric",
         ),
@@ -961,7 +952,7 @@ fn an_old_date_delays_the_next_request_by_no_more_than_an_interval() {
                         waited_ms <= most_ms,
                         "{old_ms}: {waited_ms} ms without a request"
                     );
-                    let is_old = window.start().to_string() == instant(2 * HOUR) && !was_old;
+                    let is_old = window.start() == instant(2 * HOUR) && !was_old;
                     was_old |= is_old;
                     let old_ms = if is_old { old_ms } else { 0 };
                     let service_ms = world.now.unix_ms - old_ms;

@@ -11,7 +11,7 @@ use tallyfold_sandbox::Outcome;
 use crate::checkpoint::{Files, load, resumed, save};
 use crate::support::at;
 use crate::world::{
-    NEW_YEAR, Random, Trouble, World, assert_same_counts, collect_options, event, instant, window,
+    Random, Trouble, World, assert_same_counts, collect_options, event, instant, new_year, window,
 };
 
 const HOUR: u64 = 3_600;
@@ -213,7 +213,7 @@ fn a_range_that_moves_is_read_once() {
         assert_eq!(grown, !drop_old, "{keep}: {sizes:?}");
         // An earlier range still uses what was not dropped.
         let early = keeping(keep, collect_options(DAY, "15m"))
-            .start(NEW_YEAR.to_owned())
+            .start(new_year())
             .end(instant(DAY));
         let done = resumed(&world, early, &files).progress().done;
         assert_eq!(done > 90, !drop_old, "{keep}: {done}");
@@ -273,7 +273,7 @@ fn a_window_that_needs_more_than_its_share_is_read_alone() {
         // The first window and the third are large.
         for seconds in [60, 1_860] {
             let values = ["Order Created", "web", &format!("integration {number}"), ""];
-            let event = event(&instant(seconds), Outcome::Success, values, 1);
+            let event = event(instant(seconds), Outcome::Success, values, 1);
             world.sandbox.record(&event).expect("a good event");
         }
     }
@@ -381,7 +381,7 @@ fn a_kept_step_whose_sums_overflow_does_not_spoil_the_checkpoint() {
     let mut world = World::empty();
     for hour in 0..3 {
         let counts = event(
-            &instant(hour * HOUR),
+            instant(hour * HOUR),
             Outcome::Success,
             ["a", "b", "c", "d"],
             1 << 63,

@@ -12,7 +12,7 @@ use tallyfold_sandbox::SandboxOptions;
 
 use crate::support::{after, at, exchange, options};
 use crate::world::{
-    DIMENSIONS, NEW_YEAR, Random, Trouble, World, assert_same_counts, collect_options, instant,
+    DIMENSIONS, Random, Trouble, World, assert_same_counts, collect_options, instant, new_year,
     step, window,
 };
 
@@ -494,7 +494,7 @@ fn other_calls_of_the_client_do_not_wait_so_long() {
     assert!(collect.progress().waiting_ms >= Some(7_200_000));
     let other = world.client.metrics(
         Metric::EventDelivery,
-        &tallyfold::QueryOptions::new(NEW_YEAR, &instant(900), &DIMENSIONS),
+        &tallyfold::QueryOptions::new(window(0, 900), &DIMENSIONS),
     );
     let mut other = other.expect("good arguments");
     let before = world.now;
@@ -564,7 +564,7 @@ fn follow_day(
     let mut world = world(9);
     world.now = at(DAY + 7_200);
     let begin_ms = world.now.monotonic_ms;
-    let options = FollowOptions::new(Metric::EventDelivery, NEW_YEAR, &DIMENSIONS, step("15m"))
+    let options = FollowOptions::new(Metric::EventDelivery, new_year(), &DIMENSIONS, step("15m"))
         .end(instant(DAY))
         .patience_ms(patience_ms);
     let mut follow = world.client.follow(&options).expect("good options");
@@ -631,7 +631,7 @@ fn a_follow_raises_when_its_patience_is_over_and_starts_anew() {
 fn a_bad_window_of_a_follow_is_told_even_with_endless_patience() {
     let mut world = world(10);
     world.now = at(DAY + 7_200);
-    let options = FollowOptions::new(Metric::EventDelivery, NEW_YEAR, &DIMENSIONS, step("15m"))
+    let options = FollowOptions::new(Metric::EventDelivery, new_year(), &DIMENSIONS, step("15m"))
         .end(instant(DAY));
     assert_eq!(options.patience_ms, Patience::Endless);
     let mut follow = world.client.follow(&options).expect("good options");

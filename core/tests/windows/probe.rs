@@ -25,8 +25,13 @@ fn probe(world: &World) -> Probe {
 
 fn probe_options(edges: [u64; 3]) -> ProbeOptions {
     let [start, middle, end] = edges.map(instant);
-    let dimensions = DIMENSIONS.map(str::to_owned).to_vec();
-    ProbeOptions::with_defaults(Metric::EventDelivery, start, middle, end, dimensions)
+    ProbeOptions::with_defaults(
+        Metric::EventDelivery,
+        start,
+        middle,
+        end,
+        DIMENSIONS.to_vec(),
+    )
 }
 
 /// Runs a probe; `between` is called before each call.
@@ -61,7 +66,7 @@ fn an_event_on_the_edge_shows_closed_windows() {
             world.record(ms, random);
         }
         let values = ["a", "b", "integration 1", ""];
-        let event = event(&instant(HOUR), Outcome::Success, values, 7);
+        let event = event(instant(HOUR), Outcome::Success, values, 7);
         world.sandbox.record(&event).expect("a good event");
         let found = run(&mut world, |_, _| {});
         assert_eq!(found.verdict, verdict);
@@ -249,7 +254,7 @@ fn a_collect_that_probes_reads_one_window_more() {
 fn a_collect_on_closed_windows_ends_before_it_counts_twice() {
     let mut world = world(true);
     let recorded = world.sandbox.record(&event(
-        &instant(HOUR),
+        instant(HOUR),
         Outcome::Errors,
         ["a", "b", "integration 1", ""],
         7,

@@ -6,7 +6,7 @@ use tallyfold::{
 };
 
 use crate::support::{ADDRESS, options};
-use crate::world::{DIMENSIONS, NEW_YEAR, World, collect_options, step};
+use crate::world::{DIMENSIONS, World, collect_options, instant, new_year, step};
 
 const HOUR: u64 = 3_600;
 
@@ -28,7 +28,7 @@ fn hour(world: &mut World, machine: &Machine, after: u64) -> CountTable {
 }
 
 fn hour_options(after: u64) -> CollectOptions {
-    collect_options((after + 1) * HOUR, "30m").start(format!("2026-01-01T{after:02}:00:00Z"))
+    collect_options((after + 1) * HOUR, "30m").start(instant(after * HOUR))
 }
 
 fn text(error: &Error) -> String {
@@ -171,7 +171,8 @@ fn clusters_are_added_up_on_purpose() {
 #[test]
 fn states_belong_to_a_client_and_say_whose_they_are() {
     let follow = |machine: &Machine, state: Option<String>| {
-        let options = FollowOptions::new(Metric::EventDelivery, NEW_YEAR, &DIMENSIONS, step("1h"));
+        let options =
+            FollowOptions::new(Metric::EventDelivery, new_year(), &DIMENSIONS, step("1h"));
         machine.follow(&options.state(state))
     };
     let (eu, us) = (client(|_| ()), named("us"));

@@ -3,20 +3,22 @@
 use std::collections::BTreeMap;
 
 use tallyfold::{
-    Call, Collect, CollectOptions, CollectStep, CountTable, Drive, Frame, HostFailure, Machine,
-    Metric, Now, QueryOptions, Step, TimeStep, Window,
+    Call, Collect, CollectOptions, CollectStep, CountTable, Dimension, Drive, Frame, HostFailure,
+    Machine, Metric, Now, QueryOptions, Step, TimeStep, Timestamp, Window,
 };
 use tallyfold_sandbox::{Outcome, Sandbox, SandboxEvent, SandboxOptions};
 
 use crate::support::{after, at, client, client_of_one_try, drive, exchange};
 
 /// The first instant of all tests.
-pub(crate) const NEW_YEAR: &str = "2026-01-01T00:00:00Z";
+pub(crate) fn new_year() -> Timestamp {
+    instant(0)
+}
 
 /// Seconds from the new year at which the tests' windows have long been settled.
 pub(crate) const LATER: u64 = 400 * 86_400;
 
-pub(crate) const DIMENSIONS: [&str; 2] = ["integration", "reason"];
+pub(crate) const DIMENSIONS: [Dimension; 2] = [Dimension::Integration, Dimension::Reason];
 
 /// What a request meets in place of an answer.
 #[derive(Clone, Copy, Debug)]
@@ -77,21 +79,20 @@ impl World {
             name("reason", random.below(3)),
         );
         let values = ["Order Created", "web", &integration, &reason];
-        let event = event(&instant_ms(ms), outcome, values, 1 + random.below(9));
+        let event = event(instant_ms(ms), outcome, values, 1 + random.below(9));
         self.sandbox.record(&event).expect("a good event");
     }
 
     /// One event that was delivered, so many milliseconds after the new year.
     pub(crate) fn record_one(&mut self, ms: u64) {
         let values = ["Order Created", "web", "email", ""];
-        let event = event(&instant_ms(ms), Outcome::Success, values, 1);
+        let event = event(instant_ms(ms), Outcome::Success, values, 1);
         self.sandbox.record(&event).expect("a good event");
     }
 
     /// What the service says of a window in one response.
     pub(crate) fn truth(&mut self, window: Window) -> CountTable {
-        let (start, end) = (window.start().to_string(), window.end().to_string());
-        let call = client().event_delivery(&QueryOptions::new(&start, &end, &DIMENSIONS));
+        let call = client().event_delivery(&QueryOptions::new(window, &DIMENSIONS));
         drive(call.expect("good arguments"), &mut self.sandbox, self.now).expect("a table")
     }
 
@@ -197,12 +198,12 @@ impl Random {
 
 /// Events of one moment, by event name, write key, integration and reason.
 pub(crate) fn event(
-    timestamp: &str,
+    timestamp: Timestamp,
     outcome: Outcome,
     values: [&str; 4],
     count: u64,
 ) -> SandboxEvent {
-    let timestamp = timestamp.to_owned();
+    let timestamp = timestamp.to_string();
     let [event_name, write_key, integration, reason] = values.map(str::to_owned);
     SandboxEvent::with_defaults(timestamp, outcome, event_name, write_key, integration)
         .reason(reason)
@@ -214,27 +215,24 @@ pub(crate) fn step(text: &str) -> TimeStep {
 }
 
 /// The instant so many seconds after the new year.
-pub(crate) fn instant(seconds: u64) -> String {
+pub(crate) fn instant(seconds: u64) -> Timestamp {
     instant_ms(seconds * 1_000)
 }
 
-fn instant_ms(ms: u64) -> String {
+fn instant_ms(ms: u64) -> Timestamp {
     let ms = crate::support::NEW_YEAR_MS + ms as i64;
-    tallyfold::Timestamp::from_unix_ms(ms)
-        .expect("a year of four digits")
-        .to_string()
+    Timestamp::from_unix_ms(ms).expect("a year of four digits")
 }
 
 /// The window between two numbers of seconds after the new year.
 pub(crate) fn window(start: u64, end: u64) -> Window {
-    Window::parse(&instant(start), &instant(end)).expect("a window")
+    Window::new(instant(start), instant(end)).expect("a window")
 }
 
 /// Options for so many seconds from the new year on.
 pub(crate) fn collect_options(seconds: u64, step_text: &str) -> CollectOptions {
-    let end = instant(seconds);
-    let metric = Metric::EventDelivery;
-    CollectOptions::new(metric, NEW_YEAR, &end, &DIMENSIONS).window(step(step_text))
+    CollectOptions::new(Metric::EventDelivery, window(0, seconds), &DIMENSIONS)
+        .window(step(step_text))
 }
 
 /// Checks that a table has the rows of one response of the same time.

@@ -132,12 +132,12 @@ pub struct Notifications {
     notified: Notified,
     /// The receiver that gets messages now.
     busy: Option<Busy>,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<ReceiverOutcome>,
 }
 
 /// What became of the messages to a receiver, with the error of the core.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct ReceiverOutcome {
     /// What became of them.
     pub receipt: Receipt,
     /// Why a message was not accepted: the first such error.
@@ -149,7 +149,7 @@ struct Busy {
     receiver: Receiver,
     planned: VecDeque<Planned>,
     under_way: Option<(Box<Push<Posted>>, Effect)>,
-    outcome: Outcome,
+    outcome: ReceiverOutcome,
 }
 
 /// A message that is to be sent.
@@ -251,7 +251,7 @@ impl Notifications {
     /// The state for the next run, and what became of the messages. A push that has not ended counts as failed. Afterwards
     /// there is nothing left to send.
     #[must_use]
-    pub fn finish(&mut self) -> (Notified, Vec<Outcome>) {
+    pub fn finish(&mut self) -> (Notified, Vec<ReceiverOutcome>) {
         self.receivers.clear();
         if let Some(mut busy) = self.busy.take() {
             if let Some((_, effect)) = busy.under_way.take() {
@@ -370,7 +370,7 @@ impl Notifications {
             receiver,
             planned,
             under_way: None,
-            outcome: Outcome {
+            outcome: ReceiverOutcome {
                 receipt,
                 error: None,
             },
@@ -481,7 +481,7 @@ impl Effect {
     }
 }
 
-impl Outcome {
+impl ReceiverOutcome {
     /// Keeps the first error.
     fn fail(&mut self, error: Error) {
         if self.error.is_none() {

@@ -17,7 +17,6 @@ use crate::incidents::follow::{Following, incidents};
 use crate::rules::names::Severity;
 use crate::rules::rule::Rule;
 use crate::rules::set::Rules;
-use crate::shown::instant;
 use crate::stats::mass::deviance;
 
 /// The maximum number of table rows, summed over all rules that are judged together.
@@ -220,7 +219,7 @@ fn stale(latest: Window, now: Timestamp) -> Option<Unjudged> {
         let hours = age_ms / 3_600_000;
         let reason = format!(
             "the counts end at {} UTC, {hours} hours before the check",
-            instant(end)
+            end.short()
         );
         Unjudged {
             rule: "recent counts".to_owned(),

@@ -7,7 +7,7 @@ use crate::cause::explanation::Cause;
 use crate::incidents::finding::{Finding, Status};
 use crate::rules::rule::Rule;
 use crate::rules::wording::Seen;
-use crate::shown::{instant, since, value, window};
+use crate::shown::{since, value, window};
 
 /// What was found, in one sentence.
 pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
@@ -35,12 +35,12 @@ pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
         (Status::Unjudged, _) => vec![
             format!(
                 "{about}: not judged since {} UTC (too little traffic)",
-                instant(finding.seen)
+                finding.seen.short()
             ),
             format!("last judged: {what} in {when}{details}, since {began}"),
         ],
         _ if finding.since == finding.window.start() => {
-            let start = instant(finding.since);
+            let start = finding.since.short();
             vec![format!("{about}: {what} since {start} UTC{details}")]
         }
         _ => vec![match change {
@@ -85,10 +85,11 @@ fn words(name: &str) -> String {
 
 /// A range of time: `2026-03-01 02:45 to 03:00 UTC`.
 fn lasted(start: Timestamp, end: Timestamp) -> String {
-    let (from, end) = (instant(start), instant(end));
-    let day = from.split(' ').next().unwrap_or_default();
-    let end = end.strip_prefix(day).map_or(end.as_str(), str::trim_start);
-    format!("{from} to {end} UTC")
+    let end = match end.date() == start.date() {
+        true => end.short_time(),
+        false => end.short(),
+    };
+    format!("{} to {end} UTC", start.short())
 }
 
 /// By how many events the whole time of the finding differs from the compared time, and where most of them are. The counts

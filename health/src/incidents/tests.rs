@@ -294,7 +294,7 @@ fn what_is_silenced_or_may_change_raises_nothing() {
         (shown[0].severity, shown[0].silenced),
         (Severity::Warning, false)
     );
-    let (state, shown) = check(&[], 4, &[silenced.clone()]);
+    let (state, shown) = check(&[], 4, std::slice::from_ref(&silenced));
     assert!(shown[0].silenced);
     let (_, shown) = check(&state, 5, &[silenced, pair("app", "S3", 5), fails("S3", 5)]);
     assert_eq!(
@@ -306,7 +306,7 @@ fn what_is_silenced_or_may_change_raises_nothing() {
         provisional: true,
         ..pair("web", "S3", 5)
     };
-    let (state, shown) = check(&[], 5, &[provisional.clone()]);
+    let (state, shown) = check(&[], 5, std::slice::from_ref(&provisional));
     assert!(state.is_empty() && shown[0].provisional);
     let (state, shown) = check(&[], 5, &[fails("S3", 4), critical(provisional)]);
     assert_eq!((state[0].parts.len(), shown[0].parts.len()), (1, 2));

@@ -33,6 +33,7 @@ macro_rules! kinds {
     ($( $(#[$doc:meta])+ $Kind:ident in $file:ident = $name:literal, )+) => {
         tallyfold::names! {
             /// What a rule looks for.
+            #[non_exhaustive]
             pub enum RuleKind { $( $(#[$doc])+ $Kind = $name, )+ }
         }
 

@@ -462,7 +462,7 @@ export interface Deltas {
   readonly filtered: bigint;
 }
 
-/** How many deviations were tolerated, because the caller asked for it. */
+/** The number of deviations that were tolerated at the caller's request. */
 export interface Notes {
   /**
    * Entries that repeated a combination of dimension values in the same response; they were added
@@ -547,7 +547,7 @@ export interface Note {
   readonly message: string;
 }
 
-/** What became of a push. */
+/** The result of a push. */
 export interface PushReport {
   /** Messages that were taken. */
   readonly messages: bigint;

@@ -102,16 +102,10 @@ impl DestinationFlags {
         settings: &Settings,
         is_cumulative: bool,
     ) -> Result<Destination> {
-        let (name, mut given, mut network) = self.place(settings)?;
-        let wanted = || {
-            Failure::usage(format!(
-                "push: {name:?} isn't a format; want one of {}",
-                formats().join(", ")
-            ))
-        };
-        let format = Format::from_name(&name)
-            .filter(|format| format.is_sent())
-            .ok_or_else(wanted)?;
+        let (format, mut given, mut network) = self.place(settings)?;
+        if !format.is_sent() {
+            return Err(no_format(format.as_str()));
+        }
         given.overlay(self.push.given.clone());
         given.add_headers(&self.header_env, &self.header_file)?;
         network.ca_file = self.receiver_ca_file.clone().or(network.ca_file);
@@ -153,14 +147,15 @@ impl DestinationFlags {
         })
     }
 
-    /// The name of the format, the options of the push, and the network settings.
-    fn place(&self, settings: &Settings) -> Result<(String, Given, NetworkSettings)> {
+    /// The format, the options of the push, and the network settings.
+    fn place(&self, settings: &Settings) -> Result<(Format, Given, NetworkSettings)> {
         // Only `push drop` has no target.
         let wanted = self.target.clone().unwrap_or_default();
-        if let Some(format) = &self.to {
+        if let Some(name) = &self.to {
+            let format = Format::from_name(name).ok_or_else(|| no_format(name))?;
             let mut given = Given::default();
             given.set("url", Raw::Text(wanted), Origin::Flag);
-            return Ok((format.clone(), given, NetworkSettings::default()));
+            return Ok((format, given, NetworkSettings::default()));
         }
         let found = settings.targets.iter().find(|target| target.name == wanted);
         let unknown = || match is_name(&wanted) {
@@ -173,12 +168,15 @@ impl DestinationFlags {
             )),
         };
         let target = found.ok_or_else(unknown)?;
-        Ok((
-            target.format.clone(),
-            target.push.clone(),
-            target.network.clone(),
-        ))
+        Ok((target.format, target.push.clone(), target.network.clone()))
     }
+}
+
+fn no_format(name: &str) -> Failure {
+    Failure::usage(format!(
+        "push: {name:?} isn't a format; want one of {}",
+        formats().join(", ")
+    ))
 }
 
 fn known(settings: &Settings) -> String {

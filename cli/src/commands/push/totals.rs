@@ -245,11 +245,11 @@ impl Totals<'_> {
         Ok(())
     }
 
-    /// Stamps the totals with the time of now.
+    /// Stamps the totals with the current time.
     ///
-    /// A wall clock that is ahead must not be stored, because the totals would be from the future once it is set right. An
-    /// old `Date` must not make totals look as if they were from the future, so the last stamp counts if the wall clock has
-    /// reached it.
+    /// If the wall clock is ahead, this uses the service's time: otherwise the totals would be from the future after the
+    /// clock is corrected. A `Date` older than the last stamp would make the stored totals look as if they were from the
+    /// future, so the last stamp is kept if the wall clock has reached it.
     fn stamp(&self, ledger: &mut Ledger) -> tallyfold::Result<()> {
         let wall_ms = unix_ms();
         let now_ms = self.session.corrected_ms().unwrap_or(wall_ms);
@@ -258,7 +258,7 @@ impl Totals<'_> {
         ledger.stamp(now_ms.max(known_ms))
     }
 
-    /// Sends the totals with the time of now.
+    /// Sends the totals with the current time.
     async fn send(
         &self,
         carrier: &mut Carrier,

@@ -382,14 +382,9 @@ fn paths_are_relative_to_the_configuration() {
     mode(0o600).unwrap();
     let written = read(&found).unwrap();
     assert_eq!(client(&written).unwrap().expose(), "canary");
-    let ca_file = written.clusters[0]
-        .given
-        .get("ca_file")
-        .unwrap()
-        .secret()
-        .unwrap();
+    let ca_file = &written.clusters[0].given.get("ca_file").unwrap().raw;
     let expected = folder.path().join("ca.pem");
-    assert_eq!(ca_file.unwrap().expose(), expected.to_str().unwrap());
+    assert!(matches!(ca_file, Raw::Path(path) if *path == expected));
     mode(0o640).unwrap();
     let failure = client(&read(&found).unwrap()).unwrap_err();
     assert!(

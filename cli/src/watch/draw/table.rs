@@ -12,6 +12,7 @@ use super::text::{
     HEADER, Look, PLAIN, SELECTED, TITLE, bar, cut, delivered, left, line_of, number, percent,
     sign, signed, window,
 };
+use crate::arguments::query::joined;
 use crate::output::safe::{fit, width};
 use crate::watch::history::{Line, Stage};
 use crate::watch::state::{Order, State, name_of};
@@ -62,7 +63,7 @@ pub(super) fn draw(
     let stages = state.cluster().history.stages();
     let by = match state.title.by.is_empty() {
         true => "all".to_owned(),
-        false => state.title.by.join(" · "),
+        false => joined(&state.title.by, " · "),
     };
     let columns = Columns::new(area.width.into(), rows, &names, &by, stages.len());
     let stages = &stages[stages.len() - columns.windows..];

@@ -1,13 +1,12 @@
 //! The formatting of texts and numbers for a terminal, and their styles.
 
-use chrono::DateTime;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Offset, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
-use tallyfold::Metric;
 use tallyfold::text::grouped;
+use tallyfold::{Metric, Timestamp};
 use unicode_truncate::UnicodeTruncateStr;
 
 use crate::output::grid;
@@ -123,7 +122,7 @@ pub(crate) fn number(number: u128) -> String {
     let exact = grouped(number);
     match exact.len() <= LONGEST {
         true => exact,
-        false => short(&exact),
+        false => short(number),
     }
 }
 
@@ -137,13 +136,18 @@ pub(crate) fn signed(change: i128) -> String {
     format!("{sign}{}", number(change.unsigned_abs()))
 }
 
-/// The first digits of a grouped number with a unit. They are truncated, not rounded, so that the number never looks
-/// larger than it is.
-fn short(grouped: &str) -> String {
-    let units = ["", "k", "M", "G", "T", "P", "E", "Z", "Y"];
-    let groups: Vec<&str> = grouped.split(',').collect();
-    let unit = units.get(groups.len() - 1).unwrap_or(&"");
-    format!("{}.{}{unit}", groups[0], &groups[1][..2])
+/// The first digits of a large number with a unit. They are truncated, not rounded, so that the number never looks larger
+/// than it is.
+fn short(number: u128) -> String {
+    let mut hundredths = number / 10;
+    let mut unit = "k";
+    for larger in ["M", "G", "T", "P", "E", "Z", "Y"] {
+        if hundredths < 100_000 {
+            break;
+        }
+        (hundredths, unit) = (hundredths / 1_000, larger);
+    }
+    format!("{}.{:02}{unit}", hundredths / 100, hundredths % 100)
 }
 
 /// A rate in percent; empty without a rate.
@@ -153,17 +157,17 @@ pub(crate) fn percent(rate: Option<f64>) -> String {
 
 /// The time of day, UTC, in hours and minutes.
 pub(crate) fn minutes(ms: i64) -> String {
-    formatted(ms, "%H:%M")
+    whole(ms, 60_000).map_or_else(String::new, Timestamp::short_time)
 }
 
 /// The time of day, UTC, with seconds.
 pub(crate) fn seconds(ms: i64) -> String {
-    formatted(ms, "%H:%M:%S")
+    whole(ms, 1_000).map_or_else(String::new, Timestamp::time)
 }
 
 /// Day and time, UTC.
 pub(crate) fn instant(ms: i64) -> String {
-    formatted(ms, "%Y-%m-%d %H:%M")
+    whole(ms, 60_000).map_or_else(String::new, Timestamp::short)
 }
 
 /// A window, from its start and its end.
@@ -171,9 +175,9 @@ pub(crate) fn window(start_ms: i64, end_ms: i64) -> String {
     format!("{}–{}", minutes(start_ms), minutes(end_ms))
 }
 
-fn formatted(ms: i64, format: &str) -> String {
-    let instant = DateTime::from_timestamp_millis(ms).unwrap_or_default();
-    instant.format(format).to_string()
+/// A time without the rest of a unit, in milliseconds.
+fn whole(ms: i64, unit_ms: i64) -> Option<Timestamp> {
+    Timestamp::from_unix_ms(ms.div_euclid(unit_ms) * unit_ms)
 }
 
 const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];

@@ -65,7 +65,7 @@ pub(crate) fn view(name: &str, history: History) -> ClusterView {
 pub(crate) fn state(clusters: Vec<ClusterView>) -> State {
     let title = Title {
         metric: Metric::EventDelivery,
-        by: vec!["integration".to_owned()],
+        by: vec![tallyfold::Dimension::Integration],
         only: Vec::new(),
         is_named: false,
     };

@@ -11,8 +11,8 @@ pub(crate) struct Budget(i32);
 
 const MOST: i32 = 1_000;
 const EARNED_BY_CALL: i32 = 9;
-/// Less than other calls, because a long range also makes tries that nothing pays, one in half a
-/// minute at most.
+/// Less than other calls, because a long range also makes tries that are not paid from the budget, at most one in half
+/// a minute.
 const EARNED_BY_PATIENT_CALL: i32 = 8;
 const COST_OF_RETRY: i32 = 100;
 
@@ -46,7 +46,7 @@ impl Budget {
         suffices
     }
 
-    /// Pays one retry with what so many further patient calls will earn; `false` if that is not enough.
+    /// Pays one retry with what this number of further patient calls will earn; `false` if that is not enough.
     pub(crate) fn borrow(&mut self, calls: u32) -> bool {
         // Far more calls than any collect makes, and far from an overflow.
         let earned = EARNED_BY_PATIENT_CALL * calls.min(1 << 24) as i32;

@@ -22,7 +22,7 @@ impl Jitter {
     /// The wait in milliseconds before a retry, numbered from 1: half of the backoff plus a random
     /// part of up to the other half ("equal jitter").
     ///
-    /// If the service has asked for a wait, `floor_ms`, the random part is added to that wait, so
+    /// If the service has requested a wait, `floor_ms`, the random part is added to that wait, so
     /// that clients that got the same answer don't retry together.
     pub(crate) fn wait_ms(&mut self, retry: u32, longest_ms: u64, floor_ms: u64) -> u64 {
         let backoff_ms = doubled(retry).min(LONGEST_BACKOFF_MS).min(longest_ms);

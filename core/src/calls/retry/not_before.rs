@@ -2,7 +2,7 @@
 
 use crate::time::now::Now;
 
-/// The pause that the service has asked for, for one kind of request.
+/// The pause that the service has requested for one kind of request.
 ///
 /// It uses only the monotonic clock, so a jump of the wall clock does not shorten a wait.
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ pub(crate) struct NotBefore {
 }
 
 impl NotBefore {
-    /// Takes a wait that the service has just asked for.
+    /// Records a wait that the service has just requested.
     pub(crate) fn raise(&mut self, milliseconds: u64) {
         self.asked_ms = self.asked_ms.max(milliseconds);
     }

@@ -19,7 +19,7 @@ use crate::ranges::outage::{Next, Outages};
 use crate::ranges::plan::{Plan, halves};
 use crate::ranges::probe::Probe;
 use crate::ranges::step::{CollectStep, Drive};
-use crate::ranges::window_query::{Outcome, WindowQuery, unknown_task};
+use crate::ranges::window_query::{WindowQuery, WindowResult, unknown_task};
 use crate::spelling::{Name, words};
 use crate::time::now::Now;
 use crate::time::patience::Patience;
@@ -47,10 +47,10 @@ const FAILURES_IN_A_ROW: u32 = 8;
 /// ```
 /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
 /// # fn main() -> Result<()> {
-/// # use tallyfold::{CollectOptions, CollectStep, Metric};
+/// # use tallyfold::{CollectOptions, CollectStep, Dimension, Metric, Window};
 /// # let mut host = Host::new()?;
-/// let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T06:00:00Z");
-/// let options = CollectOptions::new(Metric::EventDelivery, start, end, &["integration"]);
+/// let range = Window::parse("2026-01-01T00:00:00Z", "2026-01-01T06:00:00Z")?;
+/// let options = CollectOptions::new(Metric::EventDelivery, range, &[Dimension::Integration]);
 /// let mut collect = host.machine.collect(options)?;
 /// while let CollectStep::Drive(mut next) = collect.next(host.now) {
 ///     host.drive(&mut next.call)?;
@@ -73,7 +73,7 @@ pub struct Collect {
     probing: Probing,
     ledger: Ledger,
     under_way: Vec<UnderWay>,
-    /// Windows whose tables need more than one worker's share of the memory. Each is read while no other is.
+    /// Windows whose tables need more than one worker's share of the memory. Each of them is read alone.
     large: Vec<Window>,
     /// The number of the next task; the first numbers belong to the probe's calls.
     next_task: u32,
@@ -302,7 +302,7 @@ impl Collect {
             .swap_remove(position.ok_or_else(unknown_task)?);
         self.outages.settle(task, call);
         Ok(match self.query.outcome(call, window) {
-            Outcome::Failed(error) if self.is_out_of_share(&error, share) && !is_check => {
+            WindowResult::Failed(error) if self.is_out_of_share(&error, share) && !is_check => {
                 if self.large.contains(&window) {
                     self.cause
                         .get_or_insert_with(|| too_much_memory(self.memory_limit));
@@ -312,7 +312,7 @@ impl Collect {
                 self.ledger.put_behind(window);
                 Settled::GivenBack
             }
-            Outcome::Failed(error) => {
+            WindowResult::Failed(error) => {
                 // A shorter window does not help if the token endpoint is too slow, or if the service answers nobody.
                 let is_at_fault = call.is_too_slow() || self.outages.has_outlasted_one(window);
                 let is_too_long =
@@ -321,8 +321,10 @@ impl Collect {
                 self.take_failure(window, is_check, call, error, halves, now)
             }
             _ if is_check => Settled::Probed,
-            Outcome::Table(table) => self.keep(window, table, [asked_at, now], call.service_time()),
-            Outcome::None => {
+            WindowResult::Table(table) => {
+                self.keep(window, table, [asked_at, now], call.service_time())
+            }
+            WindowResult::None => {
                 self.ledger.put_back(&[window]);
                 Settled::GivenBack
             }
@@ -460,10 +462,10 @@ impl Collect {
     /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
     /// # fn main() -> Result<()> {
     /// # use std::collections::BTreeMap;
-    /// # use tallyfold::{CollectOptions, CollectStep, Metric};
+    /// # use tallyfold::{CollectOptions, CollectStep, Dimension, Metric, Window};
     /// # let mut host = Host::new()?;
-    /// # let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-01T06:00:00Z");
-    /// # let options = CollectOptions::new(Metric::EventDelivery, start, end, &["integration"]);
+    /// # let range = Window::parse("2026-01-01T00:00:00Z", "2026-01-01T06:00:00Z")?;
+    /// # let options = CollectOptions::new(Metric::EventDelivery, range, &[Dimension::Integration]);
     /// # let mut first = host.machine.collect(options.clone())?;
     /// let mut stored = BTreeMap::new();
     /// # while let CollectStep::Drive(mut next) = first.next(host.now) {
@@ -519,7 +521,7 @@ impl Collect {
         self.ledger.provisional()
     }
 
-    /// The table of all windows. It covers the whole range, or the part that was asked for.
+    /// The table of all windows. It covers the whole range, or the requested part.
     ///
     /// # Errors
     /// Which windows are missing and why, with a table of the others. It may be called at

@@ -10,7 +10,8 @@ use crate::error::Error;
 use crate::spelling::Spelling;
 use crate::time::window::Window;
 
-/// What became of a window when its call was settled.
+/// The outcome for a window whose call was settled. A host must report all of these, so a new one breaks its build, on
+/// purpose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
     /// Its counts are kept.
@@ -53,7 +54,7 @@ pub struct Progress {
 
 /// Why windows of a collect are missing, and the counts of the others.
 ///
-/// To go on, collect again with `partial` as [`CollectOptions::have`](crate::CollectOptions::have):
+/// To resume, collect again with `partial` as [`CollectOptions::have`](crate::CollectOptions::have):
 /// only the gaps are read then.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CollectError {

@@ -330,7 +330,7 @@ impl Ledger {
         self.done
     }
 
-    /// A window that can be asked for and is known: the last one of the plan, or a part of it.
+    /// A window of the plan or a part of it: the last one that can be requested.
     pub(super) fn window_known(&self) -> Option<Window> {
         let known = self.known.last()?.window();
         let mut own = self.plan.overlapping(known).rev();

@@ -1,20 +1,23 @@
 //! The options of a collect.
 
 use super::keep::Keep;
+use crate::counts::dimension::Dimension;
 use crate::counts::metric::Metric;
 use crate::counts::table::CountTable;
 use crate::time::patience::Patience;
 use crate::time::settling::SETTLE_MS;
 use crate::time::step::TimeStep;
+use crate::time::timestamp::Timestamp;
+use crate::time::window::Window;
 
 crate::options! {
     /// What to collect.
     ///
     /// ```
-    /// # use tallyfold::{CollectOptions, Metric, TimeStep};
+    /// # use tallyfold::{CollectOptions, Dimension, Metric, TimeStep, Window};
     /// # fn main() -> tallyfold::Result<()> {
-    /// let (start, end) = ("2026-01-01T00:00:00Z", "2026-01-31T00:00:00Z");
-    /// let options = CollectOptions::new(Metric::EventDelivery, start, end, &["integration"])
+    /// let range = Window::parse("2026-01-01T00:00:00Z", "2026-01-31T00:00:00Z")?;
+    /// let options = CollectOptions::new(Metric::EventDelivery, range, &[Dimension::Integration])
     ///     .window(TimeStep::parse("5m")?)
     ///     .part((0, 4));
     /// assert_eq!(options.concurrency, 8);
@@ -26,15 +29,15 @@ crate::options! {
         /// Which counts.
         metric: Metric,
         /// The start of the range, UTC ISO 8601.
-        start: String [Instant],
+        start: Timestamp,
         /// The first instant after the range, UTC ISO 8601.
-        end: String [Instant],
+        end: Timestamp,
         /// The dimensions to ask for, one to four.
-        dimensions: Vec<String>,
+        dimensions: Vec<Dimension>,
         /// The dimensions to keep, in this order; an empty list gives one grand total.
         ///
         /// By default, all are kept.
-        group_by: Option<Vec<String>> = None,
+        group_by: Option<Vec<Dimension>> = None,
         /// The length of the windows that are read; they start at multiples of it, counted from midnight UTC.
         ///
         /// The service advises 5 to 15 minutes.
@@ -94,11 +97,7 @@ crate::options! {
 impl CollectOptions {
     /// Options with the defaults for everything else.
     #[must_use]
-    pub fn new<S: AsRef<str>>(metric: Metric, start: &str, end: &str, dimensions: &[S]) -> Self {
-        let dimensions = dimensions
-            .iter()
-            .map(|name| name.as_ref().to_owned())
-            .collect();
-        Self::with_defaults(metric, start.to_owned(), end.to_owned(), dimensions)
+    pub fn new(metric: Metric, range: Window, dimensions: &[Dimension]) -> Self {
+        Self::with_defaults(metric, range.start(), range.end(), dimensions.to_owned())
     }
 }

@@ -8,7 +8,7 @@ const LARGEST: &[u8; 17] = b"17976931348623157";
 /// The exponent of its first digit.
 const LARGEST_EXPONENT: i64 = 308;
 
-/// No number has so many digits, so a greater exponent makes no difference.
+/// No number has this many digits, so a greater exponent makes no difference.
 const GREAT: i64 = 1 << 48;
 
 /// Whether a JSON number is above the largest 64-bit float, or below the smallest, by its first 17 digits: what

@@ -25,7 +25,7 @@ pub(crate) struct Frames {
 /// Which keys a path may show; a `*` replaces the others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shown {
-    /// All: no client asked for the document, so that there is no token.
+    /// All: the document did not come from a client's request, so it can't contain a token.
     All,
     /// Those that the service reference names, by this function. Any other one may be a token or a secret
     /// that the service quotes.

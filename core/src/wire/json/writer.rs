@@ -19,7 +19,7 @@ struct Writer(String);
 impl Writer {
     /// Writes the comma before a value or a key, unless it is the first one.
     fn separate(&mut self) {
-        // What ends a value is none of these.
+        // The end of a value is not one of these bytes.
         if !matches!(self.0.as_bytes().last(), Some(b'{' | b'[')) {
             self.0.push(',');
         }

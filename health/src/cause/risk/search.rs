@@ -64,7 +64,7 @@ fn suspects_of(still: &Search<'_>, most: usize, others: usize) -> Suspects {
 
 /// The result if `ratio_of_all` times as many events are expected as before. Causes have influenced this first estimate
 /// of the ratio, so the leaves without a cause give a second one.
-fn after_move(points: &Points, ratio_of_all: f64, most: usize, others: usize) -> Outcome {
+fn after_move(points: &Points, ratio_of_all: f64, most: usize, others: usize) -> SearchResult {
     let first = points.expecting(ratio_of_all);
     let outcome = Search::of(&first).run(most, others);
     let rest = ratio(bulk(&first, &outcome.free));
@@ -95,7 +95,7 @@ struct Search<'a> {
     densities: Vec<f64>,
 }
 
-struct Outcome {
+struct SearchResult {
     suspects: Suspects,
     /// The log likelihood of all current counts, less the prices of the causes.
     log_likelihood: f64,
@@ -149,18 +149,18 @@ impl<'a> Search<'a> {
     }
 
     /// Whether enough leaves have no cause, and most of them don't deviate.
-    fn is_rest_unmoved(&self, outcome: &Outcome) -> bool {
+    fn is_rest_unmoved(&self, outcome: &SearchResult) -> bool {
         let rest = outcome.free.iter().filter(|free| **free).count();
         rest as f64 >= REST * self.points.len() as f64
             && libm::fabs(bulk(self.points, &outcome.free)) < self.least_bulk()
     }
 
-    fn run(&self, most: usize, others: usize) -> Outcome {
+    fn run(&self, most: usize, others: usize) -> SearchResult {
         let evidence = Evidence::new(self.points.len());
         let mut cuboids = cube(self.points, &self.terms);
         let mut named = vec![false; cuboids.len()];
         let mut fits = Fits::new();
-        let mut outcome = Outcome {
+        let mut outcome = SearchResult {
             suspects: Suspects::default(),
             log_likelihood: self.densities.iter().sum::<f64>() + self.points.log_scale(),
             free: vec![true; self.points.len()],

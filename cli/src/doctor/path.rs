@@ -12,8 +12,8 @@ use tallyfold::{Code, Error, HostFailure};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
-use super::configuration::{Place, Proxies, ProxyOnWay, Server, proxy_check};
-use super::diagnosis::{Check, CheckName, Outcome};
+use super::configuration::{Place, Proxies, ProxyOnPath, Server, proxy_check};
+use super::diagnosis::{Check, CheckName, CheckResult};
 use super::service::{Seen, failed, slow};
 use super::{advice, server};
 use crate::failure::Exit;
@@ -33,14 +33,14 @@ pub(crate) struct Looker<'a> {
 }
 
 /// The checks of the path to one address.
-pub(crate) struct Way {
+pub(crate) struct PathChecks {
     /// The address.
     pub(crate) origin: String,
     /// The checks.
     pub(crate) checks: Vec<Check>,
 }
 
-impl Way {
+impl PathChecks {
     /// Whether requests reach the server. A wrong clock does not block them.
     pub(crate) fn is_open(&self) -> bool {
         let mut checks = self.checks.iter();
@@ -50,8 +50,8 @@ impl Way {
 
 impl Looker<'_> {
     /// Checks the path to an address.
-    pub(crate) async fn look(&self, place: &Place) -> Way {
-        let proxy = self.proxies.on_way_to(place);
+    pub(crate) async fn look(&self, place: &Place) -> PathChecks {
+        let proxy = self.proxies.on_path_to(place);
         let mut checks = vec![proxy_check(proxy.as_ref())];
         let server = proxy.as_ref().map_or(&place.server, |proxy| &proxy.server);
         self.connect(server, &mut checks).await;
@@ -68,7 +68,7 @@ impl Looker<'_> {
         }
         skip_rest(&mut checks);
         let checks = checks.into_iter().map(|check| check.of(&place.origin));
-        Way {
+        PathChecks {
             origin: place.origin.clone(),
             checks: checks.collect(),
         }
@@ -100,7 +100,7 @@ impl Looker<'_> {
     /// Sends a request without a token to the base address itself. The reference does not define the response, so any
     /// status of the service passes; only statuses of a proxy or gateway don't. The response shows that an HTTP server
     /// is there, its certificate and its clock.
-    async fn ask(&self, place: &Place, proxy: Option<&ProxyOnWay>, checks: &mut Vec<Check>) {
+    async fn ask(&self, place: &Place, proxy: Option<&ProxyOnPath>, checks: &mut Vec<Check>) {
         let started = Instant::now();
         let agent = concat!("tallyfold-cli/", env!("CARGO_PKG_VERSION"));
         let request = self
@@ -239,7 +239,7 @@ fn http(status: u16) -> Check {
 }
 
 /// The failed check of a request without a response.
-fn unanswered(place: &Place, proxy: Option<&ProxyOnWay>, error: &reqwest::Error) -> Check {
+fn unanswered(place: &Place, proxy: Option<&ProxyOnPath>, error: &reqwest::Error) -> Check {
     let trouble = name_of(error);
     let wants_password = chain(error).any(|link| {
         let text = link.to_string();
@@ -277,7 +277,9 @@ fn slow_check(name: CheckName) -> Check {
 
 /// Adds the checks that were skipped because an earlier one failed.
 fn skip_rest(checks: &mut Vec<Check>) {
-    let failed = checks.iter().find(|check| check.result == Outcome::Failed);
+    let failed = checks
+        .iter()
+        .find(|check| check.result == CheckResult::Failed);
     let Some(failed) = failed.map(|check| check.name) else {
         return;
     };
@@ -302,11 +304,11 @@ mod tests {
     #[test]
     fn plain_http_is_for_this_machine() {
         for (address, outcome) in [
-            ("http://localhost:1", Outcome::Skipped),
-            ("http://127.0.0.1", Outcome::Skipped),
-            ("http://[::1]:1", Outcome::Skipped),
-            ("http://10.0.0.1", Outcome::Warning),
-            ("http://localhost.example", Outcome::Warning),
+            ("http://localhost:1", CheckResult::Skipped),
+            ("http://127.0.0.1", CheckResult::Skipped),
+            ("http://[::1]:1", CheckResult::Skipped),
+            ("http://10.0.0.1", CheckResult::Warning),
+            ("http://localhost.example", CheckResult::Warning),
         ] {
             assert_eq!(
                 plain(&Place::of(address).unwrap()).result,
@@ -319,20 +321,20 @@ mod tests {
     #[test]
     fn any_answer_shows_a_server_but_those_of_proxies() {
         for (status, outcome) in [
-            (200, Outcome::Ok),
-            (302, Outcome::Ok),
-            (401, Outcome::Ok),
-            (404, Outcome::Ok),
-            (407, Outcome::Failed),
-            (500, Outcome::Ok),
-            (503, Outcome::Warning),
+            (200, CheckResult::Ok),
+            (302, CheckResult::Ok),
+            (401, CheckResult::Ok),
+            (404, CheckResult::Ok),
+            (407, CheckResult::Failed),
+            (500, CheckResult::Ok),
+            (503, CheckResult::Warning),
         ] {
             assert_eq!(http(status).result, outcome, "{status}");
         }
     }
 
     #[test]
-    fn a_way_ends_at_its_first_failure_and_goes_on_with_a_wrong_clock() {
+    fn a_path_ends_at_its_first_failure_and_goes_on_with_a_wrong_clock() {
         let server = Server {
             host: "none.example".to_owned(),
             port: 1,
@@ -340,20 +342,20 @@ mod tests {
         let (failed, _) = name(&server, Ok(Vec::new()));
         let mut checks = vec![Check::ok(CheckName::Proxy, ""), failed];
         skip_rest(&mut checks);
-        let results: Vec<Outcome> = checks.iter().map(|check| check.result).collect();
-        let (ok, failed, skipped) = (Outcome::Ok, Outcome::Failed, Outcome::Skipped);
+        let results: Vec<CheckResult> = checks.iter().map(|check| check.result).collect();
+        let (ok, failed, skipped) = (CheckResult::Ok, CheckResult::Failed, CheckResult::Skipped);
         assert_eq!(results, [ok, failed, skipped, skipped, skipped, skipped]);
         assert!(checks[5].seen.ends_with("has failed: name"));
         let origin = String::new();
         assert!(
-            !Way {
+            !PathChecks {
                 origin: origin.clone(),
                 checks
             }
             .is_open()
         );
         let checks = vec![server::clock(Some("Thu, 01 Jan 2026 00:00:00 GMT"), 0)];
-        assert_eq!(checks[0].result, Outcome::Failed);
-        assert!(Way { origin, checks }.is_open());
+        assert_eq!(checks[0].result, CheckResult::Failed);
+        assert!(PathChecks { origin, checks }.is_open());
     }
 }

@@ -24,8 +24,7 @@ pub(crate) fn file_lock(path: &Path, folder: &Path) -> Result<File> {
     })
 }
 
-/// Opens a regular file to read it. A pipe would have to be waited for, perhaps without end, and a device may have no
-/// end.
+/// Opens a regular file to read it. Reading a pipe could block forever, and a device may have no end.
 ///
 /// # Errors
 /// For another file, and errors of the file system.
@@ -36,12 +35,26 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Reads a text that a user has written, such as `a rules file`.
+///
+/// # Errors
+/// For a file that can't be read, or that is larger than a mebibyte.
+pub(crate) fn read_text(path: &Path, what: &str) -> Result<String> {
+    const MOST_BYTES: u64 = 1 << 20;
+    let as_failure = |error| Failure::file("read", path, &error);
+    if fs::metadata(path).map_err(as_failure)?.len() > MOST_BYTES {
+        let text = format!("{}: this is too large to be {what}", path.display());
+        return Err(Failure::usage(text));
+    }
+    fs::read_to_string(path).map_err(as_failure)
+}
+
 fn irregular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "this isn't a regular file")
 }
 
 /// Locks a file, which is created if it does not exist; `None` if another process has locked it.
-pub(super) fn locked(path: &Path) -> Result<Option<File>> {
+pub(crate) fn locked(path: &Path) -> Result<Option<File>> {
     let open = || match fs::metadata(path) {
         Ok(found) if !found.is_file() => Err(irregular()),
         _ => OpenOptions::new()
@@ -99,7 +112,7 @@ pub(crate) fn replace<E: From<io::Error>>(
         },
     };
     let mut file = temporary(&target, replacement)?;
-    let mut writer = BufWriter::new(&mut file);
+    let mut writer = BufWriter::new(file.as_file_mut());
     write(&mut writer)?;
     writer.flush()?;
     drop(writer);
@@ -125,7 +138,7 @@ pub(crate) fn replace<E: From<io::Error>>(
 /// `AlreadyExists`, and other errors of the file system.
 pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = temporary(path, Replacement::Private)?;
-    file.write_all(bytes)?;
+    file.as_file_mut().write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist_noclobber(path)?;
     sync_names(path);
@@ -137,15 +150,22 @@ pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// # Errors
 /// `AlreadyExists`, and other errors of the file system.
 pub(crate) fn create_for_owner(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(path)?.write_all(bytes);
+    let written = create_new(path, 0o600)?.write_all(bytes);
     if written.is_err() {
         let _ = fs::remove_file(path);
     }
     written
+}
+
+/// Creates a file that must not exist, with this mode as far as the umask allows; Windows has no modes.
+fn create_new(path: &Path, mode: u32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    #[cfg(not(unix))]
+    let _ = mode;
+    options.open(path)
 }
 
 /// A temporary file next to `target`. Dropping the value removes the temporary file.
@@ -166,14 +186,13 @@ fn temporary(target: &Path, replacement: Replacement) -> io::Result<NamedTempFil
             builder.prefix(&name).suffix(".new").rand_bytes(0)
         }
     };
-    // tempfile creates files for their owner only. Files without secrets get the usual permissions, as the umask
-    // allows.
-    #[cfg(unix)]
-    if matches!(replacement, Replacement::Shared) {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder.tempfile_in(folder_of(target))
+    // Files without secrets get the usual permissions.
+    let mode = match replacement {
+        Replacement::Shared => 0o666,
+        Replacement::Locked | Replacement::Private => 0o600,
+    };
+    // Opened here, because the errors of `tempfile` end with a path that means nothing to the user.
+    builder.make_in(folder_of(target), |path| create_new(path, mode))
 }
 
 /// Retries on Windows, where a file can't be replaced while another program, such as a virus scanner, has it open.
@@ -206,7 +225,7 @@ fn folder_of(path: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
-pub(super) fn with_end(path: &Path, end: &str) -> PathBuf {
+pub(crate) fn with_end(path: &Path, end: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(end);
     name.into()
