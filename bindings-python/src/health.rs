@@ -127,7 +127,7 @@ pub(crate) fn hold(
     is_held: bool,
 ) -> Result<String> {
     let of_state = |error: tallyfold::Error| error.with_argument("state");
-    let mut state = State::from_json(&Document::of("state", state)?).map_err(of_state)?;
+    let mut state = State::from_json(&TextOrBytes::of("state", state)?).map_err(of_state)?;
     let incident: String = required("incident", incident)?;
     let note = (!note.is_none())
         .then(|| required("note", note))
