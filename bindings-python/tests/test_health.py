@@ -139,7 +139,7 @@ def test_an_incident_that_somebody_knows_of_is_silenced() -> None:
     text = "[[rule]]\nname = 'errors'\nkind = 'threshold'\nmeasure = 'errors'\nabove = 0"
     rules = tallyfold.Rules.parse(text)
     counts = table("integration fails")
-    now = datetime.fromisoformat(counts.end.replace("Z", "+00:00"))
+    now = counts.coverage[-1].end
     first = rules.check(delivery=counts, now=now)
     (incident,) = first.incidents
     assert not first.healthy

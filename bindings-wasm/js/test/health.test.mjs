@@ -160,7 +160,7 @@ describe("rules", () => {
     const text = "rule = [{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }]";
     const own = Rules.parse(text);
     const delivery = table("integration fails");
-    const now = delivery.end;
+    const now = delivery.coverage.at(-1).end;
     const first = own.check({ delivery, now });
     const [{ id }] = first.incidents;
     assert.ok(!first.healthy);
