@@ -16,6 +16,7 @@ __all__ = [
     "ExportWindows",
     "FaultKind",
     "Guarantee",
+    "IncidentChange",
     "Measure",
     "MetricName",
     "NoteKind",
@@ -142,6 +143,9 @@ ExportFormat = Literal[
 Guarantee = Literal["at_least_once", "at_most_once"]
 """What happens to a message that was sent but not acknowledged."""
 
+IncidentChange = Literal["began", "joined", "worse", "ended", "reopened"]
+"""A change of an incident."""
+
 Measure = Literal["success", "errors", "filtered", "events", "error_rate", "filtered_rate"]
 """A number that is made from the three counts (service reference 2.3): a volume, or a rate."""
 
@@ -178,7 +182,7 @@ Severity = Literal["info", "warning", "critical"]
 """How bad a finding is."""
 
 Status = Literal["pending", "firing", "unjudged", "resolved"]
-"""The stage of a finding."""
+"""The stage of a finding or of an incident."""
 
 TargetName = Literal["token", "event_delivery", "event_ingestion", "audit_logs"]
 """The destination of a request: a token endpoint, or an endpoint of an API."""

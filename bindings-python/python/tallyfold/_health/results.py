@@ -5,7 +5,7 @@ Written by scripts/declare.py from what the Rust crates declare. Change it there
 
 from dataclasses import dataclass
 
-from tallyfold._names import DimensionName, Measure, MetricName, RuleKind, Severity, Status
+from tallyfold._names import DimensionName, IncidentChange, Measure, MetricName, RuleKind, Severity, Status
 from tallyfold._time import Window
 
 __all__ = [
@@ -14,6 +14,9 @@ __all__ = [
     "Check",
     "Explanation",
     "Finding",
+    "Incident",
+    "IncidentEvent",
+    "IncidentPart",
     "Need",
     "Query",
     "Receipt",
@@ -194,6 +197,10 @@ class Finding:
     """
     causes: list[Cause]
     """Which parts of the group explain it, most important first."""
+    within: dict[str, str]
+    """The values that nearly all of its events had on the day before it began, of dimensions that
+    its group does not name; empty if it has causes.
+    """
     unexplained: int
     """The events of the change that no cause explains."""
     silenced: bool
@@ -206,10 +213,117 @@ class Finding:
     """The note of the rule, if it has one."""
     runbook: str | None
     """The address of the rule's runbook, if it has one."""
+    incident: str | None
+    """The identifier of the incident that it belongs to; none while it is pending."""
     sentence: str
     """The finding in one sentence."""
     query: Query
     """The query for its counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentEvent:
+    """Something that happened to an incident.
+
+    >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+    >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+    >>> check = rules.check(delivery=table, now="2026-01-01T01:00:00Z")
+    >>> [event.change for event in check.incidents[0].history]
+    ['began']
+    """
+
+    at: str
+    """When: the end of a window."""
+    change: IncidentChange
+    """What happened."""
+    severity: Severity
+    """The severity of the incident from then on."""
+    finding: str
+    """The identifier of the finding that caused it."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentPart:
+    """A finding that belongs to an incident, as it was reported last.
+
+    >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+    >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+    >>> check = rules.check(delivery=table, now="2026-01-01T01:00:00Z")
+    >>> [part.rule for part in check.incidents[0].parts]
+    ['errors']
+    """
+
+    id: str
+    """The identifier of the finding."""
+    rule: str
+    """The name of its rule."""
+    severity: Severity
+    """How bad it is."""
+    status: Status
+    """Whether it is firing, unjudged or resolved."""
+    group: dict[str, str]
+    """The values of the rule's dimensions."""
+    cause: dict[str, str]
+    """The values of the cause that explains most of it, or else those that nearly all of its events
+    have.
+    """
+    measure: Measure
+    """What is judged."""
+    events: int
+    """By how many events the count differs from what was expected, rounded."""
+    since: str
+    """When it began: the start of its first bad window."""
+    until: str
+    """The end of its last bad window so far."""
+    silenced: bool
+    """Whether a silence covers it."""
+    provisional: bool
+    """Whether its counts may still change."""
+    sentence: str
+    """The finding in one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Findings that belong together. Its identifier stays the same from check to check, also if it
+    is over and comes back soon.
+
+    >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+    >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
+    >>> check = rules.check(delivery=table, now="2026-01-01T01:00:00Z")
+    >>> (incident,) = check.incidents
+    >>> incident.status, incident.headline == check.findings[0].id
+    ('firing', True)
+    """
+
+    id: str
+    """An identifier of 16 hexadecimal digits, which no other incident has."""
+    severity: Severity
+    """The highest severity of its parts since it began."""
+    status: Status
+    """Firing if a part fires; otherwise unjudged if a part is unjudged, and resolved if all parts
+    are resolved.
+    """
+    since: str
+    """When it began: the start of the first bad window of all parts."""
+    fired: str
+    """When its first part began to fire."""
+    until: str
+    """The end of the last bad window of all parts so far."""
+    headline: str
+    """The finding that explains most of its parts: the identifier of one of them."""
+    sentence: str
+    """The sentence of the headline, and what else was found."""
+    silenced: bool
+    """Whether silences cover all parts that are not over."""
+    provisional: bool
+    """Whether it depends on counts that may still change."""
+    parts: list[IncidentPart]
+    """The findings that belong to it, sorted by their identifiers."""
+    history: list[IncidentEvent]
+    """What happened to it, in chronological order. A long history has its first and its latest
+    entries.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +350,11 @@ class Check:
 
     findings: list[Finding]
     """What is firing, unjudged, pending or just resolved, sorted by status (in this order),
-    severity and evidence. So the first of several findings about one incident names its cause best.
+    severity and evidence.
+    """
+    incidents: list[Incident]
+    """The incidents that the findings belong to, sorted by status and severity. A receiver of
+    alerts gets one message for each incident.
     """
     judged: int
     """How many windows all rules together have judged; each group counts its own windows."""
@@ -265,6 +383,10 @@ class Replay:
     findings: list[Finding]
     """Each finding as it first fired, with the time when it was resolved, in chronological order
     and then as in `Check`. Findings that were only pending are left out.
+    """
+    incidents: list[Incident]
+    """The incidents that the findings belong to, as they were at the end of the range, in
+    chronological order.
     """
     judged: int
     """How many windows all rules together have judged; each group counts its own windows."""
@@ -323,5 +445,5 @@ class Need:
 
 
 # Pickles and docs should name the package, from which users import the classes.
-for _class in (Amount, Cause, Explanation, Query, Finding, Unjudged, Check, Replay, Receipt, Need):
+for _class in (Amount, Cause, Explanation, Query, Finding, IncidentEvent, IncidentPart, Incident, Unjudged, Check, Replay, Receipt, Need):
     _class.__module__ = "tallyfold"

@@ -357,12 +357,12 @@ export type RuleKind =
 export type Severity = "info" | "warning" | "critical";
 
 /**
- * The stage of a finding.
+ * The stage of a finding or of an incident.
  *
  * `pending`: Bad, but not yet for as many windows as the rule requires.
  * `firing`: Bad for as many windows as the rule requires, or more.
  * `unjudged`: It fired, and since then too few events were seen to say whether it is over.
- * `resolved`: It fired and is over. A finding is reported as resolved only once.
+ * `resolved`: It fired and is over, which is reported only once.
  */
 export type Status = "pending" | "firing" | "unjudged" | "resolved";
 
@@ -377,6 +377,17 @@ export type Status = "pending" | "firing" | "unjudged" | "resolved";
  * `filtered_rate`: The share of all events that was filtered.
  */
 export type Measure = "success" | "errors" | "filtered" | "events" | "error_rate" | "filtered_rate";
+
+/**
+ * A change of an incident.
+ *
+ * `began`: Its first finding began to fire.
+ * `joined`: Another finding joined it.
+ * `worse`: It became more severe.
+ * `ended`: All findings were over.
+ * `reopened`: It came back.
+ */
+export type IncidentChange = "began" | "joined" | "worse" | "ended" | "reopened";
 
 /**
  * A kind of receiver of alerts.
@@ -607,9 +618,14 @@ export interface Cause {
 export interface Check {
   /**
    * What is firing, unjudged, pending or just resolved, sorted by status (in this order), severity
-   * and evidence. So the first of several findings about one incident names its cause best.
+   * and evidence.
    */
   readonly findings: readonly Finding[];
+  /**
+   * The incidents that the findings belong to, sorted by status and severity. A receiver of alerts
+   * gets one message for each incident.
+   */
+  readonly incidents: readonly Incident[];
   /** How many windows all rules together have judged; each group counts its own windows. */
   readonly judged: bigint;
   /**
@@ -672,6 +688,11 @@ export interface Finding {
   readonly lnP?: number;
   /** Which parts of the group explain it, most important first. */
   readonly causes: readonly Cause[];
+  /**
+   * The values that nearly all of its events had on the day before it began, of dimensions that
+   * its group does not name; empty if it has causes.
+   */
+  readonly within: Readonly<Record<string, string>>;
   /** The events of the change that no cause explains. */
   readonly unexplained: bigint;
   /** Whether a silence covers it. */
@@ -684,6 +705,8 @@ export interface Finding {
   readonly note?: string;
   /** The address of the rule's runbook, if it has one. */
   readonly runbook?: string;
+  /** The identifier of the incident that it belongs to; none while it is pending. */
+  readonly incident?: string;
   /** The finding in one sentence. */
   readonly sentence: string;
   /** The query for its counts. */
@@ -702,6 +725,88 @@ export interface Query {
   readonly dimensions: readonly Dimension[];
   /** The values to keep, by dimension. */
   readonly where: Readonly<Record<string, readonly string[]>>;
+}
+
+/**
+ * Findings that belong together. Its identifier stays the same from check to check, also if it is
+ * over and comes back soon.
+ */
+export interface Incident {
+  /** An identifier of 16 hexadecimal digits, which no other incident has. */
+  readonly id: string;
+  /** The highest severity of its parts since it began. */
+  readonly severity: Severity;
+  /**
+   * Firing if a part fires; otherwise unjudged if a part is unjudged, and resolved if all parts
+   * are resolved.
+   */
+  readonly status: Status;
+  /** When it began: the start of the first bad window of all parts. */
+  readonly since: string;
+  /** When its first part began to fire. */
+  readonly fired: string;
+  /** The end of the last bad window of all parts so far. */
+  readonly until: string;
+  /** The finding that explains most of its parts: the identifier of one of them. */
+  readonly headline: string;
+  /** The sentence of the headline, and what else was found. */
+  readonly sentence: string;
+  /** Whether silences cover all parts that are not over. */
+  readonly silenced: boolean;
+  /** Whether it depends on counts that may still change. */
+  readonly provisional: boolean;
+  /** The findings that belong to it, sorted by their identifiers. */
+  readonly parts: readonly IncidentPart[];
+  /**
+   * What happened to it, in chronological order. A long history has its first and its latest
+   * entries.
+   */
+  readonly history: readonly IncidentEvent[];
+}
+
+/** A finding that belongs to an incident, as it was reported last. */
+export interface IncidentPart {
+  /** The identifier of the finding. */
+  readonly id: string;
+  /** The name of its rule. */
+  readonly rule: string;
+  /** How bad it is. */
+  readonly severity: Severity;
+  /** Whether it is firing, unjudged or resolved. */
+  readonly status: Status;
+  /** The values of the rule's dimensions. */
+  readonly group: Readonly<Record<string, string>>;
+  /**
+   * The values of the cause that explains most of it, or else those that nearly all of its events
+   * have.
+   */
+  readonly cause: Readonly<Record<string, string>>;
+  /** What is judged. */
+  readonly measure: Measure;
+  /** By how many events the count differs from what was expected, rounded. */
+  readonly events: bigint;
+  /** When it began: the start of its first bad window. */
+  readonly since: string;
+  /** The end of its last bad window so far. */
+  readonly until: string;
+  /** Whether a silence covers it. */
+  readonly silenced: boolean;
+  /** Whether its counts may still change. */
+  readonly provisional: boolean;
+  /** The finding in one sentence. */
+  readonly sentence: string;
+}
+
+/** Something that happened to an incident. */
+export interface IncidentEvent {
+  /** When: the end of a window. */
+  readonly at: string;
+  /** What happened. */
+  readonly change: IncidentChange;
+  /** The severity of the incident from then on. */
+  readonly severity: Severity;
+  /** The identifier of the finding that caused it. */
+  readonly finding: string;
 }
 
 /** A rule that could not judge anything. */
@@ -793,6 +898,11 @@ export interface Replay {
    * then as in {@link Check}. Findings that were only pending are left out.
    */
   readonly findings: readonly Finding[];
+  /**
+   * The incidents that the findings belong to, as they were at the end of the range, in
+   * chronological order.
+   */
+  readonly incidents: readonly Incident[];
   /** How many windows all rules together have judged; each group counts its own windows. */
   readonly judged: bigint;
   /** The range. */
