@@ -12,8 +12,9 @@ use crate::measure::Measure;
 use crate::rules::names::Severity;
 use crate::shown::value;
 
-/// Findings that belong together. Its identifier stays the same from check to check, also if it is over and comes back
-/// soon.
+/// Findings that belong together.
+///
+/// Its identifier stays the same from check to check, also if it is over and comes back soon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]

@@ -5,7 +5,15 @@ Written by scripts/declare.py from what the Rust crates declare. Change it there
 
 from dataclasses import dataclass
 
-from tallyfold._names import DimensionName, IncidentChange, Measure, MetricName, RuleKind, Severity, Status
+from tallyfold._names import (
+    DimensionName,
+    IncidentChange,
+    Measure,
+    MetricName,
+    RuleKind,
+    Severity,
+    Status,
+)
 from tallyfold._time import Window
 
 __all__ = [
@@ -445,5 +453,19 @@ class Need:
 
 
 # Pickles and docs should name the package, from which users import the classes.
-for _class in (Amount, Cause, Explanation, Query, Finding, IncidentEvent, IncidentPart, Incident, Unjudged, Check, Replay, Receipt, Need):
+for _class in (
+    Amount,
+    Cause,
+    Explanation,
+    Query,
+    Finding,
+    IncidentEvent,
+    IncidentPart,
+    Incident,
+    Unjudged,
+    Check,
+    Replay,
+    Receipt,
+    Need,
+):
     _class.__module__ = "tallyfold"
