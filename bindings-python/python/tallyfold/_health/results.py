@@ -293,8 +293,9 @@ class IncidentPart:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """Findings that belong together. Its identifier stays the same from check to check, also if it
-    is over and comes back soon.
+    """Findings that belong together.
+
+    Its identifier stays the same from check to check, also if it is over and comes back soon.
 
     >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
     >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")

@@ -728,8 +728,9 @@ export interface Query {
 }
 
 /**
- * Findings that belong together. Its identifier stays the same from check to check, also if it is
- * over and comes back soon.
+ * Findings that belong together.
+ *
+ * Its identifier stays the same from check to check, also if it is over and comes back soon.
  */
 export interface Incident {
   /** An identifier of 16 hexadecimal digits, which no other incident has. */
