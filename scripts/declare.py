@@ -567,7 +567,7 @@ class Python(Language):
 
     def results_module(self) -> str:
         names = sorted(self.LISTS[name] for name in self.referred(self.RESULTS) if name in self.LISTS)
-        imported = f"from tallyfold._names import {', '.join(names)}"
+        imported = "from tallyfold._names import (\n" + "".join(f"    {name},\n" for name in names) + ")"
         if "Window" in self.referred(self.RESULTS):
             imported += "\nfrom tallyfold._time import Window"
         return (
@@ -582,7 +582,7 @@ class Python(Language):
             + "".join(f"\n\n\n{self.result(name)}" for name in self.RESULTS)
             + (
                 "\n\n\n# Pickles and docs should name the package, from which users import the classes.\n"
-                f"for _class in ({', '.join(self.RESULTS)}):\n"
+                "for _class in (\n" + "".join(f"    {name},\n" for name in self.RESULTS) + "):\n"
                 '    _class.__module__ = "tallyfold"\n'
             )
         )

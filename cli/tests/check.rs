@@ -400,6 +400,29 @@ fn what_a_receiver_did_not_take_is_told_by_the_next_run() {
 }
 
 #[test]
+fn findings_of_an_incident_are_indented_and_are_one_message() {
+    let world = World::new();
+    let second = RULES.replace("integrations fail", "integrations fail too");
+    let second = second.split_once("\n\n").unwrap().1;
+    fs::write(world.path("health.toml"), format!("{RULES}\n{second}")).unwrap();
+    let chat = Sink::start(Vec::new(), TAKEN);
+    let found = world.run(&["--at", LATER, "--webhook", &chat.url]);
+    ends(&found, 1);
+    let lines: Vec<String> = stdout(&found).lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[0].starts_with("critical: integrations fail"));
+    assert!(lines[1].starts_with("  critical: integrations fail"));
+    let sent = chat.all();
+    assert_eq!(sent.len(), 1);
+    let message: Value = serde_json::from_slice(&sent[0].0.body).unwrap();
+    let text = message["text"].as_str().unwrap();
+    assert!(text.contains("; also found: integrations fail"), "{text}");
+    let over = world.run(&["--at", AFTER, "--webhook", &chat.url]);
+    ends(&over, 0);
+    assert_eq!(chat.all().len(), 1);
+}
+
+#[test]
 fn a_message_that_is_refused_does_not_hold_up_the_others() {
     let world = World::new();
     // Another integration is another incident.

@@ -12,8 +12,9 @@ use crate::measure::Measure;
 use crate::rules::names::Severity;
 use crate::shown::value;
 
-/// Findings that belong together. Its identifier stays the same from check to check, also if it is over and comes back
-/// soon.
+/// Findings that belong together.
+///
+/// Its identifier stays the same from check to check, also if it is over and comes back soon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
@@ -41,7 +42,7 @@ pub struct Incident {
     pub silenced: bool,
     /// Whether it depends on counts that may still change.
     pub provisional: bool,
-    /// Who need not be notified for now, because somebody knows of it; see [`State::hold`](crate::State::hold).
+    /// The mark that somebody knows of it, and until when. Meanwhile no receiver is notified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<IncidentHold>,
     /// The findings that belong to it, sorted by their identifiers.

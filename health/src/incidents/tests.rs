@@ -166,6 +166,61 @@ fn what_shares_a_value_and_a_beginning_is_one_incident() {
 }
 
 #[test]
+fn what_deviates_alike_at_the_same_integration_is_one_incident() {
+    let [web, app] = [pair("web", "S3", 4), pair("app", "S3", 6)];
+    assert_eq!(count(&[web.clone(), app.clone()]), 1);
+    assert_eq!(count(&[web.clone(), pair("app", "S3", 40)]), 2);
+    let fewer = Finding {
+        observed: Amount {
+            part: 0,
+            whole: Some(200),
+        },
+        ..app
+    };
+    assert_eq!(count(&[web, fewer]), 2);
+}
+
+#[test]
+fn what_is_about_another_part_than_the_headline_is_another_incident() {
+    let gone = |finding: Finding, expected| Finding {
+        measure: Measure::Events,
+        observed: Amount {
+            part: 0,
+            whole: None,
+        },
+        expected,
+        ..finding
+    };
+    let silent = gone(fails("S3", 4), 1_000.0);
+    let part = gone(pair("web", "S3", 4), 200.0);
+    let (state, _) = check(&[], 4, &[silent.clone(), part.clone()]);
+    let with = |expected| {
+        let source = gone(declines("web", 6), expected);
+        let findings = [silent.clone(), part.clone(), source];
+        check(&state, 6, &findings).1.len()
+    };
+    // The source has lost far more than what it sent to that integration, or little more.
+    assert_eq!([with(900.0), with(300.0)], [2, 1]);
+    // An integration that gets events of one source only falls silent with it.
+    let mut within = silent;
+    let outage = gone(declines("web", 4), 5_000.0);
+    assert_eq!(count(&[within.clone(), outage.clone()]), 2);
+    within.within = vec![(Dimension::WriteKey, "web".to_owned())];
+    let shown = check(&[], 9, &[within, outage.clone()]).1;
+    assert_eq!((shown.len(), &shown[0].headline), (1, &outage.id));
+}
+
+#[test]
+fn a_finding_that_comes_back_joins_what_is_open() {
+    let (state, _) = check(&[], 4, &[pair("web", "S3", 4)]);
+    let (state, _) = check(&state, 8, &[over(&pair("web", "S3", 4), 6)]);
+    let again = [pair("web", "S3", 20), fails("S3", 20)];
+    let shown = check(&state, 20, &again).1;
+    assert_eq!((shown.len(), shown[0].parts.len()), (1, 2));
+    assert_eq!(shown[0].since, at(19));
+}
+
+#[test]
 fn what_begins_later_is_a_part_only_if_it_is_inside_and_counts_the_same() {
     let (first, _) = check(&[], 4, &[fails("S3", 4)]);
     let later = |finding: Finding| check(&first, 40, &[fails("S3", 4), finding]).1.len();

@@ -35,10 +35,10 @@ def notify(
 ) -> Notified:
     """Notifies receivers of what a check has found, and of what is over.
 
-    A chat, a webhook and PagerDuty get a message when a finding begins to fire, and another one
-    when it is over. An Alertmanager gets all alerts that fire with each call. What a receiver does
-    not accept is sent again for a few seconds, and then by the next call. So a failure of a
-    receiver raises no exception: the result reports it.
+    A chat, a webhook and PagerDuty get a message when an incident begins, when it becomes more
+    severe and when it is over. An Alertmanager gets all incidents that fire with each call. What
+    a receiver does not accept is sent again for a few seconds, and then by the next call. So a
+    failure of a receiver raises no exception: the result reports it.
 
     Args:
         check: the result of `Rules.check`.
