@@ -129,7 +129,8 @@ impl Looks {
         }
         for slot in self.start + self.all.len()..end {
             let is_looked = (slot + past.calendar().offset()).is_multiple_of(stride);
-            let look = is_looked.then(|| past.look(slot + 1, length)).flatten();
+            let is_usual = is_looked && !past.calendar().is_holiday(slot);
+            let look = is_usual.then(|| past.look(slot + 1, length)).flatten();
             self.all.push(look);
         }
     }

@@ -19,6 +19,10 @@ const RECENT: usize = 16;
 /// The most earlier windows that are compared with: fourteen days and eight weeks.
 const MOST: usize = DAYS + 8;
 
+/// A stream sends a batch once a day if this share of its events comes in such a part of the day.
+const BATCH_SHARE: f64 = 0.8;
+const BATCH_PART: usize = 8;
+
 /// How counts are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compare {
@@ -152,6 +156,9 @@ impl<'p> Past<'p> {
             counted,
             found: None,
         };
+        if self.calendar.is_holiday(end - 1) {
+            nearest.take(self.day_off(end, length));
+        }
         let jitter = self.neighbours.min(length) as isize;
         let jitters = (1..=jitter).flat_map(|windows| [windows, -windows]);
         for shift in std::iter::once(0).chain(jitters) {
@@ -177,13 +184,14 @@ impl<'p> Past<'p> {
         nearest: &mut Nearest,
     ) {
         let entry = |days: usize| {
-            let at = end.checked_sub(days * self.calendar.per_day)?;
+            let at = self.days_ago(end, days)?;
             let at = match before.is_none_or(|before| at <= before) {
                 true => at.checked_add_signed(shift)?,
                 false => at,
             };
             let sum = self.sum(at, length);
-            (sum.known == length).then_some(sum.part)
+            let is_usual = at > 0 && !self.calendar.is_holiday(at - 1);
+            (is_usual && sum.known == length).then_some(sum.part)
         };
         nearest.take(trimmed(
             (1..=self.weeks).map(|week| 7 * week).filter_map(entry),
@@ -193,21 +201,42 @@ impl<'p> Past<'p> {
         }
         let weekend = self.calendar.is_weekend(end - 1);
         let is_alike = |days: &usize| {
-            let ago = days * self.calendar.per_day;
-            end > ago && self.calendar.is_weekend(end - 1 - ago) == weekend
+            let ago = self.days_ago(end, *days).and_then(|at| at.checked_sub(1));
+            ago.is_some_and(|slot| self.calendar.is_weekend(slot) == weekend)
         };
         nearest.take(trimmed((1..=DAYS).filter(is_alike).filter_map(entry)));
+    }
+
+    /// The same local time some days before.
+    fn days_ago(&self, end: usize, days: usize) -> Option<usize> {
+        let at = end.checked_sub(days * self.calendar.per_day)?;
+        let moved = self.calendar.moved(end.checked_sub(1)?, at.checked_sub(1)?);
+        at.checked_add_signed(moved)
     }
 
     /// How many events come on a day off: on the Saturdays and Sundays of the last weeks.
     pub(crate) fn day_off(&self, end: usize, length: usize) -> Option<f64> {
         let entry = |days: usize| {
-            let at = end.checked_sub(days * self.calendar.per_day)?;
+            let at = self.days_ago(end, days)?;
             let sum = self.sum(at, length);
             let is_off = at > 0 && self.calendar.is_weekend(at - 1);
             (is_off && sum.known == length).then_some(sum.part)
         };
         trimmed((1..=DAYS + 7).filter_map(entry))
+    }
+
+    /// Whether the events of a day come together, in a small part of it.
+    pub(crate) fn is_batch(&self, end: usize) -> bool {
+        let per_day = self.calendar.per_day;
+        let of_days = |slot: usize| -> u64 {
+            let ends = (1..=DAYS).filter_map(|days| end.checked_sub(days * per_day + slot));
+            ends.map(|end| self.sum(end, 1).part).sum()
+        };
+        let mut all: Vec<u64> = (0..per_day).map(of_days).collect();
+        all.sort_unstable();
+        let sum: u64 = all.iter().sum();
+        let together: u64 = all.iter().rev().take(per_day / BATCH_PART).sum();
+        sum > 0 && together as f64 >= BATCH_SHARE * sum as f64
     }
 
     /// The share that is expected: that of the middle half of the days, all of their events together.

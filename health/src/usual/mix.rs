@@ -1,0 +1,106 @@
+//! Whether the parts of a group keep their shares of it.
+
+use std::collections::BTreeMap;
+
+use tallyfold::Dimension;
+
+use crate::columns::groups::Grid;
+use crate::columns::slots::Slots;
+use crate::measure::Measure;
+
+/// The mix is compared with the same times of so many weeks before.
+const WEEKS: usize = 2;
+
+/// A part may differ from its share by this much, relative to it, and by so many standard deviations of a Poisson count.
+const PART: f64 = 0.3;
+const DEVIATIONS: f64 = 3.0;
+
+/// The mix has changed if more than this share of all events is in other parts than before.
+const CHANGED: f64 = 0.1;
+
+/// The counts of the parts of a group: its events by all dimensions that the group is not made of.
+pub(crate) struct Mix {
+    /// The first slot.
+    first: usize,
+    /// How many slots make a week.
+    week: usize,
+    /// For each part, its events before each slot from the first one on.
+    parts: Vec<Vec<u64>>,
+}
+
+impl Mix {
+    /// Reads the parts of a group in the slots from `first` on.
+    pub(crate) fn read(
+        (grid, group): (&Grid<'_>, usize),
+        slots: &Slots,
+        measure: Measure,
+        from: usize,
+    ) -> Self {
+        let week = slots.in_seconds(super::calendar::WEEK);
+        let first = from.saturating_sub(WEEKS * week);
+        let own = grid.dimensions();
+        // Only filtered events have a reason.
+        let is_part =
+            |dimension: &Dimension| *dimension != Dimension::Reason && !own.contains(dimension);
+        let dimensions: Vec<Dimension> = grid.table().dimensions().iter().filter(is_part).collect();
+        let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+        let mut place_of: BTreeMap<usize, usize> = BTreeMap::new();
+        for row in grid.rows_of(group) {
+            let next = places.len();
+            let place = *places
+                .entry(grid.row_values(row, &dimensions))
+                .or_insert(next);
+            place_of.insert(row, place);
+        }
+        let length = slots.len().saturating_sub(first);
+        let mut parts = vec![vec![0_u64; length + 1]; places.len()];
+        grid.each_row(
+            group,
+            slots,
+            |slot| slot >= first,
+            |row, slot, counts| {
+                if let Some(place) = place_of.get(&row) {
+                    let number = u64::try_from(measure.part(counts)).unwrap_or(u64::MAX);
+                    let count = &mut parts[*place][slot - first + 1];
+                    *count = count.saturating_add(number);
+                }
+            },
+        );
+        for part in &mut parts {
+            let mut sum = 0_u64;
+            for count in part {
+                sum = sum.saturating_add(*count);
+                *count = sum;
+            }
+        }
+        Self { first, week, parts }
+    }
+
+    /// Whether each part has its usual share of the `length` slots before a slot.
+    pub(crate) fn is_kept(&self, end: usize, length: usize) -> bool {
+        let sum = |part: &[u64], end: Option<usize>| {
+            let Some(end) = end.and_then(|end| end.checked_sub(self.first)) else {
+                return 0;
+            };
+            let end = end.min(part.len() - 1);
+            part[end] - part[end.saturating_sub(length)]
+        };
+        let pairs = self.parts.iter().map(|part| {
+            let weeks = (1..=WEEKS).map(|week| sum(part, end.checked_sub(week * self.week)));
+            (sum(part, Some(end)) as f64, weeks.sum::<u64>() as f64)
+        });
+        let pairs: Vec<(f64, f64)> = pairs.collect();
+        let add = |sums: (f64, f64), pair: &(f64, f64)| (sums.0 + pair.0, sums.1 + pair.1);
+        let (now, before) = pairs.iter().fold((0.0, 0.0), add);
+        if now <= 0.0 || before <= 0.0 {
+            return false;
+        }
+        let level = now / before;
+        let moved = pairs.iter().map(|(now, before)| {
+            let expected = level * before;
+            let noise = libm::sqrt(expected + level * expected + 1.0);
+            ((now - expected).abs() - PART * expected - DEVIATIONS * noise).max(0.0)
+        });
+        moved.sum::<f64>() / 2.0 <= CHANGED * now
+    }
+}
