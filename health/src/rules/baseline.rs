@@ -14,7 +14,7 @@ use crate::columns::slots::Slots;
 use crate::detection::window::judge;
 use crate::usual::calendar::DAY;
 pub(crate) use crate::usual::calendar::WEEK;
-use crate::usual::mix::Mix;
+use crate::usual::mix::Parts;
 use crate::usual::noise::{DAYS as NOISE_DAYS, Learned, Noise, Prior};
 use crate::usual::past::{Compare, Look, Past};
 
@@ -26,6 +26,9 @@ const LATE: u64 = 3 * 3_600;
 
 /// A batch that comes once a day may be late by so many seconds.
 const LATE_BATCH: u64 = 6 * 3_600;
+
+/// A source does not decline if this part of the missing events are those of batches that have not come yet.
+const LATE_PART: f64 = 0.5;
 
 /// A day off is a day and some hours long, in seconds: clocks change, and the first windows may be low by chance.
 const LONGEST_DAY_OFF: u64 = DAY + 4 * 3_600;
@@ -42,9 +45,6 @@ const LN_2: f64 = std::f64::consts::LN_2;
 /// Looks again at the `length` slots before a slot, more closely.
 pub(crate) type Confirm<'c> = dyn FnMut(usize, usize) -> Option<Look> + 'c;
 
-/// Whether each part of the group has its usual share of the `length` slots before a slot.
-pub(crate) type Kept<'c> = dyn FnMut(usize, usize) -> bool + 'c;
-
 /// How the counts of a group are compared.
 pub(crate) struct Comparing<'c> {
     /// With what.
@@ -53,8 +53,8 @@ pub(crate) struct Comparing<'c> {
     pub(crate) longer: Option<u64>,
     /// What is bad must also be bad when this looks at it.
     pub(crate) confirm: Option<&'c mut Confirm<'c>>,
-    /// Tells days off from declines of a part of the group.
-    pub(crate) kept: Option<&'c mut Kept<'c>>,
+    /// The parts of the group, if it is all that a source sends.
+    pub(crate) parts: Option<Parts<'c>>,
     /// Whether declines that may be days off are looked for, instead of all others.
     pub(crate) is_day_off: bool,
 }
@@ -66,7 +66,7 @@ impl Comparing<'_> {
             compare,
             longer: None,
             confirm: None,
-            kept: None,
+            parts: None,
             is_day_off: false,
         }
     }
@@ -243,19 +243,18 @@ impl Baseline {
     ) {
         for (place, group) in groups.range.clone().enumerate() {
             sink.begin(group);
-            let mut mix = None;
-            let mut kept = |end: usize, length: usize| {
-                let read = || {
-                    let first = judging.range.start;
-                    let back = judging.slots.in_seconds(2 * LONGEST_DAY_OFF);
-                    let from = first.saturating_sub(back);
-                    Mix::read((groups.grid, group), judging.slots, judging.measure, from)
-                };
-                mix.get_or_insert_with(read).is_kept(end, length)
+            let back = judging.slots.in_seconds(2 * LONGEST_DAY_OFF);
+            let parts = Parts {
+                grid: groups.grid,
+                group,
+                slots: judging.slots,
+                measure: judging.measure,
+                from: judging.range.start.saturating_sub(back),
+                mix: None,
             };
             let comparing = Comparing {
                 longer,
-                kept: Some(&mut kept),
+                parts: judging.is_of_sources.then_some(parts),
                 is_day_off,
                 ..Comparing::with(Compare::Counts)
             };
@@ -324,11 +323,17 @@ impl Baseline {
             if is_judged {
                 sink.tested(slot);
             }
-            let evidence = Evidence::Compared {
-                part: single.sum.part,
-                expected: single.expected,
-            };
-            sink.saw(slot, evidence);
+            if sink.is_watched() || worst.is_some() {
+                let level = match judging.finals[slot] {
+                    true => past.level(slot + 1, 1).unwrap_or(single),
+                    false => single,
+                };
+                let evidence = Evidence::Compared {
+                    part: level.sum.part,
+                    expected: level.expected,
+                };
+                sink.saw(slot, evidence);
+            }
             if let Some(odd) = worst {
                 sink.take(odd);
             }
@@ -342,17 +347,17 @@ pub(crate) const fn prior(compare: Compare) -> Prior {
         Compare::Counts => Prior {
             least: 0.001_6,
             unknown: 0.04,
-            margin: 1.7,
+            margins: [1.9, 1.8, 1.7],
         },
         Compare::Shares => Prior {
             least: 0.01,
             unknown: 0.09,
-            margin: 1.7,
+            margins: [2.3, 2.0, 1.8],
         },
         Compare::Ratios => Prior {
             least: 0.000_4,
             unknown: 0.002_5,
-            margin: 1.5,
+            margins: [1.7, 1.6, 1.5],
         },
     }
 }
@@ -488,13 +493,19 @@ impl Group<'_> {
         if is_late(self.past, (slot, length), look, is_bad) {
             return None;
         }
+        let is_low_count = !is_high && self.past.compare == Compare::Counts;
+        if is_low_count && let Some(parts) = &mut comparing.parts {
+            let awaited = parts.mix().awaited(slot + 1, length);
+            if awaited >= LATE_PART * excess.abs() {
+                return None;
+            }
+        }
         if let Some(confirm) = &mut comparing.confirm {
             let closer = confirm(slot + 1, length)?;
             if (closer.excess() > 0.0) != is_high || !is_bad(&closer) {
                 return None;
             }
         }
-        let is_low_count = !is_high && self.past.compare == Compare::Counts;
         let is_day_off = is_low_count && self.is_day_off(slot, comparing);
         if is_day_off != comparing.is_day_off {
             return None;
@@ -539,12 +550,12 @@ impl Group<'_> {
             return false;
         }
         let ratio = |end: usize, length: usize| {
-            let look = self.past.look(end, length)?;
+            let look = self.past.punctual(end, length)?;
             Some(look.sum.part as f64 / look.expected.max(f64::MIN_POSITIVE))
         };
         let is_left = |length: usize| {
             let off = self.past.day_off(end, length);
-            let usual = self.past.look(end, length).map(|look| look.expected);
+            let usual = self.past.punctual(end, length).map(|look| look.expected);
             let weekend = off.zip(usual).map(|(off, usual)| AT_ONCE * off / usual);
             let least = weekend
                 .unwrap_or(*LEFT.end())
@@ -557,12 +568,12 @@ impl Group<'_> {
         if is_listed {
             return true;
         }
-        if !self.judging.is_of_sources {
+        let Some(parts) = &mut comparing.parts else {
             return false;
-        }
+        };
         let start = end - run;
         let each = |end: usize, length: usize| {
-            let look = self.past.look(end, length)?;
+            let look = self.past.punctual(end, length)?;
             Some(look.expected / length as f64)
         };
         let Some(mean) = each(end, calendar.per_day) else {
@@ -579,8 +590,7 @@ impl Group<'_> {
             || ratio(start + half, half)
                 .zip(ratio(end, run - half))
                 .is_none_or(|(first, second)| 1.0 - first >= AT_ONCE * (1.0 - second));
-        let kept = &mut comparing.kept;
-        is_at_once && kept.as_mut().is_some_and(|kept| kept(end, run.max(hour)))
+        is_at_once && parts.mix().is_kept(end, run.max(hour))
     }
 
     /// Whether a deviation goes on, so that an incident that is over begins no finding: the last parts of a sum deviate nearly
@@ -610,7 +620,7 @@ impl Group<'_> {
         let sign = if is_high { 1.0 } else { -1.0 };
         let (mut sum, mut most, mut run) = (0.0, 0.0, 1);
         for slots in 1..=length {
-            let Some(look) = self.past.look(slot + 2 - slots, 1) else {
+            let Some(look) = self.past.punctual(slot + 2 - slots, 1) else {
                 break;
             };
             sum += sign * look.excess() - self.least_change(&look) / 2.0;

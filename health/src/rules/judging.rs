@@ -163,6 +163,12 @@ impl Sink {
         self.begun = (self.odds.len(), self.seen.len());
     }
 
+    /// Whether the group has or had a finding, so that it matters what was seen of it. A bad window makes the rest of the
+    /// group matter, too.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.odds.len() > self.begun.0 || self.watched.binary_search(&self.group).is_ok()
+    }
+
     /// Records that a window of the group was judged by a fixed limit: without a bad window, it is good.
     pub(crate) fn judged(&mut self, slot: usize) {
         self.tested(slot);

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use tallyfold::Dimension;
+use tallyfold::{Dimension, Frame};
 
+use super::calendar::{DAY, WEEK};
+use super::past::is_batch;
 use crate::columns::groups::Grid;
 use crate::columns::slots::Slots;
 use crate::measure::Measure;
@@ -18,6 +20,26 @@ const DEVIATIONS: f64 = 3.0;
 /// The mix has changed if more than this share of all events is in other parts than before.
 const CHANGED: f64 = 0.1;
 
+/// The parts of a group, which are read when they are needed first.
+pub(crate) struct Parts<'m> {
+    pub(crate) grid: &'m Grid<'m>,
+    pub(crate) group: usize,
+    pub(crate) slots: &'m Slots,
+    pub(crate) measure: Measure,
+    /// The first slot whose mix is looked at.
+    pub(crate) from: usize,
+    pub(crate) mix: Option<Mix>,
+}
+
+impl Parts<'_> {
+    /// The counts of the parts.
+    pub(crate) fn mix(&mut self) -> &Mix {
+        let (grid, group) = (self.grid, self.group);
+        self.mix
+            .get_or_insert_with(|| Mix::read((grid, group), self.slots, self.measure, self.from))
+    }
+}
+
 /// The counts of the parts of a group: its events by all dimensions that the group is not made of.
 pub(crate) struct Mix {
     /// The first slot.
@@ -26,31 +48,32 @@ pub(crate) struct Mix {
     week: usize,
     /// For each part, its events before each slot from the first one on.
     parts: Vec<Vec<u64>>,
+    /// For each part, whether its events come in a batch once a day.
+    is_batch: Vec<bool>,
 }
 
 impl Mix {
-    /// Reads the parts of a group in the slots from `first` on.
-    pub(crate) fn read(
+    /// Reads the parts of a group in the slots from two weeks before `from` on.
+    fn read(
         (grid, group): (&Grid<'_>, usize),
         slots: &Slots,
         measure: Measure,
         from: usize,
     ) -> Self {
-        let week = slots.in_seconds(super::calendar::WEEK);
+        let week = slots.in_seconds(WEEK);
         let first = from.saturating_sub(WEEKS * week);
         let own = grid.dimensions();
         // Only filtered events have a reason.
         let is_part =
             |dimension: &Dimension| *dimension != Dimension::Reason && !own.contains(dimension);
-        let dimensions: Vec<Dimension> = grid.table().dimensions().iter().filter(is_part).collect();
+        let dimensions = grid.table().dimensions().iter();
+        let dimensions: Vec<Dimension> = dimensions.filter(is_part).collect();
         let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
         let mut place_of: BTreeMap<usize, usize> = BTreeMap::new();
         for row in grid.rows_of(group) {
             let next = places.len();
-            let place = *places
-                .entry(grid.row_values(row, &dimensions))
-                .or_insert(next);
-            place_of.insert(row, place);
+            let values = grid.row_values(row, &dimensions);
+            place_of.insert(row, *places.entry(values).or_insert(next));
         }
         let length = slots.len().saturating_sub(first);
         let mut parts = vec![vec![0_u64; length + 1]; places.len()];
@@ -66,6 +89,16 @@ impl Mix {
                 }
             },
         );
+        let per_day = slots.in_seconds(DAY);
+        let is_batch = parts.iter().map(|part| {
+            let mut of_day = vec![0_u64; per_day];
+            for (slot, count) in part.iter().skip(1).enumerate() {
+                let sum = &mut of_day[slot % per_day];
+                *sum = sum.saturating_add(*count);
+            }
+            is_batch(&mut of_day)
+        });
+        let is_batch = is_batch.collect();
         for part in &mut parts {
             let mut sum = 0_u64;
             for count in part {
@@ -73,22 +106,40 @@ impl Mix {
                 *count = sum;
             }
         }
-        Self { first, week, parts }
+        Self {
+            first,
+            week,
+            parts,
+            is_batch,
+        }
     }
 
-    /// Whether each part has its usual share of the `length` slots before a slot.
-    pub(crate) fn is_kept(&self, end: usize, length: usize) -> bool {
-        let sum = |part: &[u64], end: Option<usize>| {
+    /// The events of a part in the `length` slots before a slot, and those of the same times of the weeks before.
+    fn now_and_before(&self, part: &[u64], end: usize, length: usize) -> (f64, f64) {
+        let sum = |end: Option<usize>| {
             let Some(end) = end.and_then(|end| end.checked_sub(self.first)) else {
                 return 0;
             };
             let end = end.min(part.len() - 1);
             part[end] - part[end.saturating_sub(length)]
         };
-        let pairs = self.parts.iter().map(|part| {
-            let weeks = (1..=WEEKS).map(|week| sum(part, end.checked_sub(week * self.week)));
-            (sum(part, Some(end)) as f64, weeks.sum::<u64>() as f64)
-        });
+        let weeks = (1..=WEEKS).map(|week| sum(end.checked_sub(week * self.week)));
+        (sum(Some(end)) as f64, weeks.sum::<u64>() as f64)
+    }
+
+    /// How many events of batches are usual in the `length` slots before a slot, if nothing of them has come.
+    pub(crate) fn awaited(&self, end: usize, length: usize) -> f64 {
+        let batches = self.parts.iter().zip(&self.is_batch);
+        let batches = batches.filter(|(_, is_batch)| **is_batch);
+        let pairs = batches.map(|(part, _)| self.now_and_before(part, end, length));
+        let absent = pairs.filter(|(now, _)| *now <= 0.0);
+        absent.map(|(_, before)| before / WEEKS as f64).sum()
+    }
+
+    /// Whether each part has its usual share of the `length` slots before a slot.
+    pub(crate) fn is_kept(&self, end: usize, length: usize) -> bool {
+        let pairs = self.parts.iter();
+        let pairs = pairs.map(|part| self.now_and_before(part, end, length));
         let pairs: Vec<(f64, f64)> = pairs.collect();
         let add = |sums: (f64, f64), pair: &(f64, f64)| (sums.0 + pair.0, sums.1 + pair.1);
         let (now, before) = pairs.iter().fold((0.0, 0.0), add);

@@ -23,6 +23,10 @@ const MOST: usize = DAYS + 8;
 const BATCH_SHARE: f64 = 0.8;
 const BATCH_PART: usize = 8;
 
+/// Counts of earlier days are looked up so many slots later than at the same time; from the slot on that comes with it, at the
+/// same time again.
+type Clock = (isize, Option<usize>);
+
 /// How counts are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compare {
@@ -139,19 +143,33 @@ impl<'p> Past<'p> {
         Some(Look { sum, expected })
     }
 
+    /// Like [`Past::look`], but events that come some slots early or late are not expected then. A count differs from that at
+    /// some times, but not over some hours.
+    pub(crate) fn punctual(&self, end: usize, length: usize) -> Option<Look> {
+        if self.compare != Compare::Counts {
+            return self.look(end, length);
+        }
+        let sum = self.sum(end, length);
+        if sum.known < length {
+            return None;
+        }
+        let expected = self.count(end, length, sum.part as f64, 0)?;
+        Some(Look { sum, expected })
+    }
+
     /// How many events are expected in the `length` slots before a slot, in which `sum` was counted. Where several
     /// numbers are possible, it is the one that is nearest to what was counted.
     pub(crate) fn expected(&self, end: usize, length: usize, sum: Sum) -> Option<f64> {
         match self.compare {
-            Compare::Counts => self.count(end, length, sum.part as f64),
+            Compare::Counts => self.count(end, length, sum.part as f64, self.neighbours),
             Compare::Shares | Compare::Ratios => Some(self.share(end, length)? * sum.whole as f64),
         }
     }
 
     /// The number that is expected by the same weekdays, or by the days just before, whichever is nearer. A stream whose
     /// level has changed follows the days before. A stream that follows a local clock is an hour off for weeks after the
-    /// clock has changed. Events may come some windows early or late.
-    fn count(&self, end: usize, length: usize, counted: f64) -> Option<f64> {
+    /// clock has changed. Events may come some windows early or late: `neighbours`.
+    fn count(&self, end: usize, length: usize, counted: f64, neighbours: usize) -> Option<f64> {
         let mut nearest = Nearest {
             counted,
             found: None,
@@ -159,7 +177,7 @@ impl<'p> Past<'p> {
         if self.calendar.is_holiday(end - 1) {
             nearest.take(self.day_off(end, length));
         }
-        let jitter = self.neighbours.min(length) as isize;
+        let jitter = neighbours.min(length) as isize;
         let jitters = (1..=jitter).flat_map(|windows| [windows, -windows]);
         for shift in std::iter::once(0).chain(jitters) {
             self.counts(end, length, (shift, None), &mut nearest);
@@ -174,37 +192,68 @@ impl<'p> Past<'p> {
         nearest.found
     }
 
-    /// Looks at earlier days, some slots later than at the same time. `before` is the slot from which on the times are the
-    /// same again.
-    fn counts(
-        &self,
-        end: usize,
-        length: usize,
-        (shift, before): (isize, Option<usize>),
-        nearest: &mut Nearest,
-    ) {
-        let entry = |days: usize| {
-            let at = self.days_ago(end, days)?;
-            let at = match before.is_none_or(|before| at <= before) {
-                true => at.checked_add_signed(shift)?,
-                false => at,
-            };
-            let sum = self.sum(at, length);
-            let is_usual = at > 0 && !self.calendar.is_holiday(at - 1);
-            (is_usual && sum.known == length).then_some(sum.part)
-        };
-        nearest.take(trimmed(
-            (1..=self.weeks).map(|week| 7 * week).filter_map(entry),
-        ));
-        if nearest.is_near() {
-            return;
+    /// Takes what earlier days let expect.
+    fn counts(&self, end: usize, length: usize, clock: Clock, nearest: &mut Nearest) {
+        nearest.take(self.weekdays(end, length, clock));
+        if !nearest.is_near() {
+            nearest.take(self.days(end, length, clock));
         }
+    }
+
+    /// What the same weekdays let expect.
+    fn weekdays(&self, end: usize, length: usize, clock: Clock) -> Option<f64> {
+        let weeks = (1..=self.weeks).map(|week| 7 * week);
+        trimmed(weeks.filter_map(|days| self.entry(end, length, clock, days)))
+    }
+
+    /// What the days just before of the same kind let expect.
+    fn days(&self, end: usize, length: usize, clock: Clock) -> Option<f64> {
         let weekend = self.calendar.is_weekend(end - 1);
         let is_alike = |days: &usize| {
             let ago = self.days_ago(end, *days).and_then(|at| at.checked_sub(1));
             ago.is_some_and(|slot| self.calendar.is_weekend(slot) == weekend)
         };
-        nearest.take(trimmed((1..=DAYS).filter(is_alike).filter_map(entry)));
+        let days = (1..=DAYS).filter(is_alike);
+        trimmed(days.filter_map(|days| self.entry(end, length, clock, days)))
+    }
+
+    /// What was counted some days before, if it is known and no holiday.
+    fn entry(&self, end: usize, length: usize, (shift, before): Clock, days: usize) -> Option<u64> {
+        let at = self.days_ago(end, days)?;
+        let at = match before.is_none_or(|before| at <= before) {
+            true => at.checked_add_signed(shift)?,
+            false => at,
+        };
+        let sum = self.sum(at, length);
+        let is_usual = at > 0 && !self.calendar.is_holiday(at - 1);
+        (is_usual && sum.known == length).then_some(sum.part)
+    }
+
+    /// The counts of some slots and their usual level: unlike what [`Past::look`] expects, it does not follow the counts that
+    /// it is compared with, so that a deviation does not become usual while it lasts.
+    pub(crate) fn level(&self, end: usize, length: usize) -> Option<Look> {
+        let look = self.look(end, length)?;
+        if self.compare != Compare::Counts {
+            return Some(look);
+        }
+        let mut nearest = Nearest {
+            counted: look.sum.part as f64,
+            found: None,
+        };
+        let clocks = self.calendar.shifts(end - 1);
+        let clocks = clocks.map(|clock| (clock.slots, Some(clock.at)));
+        for clock in std::iter::once((0, None)).chain(clocks) {
+            let (weekdays, days) = (
+                self.weekdays(end, length, clock),
+                self.days(end, length, clock),
+            );
+            let mean = weekdays.zip(days).map(|(one, other)| (one + other) / 2.0);
+            nearest.take(mean.or(weekdays).or(days));
+        }
+        Some(Look {
+            expected: nearest.found.unwrap_or(look.expected),
+            ..look
+        })
     }
 
     /// The same local time some days before.
@@ -232,11 +281,7 @@ impl<'p> Past<'p> {
             let ends = (1..=DAYS).filter_map(|days| end.checked_sub(days * per_day + slot));
             ends.map(|end| self.sum(end, 1).part).sum()
         };
-        let mut all: Vec<u64> = (0..per_day).map(of_days).collect();
-        all.sort_unstable();
-        let sum: u64 = all.iter().sum();
-        let together: u64 = all.iter().rev().take(per_day / BATCH_PART).sum();
-        sum > 0 && together as f64 >= BATCH_SHARE * sum as f64
+        is_batch(&mut (0..per_day).map(of_days).collect::<Vec<u64>>())
     }
 
     /// The share that is expected: that of the middle half of the days, all of their events together.
@@ -288,6 +333,14 @@ impl<'p> Past<'p> {
     pub(crate) fn calendar(&self) -> &'p Calendar {
         self.calendar
     }
+}
+
+/// Whether the events of a day, by its slots, come together in a small part of it.
+pub(crate) fn is_batch(of_day: &mut [u64]) -> bool {
+    of_day.sort_unstable();
+    let sum: u64 = of_day.iter().sum();
+    let together: u64 = of_day.iter().rev().take(of_day.len() / BATCH_PART).sum();
+    sum > 0 && together as f64 >= BATCH_SHARE * sum as f64
 }
 
 /// Of several expected numbers, the one that is nearest to what was counted.
