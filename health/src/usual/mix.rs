@@ -136,10 +136,11 @@ impl Mix {
         absent.map(|(_, before)| before / WEEKS as f64).sum()
     }
 
-    /// Whether each part has its usual share of the `length` slots before a slot.
+    /// Whether each part but batches, which come earlier or later, has its usual share of the `length` slots before a slot.
     pub(crate) fn is_kept(&self, end: usize, length: usize) -> bool {
-        let pairs = self.parts.iter();
-        let pairs = pairs.map(|part| self.now_and_before(part, end, length));
+        let steady = self.parts.iter().zip(&self.is_batch);
+        let steady = steady.filter(|(_, is_batch)| !**is_batch);
+        let pairs = steady.map(|(part, _)| self.now_and_before(part, end, length));
         let pairs: Vec<(f64, f64)> = pairs.collect();
         let add = |sums: (f64, f64), pair: &(f64, f64)| (sums.0 + pair.0, sums.1 + pair.1);
         let (now, before) = pairs.iter().fold((0.0, 0.0), add);

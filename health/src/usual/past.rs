@@ -236,24 +236,48 @@ impl<'p> Past<'p> {
         if self.compare != Compare::Counts {
             return Some(look);
         }
-        let mut nearest = Nearest {
-            counted: look.sum.part as f64,
-            found: None,
-        };
-        let clocks = self.calendar.shifts(end - 1);
-        let clocks = clocks.map(|clock| (clock.slots, Some(clock.at)));
-        for clock in std::iter::once((0, None)).chain(clocks) {
-            let (weekdays, days) = (
-                self.weekdays(end, length, clock),
-                self.days(end, length, clock),
-            );
-            let mean = weekdays.zip(days).map(|(one, other)| (one + other) / 2.0);
-            nearest.take(mean.or(weekdays).or(days));
-        }
         Some(Look {
-            expected: nearest.found.unwrap_or(look.expected),
+            expected: self
+                .mean(end, length, self.clock(end))
+                .unwrap_or(look.expected),
             ..look
         })
+    }
+
+    /// The mean of what the same weekdays and the days just before let expect.
+    fn mean(&self, end: usize, length: usize, clock: Clock) -> Option<f64> {
+        let weekdays = self.weekdays(end, length, clock);
+        let days = self.days(end, length, clock);
+        let mean = weekdays.zip(days).map(|(one, other)| (one + other) / 2.0);
+        mean.or(weekdays).or(days)
+    }
+
+    /// The clock that the counts have followed in the last day, whatever their level: the one whose rise and fall they share.
+    fn clock(&self, end: usize) -> Clock {
+        const PARTS: usize = 12;
+        let shifts = self.calendar.shifts(end - 1);
+        let mut clocks = shifts.map(|clock| (clock.slots, Some(clock.at))).peekable();
+        if clocks.peek().is_none() {
+            return (0, None);
+        }
+        let length = (self.calendar.per_day / PARTS).max(1);
+        let distance = |clock: &Clock| {
+            let parts = (0..PARTS).filter_map(|part| {
+                let end = end.checked_sub(part * length).filter(|end| *end > 0)?;
+                let expected = self.mean(end, length, *clock)?;
+                Some((self.sum(end, length).part as f64, expected))
+            });
+            let parts: Vec<(f64, f64)> = parts.collect();
+            let add = |sums: (f64, f64), part: &(f64, f64)| (sums.0 + part.0, sums.1 + part.1);
+            let (counted, expected) = parts.iter().fold((0.0, 0.0), add);
+            let level = counted / expected.max(f64::MIN_POSITIVE);
+            let apart = parts.iter();
+            let apart = apart.map(|(counted, expected)| (counted - level * expected).abs());
+            apart.sum::<f64>()
+        };
+        let all = std::iter::once((0, None)).chain(clocks);
+        let nearest = all.min_by(|one, other| distance(one).total_cmp(&distance(other)));
+        nearest.unwrap_or((0, None))
     }
 
     /// The same local time some days before.
