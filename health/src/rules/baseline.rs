@@ -572,10 +572,8 @@ impl Group<'_> {
             return false;
         };
         let start = end - run;
-        let each = |end: usize, length: usize| {
-            let look = self.past.punctual(end, length)?;
-            Some(look.expected / length as f64)
-        };
+        // What is expected, also of hours that are still to come.
+        let each = |end: usize, length: usize| Some(self.past.mean(end, length)? / length as f64);
         let Some(mean) = each(end, calendar.per_day) else {
             return false;
         };
@@ -585,8 +583,9 @@ impl Group<'_> {
         if !(1..=4).any(is_quiet) {
             return false;
         }
+        // In some hours, counts vary too much to tell a fall from a slope.
         let half = run / 2;
-        let is_at_once = half < hour
+        let is_at_once = half < 3 * hour
             || ratio(start + half, half)
                 .zip(ratio(end, run - half))
                 .is_none_or(|(first, second)| 1.0 - first >= AT_ONCE * (1.0 - second));

@@ -237,15 +237,17 @@ impl<'p> Past<'p> {
             return Some(look);
         }
         Some(Look {
-            expected: self
-                .mean(end, length, self.clock(end))
-                .unwrap_or(look.expected),
+            expected: self.mean(end, length).unwrap_or(look.expected),
             ..look
         })
     }
 
-    /// The mean of what the same weekdays and the days just before let expect.
-    fn mean(&self, end: usize, length: usize, clock: Clock) -> Option<f64> {
+    /// The mean of what the same weekdays and the days just before let expect, whatever is counted.
+    pub(crate) fn mean(&self, end: usize, length: usize) -> Option<f64> {
+        self.mean_by(end, length, self.clock(end))
+    }
+
+    fn mean_by(&self, end: usize, length: usize, clock: Clock) -> Option<f64> {
         let weekdays = self.weekdays(end, length, clock);
         let days = self.days(end, length, clock);
         let mean = weekdays.zip(days).map(|(one, other)| (one + other) / 2.0);
@@ -264,7 +266,7 @@ impl<'p> Past<'p> {
         let distance = |clock: &Clock| {
             let parts = (0..PARTS).filter_map(|part| {
                 let end = end.checked_sub(part * length).filter(|end| *end > 0)?;
-                let expected = self.mean(end, length, *clock)?;
+                let expected = self.mean_by(end, length, *clock)?;
                 Some((self.sum(end, length).part as f64, expected))
             });
             let parts: Vec<(f64, f64)> = parts.collect();
