@@ -573,7 +573,11 @@ impl Group<'_> {
         };
         let start = end - run;
         // What is expected, also of hours that are still to come.
-        let each = |end: usize, length: usize| Some(self.past.mean(end, length)? / length as f64);
+        let clock = self.past.clock(end);
+        let each = |end: usize, length: usize| {
+            let expected = self.past.mean(end, length, clock)?;
+            Some(expected / length as f64)
+        };
         let Some(mean) = each(end, calendar.per_day) else {
             return false;
         };

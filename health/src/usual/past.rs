@@ -25,7 +25,7 @@ const BATCH_PART: usize = 8;
 
 /// Counts of earlier days are looked up so many slots later than at the same time; from the slot on that comes with it, at the
 /// same time again.
-type Clock = (isize, Option<usize>);
+pub(crate) type Clock = (isize, Option<usize>);
 
 /// How counts are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,17 +237,16 @@ impl<'p> Past<'p> {
             return Some(look);
         }
         Some(Look {
-            expected: self.mean(end, length).unwrap_or(look.expected),
+            expected: self
+                .mean(end, length, self.clock(end))
+                .unwrap_or(look.expected),
             ..look
         })
     }
 
-    /// The mean of what the same weekdays and the days just before let expect, whatever is counted.
-    pub(crate) fn mean(&self, end: usize, length: usize) -> Option<f64> {
-        self.mean_by(end, length, self.clock(end))
-    }
-
-    fn mean_by(&self, end: usize, length: usize, clock: Clock) -> Option<f64> {
+    /// The mean of what the same weekdays and the days just before let expect, whatever is counted. The slots may be up to a day
+    /// ahead.
+    pub(crate) fn mean(&self, end: usize, length: usize, clock: Clock) -> Option<f64> {
         let weekdays = self.weekdays(end, length, clock);
         let days = self.days(end, length, clock);
         let mean = weekdays.zip(days).map(|(one, other)| (one + other) / 2.0);
@@ -255,7 +254,7 @@ impl<'p> Past<'p> {
     }
 
     /// The clock that the counts have followed in the last day, whatever their level: the one whose rise and fall they share.
-    fn clock(&self, end: usize) -> Clock {
+    pub(crate) fn clock(&self, end: usize) -> Clock {
         const PARTS: usize = 12;
         let shifts = self.calendar.shifts(end - 1);
         let mut clocks = shifts.map(|clock| (clock.slots, Some(clock.at))).peekable();
@@ -266,7 +265,7 @@ impl<'p> Past<'p> {
         let distance = |clock: &Clock| {
             let parts = (0..PARTS).filter_map(|part| {
                 let end = end.checked_sub(part * length).filter(|end| *end > 0)?;
-                let expected = self.mean_by(end, length, *clock)?;
+                let expected = self.mean(end, length, *clock)?;
                 Some((self.sum(end, length).part as f64, expected))
             });
             let parts: Vec<(f64, f64)> = parts.collect();
