@@ -164,6 +164,7 @@ RuleKind = Literal[
     "threshold",
     "rate",
     "volume",
+    "day_off",
     "ratio",
     "silent",
     "vanished",

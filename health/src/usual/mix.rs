@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tallyfold::{Dimension, Frame};
 
-use super::calendar::{DAY, WEEK};
+use super::calendar::WEEK;
 use super::past::is_batch;
 use crate::columns::groups::Grid;
 use crate::columns::slots::Slots;
@@ -48,8 +48,6 @@ pub(crate) struct Mix {
     week: usize,
     /// For each part, its events before each slot from the first one on.
     parts: Vec<Vec<u64>>,
-    /// For each part, whether its events come in a batch once a day.
-    is_batch: Vec<bool>,
 }
 
 impl Mix {
@@ -89,16 +87,6 @@ impl Mix {
                 }
             },
         );
-        let per_day = slots.in_seconds(DAY);
-        let is_batch = parts.iter().map(|part| {
-            let mut of_day = vec![0_u64; per_day];
-            for (slot, count) in part.iter().skip(1).enumerate() {
-                let sum = &mut of_day[slot % per_day];
-                *sum = sum.saturating_add(*count);
-            }
-            is_batch(&mut of_day)
-        });
-        let is_batch = is_batch.collect();
         for part in &mut parts {
             let mut sum = 0_u64;
             for count in part {
@@ -106,12 +94,7 @@ impl Mix {
                 *count = sum;
             }
         }
-        Self {
-            first,
-            week,
-            parts,
-            is_batch,
-        }
+        Self { first, week, parts }
     }
 
     /// The events of a part in the `length` slots before a slot, and those of the same times of the weeks before.
@@ -127,20 +110,33 @@ impl Mix {
         (sum(Some(end)) as f64, weeks.sum::<u64>() as f64)
     }
 
+    /// Whether the events of a part come in a batch once a day, by the two weeks before the last day.
+    fn is_batch(&self, part: &[u64], end: usize) -> bool {
+        let per_day = self.week / 7;
+        let of_days = |slot: usize| -> u64 {
+            let days = (1..=7 * WEEKS).filter_map(|days| {
+                let end = end.checked_sub(self.first + days * per_day + slot)?;
+                Some(part.get(end)? - part.get(end.checked_sub(1)?)?)
+            });
+            days.sum()
+        };
+        is_batch(&mut (0..per_day).map(of_days).collect::<Vec<u64>>())
+    }
+
     /// How many events of batches are usual in the `length` slots before a slot, if nothing of them has come.
     pub(crate) fn awaited(&self, end: usize, length: usize) -> f64 {
-        let batches = self.parts.iter().zip(&self.is_batch);
-        let batches = batches.filter(|(_, is_batch)| **is_batch);
-        let pairs = batches.map(|(part, _)| self.now_and_before(part, end, length));
+        let batches = self.parts.iter();
+        let batches = batches.filter(|part| self.is_batch(part, end));
+        let pairs = batches.map(|part| self.now_and_before(part, end, length));
         let absent = pairs.filter(|(now, _)| *now <= 0.0);
         absent.map(|(_, before)| before / WEEKS as f64).sum()
     }
 
     /// Whether each part but batches, which come earlier or later, has its usual share of the `length` slots before a slot.
     pub(crate) fn is_kept(&self, end: usize, length: usize) -> bool {
-        let steady = self.parts.iter().zip(&self.is_batch);
-        let steady = steady.filter(|(_, is_batch)| !**is_batch);
-        let pairs = steady.map(|(part, _)| self.now_and_before(part, end, length));
+        let steady = self.parts.iter();
+        let steady = steady.filter(|part| !self.is_batch(part, end));
+        let pairs = steady.map(|part| self.now_and_before(part, end, length));
         let pairs: Vec<(f64, f64)> = pairs.collect();
         let add = |sums: (f64, f64), pair: &(f64, f64)| (sums.0 + pair.0, sums.1 + pair.1);
         let (now, before) = pairs.iter().fold((0.0, 0.0), add);
