@@ -23,7 +23,7 @@ def main() -> None:
         if name.startswith(("posix/", "right/", "posixrules", "localtime", "Factory")) or path.is_dir():
             continue
         content = path.read_bytes()
-        if content.startswith(b"TZif2") or content.startswith(b"TZif3"):
+        if content.startswith((b"TZif2", b"TZif3")):
             rule = content.rsplit(b"\n", 2)[1].decode()
             clocks.setdefault(clock(rule), []).append(name)
     lines = [f"{rule}: {' '.join(sorted(names))}\n" for rule, names in sorted(clocks.items())]
