@@ -1,6 +1,7 @@
 //! Time zones, by the rules that their clocks have today. Rules of the past aren't needed for the counts of the last months.
 
-use super::calendar::{DAY, date_of, day_of};
+/// Seconds of a day.
+pub(crate) const DAY: u64 = 86_400;
 
 /// A line for each clock, with the names of its zones: `scripts/zones.py` writes it.
 const CLOCKS: &str = include_str!("zones.txt");
@@ -110,6 +111,42 @@ fn change(text: &str) -> Option<Change> {
     })
 }
 
+/// The year, the month and the day of the month of a day since 1970, and the length of the month.
+pub(crate) fn date_of(day: i64) -> (i64, i64, i64, i64) {
+    // The era-based calendar algorithm of Howard Hinnant: years begin in March.
+    let since_0000 = day + 719_468;
+    let era = since_0000.div_euclid(146_097);
+    let of_era = since_0000.rem_euclid(146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let of_month = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 {
+        from_march + 3
+    } else {
+        from_march - 9
+    };
+    let from_january = 400 * era + year + i64::from(month <= 2);
+    let length = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 => 28 + i64::from(is_leap(from_january)),
+        _ => 31,
+    };
+    (from_january, month, of_month, length)
+}
+
+fn is_leap(year: i64) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+/// The first day of a month, counted from 1970.
+pub(crate) fn day_of(year: i64, month: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5;
+    let of_era = year.rem_euclid(400);
+    year.div_euclid(400) * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,6 +189,20 @@ mod tests {
             ("Asia/Jerusalem", "2026-03-27T00:00:00Z", 3.0),
         ] {
             assert_eq!(hours(zone, at), wanted, "{zone} at {at}");
+        }
+    }
+
+    #[test]
+    fn days_and_dates_are_each_others_inverse() {
+        for (day, date) in [
+            (-1, (1969, 12, 31, 31)),
+            (0, (1970, 1, 1, 31)),
+            (11_016, (2000, 2, 29, 29)),
+            (20_454, (2026, 1, 1, 31)),
+            (20_513, (2026, 3, 1, 31)),
+        ] {
+            assert_eq!(date_of(day), date);
+            assert_eq!(day_of(date.0, date.1), day + 1 - date.2);
         }
     }
 }
