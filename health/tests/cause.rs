@@ -1,9 +1,12 @@
 //! What holds for every explanation, whatever the counts.
 #![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
 
+mod fixture;
+
+use fixture::Fixture;
 use proptest::prelude::*;
 use tallyfold_health::{
-    Attribute, Cause, ExplainOptions, Explanation, Leaves, Measure, Tally, explain_leaves,
+    Attribute, Cause, ExplainOptions, Explanation, Leaves, Measure, Tally, explain, explain_leaves,
 };
 
 /// A leaf: its values, and part and whole before and now.
@@ -273,4 +276,35 @@ fn large_numbers_are_said_in_groups_of_three() {
         "error_rate: 7.8% (1,241,567 of 16,000,000) now, 0.05% (8,000 of 16,000,000) before, 1,233,567 events more than at the rate \
          before: +1,233,567 from a0 \"v3\" (1,234,567 of 2,000,000 now, 1,000 of 2,000,000 before); 0 elsewhere."
     );
+}
+
+#[test]
+fn an_earlier_incident_counts_only_if_it_is_asked_for() {
+    let mut fixture = Fixture::delivery(&["integration"]);
+    fixture.fill(0..8, |slot| {
+        let errors = if slot == 3 { 400 } else { 10 };
+        vec![(vec!["Webhook"], [1_000 - errors, errors, 0])]
+    });
+    let (all, before) = (fixture.table(), fixture.until(7));
+    let mut last = Fixture::delivery(&["integration"]);
+    last.fill(7..8, |_| vec![(vec!["Webhook"], [900, 100, 0])]);
+    let now = last.table();
+    let explained = |before, now, keep| {
+        let options = ExplainOptions::default().keep_unusual(keep);
+        explain(before, now, Measure::ErrorRate, &options).unwrap()
+    };
+    let by_default = explained(&before, &now, false);
+    assert_eq!((by_default.before.part, by_default.change), (60, 90));
+    assert_eq!(by_default.left_out, [fixture.range(3, 4)]);
+    assert!(
+        by_default
+            .sentence
+            .ends_with("An unusual window before is left out.")
+    );
+    let kept = explained(&before, &now, true);
+    assert_eq!((kept.before.part, kept.change), (460, 34));
+    assert!(kept.left_out.is_empty());
+    // A table has not changed from itself.
+    let same = explained(&all, &all, false);
+    assert_eq!((same.change, same.left_out.len()), (0, 0));
 }

@@ -395,3 +395,139 @@ fn fixed_limits_are_compared_exactly() {
     );
     assert_eq!(found("measure = 'errors'\nabove = 5\nfor = 3"), [""; 0]);
 }
+
+/// A source that rests in the night, and one that never does. From hour 5 of a day (midnight in New York) on, for so many hours,
+/// each event of the first one has so many percent of its usual counts, the second event so many.
+fn with_day_off(day: usize, hours: usize, left: [u64; 2]) -> Fixture {
+    let mut fixture = Fixture::delivery(&["write_key", "event_name", "integration"]);
+    let start = day * 24 + 5;
+    fixture.fill(0..day * 24 + 60, |slot| {
+        let of_day = match (slot + 19) % 24 {
+            0..7 => 60,
+            _ => 600,
+        };
+        let mut rows = Vec::new();
+        for (place, source) in ["web", "server"].into_iter().enumerate() {
+            for (event, name) in ["order", "page"].into_iter().enumerate() {
+                for (number, integration) in ["Amazon S3", "Webhook"].into_iter().enumerate() {
+                    let seed = slot * 8 + place * 4 + event * 2 + number;
+                    let events = of_day + noise(seed as u64, of_day / 10);
+                    let is_off = place == 0 && (start..start + hours).contains(&slot);
+                    let events = if is_off {
+                        events * left[event] / 100
+                    } else {
+                        events
+                    };
+                    rows.push((vec![source, name, integration], [events, 0, 0]));
+                }
+            }
+        }
+        rows
+    });
+    fixture
+}
+
+const DECLINES: &str =
+    "window = '1h'\n[[rule]]\nname = 'less'\nkind = 'volume'\nby = ['write_key']\nside = 'low'
+[[rule]]\nname = 'off'\nkind = 'day_off'\nby = ['write_key']\nseverity = 'info'\n";
+
+/// The rules of the findings about a day off, and when they fired.
+fn of_day_off(rules: &str, day: usize, fixture: &Fixture) -> Vec<(String, usize)> {
+    let replay = replay(rules, fixture, day * 24, day * 24 + 60);
+    let fired = replay.findings.iter().map(|finding| {
+        let fired = finding.fired.unwrap().unix_ms() - fixture.instant(day * 24).unix_ms();
+        (finding.rule.clone(), fired as usize / 3_600_000)
+    });
+    fired.collect()
+}
+
+#[test]
+fn a_source_that_has_a_day_off_is_an_info_and_a_longer_decline_is_none() {
+    // A Wednesday.
+    let found = |hours, left| of_day_off(DECLINES, 48, &with_day_off(48, hours, left));
+    let [(rule, fired)] = &found(24, [45, 45])[..] else {
+        panic!("{:?}", found(24, [45, 45]));
+    };
+    assert_eq!(rule, "off");
+    assert!((6..10).contains(fired), "{fired}");
+    let long = found(50, [45, 45]);
+    assert_eq!([&*long[0].0, &*long[1].0], ["off", "less"]);
+    assert!((30..40).contains(&long[1].1), "{long:?}");
+    // Half of the events are gone, and so is nearly all.
+    for left in [[100, 5], [2, 2]] {
+        let found = found(24, left);
+        let less = found.iter().find(|(rule, _)| rule == "less");
+        assert!(
+            less.is_some_and(|(_, fired)| *fired < 15),
+            "{left:?}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_decline_in_the_busy_hours_is_no_day_off() {
+    let mut fixture = with_day_off(48, 0, [100, 100]);
+    let start = 48 * 24 + 60;
+    fixture.fill(start..start + 24, |slot| {
+        let events = 200 + noise(slot as u64, 20);
+        ["web", "server"]
+            .map(|source| (vec![source, "page", "Webhook"], [events, 0, 0]))
+            .to_vec()
+    });
+    let replay = replay(DECLINES, &fixture, start, start + 24);
+    let rules: Vec<&str> = replay
+        .findings
+        .iter()
+        .map(|finding| &*finding.rule)
+        .collect();
+    assert_eq!(rules, ["less", "less"]);
+}
+
+#[test]
+fn a_holiday_of_a_calendar_is_no_decline_for_any_group() {
+    let fixture = with_day_off(48, 24, [45, 45]);
+    let by_event = DECLINES.replace(
+        "by = ['write_key']\nside",
+        "by = ['write_key', 'event_name']\nside",
+    );
+    let without = of_day_off(&by_event, 48, &fixture);
+    assert_eq!(
+        without.iter().filter(|(rule, _)| rule == "less").count(),
+        2,
+        "{without:?}"
+    );
+    // Day 48 is the 18th of February.
+    let calendar = |days: &str, values: &str| {
+        format!(
+            "{by_event}[[calendar]]\nwhere = {{ write_key = {values} }}\nzone = 'America/New_York'\nholidays = [{days}]\n"
+        )
+    };
+    let declines = |calendar: &str| {
+        let found = of_day_off(calendar, 48, &fixture);
+        found.iter().filter(|(rule, _)| rule == "less").count()
+    };
+    assert_eq!(declines(&calendar("2026-02-18", "['web']")), 0);
+    assert_eq!(declines(&calendar("2026-02-17", "['web']")), 2);
+    assert_eq!(declines(&calendar("2026-02-18", "['server']")), 2);
+}
+
+#[test]
+fn a_clock_that_is_known_is_followed_at_once() {
+    // From 2026-03-08 on, day 66, all comes an hour earlier by UTC, as New York's clocks have it; or it doesn't.
+    let found = |moves: bool| {
+        let of_day = |slot: usize| {
+            let hour = (slot + usize::from(moves && slot >= 66 * 24 + 7)) % 24;
+            if (14..22).contains(&hour) { 1_000 } else { 50 }
+        };
+        let mut fixture = Fixture::delivery(&["event_name"]);
+        fixture.fill(0..73 * 24, |slot| {
+            vec![(vec!["order"], [of_day(slot) + noise(slot as u64, 20), 0, 0])]
+        });
+        let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'volume'\nby = ['event_name']\nbaseline = { neighbours = 0 }
+            [[calendar]]\nzone = 'America/New_York'";
+        let findings = replay(rules, &fixture, 60 * 24, 73 * 24).findings;
+        findings.len()
+    };
+    assert_eq!(found(true), 0);
+    assert!(found(false) > 0);
+}

@@ -129,6 +129,30 @@ fn files_that_are_wrong_say_where_and_what_would_be_right() {
             "line 2, column 11: silence[0].where.integrations: there is no such dimension; did you mean integration?",
         ),
         (
+            "[[calendar]]\nzone = 'Europe/Berlin'\nrule = 'x'",
+            "line 3, column 1: calendar[0].rule: there is no such rule",
+        ),
+        (
+            "[[calendar]]\nzone = 'America/NewYork'",
+            "line 2, column 1: calendar[0].zone: there is no such time zone; did you mean America/New_York?",
+        ),
+        (
+            "[[calendar]]\nzone = 'Atlantis'",
+            "line 2, column 1: calendar[0].zone: there is no such time zone; want a time zone such as \"America/New_York\"",
+        ),
+        (
+            "[[calendar]]\nholidays = [2026-12-25, 2026-12-25T00:00:00Z]",
+            "line 2, column 25: calendar[0].holidays[1]: want a list of dates, such as [2026-11-26, 2026-12-25]",
+        ),
+        (
+            "[[calendar]]\nwhere = { write_key = 'web' }",
+            "line 1, column 1: calendar[0]: want zone, holidays or both",
+        ),
+        (
+            "[[rule]]\nname = 'x'\nkind = 'day_off'\nby = ['integration']",
+            "line 4, column 1: rule[0].by: a day off is one of whole sources; want write_key or nothing",
+        ),
+        (
             "[[silence]]\nends = 2026-01-01T00:00:00Z",
             "line 2, column 1: silence[0].ends: there is no such key; want one of rule, where, from, until, comment",
         ),

@@ -277,6 +277,8 @@ class ExplainArguments(TypedDict, total=False):
     """The maximum number of causes. Default: `5`."""
     others: int
     """The maximum number of further candidates, best first. Default: `5`."""
+    keep_unusual: bool
+    """Whether windows before whose rate is unusual count, too. By default they are left out."""
 
 
 class ExportArguments(TypedDict, total=False):

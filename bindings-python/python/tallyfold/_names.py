@@ -168,6 +168,7 @@ RuleKind = Literal[
     "threshold",
     "rate",
     "volume",
+    "day_off",
     "ratio",
     "silent",
     "vanished",

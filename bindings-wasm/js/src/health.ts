@@ -87,7 +87,8 @@ export interface ExplainOptions extends ExplainArguments {}
  * events exactly.
  *
  * For a rate, the table before may cover any length of time, and a long one is better. If it has three windows or more,
- * those whose rate is far from the median are left out. For a volume, it should have as many windows as the other one,
+ * those whose rate is far from the median are left out, unless they are in the later table, too: `leftOut` of the result
+ * names them, and the option `keepUnusual` keeps them. For a volume, it should have as many windows as the other one,
  * because counts are not scaled.
  *
  * @throws {@link TallyfoldError} with code `incompatible_tables` for tables of other dimensions, another metric or

@@ -92,7 +92,7 @@ struct Causes;
 impl Flags for Causes {
     type Options = ExplainOptions;
 
-    const NAMES: &'static [&'static str] = &["most", "others"];
+    const NAMES: &'static [&'static str] = &["most", "others", "keep_unusual"];
     const HEADING: &'static str = "Output";
     const IS_COMMON: bool = true;
 }

@@ -19,6 +19,8 @@ tallyfold::options! {
         most: usize = 5,
         /// The maximum number of further candidates, best first.
         others: usize = 5,
+        /// Whether windows before whose rate is unusual count, too. By default they are left out.
+        keep_unusual: bool = false,
     }
 }
 
@@ -26,8 +28,9 @@ tallyfold::options! {
 ///
 /// For a rate, the table `before` may cover any length of time, and a long one is better. If it has three windows or
 /// more, windows whose rate is far from the median are left out, so that an earlier incident does not count as normal.
-/// The amounts before do not include these windows; `left_out` names them. A window that is in both tables stays in both. For a volume, `before` should have as many windows as `now`,
-/// because counts are not scaled.
+/// The amounts before do not include these windows; `left_out` names them, and `keep_unusual` keeps them. The same rule
+/// holds for both sides: no window of `now` is left out, and so neither is a window before that is in `now`, too. For a
+/// volume, nothing is left out, and `before` should have as many windows as `now`, because counts are not scaled.
 ///
 /// # Errors
 /// `incompatible_tables` if the tables differ in dimensions, metric or filter, `sum_overflow` if a table has more than
@@ -44,7 +47,12 @@ pub fn explain(
         _ => error,
     });
     let mut left_out = Vec::new();
-    let leaves = leaves_of(&compared?, before, now, measure, &mut left_out)?;
+    let compared = compared?;
+    let mut reference = counts(compared.before_counts());
+    if measure.is_rate() && !options.keep_unusual {
+        left_out = leave_out_unusual(&mut reference, &compared, before, now, measure)?;
+    }
+    let leaves = leaves_of(&compared, &reference, measure)?;
     Ok(explained_with(&leaves, measure, options, left_out))
 }
 
@@ -73,14 +81,8 @@ fn explained_with(
     )
 }
 
-/// The rows of two tables as leaves. For a rate, unusual windows before are left out.
-fn leaves_of(
-    comparison: &Comparison,
-    before: &CountTable,
-    now: &CountTable,
-    measure: Measure,
-    left_out: &mut Vec<Window>,
-) -> Result<Leaves> {
+/// The rows of two tables as leaves. `reference` are the counts before.
+fn leaves_of(comparison: &Comparison, reference: &[Counts], measure: Measure) -> Result<Leaves> {
     let keys = comparison.keys();
     let columns = comparison.dimensions().iter().zip(keys.dictionaries);
     let attributes = columns.zip(keys.ids).map(|((dimension, values), ids)| {
@@ -92,23 +94,6 @@ fn leaves_of(
             attribute
         }
     });
-    let counts = |columns: &CountColumns| {
-        let columns = columns
-            .success()
-            .iter()
-            .zip(columns.errors())
-            .zip(columns.filtered());
-        let counts = columns.map(|((success, errors), filtered)| Counts {
-            success: *success,
-            errors: *errors,
-            filtered: *filtered,
-        });
-        counts.collect::<Vec<_>>()
-    };
-    let mut reference = counts(comparison.before_counts());
-    if measure.is_rate() {
-        *left_out = leave_out_unusual(&mut reference, comparison, before, now, measure)?;
-    }
     let now = counts(comparison.after_counts());
     let tallies = |counts: &[Counts]| {
         counts
@@ -116,7 +101,21 @@ fn leaves_of(
             .map(|one| tally(*one, measure))
             .collect::<Result<_>>()
     };
-    Leaves::new(attributes.collect(), tallies(&reference)?, tallies(&now)?)
+    Leaves::new(attributes.collect(), tallies(reference)?, tallies(&now)?)
+}
+
+fn counts(columns: &CountColumns) -> Vec<Counts> {
+    let columns = columns
+        .success()
+        .iter()
+        .zip(columns.errors())
+        .zip(columns.filtered());
+    let counts = columns.map(|((success, errors), filtered)| Counts {
+        success: *success,
+        errors: *errors,
+        filtered: *filtered,
+    });
+    counts.collect()
 }
 
 fn tally(counts: Counts, measure: Measure) -> Result<Tally> {

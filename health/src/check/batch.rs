@@ -2,11 +2,14 @@
 
 use std::ops::Range;
 
+use tallyfold::Dimension;
+
 use crate::columns::groups::{Block, Grid, NO_GROUP, read};
 use crate::columns::slots::Slots;
 use crate::rules::judging::{Groups, Judging, Odd, Other, Seen, Sink};
 use crate::rules::kind::Scope;
 use crate::rules::rule::Rule;
+use crate::rules::set::LocalDays;
 
 /// The result of judging some windows by a rule.
 #[derive(Debug, Default)]
@@ -51,6 +54,8 @@ pub(crate) struct Work<'w> {
     pub(crate) grid: &'w Grid<'w>,
     /// The counts of the other endpoint, for a rule that compares both.
     pub(crate) other: Option<Other<'w>>,
+    /// The calendars of some groups.
+    pub(crate) calendars: &'w [LocalDays],
     /// The groups whose findings continue, sorted.
     pub(crate) watched: Vec<u32>,
     /// The slots that the rule looks at.
@@ -119,7 +124,24 @@ impl Work<'_> {
 
     fn judging(&self) -> Judging<'_> {
         let by = (self.rule.measure, self.rule.fewest());
-        Judging::new(by, &self.slots, self.grid.len(), self.range.clone())
+        let mut judging = Judging::new(by, &self.slots, self.grid.len(), self.range.clone());
+        let mut dimensions = self.rule.dimensions();
+        judging.is_of_sources = dimensions.all(|own| own == Dimension::WriteKey);
+        let calendars = self.calendars.iter().filter(|own| own.is_of(self.rule));
+        let calendars: Vec<&LocalDays> = calendars.collect();
+        if calendars.is_empty() {
+            return judging;
+        }
+        let of_group = |group: usize| {
+            let names = self.rule.by.iter().copied();
+            let values: Vec<(Dimension, &str)> = names.zip(self.grid.values(group)).collect();
+            let own = calendars
+                .iter()
+                .position(|one| one.covers(self.rule, &values));
+            own.map_or(0, |place| place + 1)
+        };
+        let calendar_of = (0..self.grid.len()).map(of_group).collect();
+        judging.with_calendars(calendars.iter().map(|own| &own.local), calendar_of)
     }
 
     /// The groups, as many at a time as fit into memory.

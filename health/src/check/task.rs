@@ -63,7 +63,7 @@ pub(super) fn task<'a>(
                 endpoints,
             )?)
         }
-        Scope::Groups | Scope::Totals => None,
+        Scope::Groups | Scope::Sources | Scope::Totals => None,
     };
     let other = match other {
         Some(Ok(other)) => Some(other),
@@ -179,6 +179,7 @@ impl Task<'_> {
             rule: self.rule,
             grid: &self.grid,
             other,
+            calendars: &self.rules.calendars,
             watched,
             slots: self.slots.without(skipped),
             range: start - skipped..end - skipped,

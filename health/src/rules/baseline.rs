@@ -3,7 +3,7 @@
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::Fraction;
 
-use super::judging::{Evidence, Judging, Normal, Odd, Sink};
+use super::judging::{Evidence, Groups, Judging, Normal, Odd, Sink};
 use super::kind::{Compared, Misfit};
 use super::names::Side;
 use super::values::{named, share};
@@ -13,6 +13,7 @@ use crate::columns::slots::Slots;
 use crate::detection::window::{Level, judge};
 use crate::usual::calendar::DAY;
 pub(crate) use crate::usual::calendar::WEEK;
+use crate::usual::mix::Parts;
 use crate::usual::noise::{DAYS as NOISE_DAYS, Learned, Noise, Prior};
 use crate::usual::past::{Compare, Look, Past};
 
@@ -22,11 +23,53 @@ const SUMS: [u64; 4] = [3_600, 3 * 3_600, 12 * 3_600, 36 * 3_600];
 /// Events of up to this many seconds may come late: their absence is no decline, and their arrival no rise.
 const LATE: u64 = 3 * 3_600;
 
+/// A batch that comes once a day may be late by so many seconds.
+const LATE_BATCH: u64 = 6 * 3_600;
+
+/// A source does not decline if this part of the missing events are those of batches that have not come yet.
+const LATE_PART: f64 = 0.5;
+
+/// A day off is a day and some hours long, in seconds: clocks change, and the first windows may be low by chance.
+const LONGEST_DAY_OFF: u64 = DAY + 4 * 3_600;
+
+/// At least this share of what is usual comes on a day off; less, if less comes on weekends. Below, it is an outage.
+const LEFT: std::ops::RangeInclusive<f64> = 0.05..=0.2;
+
+/// A day off is at most this share of what is usual lower in its first half than in its second half, relative to that.
+const AT_ONCE: f64 = 0.7;
+
 /// The natural logarithm of 2. A test of both sides doubles the probability.
 const LN_2: f64 = std::f64::consts::LN_2;
 
 /// Looks again at the `length` slots before a slot, more closely.
 pub(crate) type Confirm<'c> = dyn FnMut(usize, usize) -> Option<Look> + 'c;
+
+/// How the counts of a group are compared.
+pub(crate) struct Comparing<'c> {
+    /// With what.
+    pub(crate) compare: Compare,
+    /// The length of one more sum, in seconds.
+    pub(crate) longer: Option<u64>,
+    /// What is bad must also be bad when this looks at it.
+    pub(crate) confirm: Option<&'c mut Confirm<'c>>,
+    /// The parts of the group, if it is all that a source sends.
+    pub(crate) parts: Option<Parts<'c>>,
+    /// Whether declines that may be days off are looked for, instead of all others.
+    pub(crate) is_day_off: bool,
+}
+
+impl Comparing<'_> {
+    /// Compares without looking at the parts of a group.
+    pub(crate) fn with(compare: Compare) -> Self {
+        Self {
+            compare,
+            longer: None,
+            confirm: None,
+            parts: None,
+            is_day_off: false,
+        }
+    }
+}
 
 /// How windows are compared with earlier weeks.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,11 +220,11 @@ impl Baseline {
     pub(crate) fn past<'j>(
         &self,
         judging: &'j Judging<'_>,
-        compare: Compare,
+        (compare, group): (Compare, usize),
         columns: Columns<'_>,
     ) -> Past<'j> {
         Past::new(
-            (&judging.calendar, &judging.learned),
+            (judging.calendar(group), &judging.learned),
             compare,
             (self.weeks, self.neighbours),
             columns,
@@ -189,17 +232,45 @@ impl Baseline {
         )
     }
 
-    /// Judges some windows of a group, and sums of windows that end with them. `longer` is the length of a longer sum, in
-    /// seconds. What is bad must also be bad when `confirm` looks at it.
+    /// Judges the counts of some groups, each with a look at its parts.
+    pub(crate) fn counts(
+        &self,
+        judging: &Judging<'_>,
+        groups: &Groups<'_>,
+        (longer, is_day_off): (Option<u64>, bool),
+        sink: &mut Sink,
+    ) {
+        for (place, group) in groups.range.clone().enumerate() {
+            sink.begin(group);
+            let back = judging.slots.in_seconds(2 * LONGEST_DAY_OFF);
+            let parts = Parts {
+                grid: groups.grid,
+                group,
+                slots: judging.slots,
+                measure: judging.measure,
+                from: judging.range.start.saturating_sub(back),
+                mix: None,
+            };
+            let comparing = Comparing {
+                longer,
+                parts: judging.is_of_sources.then_some(parts),
+                is_day_off,
+                ..Comparing::with(Compare::Counts)
+            };
+            self.group(judging, groups.block.columns(place), comparing, sink);
+        }
+    }
+
+    /// Judges some windows of a group, and sums of windows that end with them.
     pub(crate) fn group(
         &self,
         judging: &Judging<'_>,
         columns: Columns<'_>,
-        (compare, longer): (Compare, Option<u64>),
-        mut confirm: Option<&mut Confirm<'_>>,
+        mut comparing: Comparing<'_>,
         sink: &mut Sink,
     ) {
-        let past = self.past(judging, compare, columns);
+        let compare = comparing.compare;
+        let past = self.past(judging, (compare, sink.group()), columns);
         let ln_rate = libm::log(self.rate(judging));
         let mut group = Group {
             baseline: self,
@@ -209,7 +280,7 @@ impl Baseline {
             ln_rate,
             ln_all: ln_rate - libm::log(judging.groups.max(1) as f64),
         };
-        let lengths = lengths(judging.slots, longer);
+        let lengths = lengths(judging.slots, comparing.longer);
         for slot in judging.known() {
             let single = match judging.finals[slot] {
                 true => past.look(slot + 1, 1),
@@ -224,7 +295,7 @@ impl Baseline {
             for &length in &lengths {
                 // Longer sums change slowly.
                 let stride = (length / 12).max(1);
-                if length > 1 && !(slot + 1 + judging.calendar.offset()).is_multiple_of(stride) {
+                if length > 1 && !(slot + 1 + past.calendar().offset()).is_multiple_of(stride) {
                     continue;
                 }
                 let look = match length {
@@ -235,7 +306,7 @@ impl Baseline {
                     continue;
                 };
                 is_judged = true;
-                let Some(odd) = group.odd(slot, length, &look, confirm.as_deref_mut()) else {
+                let Some(odd) = group.odd(slot, length, &look, &mut comparing) else {
                     continue;
                 };
                 // The numbers of the shortest time say best what is wrong now, and a longer one says since when.
@@ -251,11 +322,17 @@ impl Baseline {
             if is_judged {
                 sink.tested(slot);
             }
-            let evidence = Evidence::Compared {
-                part: single.sum.part,
-                expected: single.expected,
-            };
-            sink.saw(slot, evidence);
+            if sink.is_watched() || worst.is_some() {
+                let level = match judging.finals[slot] {
+                    true => past.level(slot + 1, 1).unwrap_or(single),
+                    false => single,
+                };
+                let evidence = Evidence::Compared {
+                    part: level.sum.part,
+                    expected: level.expected,
+                };
+                sink.saw(slot, evidence);
+            }
             if let Some(odd) = worst {
                 sink.take(odd);
             }
@@ -269,17 +346,17 @@ pub(crate) const fn prior(compare: Compare) -> Prior {
         Compare::Counts => Prior {
             least: 0.001_6,
             unknown: 0.04,
-            margin: 1.7,
+            margins: [1.9, 1.8, 1.7],
         },
         Compare::Shares => Prior {
             least: 0.01,
             unknown: 0.09,
-            margin: 1.7,
+            margins: [2.3, 2.0, 1.8],
         },
         Compare::Ratios => Prior {
             least: 0.000_4,
             unknown: 0.002_5,
-            margin: 1.5,
+            margins: [1.7, 1.6, 1.5],
         },
     }
 }
@@ -311,10 +388,14 @@ pub(crate) fn is_late(
     look: &Look,
     is_bad: impl Fn(&Look) -> bool,
 ) -> bool {
-    let late = LATE.div_ceil(DAY / past.calendar().per_day as u64) as usize;
     if past.compare != Compare::Counts {
         return false;
     }
+    let late = match past.is_batch(slot + 1) {
+        true => LATE_BATCH,
+        false => LATE,
+    };
+    let late = late.div_ceil(DAY / past.calendar().per_day as u64) as usize;
     if look.excess() > 0.0 {
         let before = past.look(slot + 1, late + length);
         return before.is_some_and(|before| before.excess() < look.excess() / 2.0);
@@ -372,7 +453,7 @@ impl Group<'_> {
         slot: usize,
         length: usize,
         look: &Look,
-        confirm: Option<&mut Confirm<'_>>,
+        comparing: &mut Comparing<'_>,
     ) -> Option<Odd> {
         let excess = look.excess();
         let is_high = excess > 0.0;
@@ -411,13 +492,21 @@ impl Group<'_> {
         if is_late(self.past, (slot, length), look, is_bad) {
             return None;
         }
-        if let Some(confirm) = confirm {
+        let is_low_count = !is_high && self.past.compare == Compare::Counts;
+        if is_low_count && let Some(parts) = &mut comparing.parts {
+            let awaited = parts.mix().awaited(slot + 1, length);
+            if awaited >= LATE_PART * excess.abs() {
+                return None;
+            }
+        }
+        if let Some(confirm) = &mut comparing.confirm {
             let closer = confirm(slot + 1, length)?;
             if (closer.excess() > 0.0) != is_high || !is_bad(&closer) {
                 return None;
             }
         }
-        if self.is_day_off(slot, length, look, is_bad) {
+        let is_day_off = is_low_count && self.is_day_off(slot, comparing);
+        if is_day_off != comparing.is_day_off {
             return None;
         }
         let observed = Amount {
@@ -447,26 +536,63 @@ impl Group<'_> {
         })
     }
 
-    /// Whether a decline on a weekday is no more than a weekend's: it may be a holiday, which is over after a day.
-    fn is_day_off(
-        &self,
-        slot: usize,
-        length: usize,
-        look: &Look,
-        is_bad: impl Fn(&Look) -> bool,
-    ) -> bool {
-        if self.past.compare != Compare::Counts
-            || look.excess() > 0.0
-            || length > self.judging.calendar.per_day
-            || self.judging.calendar.is_weekend(slot)
-        {
+    /// Whether a decline may be a day off: everything declines alike and at once, before the busy hours, for no longer than a
+    /// day, and something is left.
+    fn is_day_off(&self, slot: usize, comparing: &mut Comparing<'_>) -> bool {
+        let end = slot + 1;
+        let calendar = self.past.calendar();
+        let hour = calendar.per_hour;
+        let most = self.judging.slots.in_seconds(LONGEST_DAY_OFF);
+        let run = self.run(slot, most + 1, false);
+        let is_listed = calendar.is_holiday(slot);
+        if run > most && !is_listed {
             return false;
         }
-        let usual = self.past.day_off(slot + 1, length);
-        usual.is_some_and(|expected| {
-            let off = Look { expected, ..*look };
-            expected < look.expected && (off.excess() >= 0.0 || !is_bad(&off))
-        })
+        let ratio = |end: usize, length: usize| {
+            let look = self.past.punctual(end, length)?;
+            Some(look.sum.part as f64 / look.expected.max(f64::MIN_POSITIVE))
+        };
+        let is_left = |length: usize| {
+            let off = self.past.day_off(end, length);
+            let usual = self.past.punctual(end, length).map(|look| look.expected);
+            let weekend = off.zip(usual).map(|(off, usual)| AT_ONCE * off / usual);
+            let least = weekend
+                .unwrap_or(*LEFT.end())
+                .clamp(*LEFT.start(), *LEFT.end());
+            ratio(end, length).is_none_or(|ratio| ratio >= least)
+        };
+        if !is_left(hour) || !is_left(run.max(hour)) {
+            return false;
+        }
+        if is_listed {
+            return true;
+        }
+        let Some(parts) = &mut comparing.parts else {
+            return false;
+        };
+        let start = end - run;
+        // What is expected, also of hours that are still to come.
+        let clock = self.past.clock(end);
+        let each = |end: usize, length: usize| {
+            let expected = self.past.mean(end, length, clock)?;
+            Some(expected / length as f64)
+        };
+        let Some(mean) = each(end, calendar.per_day) else {
+            return false;
+        };
+        // Where all hours are alike, some are above the mean by chance.
+        let is_quiet =
+            |hours: usize| each(start + hours * hour, hour).is_some_and(|it| it < 1.1 * mean);
+        if !(1..=4).any(is_quiet) {
+            return false;
+        }
+        // In some hours, counts vary too much to tell a fall from a slope.
+        let half = run / 2;
+        let is_at_once = half < 3 * hour
+            || ratio(start + half, half)
+                .zip(ratio(end, run - half))
+                .is_none_or(|(first, second)| 1.0 - first >= AT_ONCE * (1.0 - second));
+        is_at_once && parts.mix().is_kept(end, run.max(hour))
     }
 
     /// Whether a deviation goes on, so that an incident that is over begins no finding: the last parts of a sum deviate nearly
@@ -496,7 +622,7 @@ impl Group<'_> {
         let sign = if is_high { 1.0 } else { -1.0 };
         let (mut sum, mut most, mut run) = (0.0, 0.0, 1);
         for slots in 1..=length {
-            let Some(look) = self.past.look(slot + 2 - slots, 1) else {
+            let Some(look) = self.past.punctual(slot + 2 - slots, 1) else {
                 break;
             };
             sum += sign * look.excess() - self.least_change(&look) / 2.0;

@@ -7,7 +7,7 @@ use crate::cause::explanation::Amount;
 use crate::columns::groups::{Block, Grid};
 use crate::columns::slots::Slots;
 use crate::measure::Measure;
-use crate::usual::calendar::Calendar;
+use crate::usual::calendar::{Calendar, Local};
 use crate::usual::past::Known;
 
 /// What is judged.
@@ -23,12 +23,16 @@ pub(crate) struct Judging<'j> {
     pub(crate) finals: Vec<bool>,
     /// The slots that are learned from, added up.
     pub(crate) learned: Known,
-    /// The days of the slots.
-    pub(crate) calendar: Calendar,
+    /// The days of the slots, for groups without a calendar of their own first.
+    calendars: Vec<Calendar>,
+    /// For each group, its calendar; none if all groups have the first one.
+    calendar_of: Vec<usize>,
     /// The slots that are judged.
     pub(crate) range: Range<usize>,
     /// How many groups are judged.
     pub(crate) groups: usize,
+    /// Whether a group is all that its sources send, so that it may have a day off.
+    pub(crate) is_of_sources: bool,
 }
 
 impl<'j> Judging<'j> {
@@ -45,11 +49,32 @@ impl<'j> Judging<'j> {
             least,
             slots,
             learned: Known::new(&finals),
-            calendar: Calendar::new(slots),
+            calendars: vec![Calendar::new(slots, &Local::default())],
+            calendar_of: Vec::new(),
             finals,
             range,
             groups,
+            is_of_sources: false,
         }
+    }
+
+    /// Judges groups by their own calendars: `calendar_of` has the position of each group's calendar, from 1, and 0 for a group
+    /// without one.
+    pub(crate) fn with_calendars<'l>(
+        mut self,
+        locals: impl Iterator<Item = &'l Local>,
+        calendar_of: Vec<usize>,
+    ) -> Self {
+        let calendars = locals.map(|local| Calendar::new(self.slots, local));
+        self.calendars.extend(calendars);
+        self.calendar_of = calendar_of;
+        self
+    }
+
+    /// The calendar of a group.
+    pub(crate) fn calendar(&self, group: usize) -> &Calendar {
+        let place = self.calendar_of.get(group).copied().unwrap_or_default();
+        &self.calendars[place]
     }
 
     /// The slots that are judged and known.
@@ -105,6 +130,11 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
+    /// The group that is judged.
+    pub(crate) fn group(&self) -> usize {
+        self.group as usize
+    }
+
     /// An empty sink for the slots of a range. `watched` are the groups whose findings continue, sorted.
     pub(crate) fn new(range: &Range<usize>, watched: Vec<u32>) -> Self {
         Self {
@@ -131,6 +161,12 @@ impl Sink {
             self.seen.truncate(seen);
         }
         self.begun = (self.odds.len(), self.seen.len());
+    }
+
+    /// Whether the group has or had a finding, so that it matters what was seen of it. A bad window makes the rest of the
+    /// group matter, too.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.odds.len() > self.begun.0 || self.watched.binary_search(&self.group).is_ok()
     }
 
     /// Records that a window of the group was judged by a fixed limit: without a bad window, it is good.

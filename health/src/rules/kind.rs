@@ -42,6 +42,8 @@ impl Form {
 pub(crate) enum Scope {
     /// The counts of groups of one endpoint.
     Groups,
+    /// The counts of whole sources of one endpoint.
+    Sources,
     /// The counts of groups of ingestion, compared with the counts of delivery.
     BothEndpoints,
     /// The counts of groups of delivery, compared with what was ingested for all integrations.
@@ -54,7 +56,9 @@ impl Scope {
     /// The endpoint of a rule that names none.
     pub(crate) const fn metric(self) -> Metric {
         match self {
-            Self::Groups | Self::Totals | Self::PerIngested => Metric::EventDelivery,
+            Self::Groups | Self::Sources | Self::Totals | Self::PerIngested => {
+                Metric::EventDelivery
+            }
             Self::BothEndpoints => Metric::EventIngestion,
         }
     }
@@ -75,6 +79,9 @@ impl Scope {
             .iter()
             .find(|other| self.needs(metric, **other) && !other.has(dimension));
         match self {
+            Self::Sources if dimension != Dimension::WriteKey => {
+                Some("a day off is one of whole sources; want write_key or nothing".to_owned())
+            }
             Self::Totals => Some("totals are reported for all events together".to_owned()),
             _ => lacking.map(|lacking| format!("{lacking} does not have {dimension}")),
         }

@@ -1,6 +1,7 @@
 //! The kinds of rules, and the settings of each. A kind is a file in `kinds/` and a line in the list below.
 
 mod budget;
+mod day_off;
 mod new;
 mod rate;
 mod ratio;
@@ -12,6 +13,7 @@ mod vanished;
 mod volume;
 
 pub use budget::{Budget, Burn};
+pub use day_off::DayOff;
 pub use new::New;
 pub use rate::Rate;
 pub use ratio::Ratio;
@@ -86,6 +88,8 @@ kinds! {
     Rate in rate = "rate",
     /// A count that differs from the same windows of earlier weeks.
     Volume in volume = "volume",
+    /// A group whose parts all decline for a day, as on a holiday.
+    DayOff in day_off = "day_off",
     /// Deliveries for each event that came in, where their number changes.
     Ratio in ratio = "ratio",
     /// No event at all where there usually are some.

@@ -3,26 +3,42 @@
 use std::collections::BTreeMap;
 
 use tallyfold::arguments::toml::{Document, Entry, Result, Table, shown};
+use tallyfold::text::nearest;
 use tallyfold::{Code, Dimension, Error, Metric, TimeStep, Timestamp};
 
 use super::kinds::{RuleKind, Test};
 use super::names::Severity;
 use super::rule::{MOST_WINDOWS, NO_METRIC, Rule, WANT_NAME};
-use super::set::{MOST, Rules, Silence};
+use super::set::{LocalDays, MOST, Rules, Silence};
 use super::values::{count, dimensions, labels, named, step, texts, values};
 use crate::measure::Measure;
+use crate::usual::calendar::{DAY, Local};
+use crate::usual::zone::Zone;
 
 /// The maximum size of a rules file, in bytes.
 const MOST_BYTES: usize = 1024 * 1024;
 
 /// The keys of a file.
-const KEYS: [&str; 5] = ["window", "dimensions", "labels", "rule", "silence"];
+const KEYS: [&str; 6] = [
+    "window",
+    "dimensions",
+    "labels",
+    "rule",
+    "calendar",
+    "silence",
+];
 
 /// The keys that every rule may have.
 pub(super) const COMMON: [&str; 12] = [
     "name", "kind", "metric", "by", "where", "window", "for", "clear", "severity", "labels",
     "note", "runbook",
 ];
+
+/// The keys of a calendar.
+const CALENDAR_KEYS: [&str; 5] = ["rule", "where", "zone", "holidays", "comment"];
+
+/// The maximum number of holidays of a calendar: those of many years.
+const MOST_HOLIDAYS: usize = 1_000;
 
 /// The keys of a silence.
 const SILENCE_KEYS: [&str; 5] = ["rule", "where", "from", "until", "comment"];
@@ -53,6 +69,7 @@ fn read(root: &Table<'_>) -> Result<Rules> {
     let mut rules = Rules {
         rules: rules(root, window)?,
         silences: Vec::new(),
+        calendars: Vec::new(),
         labels: BTreeMap::new(),
         dimensions: Dimension::ALL.to_vec(),
     };
@@ -62,6 +79,10 @@ fn read(root: &Table<'_>) -> Result<Rules> {
             let name = shown(&rule.name);
             return Err(entry.wrong(format_args!("the rule {name} uses {missing} too")));
         }
+    }
+    for table in tables(root, "calendar")? {
+        let calendar = calendar(&table, &rules.names())?;
+        rules.calendars.push(calendar);
     }
     for table in tables(root, "silence")? {
         let silence = silence(&table, &rules.names())?;
@@ -178,13 +199,7 @@ fn silence(table: &Table<'_>, names: &[&str]) -> Result<Silence> {
     };
     for entry in table.entries() {
         match entry.name {
-            "rule" => {
-                silence.rules = texts(&entry, "want the name of a rule, or a list of names")?;
-                let unknown = silence.rules.iter().find(|name| !names.contains(&&***name));
-                if let Some(name) = unknown {
-                    return Err(entry.unknown("rule", name, names));
-                }
-            }
+            "rule" => silence.rules = rules_named(&entry, names)?,
             "where" => silence.group = values(&entry)?,
             "from" => silence.from = Some(timestamp(&entry)?),
             "until" => silence.until = Some(timestamp(&entry)?),
@@ -195,6 +210,68 @@ fn silence(table: &Table<'_>, names: &[&str]) -> Result<Silence> {
     match (silence.from, silence.until) {
         (Some(from), Some(until)) if from >= until => Err(table.wrong("from must be before until")),
         _ => Ok(silence),
+    }
+}
+
+fn calendar(table: &Table<'_>, names: &[&str]) -> Result<LocalDays> {
+    table.check_keys(&CALENDAR_KEYS)?;
+    let mut calendar = LocalDays {
+        rules: Vec::new(),
+        group: Vec::new(),
+        local: Local::default(),
+    };
+    for entry in table.entries() {
+        match entry.name {
+            "rule" => calendar.rules = rules_named(&entry, names)?,
+            "where" => calendar.group = values(&entry)?,
+            "zone" => calendar.local.zone = Some(zone(&entry)?),
+            "holidays" => calendar.local.holidays = holidays(&entry)?,
+            // A comment for readers of the file.
+            _ => drop(entry.text("want text")?),
+        }
+    }
+    match calendar.local == Local::default() {
+        true => Err(table.wrong("want zone, holidays or both")),
+        false => Ok(calendar),
+    }
+}
+
+fn zone(entry: &Entry<'_>) -> Result<Zone> {
+    let wanted = "want a time zone such as \"America/New_York\"";
+    let name = entry.text(wanted)?;
+    Zone::named(name).ok_or_else(|| {
+        let names: Vec<&str> = Zone::names().collect();
+        match nearest(name, &names) {
+            Some(near) => entry.unknown("time zone", name, &[near]),
+            None => entry.wrong(format_args!("there is no such time zone; {wanted}")),
+        }
+    })
+}
+
+/// Days, counted from 1970.
+fn holidays(entry: &Entry<'_>) -> Result<Vec<i64>> {
+    let wanted = "want a list of dates, such as [2026-11-26, 2026-12-25]";
+    let items = entry.items(wanted)?;
+    if items.len() > MOST_HOLIDAYS {
+        return Err(entry.wrong(format_args!("want at most {MOST_HOLIDAYS} of them")));
+    }
+    let mut days = Vec::new();
+    for item in items {
+        let midnight = format!("{}T00:00:00Z", item.timestamp_text(wanted)?);
+        let midnight = Timestamp::parse(&midnight).map_err(|_| item.wrong(wanted))?;
+        days.push(midnight.unix_ms().div_euclid(1_000 * DAY as i64));
+    }
+    days.sort_unstable();
+    days.dedup();
+    Ok(days)
+}
+
+/// The names of rules in the file.
+fn rules_named(entry: &Entry<'_>, names: &[&str]) -> Result<Vec<String>> {
+    let rules = texts(entry, "want the name of a rule, or a list of names")?;
+    match rules.iter().find(|name| !names.contains(&&***name)) {
+        Some(name) => Err(entry.unknown("rule", name, names)),
+        None => Ok(rules),
     }
 }
 

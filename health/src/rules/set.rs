@@ -7,6 +7,7 @@ use tallyfold::{Code, Dimension, Error, Metric, Result, TimeStep, Timestamp};
 
 use super::kinds::RuleKind;
 use super::rule::Rule;
+use crate::usual::calendar::Local;
 
 /// The maximum number of rules, and of silences.
 pub(crate) const MOST: usize = 1_000;
@@ -36,6 +37,7 @@ pub(crate) const MOST: usize = 1_000;
 pub struct Rules {
     pub(crate) rules: Vec<Rule>,
     pub(crate) silences: Vec<Silence>,
+    pub(crate) calendars: Vec<LocalDays>,
     /// Labels for all findings.
     pub(crate) labels: BTreeMap<String, String>,
     /// The dimensions by which findings are explained.
@@ -49,6 +51,16 @@ const KINDS: &str = r#"
 # for = 1 (bad windows in a row until it fires); clear = 2 (good ones until it is resolved); severity = "info", "warning" or
 # "critical"; least (the fewest events that are judged); labels = { team = "data" }; note and runbook, for those who are
 # notified.
+"#;
+
+/// A calendar, as text of a rules file.
+const CALENDAR: &str = r#"# A calendar: the clock and the holidays of the users of some groups.
+[[calendar]]
+rule = ["volume is unusual"]
+where = { write_key = ["web-us"] }
+zone = "America/New_York"
+holidays = [2026-11-26, 2026-12-25]
+comment = "closed on Thanksgiving"
 "#;
 
 /// A silence, as text of a rules file.
@@ -65,13 +77,13 @@ impl Rules {
     /// The default rules, as the text of a rules file.
     pub const STANDARD: &'static str = include_str!("standard.toml");
 
-    /// Comments for a rules file: every kind of rule with its keys, and a silence. Without the marks in front of their
+    /// Comments for a rules file: every kind of rule with its keys, a calendar and a silence. Without the marks in front of their
     /// lines, they are rules.
     #[must_use]
     pub fn kinds() -> String {
         let mut text = KINDS.to_owned();
         let examples = RuleKind::ALL.iter().map(|kind| kind.example());
-        for example in examples.chain([SILENCE]) {
+        for example in examples.chain([CALENDAR, SILENCE]) {
             text.push('\n');
             for line in example.lines() {
                 let is_comment = line.is_empty() || line.starts_with('#');
@@ -116,6 +128,7 @@ impl Rules {
         Ok(Self {
             rules,
             silences: Vec::new(),
+            calendars: Vec::new(),
             labels: BTreeMap::new(),
             dimensions: Dimension::ALL.to_vec(),
         })
@@ -256,6 +269,35 @@ impl Silence {
             && self.group.iter().all(has)
             && self.from.is_none_or(|from| from <= at)
             && self.until.is_none_or(|until| at < until)
+    }
+}
+
+/// A calendar: where the users of some groups live.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LocalDays {
+    /// The names of the rules; empty for all rules.
+    pub(crate) rules: Vec<String>,
+    /// The values that a group must have: one of the values listed for each dimension.
+    pub(crate) group: Vec<(Dimension, Vec<String>)>,
+    /// Their zone and their holidays.
+    pub(crate) local: Local,
+}
+
+impl LocalDays {
+    /// Whether it may hold for groups of a rule.
+    pub(crate) fn is_of(&self, rule: &Rule) -> bool {
+        self.rules.is_empty() || self.rules.contains(&rule.name)
+    }
+
+    /// Whether it holds for a group of a rule: by the values of the group, or by those that the rule keeps.
+    pub(crate) fn covers(&self, rule: &Rule, group: &[(Dimension, &str)]) -> bool {
+        self.group.iter().all(|(dimension, wanted)| {
+            let is_wanted = |value: &str| wanted.iter().any(|one| one == value);
+            let mut own = group.iter().filter(|(own, _)| own == dimension);
+            let mut kept = rule.only.iter().filter(|(own, _)| own == dimension);
+            own.any(|(_, value)| is_wanted(value))
+                || kept.any(|(_, values)| values.iter().all(|value| is_wanted(value)))
+        })
     }
 }
 

@@ -1,11 +1,11 @@
-//! Days, weekends, and the days on which local clocks may change.
+//! Days, weekends, holidays, and the days on which local clocks may change.
 
 use std::ops::Range;
 
+use super::zone::{Zone, date_of};
 use crate::columns::slots::Slots;
 
-/// Seconds of a day.
-pub(crate) const DAY: u64 = 86_400;
+pub(crate) use super::zone::DAY;
 
 /// Seconds of a week.
 pub(crate) const WEEK: u64 = 7 * DAY;
@@ -63,7 +63,7 @@ impl Change {
     }
 
     fn is_on(self, day: i64) -> bool {
-        let (month, of_month, length) = date_of(day);
+        let (_, month, of_month, length) = date_of(day);
         month == self.month
             && match self.sunday {
                 Sunday::Number(number) => (of_month - 1) / 7 == number - 1,
@@ -81,6 +81,15 @@ pub(crate) struct Shift {
     pub(crate) slots: isize,
 }
 
+/// The local days of some groups: where their users live, and when they don't work.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Local {
+    /// Without a zone, days are in UTC, and counts show by themselves whether they follow a clock that changes.
+    pub(crate) zone: Option<Zone>,
+    /// The days of holidays, counted from 1970; sorted.
+    pub(crate) holidays: Vec<i64>,
+}
+
 /// The days of some slots.
 #[derive(Clone, Debug)]
 pub(crate) struct Calendar {
@@ -90,20 +99,34 @@ pub(crate) struct Calendar {
     pub(crate) per_hour: usize,
     /// The number of the first slot, counted from 1970.
     first: i64,
-    /// The clock changes around the slots, in chronological order.
+    /// The clock changes around the slots, in chronological order; none if the zone is known.
     shifts: Vec<Shift>,
+    /// For each slot, how many slots the local clock is ahead of UTC; none if the zone is not known.
+    ahead: Vec<i32>,
+    /// The local days of holidays, counted from 1970; sorted.
+    holidays: Vec<i64>,
 }
 
 impl Calendar {
     /// The days of some slots.
-    pub(crate) fn new(slots: &Slots) -> Self {
+    pub(crate) fn new(slots: &Slots, local: &Local) -> Self {
         let per_day = slots.in_seconds(DAY);
         let mut calendar = Self {
             per_day,
             per_hour: slots.in_seconds(3_600),
             first: slots.first(),
             shifts: Vec::new(),
+            ahead: Vec::new(),
+            holidays: local.holidays.clone(),
         };
+        if let Some(zone) = &local.zone {
+            let step = i64::from(slots.step.seconds());
+            let number = |slot: usize| slots.first() + i64::try_from(slot).unwrap_or_default();
+            let ahead = |slot: usize| zone.ahead(number(slot) * step).div_euclid(step);
+            let ahead = (0..slots.len()).map(|slot| i32::try_from(ahead(slot)).unwrap_or_default());
+            calendar.ahead = ahead.collect();
+            return calendar;
+        }
         // With windows that are longer than an hour, a change by an hour hardly shows.
         if slots.step.seconds() <= 3_600 {
             calendar.shifts = calendar.changes(slots.len());
@@ -137,12 +160,25 @@ impl Calendar {
         shifts
     }
 
-    /// The number of the day that contains a slot, counted from 1970.
+    /// The number of the local day that contains a slot, counted from 1970.
     fn day(&self, slot: usize) -> i64 {
+        let ahead = self.ahead.get(slot).copied().unwrap_or_default();
         let slot = i64::try_from(slot).unwrap_or(i64::MAX);
         self.first
             .saturating_add(slot)
+            .saturating_add(ahead.into())
             .div_euclid(self.per_day as i64)
+    }
+
+    /// Whether a slot is on a holiday.
+    pub(crate) fn is_holiday(&self, slot: usize) -> bool {
+        !self.holidays.is_empty() && self.holidays.binary_search(&self.day(slot)).is_ok()
+    }
+
+    /// By how many slots the local clock is farther ahead of UTC in one slot than in another one.
+    pub(crate) fn moved(&self, slot: usize, other: usize) -> isize {
+        let ahead = |slot: usize| self.ahead.get(slot).map_or(0, |ahead| *ahead as isize);
+        ahead(slot) - ahead(other)
     }
 
     /// The number of the first slot, counted from 1970. What is done at each n-th slot is done at the same times, whichever
@@ -151,7 +187,7 @@ impl Calendar {
         usize::try_from(self.first).unwrap_or_default()
     }
 
-    /// Whether a slot is on a Saturday or Sunday, UTC.
+    /// Whether a slot is on a Saturday or Sunday.
     pub(crate) fn is_weekend(&self, slot: usize) -> bool {
         matches!((self.day(slot) + 4).rem_euclid(7), 0 | 6)
     }
@@ -174,28 +210,6 @@ impl Calendar {
     }
 }
 
-/// The month and the day of the month of a day since 1970, and the length of the month.
-fn date_of(day: i64) -> (i64, i64, i64) {
-    // The era-based calendar algorithm of Howard Hinnant: years begin in March.
-    let of_era = (day + 719_468).rem_euclid(146_097);
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
-    };
-    let length = match month {
-        4 | 6 | 9 | 11 => 30,
-        // No clock changes in February.
-        2 => 28,
-        _ => 31,
-    };
-    (month, of_month, length)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,7 +230,7 @@ mod tests {
     #[test]
     fn clocks_change_on_their_sundays() {
         let slots = slots("2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z");
-        let calendar = Calendar::new(&slots);
+        let calendar = Calendar::new(&slots, &Local::default());
         let changes = calendar.shifts.iter().map(|shift| {
             let noon = slots.instant(shift.at).unwrap().to_string();
             (noon[..10].to_owned(), shift.slots)
@@ -238,10 +252,35 @@ mod tests {
     fn a_weekend_is_saturday_and_sunday() {
         // A Thursday.
         let slots = slots("2026-01-01T00:00:00Z", "2026-01-08T00:00:00Z");
-        let calendar = Calendar::new(&slots);
+        let calendar = Calendar::new(&slots, &Local::default());
         let weekend: Vec<bool> = (0..7).map(|day| calendar.is_weekend(day * 24)).collect();
         assert_eq!(weekend, [false, false, true, true, false, false, false]);
         assert_eq!(calendar.days_before(49, 1), 24..48);
         assert_eq!(calendar.days_before(49, 9), 0..48);
+    }
+
+    #[test]
+    fn local_days_follow_the_clock_of_their_zone() {
+        let slots = slots("2026-03-06T00:00:00Z", "2026-03-10T00:00:00Z");
+        let local = Local {
+            zone: Zone::named("America/New_York"),
+            holidays: vec![20_520],
+        };
+        let calendar = Calendar::new(&slots, &local);
+        // Saturday begins at 5 o'clock UTC, and Monday an hour earlier, after the clocks have changed.
+        let weekend: Vec<usize> = (0..96).filter(|slot| calendar.is_weekend(*slot)).collect();
+        assert_eq!(weekend, (29..76).collect::<Vec<_>>());
+        // The holiday is that Sunday.
+        let holiday: Vec<usize> = (0..96).filter(|slot| calendar.is_holiday(*slot)).collect();
+        assert_eq!(holiday, (53..76).collect::<Vec<_>>());
+        assert_eq!(calendar.shifts(60).count(), 0);
+        assert_eq!(
+            [
+                calendar.moved(60, 50),
+                calendar.moved(50, 60),
+                calendar.moved(5, 4)
+            ],
+            [1, -1, 0]
+        );
     }
 }

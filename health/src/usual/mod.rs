@@ -1,5 +1,7 @@
 //! What is usual for a group at a time of day, and how far it strays from that anyway.
 
 pub(crate) mod calendar;
+pub(crate) mod mix;
 pub(crate) mod noise;
 pub(crate) mod past;
+pub(crate) mod zone;

@@ -17,8 +17,9 @@ pub(crate) struct Prior {
     pub(crate) least: f64,
     /// Without enough days.
     pub(crate) unknown: f64,
-    /// How much farther than on all but a few of the days a count has to be, to be remarkable.
-    pub(crate) margin: f64,
+    /// How much farther than on all but a few of the days a count has to be, to be remarkable: for sums of up to an hour, of up
+    /// to six hours and for longer ones. Of the short ones there are more, so that one of them is farther by chance.
+    pub(crate) margins: [f64; 3],
 }
 
 /// How much a group varies.
@@ -109,7 +110,13 @@ impl<'n> Learned<'n> {
             .map(of_day)
             .filter(|day| !day.is_empty())
             .collect();
-        let noise = noise_of(&all, self.prior);
+        let hours = length.div_ceil(self.past.calendar().per_hour);
+        let margin = match hours {
+            ..=1 => self.prior.margins[0],
+            2..=6 => self.prior.margins[1],
+            _ => self.prior.margins[2],
+        };
+        let noise = noise_of(&all, self.prior, margin);
         self.noises.insert(key, noise);
         noise
     }
@@ -129,7 +136,8 @@ impl Looks {
         }
         for slot in self.start + self.all.len()..end {
             let is_looked = (slot + past.calendar().offset()).is_multiple_of(stride);
-            let look = is_looked.then(|| past.look(slot + 1, length)).flatten();
+            let is_usual = is_looked && !past.calendar().is_holiday(slot);
+            let look = is_usual.then(|| past.look(slot + 1, length)).flatten();
             self.all.push(look);
         }
     }
@@ -142,7 +150,7 @@ impl Looks {
 }
 
 /// The noise by the looks of some days. Days on which the group strayed farthest are left out: incidents don't teach.
-fn noise_of(days: &[Vec<Look>], prior: Prior) -> Noise {
+fn noise_of(days: &[Vec<Look>], prior: Prior, margin: f64) -> Noise {
     if days.len() < FEWEST_DAYS {
         return Noise {
             phi: prior.unknown,
@@ -168,7 +176,7 @@ fn noise_of(days: &[Vec<Look>], prior: Prior) -> Noise {
         });
         let mut farthest: Vec<f64> = farthest.collect();
         farthest.sort_by(f64::total_cmp);
-        prior.margin * farthest[days.len() - left_out]
+        margin * farthest[days.len() - left_out]
     });
     Noise { limits, ..noise }
 }

@@ -19,6 +19,14 @@ const RECENT: usize = 16;
 /// The most earlier windows that are compared with: fourteen days and eight weeks.
 const MOST: usize = DAYS + 8;
 
+/// A stream sends a batch once a day if this share of its events comes in such a part of the day.
+const BATCH_SHARE: f64 = 0.8;
+const BATCH_PART: usize = 8;
+
+/// Counts of earlier days are looked up so many slots later than at the same time; from the slot on that comes with it, at the
+/// same time again.
+pub(crate) type Clock = (isize, Option<usize>);
+
 /// How counts are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compare {
@@ -135,24 +143,41 @@ impl<'p> Past<'p> {
         Some(Look { sum, expected })
     }
 
+    /// Like [`Past::look`], but events that come some slots early or late are not expected then. A count differs from that at
+    /// some times, but not over some hours.
+    pub(crate) fn punctual(&self, end: usize, length: usize) -> Option<Look> {
+        if self.compare != Compare::Counts {
+            return self.look(end, length);
+        }
+        let sum = self.sum(end, length);
+        if sum.known < length {
+            return None;
+        }
+        let expected = self.count(end, length, sum.part as f64, 0)?;
+        Some(Look { sum, expected })
+    }
+
     /// How many events are expected in the `length` slots before a slot, in which `sum` was counted. Where several
     /// numbers are possible, it is the one that is nearest to what was counted.
     pub(crate) fn expected(&self, end: usize, length: usize, sum: Sum) -> Option<f64> {
         match self.compare {
-            Compare::Counts => self.count(end, length, sum.part as f64),
+            Compare::Counts => self.count(end, length, sum.part as f64, self.neighbours),
             Compare::Shares | Compare::Ratios => Some(self.share(end, length)? * sum.whole as f64),
         }
     }
 
     /// The number that is expected by the same weekdays, or by the days just before, whichever is nearer. A stream whose
     /// level has changed follows the days before. A stream that follows a local clock is an hour off for weeks after the
-    /// clock has changed. Events may come some windows early or late.
-    fn count(&self, end: usize, length: usize, counted: f64) -> Option<f64> {
+    /// clock has changed. Events may come some windows early or late: `neighbours`.
+    fn count(&self, end: usize, length: usize, counted: f64, neighbours: usize) -> Option<f64> {
         let mut nearest = Nearest {
             counted,
             found: None,
         };
-        let jitter = self.neighbours.min(length) as isize;
+        if self.calendar.is_holiday(end - 1) {
+            nearest.take(self.day_off(end, length));
+        }
+        let jitter = neighbours.min(length) as isize;
         let jitters = (1..=jitter).flat_map(|windows| [windows, -windows]);
         for shift in std::iter::once(0).chain(jitters) {
             self.counts(end, length, (shift, None), &mut nearest);
@@ -167,47 +192,121 @@ impl<'p> Past<'p> {
         nearest.found
     }
 
-    /// Looks at earlier days, some slots later than at the same time. `before` is the slot from which on the times are the
-    /// same again.
-    fn counts(
-        &self,
-        end: usize,
-        length: usize,
-        (shift, before): (isize, Option<usize>),
-        nearest: &mut Nearest,
-    ) {
-        let entry = |days: usize| {
-            let at = end.checked_sub(days * self.calendar.per_day)?;
-            let at = match before.is_none_or(|before| at <= before) {
-                true => at.checked_add_signed(shift)?,
-                false => at,
-            };
-            let sum = self.sum(at, length);
-            (sum.known == length).then_some(sum.part)
-        };
-        nearest.take(trimmed(
-            (1..=self.weeks).map(|week| 7 * week).filter_map(entry),
-        ));
-        if nearest.is_near() {
-            return;
+    /// Takes what earlier days let expect.
+    fn counts(&self, end: usize, length: usize, clock: Clock, nearest: &mut Nearest) {
+        nearest.take(self.weekdays(end, length, clock));
+        if !nearest.is_near() {
+            nearest.take(self.days(end, length, clock));
         }
+    }
+
+    /// What the same weekdays let expect.
+    fn weekdays(&self, end: usize, length: usize, clock: Clock) -> Option<f64> {
+        let weeks = (1..=self.weeks).map(|week| 7 * week);
+        trimmed(weeks.filter_map(|days| self.entry(end, length, clock, days)))
+    }
+
+    /// What the days just before of the same kind let expect.
+    fn days(&self, end: usize, length: usize, clock: Clock) -> Option<f64> {
         let weekend = self.calendar.is_weekend(end - 1);
         let is_alike = |days: &usize| {
-            let ago = days * self.calendar.per_day;
-            end > ago && self.calendar.is_weekend(end - 1 - ago) == weekend
+            let ago = self.days_ago(end, *days).and_then(|at| at.checked_sub(1));
+            ago.is_some_and(|slot| self.calendar.is_weekend(slot) == weekend)
         };
-        nearest.take(trimmed((1..=DAYS).filter(is_alike).filter_map(entry)));
+        let days = (1..=DAYS).filter(is_alike);
+        trimmed(days.filter_map(|days| self.entry(end, length, clock, days)))
+    }
+
+    /// What was counted some days before, if it is known and no holiday.
+    fn entry(&self, end: usize, length: usize, (shift, before): Clock, days: usize) -> Option<u64> {
+        let at = self.days_ago(end, days)?;
+        let at = match before.is_none_or(|before| at <= before) {
+            true => at.checked_add_signed(shift)?,
+            false => at,
+        };
+        let sum = self.sum(at, length);
+        let is_usual = at > 0 && !self.calendar.is_holiday(at - 1);
+        (is_usual && sum.known == length).then_some(sum.part)
+    }
+
+    /// The counts of some slots and their usual level: unlike what [`Past::look`] expects, it does not follow the counts that
+    /// it is compared with, so that a deviation does not become usual while it lasts.
+    pub(crate) fn level(&self, end: usize, length: usize) -> Option<Look> {
+        let look = self.look(end, length)?;
+        if self.compare != Compare::Counts {
+            return Some(look);
+        }
+        Some(Look {
+            expected: self
+                .mean(end, length, self.clock(end))
+                .unwrap_or(look.expected),
+            ..look
+        })
+    }
+
+    /// The mean of what the same weekdays and the days just before let expect, whatever is counted. The slots may be up to a day
+    /// ahead.
+    pub(crate) fn mean(&self, end: usize, length: usize, clock: Clock) -> Option<f64> {
+        let weekdays = self.weekdays(end, length, clock);
+        let days = self.days(end, length, clock);
+        let mean = weekdays.zip(days).map(|(one, other)| (one + other) / 2.0);
+        mean.or(weekdays).or(days)
+    }
+
+    /// The clock that the counts have followed in the last day, whatever their level: the one whose rise and fall they share.
+    pub(crate) fn clock(&self, end: usize) -> Clock {
+        const PARTS: usize = 12;
+        let shifts = self.calendar.shifts(end - 1);
+        let mut clocks = shifts.map(|clock| (clock.slots, Some(clock.at))).peekable();
+        if clocks.peek().is_none() {
+            return (0, None);
+        }
+        let length = (self.calendar.per_day / PARTS).max(1);
+        let distance = |clock: &Clock| {
+            let parts = (0..PARTS).filter_map(|part| {
+                let end = end.checked_sub(part * length).filter(|end| *end > 0)?;
+                let expected = self.mean(end, length, *clock)?;
+                Some((self.sum(end, length).part as f64, expected))
+            });
+            let parts: Vec<(f64, f64)> = parts.collect();
+            let add = |sums: (f64, f64), part: &(f64, f64)| (sums.0 + part.0, sums.1 + part.1);
+            let (counted, expected) = parts.iter().fold((0.0, 0.0), add);
+            let level = counted / expected.max(f64::MIN_POSITIVE);
+            let apart = parts.iter();
+            let apart = apart.map(|(counted, expected)| (counted - level * expected).abs());
+            apart.sum::<f64>()
+        };
+        let all = std::iter::once((0, None)).chain(clocks);
+        let nearest = all.min_by(|one, other| distance(one).total_cmp(&distance(other)));
+        nearest.unwrap_or((0, None))
+    }
+
+    /// The same local time some days before.
+    fn days_ago(&self, end: usize, days: usize) -> Option<usize> {
+        let at = end.checked_sub(days * self.calendar.per_day)?;
+        let moved = self.calendar.moved(end.checked_sub(1)?, at.checked_sub(1)?);
+        at.checked_add_signed(moved)
     }
 
     /// How many events come on a day off: on the Saturdays and Sundays of the last weeks.
     pub(crate) fn day_off(&self, end: usize, length: usize) -> Option<f64> {
         let entry = |days: usize| {
-            let at = end.checked_sub(days * self.calendar.per_day)?;
+            let at = self.days_ago(end, days)?;
             let sum = self.sum(at, length);
             let is_off = at > 0 && self.calendar.is_weekend(at - 1);
             (is_off && sum.known == length).then_some(sum.part)
         };
         trimmed((1..=DAYS + 7).filter_map(entry))
+    }
+
+    /// Whether the events of a day come together, in a small part of it.
+    pub(crate) fn is_batch(&self, end: usize) -> bool {
+        let per_day = self.calendar.per_day;
+        let of_days = |slot: usize| -> u64 {
+            let ends = (1..=DAYS).filter_map(|days| end.checked_sub(days * per_day + slot));
+            ends.map(|end| self.sum(end, 1).part).sum()
+        };
+        is_batch(&mut (0..per_day).map(of_days).collect::<Vec<u64>>())
     }
 
     /// The share that is expected: that of the middle half of the days, all of their events together.
@@ -259,6 +358,14 @@ impl<'p> Past<'p> {
     pub(crate) fn calendar(&self) -> &'p Calendar {
         self.calendar
     }
+}
+
+/// Whether the events of a day, by its slots, come together in a small part of it.
+pub(crate) fn is_batch(of_day: &mut [u64]) -> bool {
+    of_day.sort_unstable();
+    let sum: u64 = of_day.iter().sum();
+    let together: u64 = of_day.iter().rev().take(of_day.len() / BATCH_PART).sum();
+    sum > 0 && together as f64 >= BATCH_SHARE * sum as f64
 }
 
 /// Of several expected numbers, the one that is nearest to what was counted.

@@ -5,7 +5,15 @@ Written by scripts/declare.py from what the Rust crates declare. Change it there
 
 from dataclasses import dataclass
 
-from tallyfold._names import DimensionName, IncidentChange, Measure, MetricName, RuleKind, Severity, Status
+from tallyfold._names import (
+    DimensionName,
+    IncidentChange,
+    Measure,
+    MetricName,
+    RuleKind,
+    Severity,
+    Status,
+)
 from tallyfold._time import Window
 
 __all__ = [
@@ -312,8 +320,9 @@ class IncidentPart:
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """Findings that belong together. Its identifier stays the same from check to check, also if it
-    is over and comes back soon.
+    """Findings that belong together.
+
+    Its identifier stays the same from check to check, also if it is over and comes back soon.
 
     >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
     >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
@@ -346,7 +355,7 @@ class Incident:
     provisional: bool
     """Whether it depends on counts that may still change."""
     hold: IncidentHold | None
-    """Who need not be notified for now, because somebody knows of it; see `State.hold`."""
+    """The mark that somebody knows of it, and until when. Meanwhile no receiver is notified."""
     parts: list[IncidentPart]
     """The findings that belong to it, sorted by their identifiers."""
     history: list[IncidentEvent]
@@ -474,5 +483,20 @@ class Need:
 
 
 # Pickles and docs should name the package, from which users import the classes.
-for _class in (Amount, Cause, Explanation, Query, Finding, IncidentEvent, IncidentHold, IncidentPart, Incident, Unjudged, Check, Replay, Receipt, Need):
+for _class in (
+    Amount,
+    Cause,
+    Explanation,
+    Query,
+    Finding,
+    IncidentEvent,
+    IncidentHold,
+    IncidentPart,
+    Incident,
+    Unjudged,
+    Check,
+    Replay,
+    Receipt,
+    Need,
+):
     _class.__module__ = "tallyfold"

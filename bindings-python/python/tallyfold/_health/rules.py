@@ -24,13 +24,16 @@ def explain(
 
     Args:
         before: a table. For a rate it may cover any length of time, and a long one is better; if it
-            has three windows or more, those whose rate is far from the median are left out. For a
-            volume it should have as many windows as `now`, because counts are not scaled.
+            has three windows or more, those whose rate is far from the median are left out, unless
+            they are in `now`, too. For a volume it should have as many windows as `now`, because
+            counts are not scaled.
         now: a table with the same dimensions.
         measure: what is made of the counts: `"success"`, `"errors"`, `"filtered"`, `"events"`,
             which are volumes; `"error_rate"`, `"filtered_rate"`.
         most: at most how many causes are named, 5 by default.
         others: at most how many further candidates are listed, 5 by default.
+        keep_unusual: whether windows of `before` with an unusual rate count, too. By default they
+            are left out, and `left_out` of the result names them.
 
     Raises:
         ConfigError: `incompatible_tables` for tables of other dimensions, another metric or another

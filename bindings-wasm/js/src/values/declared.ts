@@ -327,6 +327,7 @@ export type ExportWindows = "settled" | "all";
  * `threshold`: A count or a share above or below a fixed limit.
  * `rate`: A share that differs from the same windows of earlier weeks.
  * `volume`: A count that differs from the same windows of earlier weeks.
+ * `day_off`: A group whose parts all decline for a day, as on a holiday.
  * `ratio`: Deliveries for each event that came in, where their number changes.
  * `silent`: No event at all where there usually are some.
  * `vanished`: A group that has always been there and is gone.
@@ -339,6 +340,7 @@ export type RuleKind =
   | "threshold"
   | "rate"
   | "volume"
+  | "day_off"
   | "ratio"
   | "silent"
   | "vanished"
@@ -742,8 +744,9 @@ export interface Query {
 }
 
 /**
- * Findings that belong together. Its identifier stays the same from check to check, also if it is
- * over and comes back soon.
+ * Findings that belong together.
+ *
+ * Its identifier stays the same from check to check, also if it is over and comes back soon.
  */
 export interface Incident {
   /** An identifier of 16 hexadecimal digits, which no other incident has. */
@@ -769,7 +772,7 @@ export interface Incident {
   readonly silenced: boolean;
   /** Whether it depends on counts that may still change. */
   readonly provisional: boolean;
-  /** Who need not be notified for now, because somebody knows of it; see {@link State.hold}. */
+  /** The mark that somebody knows of it, and until when. Meanwhile no receiver is notified. */
   readonly hold?: IncidentHold;
   /** The findings that belong to it, sorted by their identifiers. */
   readonly parts: readonly IncidentPart[];
@@ -1071,6 +1074,8 @@ export interface ExplainArguments {
   readonly most?: number | undefined;
   /** The maximum number of further candidates, best first. Default: `5`. */
   readonly others?: number | undefined;
+  /** Whether windows before whose rate is unusual count, too. By default they are left out. */
+  readonly keepUnusual?: boolean | undefined;
 }
 
 /** What is exported, and how. */

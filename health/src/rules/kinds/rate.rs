@@ -5,7 +5,7 @@ use tallyfold::text::Fraction;
 
 use crate::columns::groups::{Columns, Grid};
 use crate::measure::Measure;
-use crate::rules::baseline::Baseline;
+use crate::rules::baseline::{Baseline, Comparing};
 use crate::rules::judging::{Judging, Sink, discover};
 use crate::rules::kind::{Compared, Form, Judge, Misfit};
 use crate::usual::past::Compare;
@@ -68,8 +68,8 @@ impl Judge for Rate {
     }
 
     fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
-        self.baseline
-            .group(judging, columns, (Compare::Shares, None), None, sink);
+        let comparing = Comparing::with(Compare::Shares);
+        self.baseline.group(judging, columns, comparing, sink);
     }
 
     fn all(&self, judging: &Judging<'_>, _: &Grid<'_>, sink: &mut Sink) {

@@ -9,9 +9,10 @@ use tallyfold::text::{Fraction, grouped};
 use crate::columns::groups::{Block, Columns, Grid, read};
 use crate::columns::slots::Sum;
 use crate::measure::Measure;
-use crate::rules::baseline::{Baseline, Confirm};
+use crate::rules::baseline::{Baseline, Comparing};
 use crate::rules::judging::{Groups, Judging, Other, Sink, discover};
 use crate::rules::kind::{Compared, Form, Judge, Misfit, Scope};
+use crate::rules::names::Severity;
 use crate::rules::wording::{Said, Seen};
 use crate::usual::past::{Compare, Look, Past};
 
@@ -113,15 +114,24 @@ impl Judge for Ratio {
                 let parts = parts.get_or_insert_with(|| Parts::read(judging, of));
                 parts.look(end, length)
             };
-            let compare = (Compare::Ratios, None);
-            let confirm: &mut Confirm<'_> = &mut confirm;
-            self.baseline
-                .group(judging, columns, compare, Some(confirm), sink);
+            let comparing = Comparing {
+                confirm: Some(&mut confirm),
+                ..Comparing::with(Compare::Ratios)
+            };
+            self.baseline.group(judging, columns, comparing, sink);
         }
     }
 
-    fn all(&self, judging: &Judging<'_>, _: &Grid<'_>, sink: &mut Sink) {
+    /// An integration that gets events of a source for the first time, or no longer gets any, is news: somebody has connected
+    /// them or taken the connection away.
+    fn all(&self, judging: &Judging<'_>, grid: &Grid<'_>, sink: &mut Sink) {
         discover(sink, self.baseline.rate(judging));
+        let has_parts = grid.dimensions().len() > 1;
+        for odd in sink.odds.iter_mut().filter(|_| has_parts) {
+            if is_connected(odd.observed.part, odd.expected) {
+                odd.severity = Some(Severity::Info);
+            }
+        }
     }
 
     fn compared(&self) -> Option<Compared> {
@@ -144,13 +154,19 @@ impl Judge for Ratio {
     }
 }
 
+/// Whether there are events although none were expected, or none although some were.
+fn is_connected(part: u64, expected: f64) -> bool {
+    part == 0 || expected < 1.0
+}
+
 /// The days of history by which the ratio of a part is learned.
 const DAYS: u64 = 15;
 
 /// The counts of the parts of a group: its events by all dimensions that both endpoints have. The ratio of each part is
 /// steady even where the mix of the parts changes, as when an event name is new.
 struct Parts<'j> {
-    parts: Vec<Past<'j>>,
+    /// Each with the number of its source; all have the same one if the group is a part of a source.
+    parts: Vec<(usize, Past<'j>)>,
 }
 
 impl<'j> Parts<'j> {
@@ -172,6 +188,12 @@ impl<'j> Parts<'j> {
             .range
             .start
             .saturating_sub(slots.in_seconds(DAYS * 86_400));
+        // An integration's new or lost connections are findings about sources, not about the integration.
+        let is_of_source = grid.dimensions().contains(&Dimension::WriteKey);
+        let source = dimensions
+            .iter()
+            .position(|own| *own == Dimension::WriteKey);
+        let source = source.filter(|_| !is_of_source);
         let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
         let mut counts: Vec<[Vec<u64>; 2]> = Vec::new();
         let sides = [(grid, group, slots), (other.grid, own, &other.slots)];
@@ -204,29 +226,55 @@ impl<'j> Parts<'j> {
                 }
             });
         }
-        let parts = counts.iter().map(|[delivered, ingested]| {
-            let columns = Columns {
-                parts: delivered,
-                wholes: Some(ingested),
-            };
-            let learned = (&judging.calendar, &judging.learned);
-            Past::new(learned, Compare::Ratios, (2, 0), columns, &judging.finals)
-        });
+        let mut sources: BTreeMap<String, usize> = BTreeMap::new();
+        let mut source_of = vec![0; counts.len()];
+        for (values, place) in &places {
+            let name = source.and_then(|source| values.get(source));
+            let next = sources.len();
+            let name = name.cloned().unwrap_or_default();
+            source_of[*place] = *sources.entry(name).or_insert(next);
+        }
+        let parts = source_of
+            .into_iter()
+            .zip(&counts)
+            .map(|(source, [delivered, ingested])| {
+                let columns = Columns {
+                    parts: delivered,
+                    wholes: Some(ingested),
+                };
+                let learned = (judging.calendar(group), &judging.learned);
+                let past = Past::new(learned, Compare::Ratios, (2, 0), columns, &judging.finals);
+                (source, past)
+            });
         Self {
             parts: parts.collect(),
         }
     }
 
-    /// The sums of the parts whose ratio is known, and what is expected of them.
+    /// The sums of the parts whose ratio is known, and what is expected of them. Sources that the group gets events of for the
+    /// first time, or no longer gets any of, are left out, unless that is all.
     fn look(&self, end: usize, length: usize) -> Option<Look> {
-        let looks = self.parts.iter().filter_map(|part| part.look(end, length));
-        looks.reduce(|one, other| Look {
-            sum: Sum {
-                part: one.sum.part.saturating_add(other.sum.part),
-                whole: one.sum.whole.saturating_add(other.sum.whole),
-                known: one.sum.known,
-            },
-            expected: one.expected + other.expected,
-        })
+        let mut of_sources: BTreeMap<usize, Look> = BTreeMap::new();
+        for (source, part) in &self.parts {
+            if let Some(look) = part.look(end, length) {
+                let sum = of_sources.get(source).map_or(look, |sum| added(*sum, look));
+                of_sources.insert(*source, sum);
+            }
+        }
+        let looks = of_sources.values().copied();
+        let kept = looks.clone();
+        let kept = kept.filter(|look| !is_connected(look.sum.part, look.expected));
+        kept.reduce(added).or_else(|| looks.reduce(added))
+    }
+}
+
+fn added(one: Look, other: Look) -> Look {
+    Look {
+        sum: Sum {
+            part: one.sum.part.saturating_add(other.sum.part),
+            whole: one.sum.whole.saturating_add(other.sum.whole),
+            known: one.sum.known,
+        },
+        expected: one.expected + other.expected,
     }
 }

@@ -66,7 +66,9 @@ impl Judge for Silent {
         if is_rare(judging, columns, longest) {
             return;
         }
-        let past = self.baseline.past(judging, Compare::Counts, columns);
+        let past = self
+            .baseline
+            .past(judging, (Compare::Counts, sink.group()), columns);
         let mut learned = Learned::new(&past, prior(Compare::Counts));
         let ln_rate = libm::log(self.baseline.rate(judging));
         let lengths = lengths(judging.slots, None);

@@ -5,8 +5,8 @@ use tallyfold::text::Fraction;
 
 use crate::columns::groups::{Columns, Grid};
 use crate::measure::Measure;
-use crate::rules::baseline::Baseline;
-use crate::rules::judging::{Judging, Sink, discover};
+use crate::rules::baseline::{Baseline, Comparing};
+use crate::rules::judging::{Groups, Judging, Sink, discover};
 use crate::rules::kind::{Compared, Form, Judge, Misfit};
 use crate::rules::values::length;
 use crate::usual::past::Compare;
@@ -92,8 +92,16 @@ impl Judge for Volume {
     }
 
     fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
+        let comparing = Comparing {
+            longer: self.slow,
+            ..Comparing::with(Compare::Counts)
+        };
+        self.baseline.group(judging, columns, comparing, sink);
+    }
+
+    fn groups(&self, judging: &Judging<'_>, groups: &Groups<'_>, sink: &mut Sink) {
         self.baseline
-            .group(judging, columns, (Compare::Counts, self.slow), None, sink);
+            .counts(judging, groups, (self.slow, false), sink);
     }
 
     fn all(&self, judging: &Judging<'_>, _: &Grid<'_>, sink: &mut Sink) {

@@ -1,0 +1,95 @@
+//! A group whose parts all decline for a day: a holiday?
+
+use tallyfold::arguments::toml::{Result, Table};
+use tallyfold::text::{Fraction, grouped};
+
+use crate::columns::groups::Grid;
+use crate::measure::Measure;
+use crate::rules::baseline::Baseline;
+use crate::rules::judging::{Groups, Judging, Sink, discover};
+use crate::rules::kind::{Compared, Form, Judge, Misfit, Scope};
+use crate::rules::names::Side;
+use crate::rules::wording::{Said, Seen, rounded};
+
+pub(super) const FORM: Form = Form {
+    keys: &["measure", "least", "baseline", "false_alarms", "change"],
+    scope: Scope::Sources,
+    bad: 2,
+    least: |_| 50,
+    ..Form::COUNTS
+};
+
+/// Example rules of this kind with all of its keys, as text of a rules file.
+pub(super) const EXAMPLE: &str = r#"# Everything of a group declines for a day, as on a holiday. Rules of the kind volume leave such a day out.
+[[rule]]
+name = "a source has a day off"
+kind = "day_off"
+measure = "events"
+by = ["write_key"]
+baseline = { weeks = 6, neighbours = 1 }
+false_alarms = 0.1
+change = "20%"
+least = 50
+severity = "info"
+"#;
+
+/// All parts of a group decline alike, at once, for no longer than a day: what [`Volume`](super::Volume) takes for a
+/// holiday. The side of the baseline has no effect.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DayOff {
+    baseline: Baseline,
+}
+
+/// A decline by a fifth.
+impl Default for DayOff {
+    fn default() -> Self {
+        Baseline::default().into()
+    }
+}
+
+impl From<Baseline> for DayOff {
+    fn from(baseline: Baseline) -> Self {
+        let baseline = baseline.or_change(Fraction::new(20, 100)).side(Side::Low);
+        Self { baseline }
+    }
+}
+
+impl DayOff {
+    pub(super) fn read(table: &Table<'_>, _: Measure) -> Result<Self> {
+        Ok(Baseline::read(table)?.into())
+    }
+}
+
+impl Judge for DayOff {
+    fn misfit(&self) -> Option<Misfit> {
+        self.baseline.misfit()
+    }
+
+    fn history(&self, window: u64) -> u64 {
+        self.baseline.history(window)
+    }
+
+    fn groups(&self, judging: &Judging<'_>, groups: &Groups<'_>, sink: &mut Sink) {
+        self.baseline.counts(judging, groups, (None, true), sink);
+    }
+
+    fn all(&self, judging: &Judging<'_>, _: &Grid<'_>, sink: &mut Sink) {
+        discover(sink, self.baseline.rate(judging));
+    }
+
+    fn compared(&self) -> Option<Compared> {
+        Some(self.baseline.compared())
+    }
+
+    fn said(&self, seen: &Seen) -> Said {
+        let percent = seen.observed.part as f64 / seen.expected.max(1.0) * 100.0;
+        Said {
+            what: format!("everything is down to {percent:.0}% of the usual events"),
+            details: vec![
+                grouped(seen.observed.part),
+                format!("usually {}", grouped(rounded(seen.expected))),
+                "a holiday?".to_owned(),
+            ],
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Whether the parts of a group keep their shares of it.
+
+use std::collections::BTreeMap;
+
+use tallyfold::{Dimension, Frame};
+
+use super::calendar::WEEK;
+use super::past::is_batch;
+use crate::columns::groups::Grid;
+use crate::columns::slots::Slots;
+use crate::measure::Measure;
+
+/// The mix is compared with the same times of so many weeks before.
+const WEEKS: usize = 2;
+
+/// A part may differ from its share by this much, relative to it, and by so many standard deviations of a Poisson count.
+const PART: f64 = 0.3;
+const DEVIATIONS: f64 = 3.0;
+
+/// The mix has changed if more than this share of all events is in other parts than before.
+const CHANGED: f64 = 0.1;
+
+/// The parts of a group, which are read when they are needed first.
+pub(crate) struct Parts<'m> {
+    pub(crate) grid: &'m Grid<'m>,
+    pub(crate) group: usize,
+    pub(crate) slots: &'m Slots,
+    pub(crate) measure: Measure,
+    /// The first slot whose mix is looked at.
+    pub(crate) from: usize,
+    pub(crate) mix: Option<Mix>,
+}
+
+impl Parts<'_> {
+    /// The counts of the parts.
+    pub(crate) fn mix(&mut self) -> &Mix {
+        let (grid, group) = (self.grid, self.group);
+        self.mix
+            .get_or_insert_with(|| Mix::read((grid, group), self.slots, self.measure, self.from))
+    }
+}
+
+/// The counts of the parts of a group: its events by all dimensions that the group is not made of.
+pub(crate) struct Mix {
+    /// The first slot.
+    first: usize,
+    /// How many slots make a week.
+    week: usize,
+    /// For each part, its events before each slot from the first one on.
+    parts: Vec<Vec<u64>>,
+}
+
+impl Mix {
+    /// Reads the parts of a group in the slots from two weeks before `from` on.
+    fn read(
+        (grid, group): (&Grid<'_>, usize),
+        slots: &Slots,
+        measure: Measure,
+        from: usize,
+    ) -> Self {
+        let week = slots.in_seconds(WEEK);
+        let first = from.saturating_sub(WEEKS * week);
+        let own = grid.dimensions();
+        // Only filtered events have a reason.
+        let is_part =
+            |dimension: &Dimension| *dimension != Dimension::Reason && !own.contains(dimension);
+        let dimensions = grid.table().dimensions().iter();
+        let dimensions: Vec<Dimension> = dimensions.filter(is_part).collect();
+        let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+        let mut place_of: BTreeMap<usize, usize> = BTreeMap::new();
+        for row in grid.rows_of(group) {
+            let next = places.len();
+            let values = grid.row_values(row, &dimensions);
+            place_of.insert(row, *places.entry(values).or_insert(next));
+        }
+        let length = slots.len().saturating_sub(first);
+        let mut parts = vec![vec![0_u64; length + 1]; places.len()];
+        grid.each_row(
+            group,
+            slots,
+            |slot| slot >= first,
+            |row, slot, counts| {
+                if let Some(place) = place_of.get(&row) {
+                    let number = u64::try_from(measure.part(counts)).unwrap_or(u64::MAX);
+                    let count = &mut parts[*place][slot - first + 1];
+                    *count = count.saturating_add(number);
+                }
+            },
+        );
+        for part in &mut parts {
+            let mut sum = 0_u64;
+            for count in part {
+                sum = sum.saturating_add(*count);
+                *count = sum;
+            }
+        }
+        Self { first, week, parts }
+    }
+
+    /// The events of a part in the `length` slots before a slot, and those of the same times of the weeks before.
+    fn now_and_before(&self, part: &[u64], end: usize, length: usize) -> (f64, f64) {
+        let sum = |end: Option<usize>| {
+            let Some(end) = end.and_then(|end| end.checked_sub(self.first)) else {
+                return 0;
+            };
+            let end = end.min(part.len() - 1);
+            part[end] - part[end.saturating_sub(length)]
+        };
+        let weeks = (1..=WEEKS).map(|week| sum(end.checked_sub(week * self.week)));
+        (sum(Some(end)) as f64, weeks.sum::<u64>() as f64)
+    }
+
+    /// Whether the events of a part come in a batch once a day, by the two weeks before the last day.
+    fn is_batch(&self, part: &[u64], end: usize) -> bool {
+        let per_day = self.week / 7;
+        let of_days = |slot: usize| -> u64 {
+            let days = (1..=7 * WEEKS).filter_map(|days| {
+                let end = end.checked_sub(self.first + days * per_day + slot)?;
+                Some(part.get(end)? - part.get(end.checked_sub(1)?)?)
+            });
+            days.sum()
+        };
+        is_batch(&mut (0..per_day).map(of_days).collect::<Vec<u64>>())
+    }
+
+    /// How many events of batches are usual in the `length` slots before a slot, if nothing of them has come.
+    pub(crate) fn awaited(&self, end: usize, length: usize) -> f64 {
+        let batches = self.parts.iter();
+        let batches = batches.filter(|part| self.is_batch(part, end));
+        let pairs = batches.map(|part| self.now_and_before(part, end, length));
+        let absent = pairs.filter(|(now, _)| *now <= 0.0);
+        absent.map(|(_, before)| before / WEEKS as f64).sum()
+    }
+
+    /// Whether each part but batches, which come earlier or later, has its usual share of the `length` slots before a slot.
+    pub(crate) fn is_kept(&self, end: usize, length: usize) -> bool {
+        let steady = self.parts.iter();
+        let steady = steady.filter(|part| !self.is_batch(part, end));
+        let pairs = steady.map(|part| self.now_and_before(part, end, length));
+        let pairs: Vec<(f64, f64)> = pairs.collect();
+        let add = |sums: (f64, f64), pair: &(f64, f64)| (sums.0 + pair.0, sums.1 + pair.1);
+        let (now, before) = pairs.iter().fold((0.0, 0.0), add);
+        if now <= 0.0 || before <= 0.0 {
+            return false;
+        }
+        let level = now / before;
+        let moved = pairs.iter().map(|(now, before)| {
+            let expected = level * before;
+            let noise = libm::sqrt(expected + level * expected + 1.0);
+            ((now - expected).abs() - PART * expected - DEVIATIONS * noise).max(0.0)
+        });
+        moved.sum::<f64>() / 2.0 <= CHANGED * now
+    }
+}
