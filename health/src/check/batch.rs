@@ -56,6 +56,8 @@ pub(crate) struct Work<'w> {
     pub(crate) other: Option<Other<'w>>,
     /// The calendars of some groups.
     pub(crate) calendars: &'w [LocalDays],
+    /// Whether a rule reports days off, so that other rules need not.
+    pub(crate) may_be_off: bool,
     /// The groups whose findings continue, sorted.
     pub(crate) watched: Vec<u32>,
     /// The slots that the rule looks at.
@@ -127,6 +129,7 @@ impl Work<'_> {
         let mut judging = Judging::new(by, &self.slots, self.grid.len(), self.range.clone());
         let mut dimensions = self.rule.dimensions();
         judging.is_of_sources = dimensions.all(|own| own == Dimension::WriteKey);
+        judging.may_be_off = self.may_be_off;
         let calendars = self.calendars.iter().filter(|own| own.is_of(self.rule));
         let calendars: Vec<&LocalDays> = calendars.collect();
         if calendars.is_empty() {

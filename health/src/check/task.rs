@@ -13,6 +13,7 @@ use crate::columns::groups::{Columns, Endpoints, Grid};
 use crate::columns::slots::Slots;
 use crate::rules::judging::{Judging, Other, Sink};
 use crate::rules::kind::Scope;
+use crate::rules::kinds::RuleKind;
 use crate::rules::rule::{FIRST_LOOK, Rule};
 use crate::rules::set::Rules;
 
@@ -180,6 +181,11 @@ impl Task<'_> {
             grid: &self.grid,
             other,
             calendars: &self.rules.calendars,
+            may_be_off: self
+                .rules
+                .rules
+                .iter()
+                .any(|rule| rule.kind() == RuleKind::DayOff),
             watched,
             slots: self.slots.without(skipped),
             range: start - skipped..end - skipped,

@@ -567,6 +567,9 @@ impl Group<'_> {
         if is_listed {
             return true;
         }
+        if !self.judging.may_be_off {
+            return false;
+        }
         let Some(parts) = &mut comparing.parts else {
             return false;
         };

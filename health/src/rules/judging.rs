@@ -31,8 +31,10 @@ pub(crate) struct Judging<'j> {
     pub(crate) range: Range<usize>,
     /// How many groups are judged.
     pub(crate) groups: usize,
-    /// Whether a group is all that its sources send, so that it may have a day off.
+    /// Whether a group is all that its sources send.
     pub(crate) is_of_sources: bool,
+    /// Whether a decline may be taken for a day off, because another rule reports days off.
+    pub(crate) may_be_off: bool,
 }
 
 impl<'j> Judging<'j> {
@@ -55,6 +57,7 @@ impl<'j> Judging<'j> {
             range,
             groups,
             is_of_sources: false,
+            may_be_off: false,
         }
     }
 
