@@ -136,7 +136,7 @@ def test_a_state_may_be_bytes() -> None:
 
 
 def test_an_incident_that_somebody_knows_of_is_silenced() -> None:
-    text = "[[rule]]\nname = 'errors'\nkind = 'threshold'\nmeasure = 'errors'\nabove = 0"
+    text = "window = '1d'\n[[rule]]\nname = 'errors'\nkind = 'threshold'\nmeasure = 'errors'\nabove = 0"
     rules = tallyfold.Rules.parse(text)
     counts = table("integration fails")
     now = counts.coverage[-1].end

@@ -157,7 +157,8 @@ describe("rules", () => {
   });
 
   test("know of an incident that somebody acknowledged or silenced", () => {
-    const text = "rule = [{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }]";
+    const rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }";
+    const text = `window = '1d'\nrule = [${rule}]`;
     const own = Rules.parse(text);
     const delivery = table("integration fails");
     const now = delivery.coverage.at(-1).end;
