@@ -116,15 +116,15 @@ impl RuleSet {
     }
 }
 
-/// The state of a check with a mark on an incident: somebody knows of it, until it becomes more severe or until a time. Or
-/// with none any more.
+/// The state of a check with a mark on an incident that somebody knows of it: until it becomes more severe (`acknowledge`),
+/// or until a time (`silence`). Or with none any more (`unsilence`).
 #[pyfunction]
 pub(crate) fn hold(
+    action: &str,
     state: &Bound<'_, PyAny>,
     incident: &Bound<'_, PyAny>,
     until: &Bound<'_, PyAny>,
     note: &Bound<'_, PyAny>,
-    is_held: bool,
 ) -> Result<String> {
     let of_state = |error: tallyfold::Error| error.with_argument("state");
     let mut state = State::from_json(&TextOrBytes::of("state", state)?).map_err(of_state)?;
@@ -132,15 +132,16 @@ pub(crate) fn hold(
     let note = (!note.is_none())
         .then(|| required("note", note))
         .transpose()?;
-    let until = (!until.is_none())
-        .then(|| instant("until", until))
-        .transpose()?;
-    let until = until.map(|until| Timestamp::parse(&until)).transpose();
-    let hold = match until.map_err(|error| error.with_argument("until"))? {
-        Some(until) => IncidentHold::silenced(until, note),
-        None => IncidentHold::acknowledged(note),
+    let hold = match action {
+        "acknowledge" => Some(IncidentHold::acknowledged(note)),
+        "silence" => {
+            let until = Timestamp::parse(&instant("until", until)?);
+            let until = until.map_err(|error| error.with_argument("until"))?;
+            Some(IncidentHold::silenced(until, note))
+        }
+        _ => None,
     };
-    state.hold(&incident, is_held.then_some(hold))?;
+    state.hold(&incident, hold)?;
     Ok(String::from_utf8(state.to_json()).unwrap_or_default())
 }
 

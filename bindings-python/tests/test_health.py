@@ -194,6 +194,8 @@ INVALID = "invalid_argument"
         (lambda: tallyfold.acknowledge(RULES.check().state, "a"), "incident", INVALID),
         (lambda: tallyfold.unsilence(RULES.check().state, ANY), "incident", INVALID),
         (lambda: tallyfold.silence(RULES.check().state, "a", "x"), "until", "invalid_timestamp"),
+        (lambda: tallyfold.silence(RULES.check().state, "a", ANY), "until", INVALID),
+        (lambda: tallyfold.acknowledge(RULES.check().state, "a", note="x" * 1001), "note", INVALID),
         (lambda: RULES.replay(ANY, "2026-01-01T00:00:00Z"), "start", INVALID),
         (lambda: RULES.replay("2026-01-01T00:00:00Z", "x"), "end", "invalid_timestamp"),
     ],

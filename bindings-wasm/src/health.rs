@@ -58,34 +58,50 @@ tallyfold::options! {
 }
 
 tallyfold::options! {
-    /// How an incident is held.
-    struct HoldOptions {
-        /// The end of a silence. Without it, the incident is acknowledged.
-        until: Option<String> [Instant] = None,
+    /// What is recorded about an incident that somebody knows of.
+    struct AcknowledgeOptions {
         /// Who knows of it, or what is done about it.
         note: Option<String> = None,
     }
 }
 
-/// The state of a check with a mark on an incident that somebody knows of it, or with none any more.
-#[wasm_bindgen(js_name = holdIncident)]
-pub fn hold_incident(
-    state: &JsValue,
-    incident: &JsValue,
-    given: &JsValue,
-    is_held: bool,
-) -> Result<String> {
+tallyfold::options! {
+    /// What is recorded about an incident that is silenced.
+    struct SilenceOptions {
+        /// The end of the silence.
+        until: String [Instant],
+        /// Why it is silenced.
+        note: Option<String> = None,
+    }
+}
+
+/// The state of a check with a mark on an incident that somebody knows of it, until it becomes more severe.
+#[wasm_bindgen(js_name = acknowledgeIncident)]
+pub fn acknowledge(state: &JsValue, incident: &JsValue, given: &JsValue) -> Result<String> {
+    let AcknowledgeOptions { note } = options("options", given, &[])?;
+    hold(state, incident, Some(IncidentHold::acknowledged(note)))
+}
+
+/// The same until a time, whatever becomes of the incident.
+#[wasm_bindgen(js_name = silenceIncident)]
+pub fn silence(state: &JsValue, incident: &JsValue, given: &JsValue) -> Result<String> {
+    let SilenceOptions { until, note } = options("options", given, &[])?;
+    let until = Timestamp::parse(&until).map_err(|error| error.with_argument("until"))?;
+    hold(state, incident, Some(IncidentHold::silenced(until, note)))
+}
+
+/// The state without such a mark.
+#[wasm_bindgen(js_name = unsilenceIncident)]
+pub fn unsilence(state: &JsValue, incident: &JsValue) -> Result<String> {
+    hold(state, incident, None)
+}
+
+fn hold(state: &JsValue, incident: &JsValue, hold: Option<IncidentHold>) -> Result<String> {
     let state: String = required("state", state)?;
     let incident: String = required("incident", incident)?;
-    let HoldOptions { until, note } = options("options", given, &[])?;
     let mut state =
         State::from_json(state.as_bytes()).map_err(|error| error.with_argument("state"))?;
-    let until = until.as_deref().map(Timestamp::parse).transpose();
-    let hold = match until.map_err(|error| error.with_argument("until"))? {
-        Some(until) => IncidentHold::silenced(until, note),
-        None => IncidentHold::acknowledged(note),
-    };
-    state.hold(&incident, is_held.then_some(hold))?;
+    state.hold(&incident, hold)?;
     Ok(String::from_utf8(state.to_json()).unwrap_or_default())
 }
 

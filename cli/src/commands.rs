@@ -254,7 +254,11 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
         }
         Compare(asking) => until_stopped(&asking, stderr, compare::run).await,
         Check(asking) => match &asking.flags.action {
-            Some(action) => check::hold(&app(&asking.service, stderr)?, action).await,
+            Some(action) => {
+                let mut service = asking.service.clone();
+                action.select(&mut service);
+                check::hold(&app(&service, stderr)?, action).await
+            }
             None => until_stopped(&asking, stderr, check::run).await,
         },
         Explain(asking) => until_stopped(&asking, stderr, explain::run).await,

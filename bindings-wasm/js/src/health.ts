@@ -20,7 +20,7 @@ import type {
   Need,
   Replay,
 } from "./values/declared.js";
-import { invalidArgument, missingArgument } from "./values/error.js";
+import { invalidArgument } from "./values/error.js";
 import { fieldsOf, OPTIONS } from "./values/input.js";
 import { stringable } from "./values/printing.js";
 import type { Instant } from "./values/time.js";
@@ -146,7 +146,7 @@ export function acknowledge(
   options: AcknowledgeOptions = {},
 ): string {
   const given = fieldsOf("options", options, OPTIONS);
-  return healthCore().holdIncident(state, incident, given, true);
+  return healthCore().acknowledgeIncident(state, incident, given);
 }
 
 /**
@@ -159,8 +159,7 @@ export function acknowledge(
  */
 export function silence(state: string, incident: string, options: SilenceOptions): string {
   const given = fieldsOf("options", options, OPTIONS);
-  if (given.until === undefined) throw missingArgument("until", "want the end of the silence");
-  return healthCore().holdIncident(state, incident, given, true);
+  return healthCore().silenceIncident(state, incident, given);
 }
 
 /**
@@ -172,7 +171,7 @@ export function silence(state: string, incident: string, options: SilenceOptions
  * for (const { id } of incidents) store(unsilence(state, id));
  */
 export function unsilence(state: string, incident: string): string {
-  return healthCore().holdIncident(state, incident, {}, false);
+  return healthCore().unsilenceIncident(state, incident);
 }
 
 /** The counts that {@link Rules} judge, with their history: see {@link Rules.needs}. */

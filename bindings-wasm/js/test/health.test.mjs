@@ -216,6 +216,12 @@ describe("rules", () => {
       "until",
       "missing_argument",
     ],
+    [
+      "a silence that ends never",
+      () => silence(rules.check().state, "a", { until: null }),
+      "until",
+      "missing_argument",
+    ],
     ["a note of bytes", () => acknowledge("", "a", { note: 5 }), "note", "invalid_argument"],
     ["a misspelt option", () => rules.check({ dleivery: before }), "dleivery", "unknown_argument"],
     ["no range", () => rules.replay({ delivery: before }), "start", "missing_argument"],

@@ -10,7 +10,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tallyfold::{Timestamp, Window};
 use tallyfold_export::{FamilyKind, Scrape, ScrapeFormat};
-use tallyfold_health::{Check, Finding, Incident, Replay, Severity, Status, Unjudged, label_name};
+use tallyfold_health::{
+    Check, Finding, Incident, IncidentHold, Replay, Severity, Status, Unjudged, label_name,
+};
 
 use super::document::{FailureDocument, MissingDocument, Pairs};
 use super::documented::{missing_of, write_document};
@@ -260,6 +262,9 @@ fn write_sentences(report: &CheckReport, screen: Screen, out: &mut dyn Write) ->
             own.sort_by_key(|one| one.id != incident.headline);
             for (place, finding) in own.into_iter().enumerate() {
                 write_sentence(report, &part.cluster, (finding, place > 0), screen, out)?;
+                if let Some(hold) = incident.hold.as_ref().filter(|_| place == 0) {
+                    write_hold(hold, out)?;
+                }
             }
         }
         for finding in findings().filter(|one| one.incident.is_none()) {
@@ -270,6 +275,18 @@ fn write_sentences(report: &CheckReport, screen: Screen, out: &mut dyn Write) ->
         }
     }
     Ok(())
+}
+
+/// Writes who knows of an incident.
+fn write_hold(hold: &IncidentHold, out: &mut dyn Write) -> io::Result<()> {
+    match &hold.until {
+        None => write!(out, "  acknowledged")?,
+        Some(until) => write!(out, "  silenced until {until}")?,
+    }
+    match &hold.note {
+        Some(note) => writeln!(out, ": {}", escaped(note)),
+        None => writeln!(out),
+    }
 }
 
 /// How many digits of the identifier of an incident are shown.

@@ -152,7 +152,7 @@ mod tests {
             found[0].is_bad
                 && found[0]
                     .text
-                    .starts_with("critical: integration Warehouse: 455 of 955"),
+                    .starts_with("critical: integration Warehouse: 47.6% of attempts failed"),
             "{found:?}"
         );
         assert!(

@@ -19,7 +19,9 @@ tallyfold::options! {
         most: usize = 5,
         /// The maximum number of further candidates, best first.
         others: usize = 5,
-        /// Whether windows before whose rate is unusual count, too. By default they are left out.
+        /// Whether windows before whose rate is unusual count, too.
+        ///
+        /// By default they are left out.
         keep_unusual: bool = false,
     }
 }

@@ -179,7 +179,13 @@ impl Rules {
 /// Takes the incidents of the check before to this one. What may still change is added to what is shown, and not to the
 /// state. `over` has the time at which each finding was found to be over.
 fn group(check: &mut Check, over: &[Option<Timestamp>], before: &State, now: Timestamp) {
-    let mut following = Following::of(&before.incidents);
+    let mut before = before.incidents.clone();
+    for incident in &mut before {
+        if !incident.is_held(now) {
+            incident.hold = None;
+        }
+    }
+    let mut following = Following::of(&before);
     let has_fired = |finding: &Finding| finding.status != Status::Pending;
     following.follow(&mut check.findings, over, |one| {
         has_fired(one) && !one.provisional

@@ -89,11 +89,17 @@ impl State {
     /// meanwhile: a check is healthy in spite of it, and no receiver is notified. The beginning of its identifier suffices.
     ///
     /// # Errors
-    /// `invalid_argument` if there is no such incident, or several.
+    /// `invalid_argument` if there is no such incident, or several, and for a note of more than a thousand characters.
     pub fn hold(&mut self, incident: &str, hold: Option<IncidentHold>) -> Result<&Incident> {
         let refused = |what: String| Err(Error::argument("incident", Code::InvalidArgument, what));
+        let note = hold.as_ref().and_then(|hold| hold.note.as_deref());
+        if note.is_some_and(|note| note.chars().nth(MOST_OF_NOTE).is_some()) {
+            let message = format!("want at most {MOST_OF_NOTE} characters");
+            return Err(Error::argument("note", Code::InvalidArgument, message));
+        }
+        let wanted = incident.to_ascii_lowercase();
         let matching = self.incidents.iter_mut();
-        let matching = matching.filter(|one| one.id.starts_with(incident));
+        let matching = matching.filter(|one| one.id.starts_with(&wanted));
         let mut matching: Vec<&mut Incident> = matching.collect();
         match &mut matching[..] {
             _ if incident.is_empty() => refused("want the identifier of an incident".to_owned()),
@@ -129,6 +135,9 @@ const KIND: DocumentKind = DocumentKind {
     format: "tallyfold-health/2",
     what: "state of checks",
 };
+
+/// The maximum length of the note of a hold, in characters.
+const MOST_OF_NOTE: usize = 1_000;
 
 /// The maximum size of a document, in bytes.
 const MOST_BYTES: usize = 64 * 1024 * 1024;

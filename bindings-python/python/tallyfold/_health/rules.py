@@ -72,7 +72,7 @@ def acknowledge(state: str | bytes, incident: str, *, note: str | None = None) -
     >>> rules.check(delivery=table, state=state, now="2026-01-01T01:00:00Z").healthy
     True
     """
-    return hold_incident(state, incident, None, note, True)
+    return hold_incident("acknowledge", state, incident, None, note)
 
 
 def silence(
@@ -100,7 +100,7 @@ def silence(
     >>> rules.check(delivery=table, state=state, now="2026-01-01T01:00:00Z").healthy
     True
     """
-    return hold_incident(state, incident, until, note, True)
+    return hold_incident("silence", state, incident, until, note)
 
 
 def unsilence(state: str | bytes, incident: str) -> str:
@@ -117,7 +117,7 @@ def unsilence(state: str | bytes, incident: str) -> str:
     >>> tallyfold.unsilence(state, incident) == check.state
     True
     """
-    return hold_incident(state, incident, None, None, False)
+    return hold_incident("unsilence", state, incident, None, None)
 
 
 @final

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tallyfold::sending::Delivery;
+use tallyfold::text::harmless;
 use tallyfold::{Code, Error};
 
 use crate::alerts::form::{Form, Notice, POST, Writer, for_chat, shortened};
@@ -38,6 +39,8 @@ pub(crate) const FORM: Form = Form {
 /// The maximum lengths that the API accepts, in characters.
 const MOST_OF_MESSAGE: usize = 130;
 const MOST_OF_DESCRIPTION: usize = 15_000;
+/// All details together may have 8,000.
+const MOST_OF_DETAIL: usize = 400;
 
 #[derive(Serialize)]
 struct Created<'a> {
@@ -45,7 +48,7 @@ struct Created<'a> {
     alias: String,
     description: String,
     /// The labels, the command that shows the counts, and the runbook.
-    details: BTreeMap<&'a str, &'a str>,
+    details: BTreeMap<&'a str, String>,
     entity: &'a str,
     source: &'static str,
     priority: &'static str,
@@ -65,14 +68,13 @@ fn message(notice: &Notice<'_>) -> String {
         // Texts, so this can't fail.
         return serde_json::to_string(&Closed { source, note }).unwrap_or_default();
     }
+    let mut own = vec![("query", alert.query.as_str())];
+    own.extend(alert.runbook.as_deref().map(|runbook| ("runbook", runbook)));
     let labels = alert.labels.iter();
-    let mut details: BTreeMap<&str, &str> = labels
-        .map(|(name, value)| (name.as_str(), value.as_str()))
-        .collect();
-    details.insert("query", &alert.query);
-    if let Some(runbook) = &alert.runbook {
-        details.insert("runbook", runbook);
-    }
+    let labels = labels.map(|(name, value)| (name.as_str(), value.as_str()));
+    // A label keeps its value, also if it is named like one of ours.
+    let details = own.into_iter().chain(labels);
+    let details = details.map(|(name, value)| (name, shortened(&harmless(value), MOST_OF_DETAIL)));
     let created = Created {
         message: shortened(
             &for_chat(&format!("{}: {}", alert.rule, alert.sentence)),
@@ -80,7 +82,7 @@ fn message(notice: &Notice<'_>) -> String {
         ),
         alias: notice.key(),
         description: shortened(&notice.message(), MOST_OF_DESCRIPTION),
-        details,
+        details: details.collect(),
         entity: notice.cluster,
         source,
         priority: match alert.severity.as_str() {
