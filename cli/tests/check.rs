@@ -503,6 +503,45 @@ fn receivers_of_the_configuration_have_their_headers() {
 }
 
 #[test]
+fn an_incident_is_held_in_the_cluster_that_is_named() {
+    let world = World::new();
+    let clusters = [("eu", ""), ("us", "")];
+    let run = |arguments: &[&str]| {
+        let mut command = world
+            .service
+            .clusters(world.folder.path(), &clusters, arguments);
+        command.output().unwrap()
+    };
+    let check = ["check", "--at", DURING, "--format", "json"];
+    let found: Value = serde_json::from_slice(&run(&check).stdout).unwrap();
+    let id = found["clusters"][0]["incidents"][0]["id"].as_str().unwrap();
+    let both = run(&["check", "ack", id]);
+    ends(&both, 2);
+    assert!(
+        stderr(&both).contains("eu and us have such an incident; want --cluster NAME"),
+        "{}",
+        stderr(&both)
+    );
+    let one = run(&["check", "ack", &id.to_uppercase(), "--cluster", "us"]);
+    ends(&one, 0);
+    assert!(
+        stderr(&one).contains("acknowledged: us: integration Push"),
+        "{}",
+        stderr(&one)
+    );
+    let later: Value = serde_json::from_slice(&run(&check).stdout).unwrap();
+    let silenced = [0, 1].map(|at| later["clusters"][at]["incidents"][0]["silenced"].clone());
+    assert_eq!(silenced, [json!(false), json!(true)]);
+    let long = "x".repeat(1_001);
+    let refused = run(&["check", "ack", id, "--cluster", "eu", "--note", &long]);
+    ends(&refused, 2);
+    assert!(stderr(&refused).contains("--note: want at most 1000 characters"));
+    let nowhere = run(&["check", "ack", id, "--state", "nowhere"]);
+    ends(&nowhere, 2);
+    assert!(!world.path("nowhere").exists());
+}
+
+#[test]
 fn documents_fit_their_schemas() {
     let world = World::new();
     let schema = |name: &str| -> jsonschema::Validator {
