@@ -278,7 +278,10 @@ class ExplainArguments(TypedDict, total=False):
     others: int
     """The maximum number of further candidates, best first. Default: `5`."""
     keep_unusual: bool
-    """Whether windows before whose rate is unusual count, too. By default they are left out."""
+    """Whether windows before whose rate is unusual count, too.
+
+    By default they are left out.
+    """
 
 
 class ExportArguments(TypedDict, total=False):

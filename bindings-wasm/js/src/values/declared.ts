@@ -1074,7 +1074,11 @@ export interface ExplainArguments {
   readonly most?: number | undefined;
   /** The maximum number of further candidates, best first. Default: `5`. */
   readonly others?: number | undefined;
-  /** Whether windows before whose rate is unusual count, too. By default they are left out. */
+  /**
+   * Whether windows before whose rate is unusual count, too.
+   *
+   * By default they are left out.
+   */
   readonly keepUnusual?: boolean | undefined;
 }
 
