@@ -136,7 +136,8 @@ def test_a_state_may_be_bytes() -> None:
 
 
 def test_an_incident_that_somebody_knows_of_is_silenced() -> None:
-    text = "window = '1d'\n[[rule]]\nname = 'errors'\nkind = 'threshold'\nmeasure = 'errors'\nabove = 0"
+    rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
+    text = f"window = '1d'\nrule = [{rule}]"
     rules = tallyfold.Rules.parse(text)
     counts = table("integration fails")
     now = counts.coverage[-1].end

@@ -94,8 +94,11 @@ test("onFailure is awaited, and next rejects with what it rejects with", async (
     const onFailure = noting(seen, { throws });
     const query = { ...range, window: "15m", rereadMs: 1, onFailure };
     const follow = clientOf(sandbox).follow(query);
-    if (throws === undefined) assert.equal((await follow.next()).value.window.start, window.start);
-    else assert.equal(await rejectionOf(follow.next()), throws);
+    if (throws === undefined) {
+      // The next window may come before a millisecond has passed and the first one is read again.
+      const { start } = (await follow.next()).value.window;
+      assert.ok([window.start, "2026-01-01T00:15:00Z"].includes(start), start);
+    } else assert.equal(await rejectionOf(follow.next()), throws);
     assert.equal(seen.length, 1);
     await follow.return();
   }

@@ -49,8 +49,8 @@ def explain(
 def acknowledge(state: str | bytes, incident: str, *, note: str | None = None) -> str:
     """Records that somebody knows of an incident.
 
-    Until it becomes more severe, or is over and comes back, the incident counts as silenced: a check
-    is healthy in spite of it, and no receiver is notified.
+    Until it becomes more severe, or is over and comes back, the incident counts as silenced: a
+    check is healthy in spite of it, and no receiver is notified.
 
     Args:
         state: the `state` of the last check.
