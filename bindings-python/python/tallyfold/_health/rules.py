@@ -75,9 +75,7 @@ def acknowledge(state: str | bytes, incident: str, *, note: str | None = None) -
     return hold_incident("acknowledge", state, incident, None, note)
 
 
-def silence(
-    state: str | bytes, incident: str, until: Instant, *, note: str | None = None
-) -> str:
+def silence(state: str | bytes, incident: str, until: Instant, *, note: str | None = None) -> str:
     """Silences an incident until a time, whatever becomes of it.
 
     Args:
