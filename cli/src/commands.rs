@@ -257,7 +257,7 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
             Some(action) => {
                 let mut service = asking.service.clone();
                 action.select(&mut service);
-                check::hold(&app(&service, stderr)?, action).await
+                check::hold::run(&app(&service, stderr)?, action).await
             }
             None => until_stopped(&asking, stderr, check::run).await,
         },

@@ -38,13 +38,17 @@ const MOST_MORE_DIGITS: usize = 6;
 
 /// A window: `2026-03-01 02:45 to 03:00 UTC`.
 pub(crate) fn window(window: Window) -> String {
-    let (start, end) = (window.start(), since(window.end(), window));
-    format!("{} to {end} UTC", start.short())
+    span(window.start(), window.end())
 }
 
-/// A timestamp near a window: only the time of day if the window starts on the same day.
-pub(crate) fn since(at: Timestamp, near: Window) -> String {
-    match at.date() == near.start().date() {
+/// A range of time: `2026-03-01 02:45 to 03:00 UTC`.
+pub(crate) fn span(start: Timestamp, end: Timestamp) -> String {
+    format!("{} to {} UTC", start.short(), near(end, start))
+}
+
+/// A timestamp near another one: only the time of day if both are on the same day.
+pub(crate) fn near(at: Timestamp, other: Timestamp) -> String {
+    match at.date() == other.date() {
         true => at.short_time(),
         false => at.short(),
     }

@@ -134,7 +134,7 @@ export interface SilenceOptions extends AcknowledgeOptions {
  * severe, or is over and comes back, it counts as silenced: a check is healthy in spite of it, and no receiver is
  * notified. The beginning of its `id` suffices.
  *
- * @throws {@link TallyfoldError} with code `invalid_argument` if there is no such incident, or several;
+ * @throws {@link TallyfoldError} with code `invalid_argument` unless exactly one incident has this `id`;
  * `invalid_checkpoint` for a state that is torn or was changed.
  * @example
  * const { state, incidents } = Rules.standard().check({ delivery: table });

@@ -3,19 +3,18 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use indicatif::ProgressBar;
 use tallyfold::keeper::check_past;
-use tallyfold::text::{grouped, milliseconds};
+use tallyfold::text::grouped;
 use tallyfold::{CollectOptions, Frame, Metric, Timestamp, Window};
-use tallyfold_health::{IncidentHold, Observed, Rules, State, Unjudged};
+use tallyfold_health::{Observed, Rules, State, Unjudged};
 
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::query::{RangeFlags, instant, time_of};
-use crate::config::load::ServiceFlags;
 use crate::config::settings::Cluster;
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Result};
 use crate::files::file_name;
 use crate::health::files::{Memory, Places, places, rules, service};
 use crate::health::history::{History, Past, Wanted, read};
@@ -24,8 +23,11 @@ use crate::host::session::{Session, unix_ms};
 use crate::host::state::StateFile;
 use crate::output::check::{self, CheckFormat, CheckReport, Checked, Verdict, write};
 use crate::output::report::{Part, Report, contradiction, spans};
-use crate::output::safe::escaped;
 use crate::stderr::{Bars, show};
+
+pub(crate) mod hold;
+
+use hold::HoldAction;
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -120,74 +122,6 @@ pub(crate) struct CheckFlags {
     output: Option<PathBuf>,
 }
 
-/// What the help of `tallyfold check ack` begins with.
-const ACK_EXAMPLES: &str = "\
-Examples:
-  tallyfold check ack 3f2a --note 'the vendor is on it'
-      Later runs exit with 0, and notify nobody, until the incident becomes more severe.
-";
-
-/// What the help of `tallyfold check silence` begins with.
-const SILENCE_EXAMPLES: &str = "\
-Examples:
-  tallyfold check silence 3f2a --for 4h --note 'maintenance'
-      Until then, later runs exit with 0, and notify nobody, whatever becomes of the incident.
-";
-
-/// What the help of `tallyfold check unsilence` begins with.
-const UNSILENCE_EXAMPLES: &str = "\
-Examples:
-  tallyfold check unsilence 3f2a
-      The next run notifies receivers of the incident again.
-";
-
-/// What `check` does with an incident that somebody knows of.
-#[derive(Clone, Debug, Subcommand)]
-pub(crate) enum HoldAction {
-    /// Acknowledges an incident: until it becomes more severe or comes back, no receiver is notified, and check exits with 0
-    #[command(before_help = ACK_EXAMPLES)]
-    Ack(HoldFlags),
-    /// Silences an incident for a time, whatever becomes of it
-    #[command(before_help = SILENCE_EXAMPLES)]
-    Silence {
-        #[command(flatten)]
-        hold: HoldFlags,
-        /// How long: 30m, 4h, 2d
-        #[arg(long = "for", value_name = "TIME")]
-        length: String,
-    },
-    /// Takes back an acknowledgement or a silence
-    #[command(before_help = UNSILENCE_EXAMPLES)]
-    Unsilence(IncidentFlags),
-}
-
-/// An incident that somebody knows of.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct HoldFlags {
-    #[command(flatten)]
-    incident: IncidentFlags,
-    /// Who knows of it, or what is done about it
-    #[arg(long, value_name = "TEXT")]
-    note: Option<String>,
-}
-
-/// An incident, and where the state is that has it.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct IncidentFlags {
-    /// The identifier of the incident, or the beginning of it, as check prints it
-    #[arg(value_name = "ID")]
-    incident: String,
-    /// The state that check keeps [default: that of the configuration, or next to the rules, such as health.state]
-    #[arg(long, value_name = "PATH")]
-    state: Option<PathBuf>,
-    /// The configuration file, as for check
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// The cluster, if several have such an incident
-    #[arg(long, value_name = "NAME")]
-    cluster: Vec<String>,
-}
-
 /// How history is read. A job that runs again soon does not wait long for a service that is down.
 #[derive(Clone, Debug)]
 struct Reading;
@@ -269,112 +203,6 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
         exit = failed.unwrap_or(exit);
     }
     Ok(exit)
-}
-
-/// Records that somebody knows of an incident, or takes that back.
-///
-/// # Errors
-/// For an incident that no cluster's state has, or several; for a state that can't be read or written, and for one that a
-/// running check uses.
-pub(crate) async fn hold(app: &App, action: &HoldAction) -> Result<Exit> {
-    let (flags, hold) = (action.flags(), action.hold()?);
-    let settings = app.loaded()?;
-    let places = places((&None, &flags.state, &None), &settings.check);
-    let nothing = || {
-        Failure::usage(format!(
-            "{}: there is no state of a check",
-            places.state.display()
-        ))
-    };
-    if !places.state.exists() {
-        return Err(nothing());
-    }
-    let (mut found, mut refused) = (Vec::new(), None);
-    for cluster in &settings.clusters {
-        let file = StateFile::of_cluster(&places.state, settings, cluster)
-            .map_err(|failure| failure.helped_by("the same command when no check is running"))?;
-        let Some(bytes) = file.read()? else {
-            continue;
-        };
-        let mut memory = Memory::parse(&bytes, None).map_err(|error| file.as_failure(error))?;
-        match memory.rules.hold(&flags.incident, hold.clone()) {
-            Ok(incident) => {
-                let sentence = incident.sentence.clone();
-                found.push((cluster, file, memory, sentence));
-            }
-            Err(error) => refused = Some(error),
-        }
-    }
-    let refused = refused.map_or_else(nothing, |error| {
-        let name = match error.argument_name() {
-            Some("note") => "--note",
-            _ => "ID",
-        };
-        Failure::usage(format!("{name}: {}", error.message()))
-    });
-    let [(cluster, file, memory, sentence)] = &found[..] else {
-        let names = found.iter().map(|(cluster, ..)| escaped(&cluster.name));
-        let names: Vec<String> = names.collect();
-        return Err(match names.is_empty() {
-            true => refused,
-            false => Failure::usage(format!(
-                "ID: {} have such an incident; want --cluster NAME, too",
-                names.join(" and ")
-            )),
-        });
-    };
-    file.replace(memory.to_json()).await?;
-    let mut text = match &hold {
-        Some(IncidentHold { until: None, .. }) => "acknowledged".to_owned(),
-        Some(IncidentHold {
-            until: Some(until), ..
-        }) => format!("silenced until {until}"),
-        None => "no longer acknowledged or silenced".to_owned(),
-    };
-    if settings.is_named {
-        text.push_str(&format!(": {}", escaped(&cluster.name)));
-    }
-    app.stderr
-        .note(format_args!("{text}: {}", escaped(sentence)));
-    Ok(Exit::Fine)
-}
-
-impl HoldAction {
-    fn flags(&self) -> &IncidentFlags {
-        match self {
-            Self::Ack(flags) | Self::Silence { hold: flags, .. } => &flags.incident,
-            Self::Unsilence(flags) => flags,
-        }
-    }
-
-    /// Uses the configuration and the cluster that the action names.
-    pub(crate) fn select(&self, service: &mut ServiceFlags) {
-        let flags = self.flags();
-        if flags.config.is_some() {
-            service.config.clone_from(&flags.config);
-        }
-        service.cluster.clone_from(&flags.cluster);
-    }
-
-    /// How the incident is held.
-    fn hold(&self) -> Result<Option<IncidentHold>> {
-        Ok(match self {
-            Self::Ack(flags) => Some(IncidentHold::acknowledged(flags.note.clone())),
-            Self::Silence { hold, length } => {
-                let ms = milliseconds(length).and_then(|ms| i64::try_from(ms).ok());
-                let until = ms
-                    .filter(|ms| *ms > 0)
-                    .and_then(|ms| (unix_ms() / 1000 * 1000).checked_add(ms));
-                let until = until.and_then(Timestamp::from_unix_ms).ok_or_else(|| {
-                    Failure::usage(format!(
-                        "--for: want a length of time such as 4h, not {length:?}"
-                    ))
-                })?;
-                Some(IncidentHold::silenced(until, hold.note.clone()))
-            }
-            Self::Unsilence(_) => None,
-        })
-    }
 }
 
 /// Pairs the kept state of each cluster with its result. Clusters without a result are left out.

@@ -107,6 +107,12 @@ impl Notice<'_> {
         }
     }
 
+    /// The rule and the sentence, with at most so many characters.
+    pub(crate) fn title(&self, most: usize) -> String {
+        let title = format!("{}: {}", self.alert.rule, self.alert.sentence);
+        shortened(&for_chat(&title), most)
+    }
+
     /// What a person has to know: the cluster if it has a name, the rule, the sentence, its note and its runbook. The
     /// sentence names values of events, so it is written for a chat. The rest is the user's own, links included.
     pub(crate) fn message(&self) -> String {

@@ -185,7 +185,7 @@ fn group(check: &mut Check, over: &[Option<Timestamp>], before: &State, now: Tim
             incident.hold = None;
         }
     }
-    let mut following = Following::of(&before);
+    let mut following = Following::of(before);
     let has_fired = |finding: &Finding| finding.status != Status::Pending;
     following.follow(&mut check.findings, over, |one| {
         has_fired(one) && !one.provisional

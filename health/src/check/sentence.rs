@@ -1,13 +1,13 @@
 //! A finding in one sentence: who and what, how much against what is usual, since when, and where.
 
+use tallyfold::Dimension;
 use tallyfold::text::grouped;
-use tallyfold::{Dimension, Timestamp};
 
 use crate::cause::explanation::Cause;
 use crate::incidents::finding::{Finding, Status};
 use crate::rules::rule::Rule;
 use crate::rules::wording::Seen;
-use crate::shown::{since, value, window};
+use crate::shown::{near, span, value, window};
 
 /// What was found, in one sentence.
 pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
@@ -20,7 +20,7 @@ pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
     });
     let about = subject(finding, rule);
     let when = window(finding.window);
-    let began = since(finding.since, finding.window);
+    let began = near(finding.since, finding.window.start());
     let details = match said.details.is_empty() {
         true => String::new(),
         false => format!(" ({})", said.details.join("; ")),
@@ -30,7 +30,7 @@ pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
     let mut parts = match (finding.status, finding.resolved) {
         (Status::Resolved, Some(end)) => vec![
             format!("{about}: {what} in {when}{details}"),
-            format!("over, it lasted from {}", lasted(finding.since, end)),
+            format!("over, it lasted from {}", span(finding.since, end)),
         ],
         (Status::Unjudged, _) => vec![
             format!(
@@ -81,15 +81,6 @@ fn subject(finding: &Finding, rule: &Rule) -> String {
 
 fn words(name: &str) -> String {
     name.replace('_', " ")
-}
-
-/// A range of time: `2026-03-01 02:45 to 03:00 UTC`.
-fn lasted(start: Timestamp, end: Timestamp) -> String {
-    let end = match end.date() == start.date() {
-        true => end.short_time(),
-        false => end.short(),
-    };
-    format!("{} to {end} UTC", start.short())
 }
 
 /// By how many events the whole time of the finding differs from the compared time, and where most of them are. The counts

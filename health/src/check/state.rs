@@ -89,7 +89,7 @@ impl State {
     /// meanwhile: a check is healthy in spite of it, and no receiver is notified. The beginning of its identifier suffices.
     ///
     /// # Errors
-    /// `invalid_argument` if there is no such incident, or several, and for a note of more than a thousand characters.
+    /// `invalid_argument` unless exactly one incident has this identifier, and for a note of more than a thousand characters.
     pub fn hold(&mut self, incident: &str, hold: Option<IncidentHold>) -> Result<&Incident> {
         let refused = |what: String| Err(Error::argument("incident", Code::InvalidArgument, what));
         let note = hold.as_ref().and_then(|hold| hold.note.as_deref());

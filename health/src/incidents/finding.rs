@@ -68,7 +68,7 @@ pub struct Finding {
     pub expected: f64,
     /// The fewest counted events that would be normal.
     pub low: u64,
-    /// The most counted events that would be normal; none if there is no such limit.
+    /// The most counted events that would be normal; none without an upper limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub high: Option<u64>,
     /// The natural logarithm of the probability of these counts if nothing is wrong; none for fixed limits.

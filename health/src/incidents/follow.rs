@@ -22,11 +22,11 @@ pub(crate) struct Following {
 }
 
 impl Following {
-    pub(crate) fn of(before: &[Incident]) -> Self {
+    pub(crate) fn of(before: Vec<Incident>) -> Self {
         let over = before.iter().filter(|one| one.status == Status::Resolved);
         Self {
             over: over.map(|one| one.id.clone()).collect(),
-            all: before.to_vec(),
+            all: before,
         }
     }
 
@@ -170,7 +170,7 @@ impl Following {
 /// found to be over, if it was. Sets the incident of each finding.
 #[must_use]
 pub fn incidents(findings: &mut [Finding], over: &[Option<Timestamp>]) -> Vec<Incident> {
-    let mut following = Following::of(&[]);
+    let mut following = Following::of(Vec::new());
     following.follow(findings, over, |_| true);
     let mut all = following.shown();
     all.sort_by(|one, other| (one.fired, &one.id).cmp(&(other.fired, &other.id)));

@@ -115,7 +115,7 @@ fn check(
 ) -> (Vec<Incident>, Vec<Incident>) {
     let mut findings = findings.to_vec();
     let over = vec![Some(at(quarter)); findings.len()];
-    let mut following = Following::of(before);
+    let mut following = Following::of(before.to_vec());
     following.follow(&mut findings, &over, |one| !one.provisional);
     following.end_others(&findings);
     let kept = following.kept(at(quarter));

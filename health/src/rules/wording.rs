@@ -17,7 +17,7 @@ pub(crate) struct Seen {
     pub(crate) expected: f64,
     /// The fewest events of the part that would be normal.
     pub(crate) low: u64,
-    /// The most events of the part that would be normal; none if there is no such limit.
+    /// The most events of the part that would be normal; none without an upper limit.
     pub(crate) high: Option<u64>,
 }
 

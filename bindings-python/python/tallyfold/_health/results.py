@@ -199,7 +199,7 @@ class Finding:
     low: int
     """The fewest counted events that would be normal."""
     high: int | None
-    """The most counted events that would be normal; none if there is no such limit."""
+    """The most counted events that would be normal; none without an upper limit."""
     ln_p: float | None
     """The natural logarithm of the probability of these counts if nothing is wrong; none for fixed
     limits.

@@ -61,7 +61,7 @@ def acknowledge(state: str | bytes, incident: str, *, note: str | None = None) -
         The state for the next check.
 
     Raises:
-        ConfigError: `invalid_argument` if there is no such incident, or several;
+        ConfigError: `invalid_argument` unless exactly one incident has this `id`;
             `invalid_checkpoint` for a state that is torn or was changed.
 
     >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"

@@ -689,7 +689,7 @@ export interface Finding {
   readonly expected: number;
   /** The fewest counted events that would be normal. */
   readonly low: bigint;
-  /** The most counted events that would be normal; none if there is no such limit. */
+  /** The most counted events that would be normal; none without an upper limit. */
   readonly high?: bigint;
   /**
    * The natural logarithm of the probability of these counts if nothing is wrong; none for fixed

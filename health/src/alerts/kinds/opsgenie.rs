@@ -11,7 +11,7 @@ use tallyfold::sending::Delivery;
 use tallyfold::text::harmless;
 use tallyfold::{Code, Error};
 
-use crate::alerts::form::{Form, Notice, POST, Writer, for_chat, shortened};
+use crate::alerts::form::{Form, Notice, POST, Writer, shortened};
 
 pub(crate) const FORM: Form = Form {
     about: "an Opsgenie team",
@@ -76,10 +76,7 @@ fn message(notice: &Notice<'_>) -> String {
     let details = own.into_iter().chain(labels);
     let details = details.map(|(name, value)| (name, shortened(&harmless(value), MOST_OF_DETAIL)));
     let created = Created {
-        message: shortened(
-            &for_chat(&format!("{}: {}", alert.rule, alert.sentence)),
-            MOST_OF_MESSAGE,
-        ),
+        message: notice.title(MOST_OF_MESSAGE),
         alias: notice.key(),
         description: shortened(&notice.message(), MOST_OF_DESCRIPTION),
         details: details.collect(),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use tallyfold::sending::Delivery;
 use tallyfold::{Code, Error};
 
-use crate::alerts::form::{Form, Notice, POST, Writer, for_chat, shortened};
+use crate::alerts::form::{Form, Notice, POST, Writer};
 
 pub(crate) const FORM: Form = Form {
     about: "a PagerDuty service",
@@ -71,10 +71,7 @@ struct Details<'a> {
 fn message(notice: &Notice<'_>, routing_key: &str) -> String {
     let alert = notice.alert;
     let payload = notice.until.is_none().then(|| Payload {
-        summary: shortened(
-            &for_chat(&format!("{}: {}", alert.rule, alert.sentence)),
-            MOST_CHARACTERS,
-        ),
+        summary: notice.title(MOST_CHARACTERS),
         source: notice.cluster,
         // Its severities include all of ours.
         severity: &alert.severity,

@@ -37,27 +37,12 @@ fn message(notice: &Notice<'_>) -> String {
         (None, severity) => (severity, "default"),
     };
     let head = format!("{head}: {}", for_chat(&alert.rule));
-    let text = |text: &str, more: Value| {
-        let mut block = json!({
-            "type": "TextBlock",
-            "text": shortened(text, MOST_CHARACTERS),
-            "wrap": true
-        });
-        if let (Value::Object(block), Value::Object(more)) = (&mut block, more) {
-            block.extend(more);
-        }
-        block
-    };
-    let mut body = vec![
-        text(&head, json!({ "weight": "bolder", "color": color })),
-        text(&for_chat(&alert.sentence), json!({})),
-    ];
-    body.extend(
-        alert
-            .note
-            .as_deref()
-            .map(|note| text(&harmless(note), json!({}))),
-    );
+    let block = |text: &str| json!({ "type": "TextBlock", "text": shortened(text, MOST_CHARACTERS), "wrap": true });
+    let mut head = block(&head);
+    head["weight"] = json!("bolder");
+    head["color"] = json!(color);
+    let mut body = vec![head, block(&for_chat(&alert.sentence))];
+    body.extend(alert.note.as_deref().map(|note| block(&harmless(note))));
     let facts = [("Cluster", notice.cluster), ("Since", &alert.since)];
     let facts = facts.map(|(title, value)| json!({ "title": title, "value": for_chat(value) }));
     body.push(json!({ "type": "FactSet", "facts": facts }));
