@@ -12,7 +12,7 @@ DIMENSIONS = ["event_name", "integration"]
 
 # One wait is as good as another where it is not the wait that is looked at.
 OPTIONS = {"max_retries": 1, "longest_retry_wait_ms": 10, "timeout_ms": 20_000}
-IMPATIENT = {"timeout_ms": 1_000, "max_retries": 0}
+IMPATIENT = {"timeout_ms": 3_000, "max_retries": 0}
 
 
 # --- the wire -----------------------------------------------------------------------------------

@@ -270,8 +270,8 @@ def connections():
     fault("stalled in the body", [lambda of: [half(of), STALL]], late, **IMPATIENT)
     fault("stalled before the last byte", [lambda of: [part(of, -1), STALL]], late, **IMPATIENT)
     fault("stalled once", [[STALL], GOOD], GOOD, **{**IMPATIENT, "max_retries": 1})
-    fault("a slow drip", [lambda of: [["drip", sized(of.good).decode(), 20]]], late, **IMPATIENT)
-    slow_body = [lambda of: [sends(head()), ["drip", of.good.decode(), 30]]]
+    fault("a slow drip", [lambda of: [["drip", sized(of.good).decode(), 60]]], late, **IMPATIENT)
+    slow_body = [lambda of: [sends(head()), ["drip", of.good.decode(), 60]]]
     fault("a slow drip after the head", slow_body, late, **IMPATIENT)
     fault("byte by byte in time", [lambda of: [["drip", sized(of.good).decode(), 0]]], GOOD)
     in_two = [lambda of: [half(of), MOMENT, sends(sized(of.good)[-len(of.good) // 2 :])]]
