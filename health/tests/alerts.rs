@@ -43,6 +43,7 @@ fn finding(id: &str, status: Status) -> Finding {
             part: 7,
             whole: None,
         },
+        total: None,
         expected: 1.5,
         low: 0,
         high: Some(3),

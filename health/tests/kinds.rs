@@ -96,7 +96,7 @@ fn an_integration_that_fails_is_found_with_its_cause() {
     assert_eq!(
         found("kind = 'rate'\nby = ['integration']\nfor = 2", &fixture),
         [
-            "integration Amazon S3: 14.2% of attempts failed in 2026-02-07 02:00 to 03:00 UTC (101 of 710; usually N); over, it lasted from 2026-02-07 02:00 to 06:00 UTC; 92 more than usual, all from event name order"
+            "integration Amazon S3: 14.1% of attempts failed from 2026-02-07 02:00 to 06:00 UTC (435 of 3,093; usually N); 405 more than usual, all from event name order; over"
         ]
     );
 }
@@ -114,14 +114,14 @@ fn a_source_that_sends_less_is_found_low_and_one_that_sends_more_high() {
     assert_eq!(
         found(rule, &fixture),
         [
-            "integration Webhook: 35.1% of the usual events in 2026-02-06 07:00 to 08:00 UTC (305; usually N); over, it lasted from 2026-02-06 06:00 to 09:00 UTC; 1,194 fewer than usual",
-            "integration Amazon S3: 1.9 times the usual events in 2026-02-08 08:00 to 09:00 UTC (1,868; usually N); over, it lasted from 2026-02-08 08:00 to 10:00 UTC; 910 more than usual, all from event name page"
+            "integration Webhook: 35.1% of the usual events from 2026-02-06 07:00 to 08:00 UTC (305; usually N); no single part explains most of it; over, it lasted from 2026-02-06 06:00 to 09:00 UTC",
+            "integration Amazon S3: 1.9 times the usual events from 2026-02-08 08:00 to 09:00 UTC (1,868; usually N); all from event name page; over, it lasted until 10:00 UTC"
         ]
     );
     assert_eq!(
         found(&format!("{rule}\nside = 'low'"), &fixture),
         [
-            "integration Webhook: 35.1% of the usual events in 2026-02-06 07:00 to 08:00 UTC (305; usually N); over, it lasted from 2026-02-06 06:00 to 09:00 UTC; 1,194 fewer than usual"
+            "integration Webhook: 35.1% of the usual events from 2026-02-06 07:00 to 08:00 UTC (305; usually N); no single part explains most of it; over, it lasted from 2026-02-06 06:00 to 09:00 UTC"
         ]
     );
 }
@@ -240,7 +240,7 @@ fn a_stream_without_events_is_silent() {
     assert_eq!(
         found("kind = 'silent'\nby = ['event_name']", &fixture),
         [
-            "event name page: no events in 2026-02-09 04:00 to 05:00 UTC (usually N); over, it lasted from 2026-02-09 04:00 to 14:00 UTC"
+            "event name page: no events from 2026-02-09 04:00 to 05:00 UTC (usually N); over, it lasted until 14:00 UTC"
         ]
     );
 }
@@ -267,13 +267,13 @@ fn a_group_that_was_always_there_has_vanished_and_one_that_never_was_is_new() {
     assert_eq!(
         found("kind = 'vanished'"),
         [
-            "event name page, integration Webhook: no events in 2026-02-07 12:00 to 2026-02-08 12:00 UTC (usually N); over, it lasted from 2026-02-07 12:00 to 2026-02-12 00:00 UTC"
+            "event name page, integration Webhook: no events from 2026-02-07 12:00 to 2026-02-08 12:00 UTC (usually N); over, it lasted until 2026-02-12 00:00 UTC"
         ]
     );
     assert_eq!(
         found("kind = 'new'"),
         [
-            "event name refund, integration Webhook: new, with 30 events in 2026-02-12 00:00 to 01:00 UTC (none before); over, it lasted from 2026-02-12 00:00 to 2026-02-13 00:00 UTC"
+            "event name refund, integration Webhook: first seen, with 30 events from 2026-02-12 00:00 to 01:00 UTC; over, it lasted until 2026-02-13 00:00 UTC"
         ]
     );
 }
@@ -294,7 +294,7 @@ fn a_budget_burns() {
     assert_eq!(
         sentences(&replay.findings),
         [
-            "event delivery: 50.4% of attempts failed in 2026-02-05 20:00 to 21:00 UTC (803 of 1,592; budget 3%); over, it lasted from 2026-02-05 20:00 to 23:00 UTC; 787 more than usual"
+            "event delivery: 50.6% of attempts failed from 2026-02-05 20:00 to 23:00 UTC (2,272 of 4,494; budget 3%); no single part explains most of it; over"
         ]
     );
     assert_eq!(replay.findings[0].severity, Severity::Critical);
@@ -351,7 +351,7 @@ fn what_came_in_and_went_nowhere_is_found() {
     assert_eq!(
         sentences(&replay.findings),
         [
-            "write key web: 100 events ingested, but none delivered, failed or filtered in 2026-01-01 05:00 to 06:00 UTC; over, it lasted from 2026-01-01 04:00 to 07:00 UTC"
+            "write key web: 100 events ingested, but none delivered, failed or filtered from 2026-01-01 05:00 to 06:00 UTC; over, it lasted from 2026-01-01 04:00 to 07:00 UTC"
         ]
     );
 }
@@ -376,13 +376,13 @@ fn fixed_limits_are_compared_exactly() {
     assert_eq!(
         found("above = '5%'"),
         [
-            "event delivery: 6% of attempts failed in 2026-01-01 01:00 to 02:00 UTC (6 of 100; limit 5%); over, it lasted from 2026-01-01 01:00 to 03:00 UTC; 1 more than just before"
+            "event delivery: 6% of attempts failed from 2026-01-01 01:00 to 03:00 UTC (12 of 200; limit 5%); over"
         ]
     );
     assert_eq!(
         found("above = '5%'\nclear_below = '4%'"),
         [
-            "event delivery: 6% of attempts failed in 2026-01-01 01:00 to 02:00 UTC (6 of 100; limit 5%); over, it lasted from 2026-01-01 01:00 to 05:00 UTC; 1 more than just before"
+            "event delivery: 5.5% of attempts failed from 2026-01-01 01:00 to 05:00 UTC (22 of 400; limit 5%); over"
         ]
     );
     assert_eq!(found("above = '6%'"), [""; 0]);
@@ -390,7 +390,7 @@ fn fixed_limits_are_compared_exactly() {
     assert_eq!(
         found("measure = 'success'\nbelow = 95\nby = ['event_name']"),
         [
-            "event name order: 94 events delivered in 2026-01-01 01:00 to 02:00 UTC (limit 95); over, it lasted from 2026-01-01 01:00 to 03:00 UTC; 1 fewer than just before"
+            "event name order: 94 events delivered from 2026-01-01 01:00 to 02:00 UTC (limit 95); nearly all of its events have integration Webhook; over, it lasted until 03:00 UTC"
         ]
     );
     assert_eq!(found("measure = 'errors'\nabove = 5\nfor = 3"), [""; 0]);

@@ -187,7 +187,7 @@ fn a_finding_is_pending_then_fires_and_is_resolved_once() {
     assert_eq!(
         sentences(&checks[7].findings),
         [
-            "integration Webhook: 4% of attempts failed in 2026-01-01 05:00 to 06:00 UTC (4 of 100; limit 5%); over, it lasted from 2026-01-01 01:00 to 06:00 UTC"
+            "integration Webhook: 4.4% of attempts failed from 2026-01-01 01:00 to 06:00 UTC (22 of 500; limit 5%); over"
         ]
     );
 }
@@ -264,7 +264,7 @@ fn what_may_still_change_only_warns_and_is_judged_again() {
     assert_eq!(
         sentences(&check.findings),
         [
-            "integration Webhook: 60% of attempts failed in 2026-01-01 03:00 to 04:00 UTC (60 of 100; limit 5%), since 02:00; these counts may still change"
+            "integration Webhook: 60% of attempts failed from 2026-01-01 03:00 to 04:00 UTC (60 of 100; limit 5%); since 02:00 UTC: 67 of 200; these counts may still change"
         ]
     );
     // Settled, it is another window: now also too few are told.

@@ -222,6 +222,7 @@ fn finding(world: &World, alarm: &Alarm) -> Result<Finding> {
             part: alarm.observed as u64,
             whole: None,
         },
+        total: None,
         expected: alarm.expected,
         low: 0,
         high: None,

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use tallyfold::{Counts, Dimension, Frame, Window};
+use tallyfold::{Counts, Dimension, Frame, Timestamp, Window};
 
 use super::state::Live;
 use crate::cause::explain::{ExplainOptions, explain_leaves};
-use crate::cause::explanation::Explanation;
+use crate::cause::explanation::{Amount, Explanation};
 use crate::cause::leaves::{Attribute, Leaves, Tally};
 use crate::columns::groups::Grid;
 use crate::columns::slots::Slots;
@@ -105,6 +105,38 @@ pub(crate) fn within(
         is_most.then(|| (dimension, value()))
     });
     most.collect()
+}
+
+/// The longest time whose counts are added up for a finding, in seconds.
+const LONGEST_TOTAL: u64 = 2 * DAY;
+
+/// The counts of a group in a range of time. `None` if the range is too long, or if counts are missing.
+pub(crate) fn total(
+    measure: Measure,
+    grid: &Grid<'_>,
+    slots: &Slots,
+    group: usize,
+    (start, end): (Timestamp, Timestamp),
+) -> Option<Amount> {
+    let range = slots.from(start)..slots.from(end);
+    let is_short = range.len() <= slots.in_seconds(LONGEST_TOTAL);
+    if !is_short || range.is_empty() || !range.clone().all(|slot| slots.known[slot]) {
+        return None;
+    }
+    let mut sums = [0; 2];
+    grid.each_row(
+        group,
+        slots,
+        |slot| range.contains(&slot),
+        |_, _, counts| add(&mut sums, counts, measure),
+    );
+    Some(Amount {
+        part: u64::try_from(sums[0]).ok()?,
+        whole: match measure.is_rate() {
+            true => Some(u64::try_from(sums[1]).ok()?),
+            false => None,
+        },
+    })
 }
 
 /// The columns of the table that are not dimensions of the group.

@@ -2,10 +2,11 @@
 
 use tallyfold::{Dimension, Timestamp};
 
-use super::causes::{Explained, explanation, within as values_within};
+use super::causes::{Explained, explanation, total, within as values_within};
 use super::progress::Progress;
 use super::sentence::sentence;
 use super::state::Live;
+use crate::cause::explanation::Amount;
 use crate::columns::groups::Grid;
 use crate::columns::slots::Slots;
 use crate::incidents::finding::{Finding, Query, Status};
@@ -90,16 +91,20 @@ impl<'t> Findings<'t> {
         resolved: Option<Timestamp>,
         provisional: bool,
     ) {
-        let (mut cause, mut within) = (None, Vec::new());
+        let mut looked = Looked::default();
         if let (Some(group), true) = (group, self.explained < MOST_EXPLAINED) {
             self.explained += 1;
-            cause = explanation(self.rule, self.grid, self.slots, group, live);
-            if cause
+            looked.explained = explanation(self.rule, self.grid, self.slots, group, live);
+            if looked
+                .explained
                 .as_ref()
                 .is_none_or(|cause| cause.explanation.causes.is_empty())
             {
-                within = values_within(self.rule, self.grid, self.slots, group, live);
+                looked.within = values_within(self.rule, self.grid, self.slots, group, live);
             }
+            let end = resolved.unwrap_or(live.numbers.window.end());
+            let time = (live.since, end);
+            looked.total = total(self.rule.measure, self.grid, self.slots, group, time);
         }
         let context = Context {
             rules: self.rules,
@@ -108,13 +113,19 @@ impl<'t> Findings<'t> {
             judged: self.judged,
             provisional,
         };
-        let mut finding = finding(&context, live, resolved, cause);
-        finding.within = within;
-        self.all.push(finding);
+        self.all.push(finding(&context, live, resolved, looked));
     }
 }
 
-/// What a finding is made from, besides its numbers.
+/// What the counts say about a finding, besides its numbers.
+#[derive(Default)]
+pub(crate) struct Looked {
+    explained: Option<Explained>,
+    within: Vec<(Dimension, String)>,
+    total: Option<Amount>,
+}
+
+/// What a finding is made from, besides its numbers and what the counts say about it.
 #[derive(Clone, Debug)]
 pub(crate) struct Context<'r> {
     /// All rules.
@@ -146,7 +157,7 @@ pub(crate) fn finding(
     context: &Context<'_>,
     live: &Live,
     resolved: Option<Timestamp>,
-    explained: Option<Explained>,
+    looked: Looked,
 ) -> Finding {
     let (rule, rules) = (context.rule, context.rules);
     let group: Vec<(Dimension, &str)> = pairs(live);
@@ -157,7 +168,7 @@ pub(crate) fn finding(
         true => Severity::Warning,
         false => Severity::Critical,
     };
-    let (causes, unexplained, compared) = match explained {
+    let (causes, unexplained, compared) = match looked.explained {
         Some(Explained {
             explanation,
             compared,
@@ -183,12 +194,13 @@ pub(crate) fn finding(
         seen: live.seen,
         measure: rule.measure,
         observed: live.numbers.observed,
+        total: looked.total,
         expected: live.numbers.expected,
         low: live.numbers.normal.0,
         high: Some(live.numbers.normal.1).filter(|high| *high < u64::MAX),
         ln_p: live.numbers.ln_p,
         causes,
-        within: Vec::new(),
+        within: looked.within,
         unexplained,
         compared,
         silenced: silences

@@ -7,7 +7,7 @@ use tallyfold::keeper::check_past;
 use tallyfold::{Result, Timestamp, Window};
 
 use super::batch::judge_together;
-use super::findings::{Context, finding};
+use super::findings::{Context, Looked, finding};
 use super::result::{Check, Replay, Unjudged};
 use super::state::{RuleState, State};
 use super::task::task;
@@ -170,7 +170,7 @@ impl Rules {
             judged: Some(now),
             provisional: false,
         };
-        let findings = live.map(|live| finding(&context, live, None, None));
+        let findings = live.map(|live| finding(&context, live, None, Looked::default()));
         check.findings.extend(findings);
         check.state.rules.extend(before.cloned());
     }

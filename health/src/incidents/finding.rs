@@ -64,7 +64,11 @@ pub struct Finding {
     pub measure: Measure,
     /// The events that were counted.
     pub observed: Amount,
-    /// How many of the counted events were expected.
+    /// The events that were counted during all its time: from `since` until the end of `window`, or until `resolved`. None if
+    /// that is longer than two days, or if counts are missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<Amount>,
+    /// How many of the observed events were expected.
     pub expected: f64,
     /// The fewest counted events that would be normal.
     pub low: u64,

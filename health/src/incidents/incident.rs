@@ -229,7 +229,17 @@ impl Incident {
                     true => std::mem::take(&mut known.cause),
                     false => part.cause.clone(),
                 };
-                *known = IncidentPart { cause, ..part };
+                // Without new windows, as when there are no counts, the sentence of the last judged ones stays.
+                let is_same = known.since == part.since && known.until == part.until;
+                let sentence = match is_same && known.status == part.status {
+                    true => std::mem::take(&mut known.sentence),
+                    false => part.sentence.clone(),
+                };
+                *known = IncidentPart {
+                    cause,
+                    sentence,
+                    ..part
+                };
                 true
             }
             Err(place) => {

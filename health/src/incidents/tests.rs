@@ -43,6 +43,7 @@ fn finding(rule: &str, group: &[(&str, &str)], quarter: i64) -> Finding {
             part: 100,
             whole: Some(200),
         },
+        total: None,
         expected: 10.0,
         low: 0,
         high: Some(20),

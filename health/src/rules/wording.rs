@@ -28,6 +28,8 @@ pub(crate) struct Said {
     pub(crate) what: String,
     /// The counts behind it and what they are compared with: `422 of 1,341`, `limit 10%`.
     pub(crate) details: Vec<String>,
+    /// Whether the details say what is usual, and no fixed limit.
+    pub(crate) is_usual: bool,
 }
 
 /// A share of a whole, or a number of events, and the limit that it is compared with. A share has so many digits that it
@@ -44,6 +46,7 @@ pub(crate) fn limited(seen: &Seen, word: &str, limit: &str) -> Said {
         return Said {
             what,
             details: vec![format!("{word} {limit}")],
+            is_usual: false,
         };
     };
     let share = percent_beside(ratio(part as f64, whole), limit);
@@ -57,6 +60,7 @@ pub(crate) fn limited(seen: &Seen, word: &str, limit: &str) -> Said {
             format!("{} of {}", grouped(part), grouped(whole)),
             format!("{word} {limit}"),
         ],
+        is_usual: false,
     }
 }
 
@@ -68,7 +72,10 @@ pub(crate) fn compared(seen: &Seen) -> Said {
     };
     let said = limited(seen, "usually", &usual);
     if seen.observed.whole.is_some() {
-        return said;
+        return Said {
+            is_usual: true,
+            ..said
+        };
     }
     let part = grouped(seen.observed.part);
     let noun = match seen.measure {
@@ -87,6 +94,7 @@ pub(crate) fn compared(seen: &Seen) -> Said {
     Said {
         what,
         details: vec![part, format!("usually {usual}")],
+        is_usual: true,
     }
 }
 
@@ -95,6 +103,7 @@ pub(crate) fn none(seen: &Seen) -> Said {
     Said {
         what: "no events".to_owned(),
         details: vec![format!("usually {}", grouped(rounded(seen.expected)))],
+        is_usual: true,
     }
 }
 

@@ -194,8 +194,12 @@ class Finding:
     """What is judged."""
     observed: Amount
     """The events that were counted."""
+    total: Amount | None
+    """The events that were counted during all its time: from `since` until the end of `window`, or
+    until `resolved`. None if that is longer than two days, or if counts are missing.
+    """
     expected: float
-    """How many of the counted events were expected."""
+    """How many of the observed events were expected."""
     low: int
     """The fewest counted events that would be normal."""
     high: int | None

@@ -685,7 +685,12 @@ export interface Finding {
   readonly measure: Measure;
   /** The events that were counted. */
   readonly observed: Amount;
-  /** How many of the counted events were expected. */
+  /**
+   * The events that were counted during all its time: from `since` until the end of `window`, or
+   * until `resolved`. None if that is longer than two days, or if counts are missing.
+   */
+  readonly total?: Amount;
+  /** How many of the observed events were expected. */
   readonly expected: number;
   /** The fewest counted events that would be normal. */
   readonly low: bigint;

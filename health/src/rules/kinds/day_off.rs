@@ -90,6 +90,7 @@ impl Judge for DayOff {
                 format!("usually {}", grouped(rounded(seen.expected))),
                 "a holiday?".to_owned(),
             ],
+            is_usual: true,
         }
     }
 }

@@ -102,8 +102,9 @@ impl Judge for New {
 
     fn said(&self, seen: &Seen) -> Said {
         Said {
-            what: format!("new, with {}", events(seen.observed.part)),
-            details: vec!["none before".to_owned()],
+            what: format!("first seen, with {}", events(seen.observed.part)),
+            details: Vec::new(),
+            is_usual: true,
         }
     }
 }

@@ -13,7 +13,8 @@ use crate::rules::baseline::{Baseline, Comparing};
 use crate::rules::judging::{Groups, Judging, Other, Sink, discover};
 use crate::rules::kind::{Compared, Form, Judge, Misfit, Scope};
 use crate::rules::names::Severity;
-use crate::rules::wording::{Said, Seen};
+use crate::rules::wording::{Said, Seen, events, rounded};
+use crate::shown::percent_beside;
 use crate::usual::past::{Compare, Look, Past};
 
 pub(super) const FORM: Form = Form {
@@ -139,17 +140,25 @@ impl Judge for Ratio {
     }
 
     fn said(&self, seen: &Seen) -> Said {
-        let whole = seen.observed.whole.unwrap_or_default();
-        let each = |part: f64| format!("{:.2}", part / whole.max(1) as f64);
+        let times = seen.observed.part as f64 / seen.expected;
+        let what = match seen.observed.part {
+            0 => "no deliveries".to_owned(),
+            _ if !times.is_finite() || times > 999.0 => {
+                "deliveries where none are usual".to_owned()
+            }
+            _ if times >= 1.1 => format!("{times:.1} times the usual deliveries"),
+            _ => format!("{} of the usual deliveries", percent_beside(times, "100%")),
+        };
+        let ingested = events(seen.observed.whole.unwrap_or_default());
+        let usual = grouped(rounded(seen.expected));
+        let mut details = vec![format!("usually {usual} for {ingested} ingested")];
+        if seen.observed.part > 0 {
+            details.insert(0, grouped(seen.observed.part));
+        }
         Said {
-            what: format!(
-                "{} deliveries for each ingested event",
-                each(seen.observed.part as f64)
-            ),
-            details: vec![
-                format!("{} of {}", grouped(seen.observed.part), grouped(whole)),
-                format!("usually {}", each(seen.expected)),
-            ],
+            what,
+            details,
+            is_usual: true,
         }
     }
 }

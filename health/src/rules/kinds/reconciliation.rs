@@ -76,6 +76,7 @@ impl Judge for Reconciliation {
         Said {
             what,
             details: Vec::new(),
+            is_usual: true,
         }
     }
 }

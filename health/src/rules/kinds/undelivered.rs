@@ -74,6 +74,7 @@ impl Judge for Undelivered {
         Said {
             what: format!("{ingested} ingested, but none delivered, failed or filtered"),
             details: Vec::new(),
+            is_usual: true,
         }
     }
 }
