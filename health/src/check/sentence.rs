@@ -172,9 +172,6 @@ struct Change {
 /// A cause is named beside a larger one if it explains at least this share of the change.
 const WORTH_NAMING: f64 = 0.1;
 
-/// A change by fewer events needs no explanation.
-const WORTH_EXPLAINING: u128 = 20;
-
 impl Change {
     /// The change of all time since the finding began, as its causes explain it.
     fn of(finding: &Finding) -> Self {
@@ -233,8 +230,7 @@ fn place(finding: &Finding, total: i128) -> Option<String> {
         share if share >= 0.995 => "all",
         share if share >= 0.9 => "nearly all",
         share if share >= 0.5 => "most",
-        _ if total.unsigned_abs() < WORTH_EXPLAINING || finding.observed.part == 0 => return None,
-        _ => return Some("no single part explains most of it".to_owned()),
+        _ => return None,
     };
     // The parts of a whole add up to it, unless others have changed the other way.
     let counts = named.len() > 1 && explained <= 1.0;
