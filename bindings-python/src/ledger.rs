@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tallyfold_export::{Format, Labels};
+use tallyfold_export::{Addition, Format, Labels};
 
 use crate::arguments::optional;
 use crate::detach::detached;
@@ -40,6 +40,7 @@ impl Totals {
         revision: &Bound<'_, PyAny>,
         state: &Bound<'_, PyAny>,
         allow_gap: &Bound<'_, PyAny>,
+        now_ms: i64,
     ) -> Result<Self> {
         let py = revision.py();
         if !revision.is_instance(&package(py)?.getattr("Revision")?)? {
@@ -56,19 +57,26 @@ impl Totals {
         let table = revision.getattr("table")?;
         let table = table.cast::<CountTable>().map_err(PyErr::from)?;
         let table = table.get().shared();
-        let settled: bool = revision.getattr("settled")?.extract()?;
+        let clock_ahead_s: f64 = revision.getattr("clock_ahead")?.extract()?;
+        let addition = Addition {
+            settled: revision.getattr("settled")?.extract()?,
+            state,
+            allow_gap,
+            clock_ahead_ms: (clock_ahead_s * 1000.0).round() as u64,
+        };
         let added = detached(py, Content::bytes(&*table), || {
             let mut ledger = self.0.clone();
-            ledger.add_rows(&table.windowed(), settled, state, allow_gap)?;
+            ledger.add_at(&table.windowed(), addition, now_ms)?;
             tallyfold::Result::<_>::Ok(ledger)
         })?;
         Ok(Self(added))
     }
 
-    /// The totals with another time, which is that of the host's clock or later than the one before.
+    /// The totals with another time: that of the host's clock, or of the service's if that is behind, or later than the one
+    /// before.
     fn stamped(&self, now_ms: i64) -> Result<Self> {
         let mut ledger = self.0.clone();
-        ledger.stamp(now_ms)?;
+        ledger.stamp_at(now_ms)?;
         Ok(Self(ledger))
     }
 

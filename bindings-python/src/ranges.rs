@@ -318,7 +318,9 @@ impl Follow {
         let window = plain(py, &revision.window)?;
         let table = CountTable::made(py, revision.table)?;
         let changes = Comparison::made(py, revision.changes, None)?;
-        let fields = (window, table, changes, revision.settled, revision.number);
+        let clock_ahead_s = revision.clock_ahead_ms as f64 / 1000.0;
+        let (settled, number) = (revision.settled, revision.number);
+        let fields = (window, table, changes, settled, number, clock_ahead_s);
         Ok(Some(object(py, "Revision", fields)?))
     }
 

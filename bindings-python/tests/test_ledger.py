@@ -293,6 +293,8 @@ def test_a_window_is_counted_once(day: tallyfold.Sandbox, tmp_path: pathlib.Path
     ("act", "message"),
     [
         (lambda of: of.add(5, "state"), "revision: want a Revision"),
+        (lambda _: tallyfold.Ledger().add(quarter(), ""), "state: want the state of the follow"),
+        (lambda of: tallyfold.Ledger().add(quarter(), of.state[:-1]), "state: .*was damaged"),
         (lambda of: of.openmetrics({"1": "x"}), "labels: "),
         (lambda of: of.openmetrics(name="1"), "name: "),
         (lambda of: of.collector({"revision": 5}), "labels: want"),
@@ -308,6 +310,13 @@ def test_wrong_arguments(
     filled(day, ledger)
     with pytest.raises(tallyfold.ConfigError, match=message):
         act(ledger)
+
+
+def quarter() -> tallyfold.Revision:
+    """A revision that no ledger has."""
+    sandbox = tallyfold.Sandbox()
+    with connect(sandbox) as client, client.follow(*QUERY, window="15m", end=LAST) as revisions:
+        return next(revisions)
 
 
 def test_a_total_that_prometheus_rounds_is_a_warning() -> None:
@@ -446,6 +455,32 @@ def test_totals_have_one_start_over_restarts_and_no_time_twice(
     other.add(*revisions[0])
     pushed(other, target, way)
     assert target.starts[-1] == clock[0] * 1_000_000 != target.starts[0]
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_totals_have_the_services_time_if_the_clock_is_ahead(
+    way: str, day: tallyfold.Sandbox, clock: list[int], tmp_path: pathlib.Path
+) -> None:
+    path, target = tmp_path / "totals.json", Target()
+    ahead_ms, unix_ms = 3 * 3_600_000, START_MS + 6 * 3_600_000
+    clock[0] = unix_ms + ahead_ms
+    ledger = tallyfold.Ledger(path)
+    day.inject("date", milliseconds=ahead_ms, every=1)
+    with connect(day) as client, client.follow(*QUERY, window="15m", end=LAST) as revisions:
+        with pytest.warns(tallyfold.ClockWarning):
+            revision = next(revisions)
+        ledger.add(revision, revisions.state())
+    assert ahead_ms / 1000 - 2 <= revision.clock_ahead <= ahead_ms / 1000
+    pushed(ledger, target, way)
+    # A new process, and then the clock is set right.
+    clock[0] += 60_000
+    pushed(tallyfold.Ledger(path), target, way)
+    clock[0] = unix_ms + 120_000
+    pushed(tallyfold.Ledger(path), target, way)
+    assert set(target.starts) == {target.starts[0]}
+    seconds = [time / 1e9 - unix_ms / 1000 for time in (target.starts[0], *target.times)]
+    assert [round(second / 10) for second in seconds] == [0, 0, 6, 6]
+    assert target.times == sorted(set(target.times))
 
 
 def test_a_push_of_totals_is_never_in_doubt(

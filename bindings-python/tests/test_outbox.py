@@ -332,10 +332,13 @@ def test_no_frame_shows_the_headers(send: Send, two: Any, tmp_path: pathlib.Path
         assert SECRET not in shown
 
 
-def test_wrong_arguments(table: tallyfold.CountTable, tmp_path: pathlib.Path) -> None:
+def test_wrong_arguments(table: tallyfold.CountTable, two: Any, tmp_path: pathlib.Path) -> None:
     outbox: Any = tallyfold.Outbox(tmp_path / "outbox.json", "influx")
     with pytest.raises(tallyfold.ConfigError, match="revision: want a Revision"):
         outbox.put(table, "state")
+    for state, message in [("", "want the state"), (two[0][1][:-1], "damaged or changed")]:
+        with pytest.raises(tallyfold.ConfigError, match=f"state: .*{message}"):
+            outbox.put(two[0][0], state)
     made: Any = tallyfold.Outbox
     with pytest.raises(tallyfold.ConfigError, match="format: want"):
         made(tmp_path / "outbox.json", "prometheus")

@@ -172,16 +172,32 @@ def test_plain_http_to_this_machine_goes_past_a_proxy(ask: Ask, plain: int) -> N
     ["proxy.example:3128", "socks5://hunter2@x", "http://", "http://x:hunter2@y:port", 5],
 )
 def test_a_wrong_proxy_is_refused_without_being_quoted(
-    ask: Ask, proxy: Any, monkeypatch: pytest.MonkeyPatch
+    ask: Ask, proxy: Any, table: tallyfold.CountTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(tallyfold.ConfigError, match="want the address of a proxy") as refused:
         ask(cluster_endpoint="https://cluster.example", proxy=proxy)
     assert refused.value.argument == "proxy"
-    assert "hunter2" not in "".join(traceback.format_exception(refused.value))
+    assert "hunter2" not in shown_of(refused.value)
+    with pytest.raises(tallyfold.ConfigError, match="want the address of a proxy") as refused:
+        tallyfold.push(table, "influx", "https://influx.example/write", proxy=proxy)
+    assert "hunter2" not in shown_of(refused.value)
     monkeypatch.setenv("all_proxy", "socks5://hunter2@x")
     with pytest.raises(tallyfold.ConfigError, match="ALL_PROXY: want the address") as refused:
         ask(cluster_endpoint="https://cluster.example", trust_env=True)
     assert refused.value.argument == "trust_env"
+    assert "hunter2" not in shown_of(refused.value)
+
+
+def shown_of(error: BaseException) -> str:
+    """All that a traceback shows, with the locals of the package's frames, also of its contexts."""
+    shown = "".join(traceback.format_exception(error))
+    link: BaseException | None = error
+    while link is not None:
+        for frame, _ in traceback.walk_tb(link.__traceback__):
+            if frame.f_globals["__name__"].startswith(("tallyfold.", "urllib.")):
+                shown += repr(frame.f_locals)
+        link = link.__cause__ or link.__context__
+    return shown
 
 
 @pytest.mark.parametrize("name", ["ca", "proxy", "trust_env"])

@@ -1,6 +1,6 @@
 //! [`tallyfold_export::Ledger`].
 
-use tallyfold_export::{Format, Labels};
+use tallyfold_export::{Addition, Format, Labels};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -26,10 +26,11 @@ impl Ledger {
         Self(tallyfold_export::Ledger::default()).stamped(unix_ms)
     }
 
-    /// The ledger with another time, which is that of the host's clock or later than the one before.
+    /// The ledger with another time: that of the host's clock, or of the service's if that is behind, or later than the one
+    /// before.
     pub fn stamped(&self, unix_ms: f64) -> Result<Self> {
         let mut ledger = self.0.clone();
-        ledger.stamp(unix_ms as i64)?;
+        ledger.stamp_at(unix_ms as i64)?;
         Ok(Self(ledger))
     }
 
@@ -39,9 +40,23 @@ impl Ledger {
     }
 
     /// The ledger with the rows of a revision's table, and the state of its follow.
-    pub fn added(&self, rows: Rows, settled: bool, state: String, allow_gap: bool) -> Result<Self> {
+    pub fn added(
+        &self,
+        rows: Rows,
+        settled: bool,
+        state: String,
+        allow_gap: bool,
+        clock_ahead_ms: f64,
+        unix_ms: f64,
+    ) -> Result<Self> {
+        let addition = Addition {
+            settled,
+            state,
+            allow_gap,
+            clock_ahead_ms: clock_ahead_ms as u64,
+        };
         let mut added = self.0.clone();
-        added.add_rows(&rows.windowed()?, settled, state, allow_gap)?;
+        added.add_at(&rows.windowed()?, addition, unix_ms as i64)?;
         Ok(Self(added))
     }
 

@@ -246,6 +246,7 @@ pub struct Follow(pub(crate) tallyfold::Follow);
 
 /// [`tallyfold::Revision`].
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Revision {
     window: Window,
     #[serde(with = "serde_wasm_bindgen::preserve")]
@@ -254,6 +255,7 @@ struct Revision {
     changes: JsValue,
     settled: bool,
     number: u32,
+    clock_ahead_ms: f64,
 }
 
 #[wasm_bindgen(js_class = CoreFollow)]
@@ -278,6 +280,7 @@ impl Follow {
             changes: Comparison(revision.changes).into(),
             settled: revision.settled,
             number: revision.number,
+            clock_ahead_ms: revision.clock_ahead_ms as f64,
         })))
     }
 

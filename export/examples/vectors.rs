@@ -303,5 +303,6 @@ fn revision(before: &CountTable, after: &CountTable) -> Revision {
         changes: compare(before, after).expect("tables of the same kind"),
         settled: true,
         number: 2,
+        clock_ahead_ms: 0,
     }
 }

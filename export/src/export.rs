@@ -8,7 +8,7 @@ use tallyfold::sending::{self, Delivery, Transport};
 use tallyfold::{Code, CountName, Dictionary, Error, Key, Result, Window, WindowRows, Windowed};
 
 use crate::context::{Context, Labels};
-use crate::form::{Form, Limits, Numbers, Order, Windows};
+use crate::form::{Form, Limits, MOST_BYTES_OF_DATAGRAM, Numbers, Order, Windows};
 use crate::note::Note;
 use crate::options::ExportOptions;
 use crate::piece::Piece;
@@ -22,9 +22,6 @@ const MOST_SAMPLES: usize = 256;
 /// The most bytes of a piece, even if the caller allows more: protobuf's readers take messages of up to 2 GiB, and
 /// snappy compresses up to 4 GiB. Half of that leaves room for a group that is larger than expected.
 const MOST_BYTES: usize = 1 << 30;
-
-/// The same for a datagram over IPv4.
-const MOST_BYTES_OF_DATAGRAM: usize = 65_507;
 
 /// An export under way: the counts of one source, or of several, as one document.
 ///
@@ -123,7 +120,7 @@ impl Export {
         };
         let walk = Walk::new(windows.into(), form.order, first.context.revision.is_some());
         let max_bytes = options.max_bytes.unwrap_or(form.max_bytes);
-        Ok(Self {
+        let export = Self {
             fixed: Arc::new(Fixed {
                 form,
                 leaves_out_unsettled: leaves_out_unsettled && first.context.revision.is_none(),
@@ -137,7 +134,36 @@ impl Export {
             rounds: 0,
             has_begun: false,
             is_done: false,
-        })
+        };
+        if let Some(most) = form.read_bytes {
+            export.check_messages(most.max(export.fixed.max_bytes))?;
+        }
+        Ok(export)
+    }
+
+    /// Refuses a group whose message is longer than what its receiver reads: it would lose the rest in silence.
+    fn check_messages(&self, most: usize) -> Result<()> {
+        let may_be_long = |of: &FixedSource| {
+            let longest = |values: &Arc<Dictionary>| values.values().map(str::len).max();
+            let values: usize = of.dictionaries.iter().filter_map(longest).sum();
+            // Each byte may be escaped by three, in each of three metrics.
+            3 * (of.context.label_bytes + 3 * values + 300) > most
+        };
+        if !self.fixed.sources.iter().any(may_be_long) {
+            return Ok(());
+        }
+        let (mut export, mut message) = (self.clone(), Vec::new());
+        while export.next_piece_of(1, &mut message).is_some() {
+            if message.len() > most {
+                let text = format!(
+                    "the counts of a group make a message of {} bytes, and its receiver reads {most}: the values of its \
+                     dimensions, or the labels, are too long; leave a dimension out, or use a format without such a limit",
+                    message.len()
+                );
+                return Err(Error::new(Code::UnsupportedByFormat, text));
+            }
+        }
+        Ok(())
     }
 
     /// The same export with only these rows of its sources, in this order: the highest counts first, for example. It is for

@@ -36,6 +36,8 @@ pub(crate) struct Form {
     pub(crate) is_messages: bool,
     /// About how many bytes a piece has at most, before it is compressed.
     pub(crate) max_bytes: usize,
+    /// How many bytes of a message its receiver reads, unless the caller allows more for a piece; `None` without a limit.
+    pub(crate) read_bytes: Option<usize>,
     /// Refuses what the format can't carry.
     pub(crate) check: fn(&Context) -> Result<()>,
     /// How pieces are delivered; `None` for formats that are not sent.
@@ -45,6 +47,9 @@ pub(crate) struct Form {
     /// Makes the encoder of a piece.
     pub(crate) encoder: for<'a> fn(&'a Context) -> Box<dyn Encoder + 'a>,
 }
+
+/// The most bytes of a datagram over IPv4.
+pub(crate) const MOST_BYTES_OF_DATAGRAM: usize = 65_507;
 
 /// What a system that reads a format accepts of labels by default.
 #[derive(Clone, Copy, Debug)]

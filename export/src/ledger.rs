@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::{DocumentKind, check_past};
 use tallyfold::{
-    Code, CountName, Dimension, Dimensions, Error, Identity, Metric, Name, Result, Revision,
-    Timestamp, Window, Windowed, Words,
+    Code, CountName, Dimension, Dimensions, Error, Follow, Identity, Metric, Name, Result,
+    Revision, Timestamp, Window, Windowed, Words,
 };
 
 use crate::context::{Context, Labels, UNIT};
@@ -51,6 +51,21 @@ pub struct Ledger {
     began: Option<Timestamp>,
     /// The time that the totals were stamped with last.
     stamped: Option<Timestamp>,
+    /// By how much the clock of the host was ahead of the service's when the last revision was read.
+    clock_ahead_ms: u64,
+}
+
+/// How a revision is added: [`Ledger::add_rows`] and [`Ledger::add_at`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addition {
+    /// Whether the window is settled. Otherwise only the state is taken.
+    pub settled: bool,
+    /// The state of the follow after the revision.
+    pub state: String,
+    /// Whether windows before it may have been skipped.
+    pub allow_gap: bool,
+    /// By how much the clock of the host was ahead: [`Revision::clock_ahead_ms`].
+    pub clock_ahead_ms: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +88,8 @@ struct SavedLedger {
     began: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stamped: Option<String>,
+    #[serde(default, skip_serializing_if = "is_none")]
+    clock_ahead_ms: u64,
     /// The edges of windows; left out by earlier versions.
     #[serde(default)]
     windows: Vec<(String, String)>,
@@ -144,6 +161,7 @@ impl Ledger {
             settled_until: timestamp(saved.settled_until)?,
             began: timestamp(saved.began)?,
             stamped: timestamp(saved.stamped)?,
+            clock_ahead_ms: saved.clock_ahead_ms,
             state: saved.state,
         })
     }
@@ -170,6 +188,7 @@ impl Ledger {
             settled_until: self.settled_until.map(|end| end.to_string()),
             began: self.began.map(|began| began.to_string()),
             stamped: self.stamped.map(|stamped| stamped.to_string()),
+            clock_ahead_ms: self.clock_ahead_ms,
             windows: self
                 .windows
                 .iter()
@@ -217,9 +236,11 @@ impl Ledger {
     /// # Errors
     /// `incompatible_tables` for counts by other dimensions, of another metric, cluster or client,
     /// `overlapping_coverage` for a settled window that was added before, `out_of_order` if one was skipped,
-    /// `sum_overflow`. The ledger is unchanged then.
+    /// `invalid_argument` for an empty state, `invalid_checkpoint` for one that was torn or changed, `sum_overflow`. The
+    /// ledger is unchanged then.
     pub fn add(&mut self, revision: &Revision, state: String) -> Result<()> {
-        self.add_rows(&revision.table.windowed(), revision.settled, state, false)
+        let addition = Addition::of(revision, state);
+        self.add_rows(&revision.table.windowed(), addition)
     }
 
     /// The same, also if windows before it were skipped: the totals don't have their counts. This is for the first revision
@@ -228,20 +249,24 @@ impl Ledger {
     /// # Errors
     /// The same, except for windows that were skipped.
     pub fn add_allowing_gap(&mut self, revision: &Revision, state: String) -> Result<()> {
-        self.add_rows(&revision.table.windowed(), revision.settled, state, true)
+        let addition = Addition {
+            allow_gap: true,
+            ..Addition::of(revision, state)
+        };
+        self.add_rows(&revision.table.windowed(), addition)
     }
 
     /// The same, with the rows of the revision's table.
     ///
     /// # Errors
     /// The same.
-    pub fn add_rows(
-        &mut self,
-        rows: &Windowed,
-        settled: bool,
-        state: String,
-        allow_gap: bool,
-    ) -> Result<()> {
+    pub fn add_rows(&mut self, rows: &Windowed, addition: Addition) -> Result<()> {
+        let Addition {
+            settled,
+            state,
+            allow_gap,
+            clock_ahead_ms,
+        } = addition;
         let subject = Subject {
             metric: rows.metric,
             dimensions: rows.dimensions,
@@ -270,7 +295,10 @@ impl Ledger {
         let after = Coming::of(&state, settled_until)?;
         // An earlier version may have taken a state that can't be read: then nothing is known.
         let state_before = self.state.as_deref().unwrap_or_default();
-        let before = Coming::of(state_before, self.settled_until).unwrap_or_default();
+        let before = match state_before {
+            "" => None,
+            state => Coming::of(state, self.settled_until).unwrap_or_default(),
+        };
         let skipped = before
             .zip(after)
             .and_then(|(before, after)| before.gap(after, &windows));
@@ -304,7 +332,35 @@ impl Ledger {
         self.subject = Some(subject);
         self.identity = identity;
         self.state = Some(state);
+        self.clock_ahead_ms = clock_ahead_ms;
         Ok(())
+    }
+
+    /// The same for a host that knows the service's clock by revisions only, with the time of its own clock. If that is
+    /// ahead, the totals begin with the first revision. Stamp the totals with [`Ledger::stamp_at`].
+    ///
+    /// # Errors
+    /// The same, and `invalid_timestamp` for a clock that is not in the years 0 to 9999.
+    pub fn add_at(&mut self, rows: &Windowed, addition: Addition, unix_ms: i64) -> Result<()> {
+        let is_first = self.subject.is_none();
+        self.add_rows(rows, addition)?;
+        if is_first && self.clock_ahead_ms > 0 {
+            // Nothing was sent before, so a stamp that was made before the service's clock was known does not count.
+            (self.began, self.stamped) = (None, None);
+            self.stamp_at(unix_ms)?;
+        }
+        Ok(())
+    }
+
+    /// Stamps the totals like [`Ledger::stamp`] with the time of a clock that may be ahead by as much as when the last
+    /// revision was read. Once the clock is set right, times go on from the last stamp.
+    ///
+    /// # Errors
+    /// Those of [`Ledger::stamp`].
+    pub fn stamp_at(&mut self, unix_ms: i64) -> Result<()> {
+        let before_ms = self.stamped.map_or(i64::MIN, Timestamp::unix_ms);
+        let service_ms = unix_ms.saturating_sub_unsigned(self.clock_ahead_ms);
+        self.stamp(service_ms.max(before_ms.min(unix_ms)))
     }
 
     /// Stamps the totals with the time that [`Ledger::totals`] shows: the clock of the host, but always later than the time
@@ -477,6 +533,21 @@ impl Ledger {
     }
 }
 
+impl Addition {
+    fn of(revision: &Revision, state: String) -> Self {
+        Self {
+            settled: revision.settled,
+            state,
+            allow_gap: false,
+            clock_ahead_ms: revision.clock_ahead_ms,
+        }
+    }
+}
+
+fn is_none(ms: &u64) -> bool {
+    *ms == 0
+}
+
 fn timestamp(saved: Option<String>) -> Result<Option<Timestamp>> {
     saved.as_deref().map(Timestamp::parse).transpose()
 }
@@ -542,7 +613,7 @@ impl Coming {
     /// Reads the state of a follow. A host with states of its own gives windows in order: what is to come follows the
     /// newest settled window. `None` if nothing is known.
     fn of(state: &str, settled_until: Option<Timestamp>) -> Result<Option<Self>> {
-        if !state.starts_with(r#"{"format":"tallyfold-follow/"#) {
+        if !Follow::is_state(state)? {
             let open = Vec::new();
             return Ok(settled_until.map(|next| Self { open, next }));
         }

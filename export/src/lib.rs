@@ -51,7 +51,7 @@ pub use export::Export;
 pub use form::Windows;
 pub use formats::Format;
 pub use formats::openmetrics::Seconds;
-pub use ledger::{Counter, Ledger};
+pub use ledger::{Addition, Counter, Ledger};
 pub use note::{Note, NoteKind};
 pub use options::ExportOptions;
 pub use outbox::{Outbox, PendingChanges};

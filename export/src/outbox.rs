@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::DocumentKind;
-use tallyfold::{Code, Error, Identity, Metric, Result, Revision, Window, Windowed};
+use tallyfold::{Code, Error, Follow, Identity, Metric, Result, Revision, Window, Windowed};
 
 use crate::formats::Format;
 use crate::source::{Source, columns_of};
@@ -160,7 +160,8 @@ impl Outbox {
     /// Puts in a revision, which is to be sent in that format, and the state of its follow after it.
     ///
     /// # Errors
-    /// `out_of_order` if another revision is still pending, `incompatible_tables` for counts of another cluster or client.
+    /// `out_of_order` if another revision is still pending, `incompatible_tables` for counts of another cluster or client,
+    /// `invalid_argument` for an empty state, `invalid_checkpoint` for one that was torn or changed.
     pub fn put(&mut self, revision: &Revision, state: String, format: Format) -> Result<()> {
         self.put_source(&revision.into(), state, format)
     }
@@ -171,6 +172,7 @@ impl Outbox {
     /// The same, and `invalid_argument` for anything that isn't a revision.
     pub fn put_source(&mut self, changes: &Source, state: String, format: Format) -> Result<()> {
         check_carries_changes(format)?;
+        Follow::is_state(&state)?;
         if self.pending.is_some() {
             let message = "another revision is pending: push it first";
             return Err(Error::new(Code::OutOfOrder, message));

@@ -16,7 +16,7 @@ use tallyfold::{
     Aggregator, AggregatorOptions, Code, CountName, FollowOptions, FollowStep, Metric, Revision,
     TimeStep, Timestamp,
 };
-use tallyfold_export::{Export, ExportOptions, Format, Labels, Ledger, Outbox, Source};
+use tallyfold_export::{Addition, Export, ExportOptions, Format, Labels, Ledger, Outbox, Source};
 use tallyfold_sandbox::{Outcome, SandboxEvent};
 
 const DIMENSIONS: [Dimension; 2] = [Dimension::Integration, Dimension::Reason];
@@ -337,7 +337,7 @@ fn a_ledger_has_one_start_and_its_time_never_goes_back() {
     let mut empty = Export::new(ledger.totals().unwrap(), &options).unwrap();
     assert_eq!(empty.next_piece(&mut Vec::new()), None);
     let table = revision.table.windowed();
-    ledger.add_rows(&table, true, state, false).unwrap();
+    ledger.add_rows(&table, addition(&state)).unwrap();
     let start = ns(NOW).to_string();
     for (clock, time) in [
         (NOW + 60_000, NOW + 60_000),
@@ -363,9 +363,7 @@ fn a_ledger_has_one_start_and_its_time_never_goes_back() {
     assert!(ledger.stamp(i64::MAX).is_err());
     // Another ledger has another start, and one of an earlier version begins when it is first stamped.
     let mut other = Ledger::default();
-    other
-        .add_rows(&table, true, "other".to_owned(), false)
-        .unwrap();
+    other.add_rows(&table, addition("other")).unwrap();
     other.stamp(NOW + 1).unwrap();
     assert_eq!(received(&other).0, ns(NOW + 1).to_string());
     for format in Format::ALL
@@ -377,6 +375,81 @@ fn a_ledger_has_one_start_and_its_time_never_goes_back() {
             .map(|_| ())
             .unwrap_err();
         assert_eq!(error.code(), Code::UnsupportedByFormat, "{format}");
+    }
+}
+
+/// A settled revision, read by the right clock.
+fn addition(state: &str) -> Addition {
+    Addition {
+        settled: true,
+        state: state.to_owned(),
+        allow_gap: false,
+        clock_ahead_ms: 0,
+    }
+}
+
+/// A host whose clock is three hours ahead has read revisions by it, and then it is set right.
+#[test]
+fn totals_have_the_time_of_the_service_if_the_clock_is_ahead() {
+    const NOW: i64 = 1_767_400_000_000;
+    const AHEAD: i64 = 3 * 3_600_000;
+    let ns = |ms: i64| ms as u64 * 1_000_000;
+    let (revision, state) = first();
+    let rows = revision.table.windowed();
+    let mut ledger = Ledger::default();
+    // Before the first revision, nothing is known but the wrong clock.
+    ledger.stamp_at(NOW + AHEAD).unwrap();
+    let ahead = Addition {
+        clock_ahead_ms: AHEAD.unsigned_abs(),
+        ..addition(&state)
+    };
+    ledger.add_at(&rows, ahead, NOW + AHEAD).unwrap();
+    let start = ns(NOW).to_string();
+    for (clock, time) in [
+        (NOW + AHEAD + 60_000, NOW + 60_000),
+        // The clock is set right, and no revision has come since.
+        (NOW + 90_000, NOW + 60_001),
+        (NOW + 120_000, NOW + 60_002),
+    ] {
+        ledger = Ledger::from_json(ledger.to_json().as_bytes()).unwrap();
+        ledger.stamp_at(clock).unwrap();
+        let (began, at, _) = received(&ledger);
+        assert_eq!((began, at), (start.clone(), ns(time)));
+    }
+    let again = Addition {
+        settled: false,
+        ..addition("another")
+    };
+    ledger.add_at(&rows, again, NOW + 150_000).unwrap();
+    ledger.stamp_at(NOW + 150_000).unwrap();
+    assert_eq!(received(&ledger).1, ns(NOW + 150_000));
+    // A clock that is behind the last time is still an error.
+    let error = ledger.stamp_at(NOW - 210_001).unwrap_err();
+    assert_eq!(error.code(), Code::InvalidCheckpoint);
+}
+
+#[test]
+fn what_can_not_be_a_state_is_refused() {
+    let (revision, state) = first();
+    let changed = state.replacen("2026-01-02T10", "2026-01-02T11", 1);
+    assert_ne!(changed, state);
+    for (wrong, code) in [
+        ("", Code::InvalidArgument),
+        (" \n", Code::InvalidArgument),
+        (&state[..state.len() - 1], Code::InvalidCheckpoint),
+        (&changed, Code::InvalidCheckpoint),
+    ] {
+        let (mut ledger, mut outbox) = (Ledger::default(), Outbox::default());
+        let added = ledger.add(&revision, wrong.to_owned());
+        let put = outbox.put(&revision, wrong.to_owned(), Format::Influx);
+        for error in [added.unwrap_err(), put.unwrap_err()] {
+            assert_eq!(
+                (error.code(), error.argument_name()),
+                (code, Some("state")),
+                "{wrong}"
+            );
+        }
+        assert_eq!((ledger, outbox), (Ledger::default(), Outbox::default()));
     }
 }
 
@@ -505,9 +578,7 @@ fn a_revision_is_added_once_and_groups_of_several_windows_are_added_up() {
     let day =
         CountTable::merge_all(&[host.quarter(36).unwrap(), host.quarter(37).unwrap()]).unwrap();
     let mut ledger = Ledger::default();
-    ledger
-        .add_rows(&day.windowed(), true, "state".to_owned(), false)
-        .unwrap();
+    ledger.add_rows(&day.windowed(), addition("state")).unwrap();
     assert_eq!(totals(&ledger), sums(&Source::from(&day)));
 
     assert_eq!(ledger.note(), None);
@@ -522,9 +593,7 @@ fn a_revision_is_added_once_and_groups_of_several_windows_are_added_up() {
         aggregator.push(body.as_bytes()).unwrap();
         let rows = aggregator.finish().unwrap().windowed();
         let mut ledger = exact.clone();
-        ledger
-            .add_rows(&rows, true, state.to_owned(), false)
-            .unwrap();
+        ledger.add_rows(&rows, addition(state)).unwrap();
         assert_eq!(ledger.note().is_some(), is_inexact);
         (exact, large) = (ledger, 1);
     }

@@ -13,7 +13,8 @@ use tallyfold::{
     Aggregator, AggregatorOptions, Code, CountTable, HostFailure, Kind, Now, Patience,
 };
 use tallyfold_export::{
-    Export, ExportOptions, Format, Guarantee, Ledger, Push, PushOptions, PushStep, TargetHeaders,
+    Addition, Export, ExportOptions, Format, Guarantee, Ledger, Push, PushOptions, PushStep,
+    TargetHeaders,
 };
 
 /// A table with one row for each count.
@@ -847,9 +848,13 @@ fn a_message_that_a_server_has_failed_on_is_not_sent_twice() {
 fn totals_may_be_sent_again() {
     let mut ledger = Ledger::default();
     let rows = table(&[1, 2]).windowed();
-    ledger
-        .add_rows(&rows, true, "state".to_owned(), false)
-        .unwrap();
+    let addition = Addition {
+        settled: true,
+        state: "state".to_owned(),
+        allow_gap: false,
+        clock_ahead_ms: 0,
+    };
+    ledger.add_rows(&rows, addition).unwrap();
     ledger.stamp(1_767_300_000_000).unwrap();
     let totals = || {
         let options = ExportOptions::with_defaults(Format::Otlp);

@@ -135,6 +135,43 @@ fn dogstatsd_has_counts_with_timestamps() {
     );
 }
 
+/// An agent reads the first 8,192 bytes of a datagram, and drops the rest.
+#[test]
+fn a_datagram_that_its_receiver_would_cut_is_refused() {
+    let of = |length: usize| {
+        let rows = rows(&[([&"x".repeat(length)], [3, 1, 2])]);
+        table(&["event_name"], &Windows::from([((0, 900), rows)]))
+    };
+    let lines = |length: usize, options: &ExportOptions| text(&of(length), options);
+    let plain = options(Format::DogStatsD, &[]);
+    let longest = (1..3_000)
+        .rev()
+        .find(|length| Export::new(&of(*length), &plain).is_ok());
+    let longest = longest.unwrap();
+    assert!((8_190..=8_192).contains(&lines(longest, &plain).len()));
+    let error = Export::new(&of(longest + 1), &plain)
+        .map(|_| ())
+        .unwrap_err();
+    assert_eq!(error.code(), Code::UnsupportedByFormat);
+    assert!(
+        error.message().contains("its receiver reads 8192"),
+        "{error}"
+    );
+    // An agent with a larger buffer.
+    let larger = plain.max_bytes(20_000);
+    assert_eq!(lines(longest + 1, &larger).lines().count(), 3);
+    // No datagram has more.
+    for (format, length) in [(Format::DogStatsD, 22_000), (Format::StatsD, 22_000)] {
+        let all = options(format, &[])
+            .max_bytes(1 << 20)
+            .now_ms((DAY + 900) * 1000);
+        let error = Export::new(&of(length), &all).map(|_| ()).unwrap_err();
+        assert_eq!(error.code(), Code::UnsupportedByFormat, "{error}");
+        assert!(error.message().contains("65507"), "{error}");
+        assert!(Export::new(&of(21_000), &all).is_ok(), "{format}");
+    }
+}
+
 #[test]
 fn statsd_has_labels_in_names() {
     let stem = "tallyfold.event_delivery.by_integration_reason.cluster.main.integration";
@@ -288,10 +325,10 @@ fn a_value_that_a_reader_does_not_take_is_noted() {
         let other = whole
             .filter(&[("integration".to_owned(), vec!["b".to_owned()])])
             .unwrap();
-        // StatsD has no times, so it does not take this window.
+        // StatsD has no times, so it does not take this window, and a datagram of DogStatsD would be too long.
         let formats = Format::ALL
             .iter()
-            .filter(|format| **format != Format::StatsD);
+            .filter(|format| !matches!(format, Format::StatsD | Format::DogStatsD));
         for format in formats {
             let is_limited = matches!(
                 format,

@@ -105,6 +105,8 @@ describe("a ledger", () => {
       [revision(1, { email: [2n ** 64n - 1n, 0, 0] }), "next", "sum_overflow"],
       [revision(0, { email: [large, 1, 0] }), "of a follow that forgot", "overlapping_coverage"],
       [of, undefined, "invalid_argument"],
+      [of, "", "invalid_argument"],
+      [of, '{"format":"tallyfold-follow/2","digest":"00000000",', "invalid_checkpoint"],
       [of.table, "next", "invalid_argument"],
     ];
     for (const [revision, state, code] of others) {
@@ -387,6 +389,30 @@ describe("totals that are pushed", () => {
     const late = new Ledger(document).push({ format, url, now }, keep);
     await assert.rejects(late, { code: "invalid_checkpoint", message: /from the future/ });
     assert.equal(document, before);
+  });
+
+  test("have the service's time if this computer's clock is ahead", async (t) => {
+    const { url, got } = await receiver(t, () => 200);
+    let document = null;
+    const keep = (text) => {
+      document = text;
+    };
+    // Ledgers begin by the clock of the process.
+    const [ahead, real] = [3 * 3_600_000, Date.now() - 3 * 3_600_000];
+    const read = { ...revision(0, { email: [1, 0, 0] }), clockAheadMs: ahead };
+    await new Ledger().add(read, "state", keep);
+    for (const clock of [real + ahead + 60_000, real + ahead + 120_000, real + 180_000]) {
+      unixMs = clock;
+      await new Ledger(document).push({ format, url, now }, keep);
+    }
+    const all = got.map(points);
+    const seconds = (ns) => Math.round((Number(ns) / 1e6 - real) / 1000);
+    assert.deepEqual(
+      all.map(({ time }) => seconds(time)),
+      [60, 120, 120],
+    );
+    assert.ok(all[2].time > all[1].time);
+    assert.ok(all.every(({ start }) => Math.abs(seconds(start)) < 30));
   });
 
   test("grow to the truth through kills", async (t) => {

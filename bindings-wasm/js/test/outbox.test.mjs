@@ -363,6 +363,13 @@ describe("an outbox", () => {
       await assert.rejects(outbox.put(revision, state), { argument });
     }
     await assert.rejects(outbox.put({}, 5), { argument: "state" });
+    const [[revision, state]] = await revisionsOf();
+    for (const [wrong, code] of [
+      ["", "invalid_argument"],
+      [state.slice(0, -1), "invalid_checkpoint"],
+    ]) {
+      await assert.rejects(outbox.put(revision, wrong), { argument: "state", code });
+    }
     assert.equal(
       thrownBy(() => new Outbox("{}", { format: "influx", store })).code,
       "invalid_checkpoint",

@@ -276,14 +276,18 @@ describe("a push", () => {
     assert.deepEqual(got, all);
   });
 
-  test("says that a datagram is too long", async () => {
+  test("refuses a datagram that its receiver would cut, or that UDP can't carry", async () => {
     const url = "udp://127.0.0.1:9";
-    const labels = { long: "x".repeat(70_000) };
-    const error = await rejectionOf(
-      push(table, { format: "dogstatsd", url, labels, patienceMs: 0 }),
-    );
-    assert.equal(error.code, "network_failed");
-    assert.match(error.message, /EMSGSIZE/);
+    for (const [length, limit] of [
+      [8_000, 8_192],
+      [70_000, 65_507],
+    ]) {
+      const labels = { long: "x".repeat(length) };
+      const maxBytes = limit === 8_192 ? undefined : limit;
+      const error = await rejectionOf(push(table, { format: "dogstatsd", url, labels, maxBytes }));
+      assert.equal(error.code, "unsupported_by_format");
+      assert.match(error.message, new RegExp(`its receiver reads ${limit}`));
+    }
   });
 
   const refused = {

@@ -493,6 +493,7 @@ mod tests {
             table: after,
             settled: false,
             number: 1,
+            clock_ahead_ms: 0,
         };
         let origin = Origin {
             cluster: None,

@@ -86,8 +86,8 @@ impl DocumentKind {
     }
 }
 
-/// Whether the checksum of a document matches its bytes.
-fn is_sealed(json: &[u8]) -> bool {
+/// Whether the checksum of a document, of whatever kind, matches its bytes.
+pub(crate) fn is_sealed(json: &[u8]) -> bool {
     let parts = after(json).and_then(|at| {
         let (written, rest) = json[at..].split_at(end_of_digest(&json[at..])?);
         Some((&json[..at], written, rest))

@@ -8,6 +8,7 @@ mod folder;
 mod lease;
 mod process;
 
+pub(crate) use document::is_sealed;
 pub use document::{DocumentKind, check_past};
 pub(crate) use document::{Stored, invalid};
 pub use folder::{not_a_file, segment_name};

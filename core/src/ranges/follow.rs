@@ -116,6 +116,9 @@ pub struct Revision {
     /// How many revisions of the window were given before this one, also by earlier follows whose state
     /// was taken up: 0 for the first. No two revisions of a window have the same number.
     pub number: u32,
+    /// By how many milliseconds the wall clock was ahead of the service's when the window was read: 0 if it was not, or if
+    /// the response had no `Date`.
+    pub clock_ahead_ms: u64,
 }
 
 /// Reads windows as they close, and again as long as their counts may change.
@@ -508,6 +511,7 @@ impl Follow {
         open.read_ms = service
             .map_or(now, |service| service.holds_back(now))
             .unix_ms;
+        let clock_ahead_ms = now.unix_ms.abs_diff(open.read_ms);
         let number = open.revisions;
         open.revisions = number.saturating_add(1);
         open.compare(&table, [asked_at.monotonic_ms, now.monotonic_ms]);
@@ -525,6 +529,7 @@ impl Follow {
             changes,
             settled,
             number,
+            clock_ahead_ms,
         })
     }
 

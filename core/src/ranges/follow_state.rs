@@ -3,12 +3,13 @@
 use serde::Serialize;
 
 use super::follow::{Follow, Open};
+use crate::code::Code;
 use crate::counts::metric::Metric;
 use crate::counts::part::Part;
 use crate::counts::saved::SavedTable;
 use crate::counts::table::CountTable;
-use crate::error::Result;
-use crate::keeper::{DocumentKind, Stored, invalid};
+use crate::error::{Error, Result};
+use crate::keeper::{DocumentKind, Stored, invalid, is_sealed};
 use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
 use crate::wire::json::writer::json_of;
@@ -21,6 +22,9 @@ const KIND: DocumentKind = DocumentKind {
 /// The format before, whose states do not have `revisions`; and how its states begin.
 const FORMAT_1: &str = "tallyfold-follow/1";
 const START_1: &str = r#"{"format":"tallyfold-follow/1","#;
+
+/// How the states of all versions begin.
+const START: &str = r#"{"format":"tallyfold-follow/"#;
 
 /// The longest time that a state can hold.
 const LONGEST_MS: u64 = i64::MAX.unsigned_abs();
@@ -107,6 +111,24 @@ impl Follow {
             revisions: texts(&read, |open| open.revisions.to_string()),
             table: SavedTable::of_windows(&subject, &parts),
         }))
+    }
+
+    /// Whether a text is the state of a follow. A caller may store a state of its own with each revision instead.
+    ///
+    /// # Errors
+    /// `invalid_argument` for an empty text, `invalid_checkpoint` for a state of a follow that was torn or changed.
+    pub fn is_state(text: &str) -> Result<bool> {
+        let refused = |code, message: &str| Err(Error::argument("state", code, message));
+        if text.trim().is_empty() {
+            let message = "want the state of the follow after the revision, not an empty text";
+            return refused(Code::InvalidArgument, message);
+        }
+        let is_state = text.starts_with(START);
+        if is_state && !is_sealed(text.as_bytes()) {
+            let message = "want the state of the follow, and this was damaged or changed";
+            return refused(Code::InvalidCheckpoint, message);
+        }
+        Ok(is_state)
     }
 
     fn saved_query(&self) -> SavedQuery {

@@ -30,6 +30,7 @@ pub(crate) const FORM: Form = Form {
     has_all_windows: false,
     is_messages: true,
     max_bytes: 500_000,
+    read_bytes: None,
     check: carries_whole_seconds,
     delivery: Some(Delivery {
         partly: errors_of_taken,

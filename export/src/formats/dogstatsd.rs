@@ -2,8 +2,8 @@
 //! from version 7.40 on.
 //!
 //! - Each piece is a datagram, by default of at most 1,432 bytes, as fits into an Ethernet frame with room for other
-//!   headers. The lines of one group in one window stay together, so a datagram is larger if values are very long; an
-//!   agent reads up to 8,192 bytes, unless its `dogstatsd_buffer_size` says otherwise.
+//!   headers. The lines of one group in one window stay together, so a datagram is larger if values are very long. An
+//!   agent reads only the first 8,192 bytes of it, unless its `dogstatsd_buffer_size` is larger: longer ones are refused.
 //! - The timestamp is the last whole second of the window. Two windows that end in the same second are refused.
 //! - Changes of a revision may be negative: an agent reads any float, and a count of Datadog may go down. Changes of 0 are
 //!   not written. Each revision has its own tag `revision`.
@@ -30,6 +30,7 @@ pub(crate) const FORM: Form = Form {
     has_all_windows: false,
     is_messages: true,
     max_bytes: 1432,
+    read_bytes: Some(8_192),
     check: carries_whole_seconds,
     delivery: Some(DATAGRAMS),
     totals: None,

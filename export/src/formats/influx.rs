@@ -28,6 +28,7 @@ pub(crate) const FORM: Form = Form {
     has_all_windows: false,
     is_messages: true,
     max_bytes: 1_000_000,
+    read_bytes: None,
     check,
     delivery: Some(Delivery {
         is_repeatable: true,

@@ -25,6 +25,7 @@ pub(crate) const FORM: Form = Form {
     has_all_windows: true,
     is_messages: false,
     max_bytes: 64 * 1024,
+    read_bytes: None,
     check,
     delivery: None,
     totals: None,

@@ -17,6 +17,7 @@ pub(crate) const FORM: Form = Form {
     has_all_windows: false,
     is_messages: false,
     max_bytes: 64 * 1024,
+    read_bytes: None,
     check: carries_milliseconds,
     delivery: None,
     totals: None,

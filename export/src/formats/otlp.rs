@@ -34,6 +34,7 @@ pub(crate) const FORM: Form = Form {
     is_messages: true,
     // A quarter of what receivers of OTLP over gRPC take.
     max_bytes: 1024 * 1024,
+    read_bytes: None,
     check: check_times,
     delivery: Some(DELIVERY),
     totals: Some(Delivery {

@@ -26,6 +26,7 @@ pub(crate) const FORM: Form = Form {
     has_all_windows: false,
     is_messages: true,
     max_bytes: 1024 * 1024,
+    read_bytes: None,
     check: check_times,
     delivery: Some(DELIVERY),
     totals: Some(Delivery {

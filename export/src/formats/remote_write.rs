@@ -24,6 +24,7 @@ pub(crate) const FORM: Form = Form {
     is_messages: true,
     // Up to about 4,000 series of one sample each: twice what Prometheus itself sends at once.
     max_bytes: 512 * 1024,
+    read_bytes: None,
     check: carries_milliseconds,
     delivery: Some(Delivery {
         headers: &[

@@ -25,6 +25,7 @@ pub(crate) const FORM: Form = Form {
     is_messages: true,
     // Up to about 5,000 series of one sample each.
     max_bytes: 256 * 1024,
+    read_bytes: None,
     check: carries_milliseconds,
     delivery: Some(Delivery {
         headers: &[

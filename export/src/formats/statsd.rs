@@ -12,14 +12,14 @@
 //!   together.
 //! - The server adds counts up as 64-bit floats, which are exact up to 2^53.
 //! - Each piece is a datagram, by default of at most 1,432 bytes. The lines of one group stay together, so it is larger if
-//!   values are very long.
+//!   values are very long, and refused if it exceeds a datagram.
 
 use tallyfold::sending::DATAGRAMS;
 use tallyfold::{Code, Error, Result};
 
 use crate::context::Context;
 use crate::escape::{Bytes, escape, write_hex};
-use crate::form::{Encoder, Form, Numbers, Order};
+use crate::form::{Encoder, Form, MOST_BYTES_OF_DATAGRAM, Numbers, Order};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
@@ -31,6 +31,7 @@ pub(crate) const FORM: Form = Form {
     has_all_windows: true,
     is_messages: true,
     max_bytes: 1432,
+    read_bytes: Some(MOST_BYTES_OF_DATAGRAM),
     check,
     delivery: Some(DATAGRAMS),
     totals: None,

@@ -118,6 +118,7 @@ pub(crate) fn revision(windows: &Windows) -> Revision {
         table: after,
         settled: false,
         number: 0,
+        clock_ahead_ms: 0,
     }
 }
 

@@ -68,6 +68,7 @@ pub(crate) fn revision(
         table: after,
         settled,
         number: 0,
+        clock_ahead_ms: 0,
     }
 }
 

@@ -115,9 +115,10 @@ class Facade(Generic[TokenT, TransportT]):
             else:
                 _refuse_beside_transport(ca=ca, proxy=proxy, trust_env=trust_env or None)
                 self._open(transport)
-        except BaseException:
-            # A traceback that shows the locals of this frame would show the secret, an address
-            # with a password in it, or a token that was given instead of a function.
+        except BaseException as error:
+            # A traceback that shows the locals of frames would show the secret, an address with a
+            # password in it, or a token that was given instead of a function.
+            cleared(error)
             del options, access_token, proxy
             raise
 

@@ -108,14 +108,16 @@ class Ledger:
         Raises:
             ConfigError: `incompatible_tables` for counts by other dimensions, of another metric,
                 cluster or client; `overlapping_coverage` for a settled window that was added
-                before; `out_of_order` if a window was skipped, with its time.
+                before; `out_of_order` if a window was skipped, with its time; `invalid_argument`
+                for an empty state, `invalid_checkpoint` for one that was torn or changed.
             ResponseError: `sum_overflow`.
             OSError: of the file; `BlockingIOError` if another process adds to it, or has written
                 it since it was read. The ledger is unchanged then.
         """
         with self._lock:
             before = self._totals
-            totals = self._store(before.added(revision, state, allow_gap))
+            added = before.added(revision, state, allow_gap, Now.read().unix_ms)
+            totals = self._store(added)
         if before.inexact is None and totals.inexact is not None:
             warnings.warn(totals.inexact, InexactCountWarning, stacklevel=2)
 
@@ -129,11 +131,12 @@ class Ledger:
         """Sends the totals as cumulative sums, which receivers take that refuse deltas.
 
         Arguments are as in `tallyfold.push`; the format is `"otlp"` or `"otlp-json"`. Each sum
-        begins when the ledger did, and has the time of now, or a millisecond more than before if
-        the clock was set back; with a path, both are on the disk before anything is sent. So it may
-        be sent any number of times and is never in doubt; after an error, the next push makes up
-        for it. Push after each revision that is settled, and at least every few minutes, because
-        Prometheus forgets a sum after five.
+        begins when the ledger did, and has the time of now: by this computer's clock, or by the
+        service's if the last revision has shown that this computer's is ahead. It is a millisecond
+        more than before if the clock was set back. With a path, both are on the disk before
+        anything is sent. So it may be sent any number of times and is never in doubt; after an
+        error, the next push makes up for it. Push after each revision that is settled, and at least
+        every few minutes, because Prometheus forgets a sum after five.
 
         Raises:
             ConfigError: `out_of_order` while another push of this ledger is under way;

@@ -83,7 +83,8 @@ class Outbox:
 
         Raises:
             ConfigError: `out_of_order` if another revision is pending: push it first;
-                `incompatible_tables` for counts of another cluster or client.
+                `incompatible_tables` for counts of another cluster or client; `invalid_argument`
+                for an empty state, `invalid_checkpoint` for one that was torn or changed.
             OSError: of the file; `BlockingIOError` if another process uses it, or has written it
                 since it was read. Nothing is changed then.
         """

@@ -115,24 +115,29 @@ def _proxy(argument: str, address: object, tls: ssl.SSLContext, where: str = "")
     wanted = f"{where}want the address of a proxy, such as http://proxy.example:3128"
     if not isinstance(address, str):
         raise _refused(argument, f"{wanted}, not {type(address).__name__}")
+    proxy = _proxy_at(address, tls)
+    if proxy is None:
+        raise _refused(argument, wanted)
+    return proxy
+
+
+def _proxy_at(address: str, tls: ssl.SSLContext) -> httpcore2.Proxy | None:
+    """The proxy at an address; `None`, not an error whose frames show it, if that can't be used."""
     try:
         parts = urlsplit(address)
         # An invalid port is found only here.
         host, port = parts.hostname, parts.port
-    except ValueError:
-        raise _refused(argument, wanted) from None
-    if parts.scheme not in ("http", "https") or not host:
-        raise _refused(argument, wanted)
-    host = f"[{host}]" if ":" in host else host
-    port = {"http": 80, "https": 443}[parts.scheme] if port is None else port
-    try:
+        if parts.scheme not in ("http", "https") or not host:
+            return None
+        host = f"[{host}]" if ":" in host else host
+        port = {"http": 80, "https": 443}[parts.scheme] if port is None else port
         return httpcore2.Proxy(
             f"{parts.scheme}://{host}:{port}/",
             auth=_credentials(parts.username, parts.password),
             ssl_context=tls if parts.scheme == "https" else None,
         )
     except ValueError:
-        raise _refused(argument, wanted) from None
+        return None
 
 
 def _credentials(name: str | None, password: str | None) -> tuple[bytes, bytes] | None:

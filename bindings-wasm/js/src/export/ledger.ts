@@ -100,8 +100,8 @@ export class Ledger {
    * @param store Stores the new document, and is awaited. Only then the ledger shows the new totals; if this throws, or
    * its promise is rejected, the ledger is unchanged.
    * @throws {@link TallyfoldError} with code `incompatible_tables` for counts by other dimensions or of another metric,
-   * `overlapping_coverage` for a settled window that was added before, `sum_overflow`, `invalid_checkpoint` if `store`
-   * finds another document, and `out_of_order` if a window was skipped, with its time, or while another revision is being
+   * `overlapping_coverage` for a settled window that was added before, `sum_overflow`, `invalid_argument` for an empty
+   * state, `invalid_checkpoint` for one that was torn or changed, or if `store` finds another document, and `out_of_order` if a window was skipped, with its time, or while another revision is being
    * stored; the ledger is unchanged then.
    */
   async add(
@@ -118,11 +118,12 @@ export class Ledger {
     const mayHaveGap = optionalFlag("allowGap", allowGap) ?? false;
     if (this.#isAdding) throw outOfOrder("another revision is being stored; await add first");
     const rows = revised(exportCore(), revision);
+    const { settled, clockAheadMs = 0 } = revision;
     let inexact: string | undefined;
     this.#isAdding = true;
     try {
       await this.#become((core) => {
-        const next = core.added(rows, revision.settled, state, mayHaveGap);
+        const next = core.added(rows, settled, state, mayHaveGap, clockAheadMs, Date.now());
         inexact = core.inexact() === undefined ? next.inexact() : undefined;
         return [next, undefined];
       }, store);
@@ -136,8 +137,9 @@ export class Ledger {
   /**
    * Sends the totals as cumulative sums of OTLP, which receivers take that refuse deltas.
    *
-   * Each sum begins when the ledger did, and has the time of now, or a millisecond more than before if the clock was set
-   * back; both are stored before anything is sent. So it may be sent any number of times and is never in doubt; after an
+   * Each sum begins when the ledger did, and has the time of now: by this computer's clock, or by the service's if the last
+   * revision has shown that this computer's is ahead. It is a millisecond more than before if the clock was set back. Both
+   * are stored before anything is sent. So it may be sent any number of times and is never in doubt; after an
    * error, the next push makes up for it. Push after each revision that is settled, and at least every few minutes,
    * because Prometheus forgets a sum after five. A revision may be added meanwhile.
    *

@@ -33,6 +33,11 @@ export interface Revision<D extends Dimension | undefined = Dimension | undefine
    * for the first. No two revisions of a window have the same number.
    */
   readonly number: number;
+  /**
+   * By how many milliseconds this computer's clock was ahead of the service's when the window was read: 0 if it was not,
+   * or if the response had no `Date`.
+   */
+  readonly clockAheadMs: number;
 }
 
 /** What the driver of a {@link Follow} must do next. */
