@@ -1,4 +1,6 @@
 //! Counts as columns: the groups of a table, and its windows as slots of equal length.
 
 pub(crate) mod groups;
+pub(crate) mod page;
+pub(crate) mod pages;
 pub(crate) mod slots;
