@@ -79,7 +79,7 @@ impl World {
         let query = only(&self.path("health.history"));
         let mut days: Vec<PathBuf> = names(&query)
             .into_iter()
-            .filter(|path| path.extension().is_some_and(|end| end == "gz"))
+            .filter(|path| path.extension().is_some_and(|end| end == "page"))
             .collect();
         days.sort();
         days
@@ -126,7 +126,7 @@ fn history_is_read_once_and_old_days_are_dropped() {
     let kept = world.days();
     assert!(days.iter().all(|day| kept.contains(day)), "{kept:?}");
     // Without that, old days go.
-    let old = days[0].with_file_name("2020-01-01.json.gz");
+    let old = days[0].with_file_name("2020-01-01.page");
     fs::copy(&days[0], &old).unwrap();
     fs::remove_file(world.path("health.state")).unwrap();
     world.run(&[]);

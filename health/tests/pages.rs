@@ -164,7 +164,8 @@ proptest! {
                 store.take(table);
             }
             settled.extend(known().filter(|slot| end - slot > OPEN));
-            let pages = stores.each_ref().map(Store::pages);
+            let heads = stores.each_ref().map(Store::heads);
+            let pages = [0, 1].map(|side| stores[side].pages(&heads[side]));
             let observed = Observed { delivery: Some(&all[0]), ingestion: Some(&all[1]) };
             let kept = ObservedPages { delivery: Some(&pages[0]), ingestion: Some(&pages[1]) };
             let now = fixture(Metric::EventDelivery).instant(end);
@@ -193,7 +194,8 @@ fn a_replay_of_pages_finds_the_same() {
     for (store, table) in stores.iter_mut().zip(&tables) {
         store.take(table);
     }
-    let pages = stores.each_ref().map(Store::pages);
+    let heads = stores.each_ref().map(Store::heads);
+    let pages = [0, 1].map(|side| stores[side].pages(&heads[side]));
     let observed = Observed {
         delivery: Some(&tables[0]),
         ingestion: Some(&tables[1]),
@@ -238,7 +240,8 @@ fn a_page_is_read_back_and_any_damage_is_found() {
     let now = fixture(Metric::EventDelivery).instant(4);
     store.pages.insert(0, whole.clone());
     let check = |store: &Store, head: PageHead| {
-        let pages = Pages::new(vec![head], &sums, store).unwrap();
+        let heads = [head];
+        let pages = Pages::new(&heads, &sums, store).unwrap();
         let observed = ObservedPages {
             delivery: Some(&pages),
             ingestion: None,
@@ -284,12 +287,13 @@ fn pages_of_other_clients_and_without_sums_are_refused() {
         (vec![], "want a page"),
         (vec![head.clone(), head.clone()], "overlap"),
     ] {
-        let error = Pages::new(heads, &sums, &store).err().unwrap();
+        let error = Pages::new(&heads, &sums, &store).err().unwrap();
         assert!(error.message().contains(why), "{error}");
     }
     let other = Rules::parse("[[rule]]\nname = 'x'\nkind = 'silent'\nby = ['write_key', 'reason']");
     let other = other.unwrap().sums(Metric::EventDelivery);
     assert!(!head.has(&other));
-    let error = Pages::new(vec![head], &other, &store).err().unwrap();
+    let heads = [head];
+    let error = Pages::new(&heads, &other, &store).err().unwrap();
     assert!(error.message().contains("sums"), "{error}");
 }

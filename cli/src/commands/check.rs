@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 use tallyfold::keeper::check_past;
 use tallyfold::text::grouped;
 use tallyfold::{CollectOptions, Metric, Timestamp, Window};
-use tallyfold_health::{ObservedPages, Pages, Rules, State, Unjudged};
+use tallyfold_health::{ObservedPages, Pages, Rules, State, Status, Unjudged};
 
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
@@ -23,6 +23,7 @@ use crate::host::session::{Session, unix_ms};
 use crate::host::state::StateFile;
 use crate::output::check::{self, CheckFormat, CheckReport, Checked, Verdict, write};
 use crate::output::report::{Part, Report, contradicted, spans};
+use crate::output::safe::escaped;
 use crate::stderr::{Bars, show};
 
 pub(crate) mod hold;
@@ -308,46 +309,54 @@ impl Job<'_> {
         state: &State,
         bar: &ProgressBar,
     ) -> Result<Part<Verdict>> {
-        loop {
-            let pasts = self.pasts(cluster, session, state, bar).await?;
-            match self.part(&pasts, cluster, session, state)? {
-                Some(mut part) => {
-                    for past in pasts.into_iter().flatten() {
-                        part.gaps.extend(past.gaps);
-                        part.failure = part.failure.or(past.failure);
-                        part.is_unanswered |= past.is_unanswered;
-                    }
-                    return Ok(part);
-                }
-                None => bar.reset(),
+        let wanted = self.wanted(state)?;
+        if self.begin(cluster, &wanted)? {
+            let recent = wanted.iter().map(Wanted::recent);
+            let recent: Vec<Wanted> = recent.collect();
+            let pasts = self.pasts((cluster, session), &recent, bar).await?;
+            if let Some(part) = self.part(&pasts, (cluster, session), state)? {
+                self.report_recent(cluster, &part);
             }
         }
+        loop {
+            let pasts = self.pasts((cluster, session), &wanted, bar).await?;
+            if let Some(mut part) = self.part(&pasts, (cluster, session), state)? {
+                for past in pasts.into_iter().flatten() {
+                    part.gaps.extend(past.gaps);
+                    part.failure = part.failure.or(past.failure);
+                    part.is_unanswered |= past.is_unanswered;
+                }
+                return Ok(part);
+            }
+        }
+    }
+
+    /// The history of a query.
+    fn history(&self, cluster: &Cluster, wanted: &Wanted) -> Result<History> {
+        let folder = match self.app.settings.is_named {
+            true => self.places.history.join(file_name(&cluster.name, "")),
+            false => self.places.history.clone(),
+        };
+        History::open(&folder, &service(cluster)?, wanted)
     }
 
     /// The history of both endpoints, brought up to date.
     async fn pasts(
         &self,
-        cluster: &Cluster,
-        session: &Session,
-        state: &State,
+        (cluster, session): (&Cluster, &Session),
+        wanted: &[Wanted],
         bar: &ProgressBar,
     ) -> Result<[Option<Past>; 2]> {
-        let folder = match self.app.settings.is_named {
-            true => self.places.history.join(file_name(&cluster.name, "")),
-            false => self.places.history.clone(),
-        };
         let mut pasts: [Option<Past>; 2] = [None, None];
-        for wanted in self.wanted(state)? {
-            let history = History::open(&folder, &service(cluster)?, &wanted)?;
-            let begin = |windows, is_new| self.begin((cluster, wanted.metric), windows, is_new);
-            // With `--at` or `--replay`, the range does not show which files are too old.
-            if self.flags.at.is_none() && self.replay.is_none() {
-                history.drop_before(wanted.range.start())?;
-            }
-            let what = (history, &wanted, &self.flags.reading.given);
-            let past = read(session, what, begin, |now| {
-                show(bar, (now.planned, now.done, now.failed), now.waiting_ms);
-            })
+        for wanted in wanted {
+            let history = self.history(cluster, wanted)?;
+            let past = read(
+                session,
+                (history, wanted, &self.flags.reading.given),
+                |now| {
+                    show(bar, (now.planned, now.done, now.failed), now.waiting_ms);
+                },
+            )
             .await?;
             let place = usize::from(wanted.metric == Metric::EventIngestion);
             pasts[place] = Some(past);
@@ -359,8 +368,7 @@ impl Job<'_> {
     fn part(
         &self,
         pasts: &[Option<Past>; 2],
-        cluster: &Cluster,
-        session: &Session,
+        (cluster, session): (&Cluster, &Session),
         state: &State,
     ) -> Result<Option<Part<Verdict>>> {
         let pages = pasts
@@ -447,24 +455,65 @@ impl Job<'_> {
         Timestamp::from_unix_ms(first.min(now_ms)).unwrap_or(self.now)
     }
 
-    /// Writes how long the first run may take.
-    fn begin(&self, (cluster, metric): (&Cluster, Metric), windows: u32, is_new: bool) {
-        const MANY: u32 = 100;
-        const EACH_MS: u32 = 250;
-        const AT_ONCE: u32 = 8;
-        if is_new && windows > MANY {
-            let minutes = (windows / AT_ONCE * EACH_MS).div_ceil(60_000);
-            let text = format!(
-                "reads {windows} windows of {metric} first; if the service answers in {EACH_MS} ms, that takes about {minutes} \
-                 min. Later runs read only what is new"
-            );
-            match self.app.settings.is_named {
-                true => self
-                    .app
-                    .stderr
-                    .note(format_args!("{}: {text}", cluster.name)),
-                false => self.app.stderr.note(text),
+    /// Removes what is too old, and writes how long a run may take that reads much. Returns whether nothing is stored yet, so
+    /// that the last day is judged first.
+    fn begin(&self, cluster: &Cluster, wanted: &[Wanted]) -> Result<bool> {
+        const MANY: u64 = 100;
+        const EACH_MS: u64 = 250;
+        const AT_ONCE: u64 = 8;
+        let (mut windows, mut is_new) = (0, true);
+        for wanted in wanted {
+            let history = self.history(cluster, wanted)?;
+            // With `--at` or `--replay`, the range does not show which files are too old.
+            if self.flags.at.is_none() && self.replay.is_none() {
+                history.drop_before(wanted.range.start())?;
             }
+            let (lacking, is_empty) = history.lacks(wanted);
+            windows += lacking;
+            is_new &= is_empty;
+        }
+        if windows <= MANY {
+            return Ok(false);
+        }
+        let minutes = (windows / AT_ONCE * EACH_MS).div_ceil(60_000);
+        let text = format!(
+            "reads {} windows of history, with a request for each: about {minutes} min if the service answers in {EACH_MS} ms. \
+             Later runs read only what is new",
+            grouped(windows)
+        );
+        self.note(cluster, text);
+        Ok(is_new && self.replay.is_none())
+    }
+
+    fn note(&self, cluster: &Cluster, text: String) {
+        match self.app.settings.is_named {
+            true => {
+                let text = format_args!("{}: {text}", escaped(&cluster.name));
+                self.app.stderr.note(text);
+            }
+            false => self.app.stderr.note(text),
+        }
+    }
+
+    /// Writes what the last day shows, before the history of the other rules is read.
+    fn report_recent(&self, cluster: &Cluster, part: &Part<Verdict>) {
+        let Verdict::Check(check) = &part.found else {
+            return;
+        };
+        let firing = check.incidents.iter();
+        let firing = firing.filter(|incident| incident.status == Status::Firing);
+        let sentences: Vec<String> = firing
+            .map(|incident| {
+                let severity = incident.severity.as_str();
+                format!("{severity}: {}", escaped(&incident.sentence))
+            })
+            .collect();
+        for sentence in &sentences {
+            self.note(cluster, format!("by the last day alone, {sentence}"));
+        }
+        if sentences.is_empty() {
+            let text = "by the last day alone, nothing is wrong; most rules wait for the history";
+            self.note(cluster, text.to_owned());
         }
     }
 

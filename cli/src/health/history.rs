@@ -58,6 +58,18 @@ impl Wanted {
         }
     }
 
+    /// The last day of it, for rules that do not look back.
+    pub(crate) fn recent(&self) -> Self {
+        let day = Timestamp::from_unix_ms(self.range.end().unix_ms() - DAY_MS);
+        let start = day.map_or(self.range.start(), |day| day.max(self.range.start()));
+        let range = Window::new(start, self.range.end());
+        let recent = Self {
+            range: range.unwrap_or(self.range),
+            ..self.clone()
+        };
+        recent.whole()
+    }
+
     /// The same with a range that begins where a page begins, so that no page is needed in part.
     pub(crate) fn whole(mut self) -> Self {
         let start_ms = self.range.start().unix_ms();
@@ -127,6 +139,22 @@ impl History {
         let mut spans: Vec<Span> = spans.collect();
         spans.reverse();
         spans
+    }
+
+    /// How many windows of a range have no page, and whether there is no page at all.
+    pub(crate) fn lacks(&self, wanted: &Wanted) -> (u64, bool) {
+        let spans = self.spans(wanted.range);
+        let is_there = |start_ms: i64| {
+            let mut paths = [self.path(start_ms), self.old_path(start_ms)].into_iter();
+            paths.any(|path| path.exists())
+        };
+        let lacking = spans.iter().filter(|span| !is_there(span.start_ms));
+        let lacking: Vec<&Span> = lacking.collect();
+        let length_ms = u64::from(wanted.step.seconds()) * 1_000;
+        let windows = lacking
+            .iter()
+            .map(|span| span.range.length_ms() / length_ms);
+        (windows.sum(), lacking.len() == spans.len())
     }
 
     /// What is known of a page; `None` if there is no page.
@@ -277,11 +305,7 @@ impl Past {
     /// # Errors
     /// For pages of different clients.
     pub(crate) fn pages(&self) -> Result<Pages<'_>> {
-        Ok(Pages::new(
-            self.heads.clone(),
-            &self.wanted.sums,
-            &self.files,
-        )?)
+        Ok(Pages::new(&self.heads, &self.wanted.sums, &self.files)?)
     }
 
     /// Removes a damaged page, so that its windows are read again.
@@ -355,15 +379,13 @@ struct Missing {
     left: u32,
 }
 
-/// Reads a history. Before the first request, `begin` is called with the number of windows that have to be read, and
-/// with whether nothing was stored before.
+/// Reads a history.
 ///
 /// # Errors
 /// For files that can't be used, and if there are no counts at all.
 pub(crate) async fn read(
     session: &Session,
     (history, wanted, given): (History, &Wanted, &Given),
-    begin: impl FnOnce(u32, bool),
     mut on_progress: impl FnMut(Reading),
 ) -> Result<Past> {
     let mut pages = Vec::new();
@@ -371,12 +393,10 @@ pub(crate) async fn read(
         let head = known(session, (&history, wanted), span).await?;
         pages.push(missing(session, (wanted, given), span, head)?);
     }
-    let is_new = pages.iter().all(|page| page.head.is_none());
     let mut reading = Reading {
         planned: pages.iter().map(|page| page.left).sum(),
         ..Reading::default()
     };
-    begin(reading.planned, is_new);
     let (mut failures, mut unfinished) = (Vec::new(), BTreeSet::new());
     for page in &mut pages {
         // What was read is dropped when it is stored.
@@ -571,7 +591,14 @@ fn finish(
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use tallyfold::Frame;
+
     use super::*;
+    use crate::output::testing::{ROWS, table};
 
     fn wanted(step: &str, start: &str, end: &str) -> Wanted {
         Wanted {
@@ -579,13 +606,18 @@ mod tests {
             dimensions: vec![Dimension::Integration],
             step: TimeStep::parse(step).unwrap(),
             range: Window::parse(start, end).unwrap(),
+            sums: Vec::new(),
         }
     }
 
+    fn page() -> Page {
+        Page::of_table(&table(ROWS), &[]).unwrap()
+    }
+
     #[tokio::test]
-    async fn files_are_kept_by_day_and_dropped_when_they_are_old() {
+    async fn pages_are_kept_by_day_and_dropped_when_they_are_old() {
         let folder = tempfile::tempdir().unwrap();
-        let wanted = wanted("15m", "2026-01-01T06:00:00Z", "2026-01-03T00:15:00Z");
+        let wanted = wanted("15m", "2026-01-01T06:00:00Z", "2026-01-03T00:15:00Z").whole();
         let history = History::open(folder.path(), "a1", &wanted).unwrap();
         let spans = history.spans(wanted.range);
         let ranges: Vec<String> = spans.iter().map(|one| format!("{:?}", one.range)).collect();
@@ -594,59 +626,114 @@ mod tests {
             [
                 "[2026-01-03T00:00:00Z, 2026-01-03T00:15:00Z)",
                 "[2026-01-02T00:00:00Z, 2026-01-03T00:00:00Z)",
-                "[2026-01-01T06:00:00Z, 2026-01-02T00:00:00Z)",
+                "[2026-01-01T00:00:00Z, 2026-01-02T00:00:00Z)",
             ]
         );
-        let table = crate::output::testing::table(crate::output::testing::ROWS);
         for span in &spans {
-            assert!(history.load(*span).unwrap().unwrap().is_none());
-            history.store(*span, &table).await.unwrap();
-            assert_eq!(history.load(*span).unwrap().unwrap().unwrap(), table);
+            assert!(history.head(*span).unwrap().unwrap().is_none());
+            let head = history.store(*span, page(), &[]).await.unwrap();
+            let windows: Vec<Window> = head.windows().collect();
+            assert_eq!(windows, table(ROWS).windows());
+            let read = history.head(*span).unwrap().unwrap().unwrap();
+            assert_eq!(read.windows().collect::<Vec<_>>(), windows);
+            let page = history.page(*span).unwrap().unwrap();
+            let bytes = fs::read(history.path(span.start_ms)).unwrap();
+            assert_eq!(page.to_bytes(&[]), bytes);
         }
         fs::write(history.folder.join("notes.txt"), "mine").unwrap();
         let start = Timestamp::parse("2026-01-02T23:45:00Z").unwrap();
         history.drop_before(start).unwrap();
-        assert!(history.load(spans[2]).unwrap().unwrap().is_none());
-        assert!(history.load(spans[1]).unwrap().unwrap().is_some());
+        assert!(history.head(spans[2]).unwrap().unwrap().is_none());
+        assert!(history.head(spans[1]).unwrap().unwrap().is_some());
         assert!(history.folder.join("notes.txt").exists());
     }
 
     #[test]
     fn long_windows_are_kept_by_week() {
         let folder = tempfile::tempdir().unwrap();
-        let wanted = wanted("1d", "2026-01-01T00:00:00Z", "2026-01-15T00:00:00Z");
+        let wanted = wanted("1d", "2026-01-02T00:00:00Z", "2026-01-15T00:00:00Z").whole();
         let history = History::open(folder.path(), "a1", &wanted).unwrap();
         // 1 January 2026 is a Thursday, as is 1 January 1970, so weeks counted from 1970 begin there.
+        assert_eq!(wanted.range.start().date(), "2026-01-01");
         assert_eq!(history.spans(wanted.range).len(), 2);
     }
 
     #[tokio::test]
-    async fn a_damaged_file_is_told_from_one_that_can_not_be_read() {
+    async fn a_killed_run_leaves_a_whole_page_and_damage_is_told_from_a_later_version() {
         let folder = tempfile::tempdir().unwrap();
         let wanted = wanted("15m", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
         let history = History::open(folder.path(), "a1", &wanted).unwrap();
         let span = history.spans(wanted.range)[0];
         let path = history.path(span.start_ms);
-        let table = crate::output::testing::table(crate::output::testing::ROWS);
-        history.store(span, &table).await.unwrap();
-        let changed = table.to_json().replace("Warehouse", "Warehous_");
+        history.store(span, page(), &[]).await.unwrap();
         let whole = fs::read(&path).unwrap();
-        for (bytes, expected) in [
-            (compressed(&changed).unwrap(), "invalid_table"),
-            (
-                whole[..whole.len() - 9].to_vec(),
-                "incomplete deflate stream",
-            ),
-            (b"not compressed".to_vec(), "invalid gzip header"),
-        ] {
-            fs::write(&path, bytes).unwrap();
-            let wrong = history.load(span).unwrap().unwrap_err();
-            let expected = format!("2026-01-01.json.gz: {expected}");
-            assert!(wrong.text.contains(&expected), "{wrong}");
+        // A run that was killed has left a part of its page, which replaces none.
+        let torn = crate::files::with_end(&path, ".new");
+        for length in [0, 1, whole.len() / 2, whole.len()] {
+            fs::write(&torn, &whole[..length]).unwrap();
+            assert!(history.head(span).unwrap().unwrap().is_some());
+            history.store(span, page(), &[]).await.unwrap();
+            assert!(!torn.exists());
+            assert_eq!(fs::read(&path).unwrap(), whole);
         }
+        // Whatever is cut off, the page is found to be incomplete.
+        for length in 0..whole.len() {
+            fs::write(&path, &whole[..length]).unwrap();
+            let wrong = history.head(span).unwrap().unwrap_err();
+            assert!(wrong.text.contains("2026-01-01.page: "), "{wrong}");
+        }
+        let later = [b"tallyfold-page/2\n", &whole[17..]].concat();
+        fs::write(&path, &later).unwrap();
+        let refused = history.head(span).unwrap_err();
+        assert!(refused.text.contains("later version"), "{refused}");
+        assert_eq!(fs::read(&path).unwrap(), later);
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        assert!(history.load(span).is_err());
+        assert!(history.head(span).is_err());
+        let refused = history.store(span, page(), &[]).await.unwrap_err();
+        assert!(refused.text.contains("2026-01-01.page"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn tables_of_version_0_1_are_read_and_replaced_by_pages() {
+        let folder = tempfile::tempdir().unwrap();
+        let wanted = wanted("15m", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
+        let history = History::open(folder.path(), "a1", &wanted).unwrap();
+        let span = history.spans(wanted.range)[0];
+        let path = history.old_path(span.start_ms);
+        let compressed = |text: &str| {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(text.as_bytes()).unwrap();
+            encoder.finish().unwrap()
+        };
+        let whole = compressed(&table(ROWS).to_json());
+        let changed = table(ROWS).to_json().replace("Warehouse", "Warehous_");
+        for damaged in [
+            compressed(&changed),
+            whole[..whole.len() - 9].to_vec(),
+            b"not compressed".to_vec(),
+        ] {
+            fs::write(&path, damaged).unwrap();
+            assert!(history.table(span).is_none());
+        }
+        fs::write(&path, whole).unwrap();
+        assert_eq!(history.table(span).unwrap(), table(ROWS));
+        history.store(span, page(), &[]).await.unwrap();
+        assert!(!path.exists() && history.path(span.start_ms).exists());
+    }
+
+    #[test]
+    fn what_no_window_covers_is_missing() {
+        let at = |from: u32, to: u32| {
+            let hour = |hour: u32| format!("2026-01-01T{hour:02}:00:00Z");
+            Window::parse(&hour(from), &hour(to)).unwrap()
+        };
+        let gaps = |windows: &[Window]| uncovered(at(2, 10), windows);
+        assert_eq!(gaps(&[]), [at(2, 10)]);
+        assert_eq!(gaps(&[at(2, 10)]), []);
+        let some = [at(0, 3), at(4, 5), at(5, 6)];
+        assert_eq!(gaps(&some), [at(3, 4), at(6, 10)]);
+        assert_eq!(gaps(&[at(0, 1), at(9, 12)]), [at(2, 9)]);
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use tallyfold::Dimension;
 
-use crate::columns::groups::{Block, Grid, NO_GROUP, read};
+use crate::columns::blocks::{Block, read};
+use crate::columns::groups::{Grid, NO_GROUP};
 use crate::columns::slots::Slots;
 use crate::rules::judging::{Groups, Judging, Odd, Other, Seen, Sink};
 use crate::rules::kind::Scope;
@@ -80,8 +81,8 @@ struct Piece {
 /// The maximum number of counts that are held at a time: 32 MiB.
 const NUMBERS: usize = 1 << 22;
 
-/// The same for counts that are kept outside of memory.
-const KEPT_NUMBERS: usize = 1 << 21;
+/// The same for counts that are kept outside of memory: 8 MiB.
+const KEPT_NUMBERS: usize = 1 << 20;
 
 /// Judges rules. Their counts are read together, as many at a time as fit into memory.
 pub(crate) fn judge_together(works: &[Work<'_>]) -> Vec<Judged> {

@@ -10,7 +10,6 @@ use tallyfold::{
 };
 
 use super::slots::Slots;
-use crate::measure::Measure;
 
 /// The counts that rules are applied to, with their history.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,11 +50,12 @@ pub(crate) trait Kept {
     fn set(&self, by: &[Dimension], only: &[(Dimension, Vec<String>)])
     -> Option<(usize, Vec<Key>)>;
 
-    /// Reads the sums of the groups of a set that are wanted, where a range of windows is wanted.
+    /// Reads the sums of the groups of a set that are wanted, where a range of windows is needed.
     fn sums(
         &self,
         set: usize,
-        is_wanted: (&dyn Fn(usize) -> bool, &dyn Fn(Range<usize>) -> bool),
+        wanted: &[bool],
+        is_needed: &dyn Fn(Range<usize>) -> bool,
         take: &mut dyn FnMut(usize, Sums<'_>),
     );
 
@@ -84,8 +84,11 @@ pub(crate) struct Counted<'t> {
     rows: CountedRows<'t>,
 }
 
-enum CountedRows<'t> {
+/// Where the rows of counts are.
+pub(crate) enum CountedRows<'t> {
+    /// In a table, window by window.
     Table(&'t CountTable, Vec<WindowRows>),
+    /// Outside of memory.
     Kept(&'t dyn Kept),
 }
 
@@ -126,6 +129,11 @@ impl<'t> Counted<'t> {
             windows,
             rows: CountedRows::Kept(kept),
         }
+    }
+
+    /// Where the rows are.
+    pub(crate) fn rows(&self) -> &CountedRows<'t> {
+        &self.rows
     }
 
     /// Whether the counts are kept outside of memory.
@@ -270,8 +278,8 @@ pub(crate) struct Grid<'t> {
     /// For each group, its IDs in these columns; sorted.
     groups: Vec<Key>,
     /// For each row of a whole table, its group. Kept counts have a set of sums instead.
-    row_groups: Vec<u32>,
-    set: usize,
+    pub(crate) row_groups: Vec<u32>,
+    pub(crate) set: usize,
 }
 
 impl<'t> Grid<'t> {
@@ -452,143 +460,5 @@ pub(crate) fn counts_of(counts: Deltas) -> Counts {
         success: own(counts.success),
         errors: own(counts.errors),
         filtered: own(counts.filtered),
-    }
-}
-
-/// The counts of some groups of a rule.
-pub(crate) struct Block<'s> {
-    grid: &'s Grid<'s>,
-    slots: &'s Slots,
-    measure: Measure,
-    /// For each group of the grid, its position in this block.
-    places: Vec<u32>,
-    parts: Vec<u64>,
-    wholes: Option<Vec<u64>>,
-}
-
-/// The counts of one group, slot by slot.
-#[derive(Clone, Copy)]
-pub(crate) struct Columns<'b> {
-    /// The events that are counted.
-    pub(crate) parts: &'b [u64],
-    /// For a rate, the events that they are a share of.
-    pub(crate) wholes: Option<&'b [u64]>,
-}
-
-impl Columns<'_> {
-    /// The counts in a slot.
-    pub(crate) fn at(&self, slot: usize) -> (u64, Option<u64>) {
-        (self.parts[slot], self.wholes.map(|wholes| wholes[slot]))
-    }
-}
-
-impl<'s> Block<'s> {
-    /// A block for some groups, with no counts read yet. `place_of` returns the position in the block of each group of
-    /// the grid.
-    pub(crate) fn new(
-        grid: &'s Grid<'s>,
-        slots: &'s Slots,
-        measure: Measure,
-        groups: usize,
-        place_of: impl Fn(u32) -> u32,
-    ) -> Self {
-        let cells = groups * slots.len();
-        Self {
-            grid,
-            slots,
-            measure,
-            places: (0..grid.len() as u32).map(place_of).collect(),
-            parts: vec![0; cells],
-            wholes: measure.is_rate().then(|| vec![0; cells]),
-        }
-    }
-
-    fn add(&mut self, place: u32, slot: usize, counts: Counts) {
-        let most = |count: u128| u64::try_from(count).unwrap_or(u64::MAX);
-        let cell = place as usize * self.slots.len() + slot;
-        let part = &mut self.parts[cell];
-        *part = part.saturating_add(most(self.measure.part(counts)));
-        if let Some(wholes) = &mut self.wholes {
-            let whole = most(self.measure.whole(counts).unwrap_or_default());
-            wholes[cell] = wholes[cell].saturating_add(whole);
-        }
-    }
-
-    /// The counts of the group with that place.
-    pub(crate) fn columns(&self, place: usize) -> Columns<'_> {
-        let start = place * self.slots.len();
-        let own = start..start + self.slots.len();
-        Columns {
-            parts: &self.parts[own.clone()],
-            wholes: self.wholes.as_ref().map(|wholes| &wholes[own]),
-        }
-    }
-}
-
-/// Reads the counts of all blocks, which belong to the same endpoint. Each row, or each sum, of the needed windows is read
-/// once.
-pub(crate) fn read(counted: &Counted<'_>, blocks: &mut [Block<'_>]) {
-    match &counted.rows {
-        CountedRows::Table(table, windows) => read_rows(table, windows, blocks),
-        CountedRows::Kept(kept) => read_sums(*kept, blocks),
-    }
-}
-
-fn read_rows(table: &CountTable, windows: &[WindowRows], blocks: &mut [Block<'_>]) {
-    for (at, window) in windows.iter().enumerate() {
-        let wanting = blocks.iter_mut();
-        let wanting = wanting.filter_map(|block| Some((block.slots.places[at]?, block)));
-        let mut wanting: Vec<(usize, &mut Block<'_>)> = wanting.collect();
-        if wanting.is_empty() {
-            continue;
-        }
-        let mut rows = RowsOf::new(table);
-        for (key, counts) in window.clone() {
-            let row = rows.find(&key);
-            let counts = counts_of(counts);
-            for (slot, block) in &mut wanting {
-                let group = block.grid.row_groups[row];
-                let place = block.places.get(group as usize).copied();
-                if let Some(place) = place.filter(|place| *place != NO_GROUP) {
-                    block.add(place, *slot, counts);
-                }
-            }
-        }
-    }
-}
-
-fn read_sums(kept: &dyn Kept, blocks: &mut [Block<'_>]) {
-    let mut sets: Vec<usize> = blocks.iter().map(|block| block.grid.set).collect();
-    sets.sort_unstable();
-    sets.dedup();
-    for set in sets {
-        let own = blocks.iter_mut().filter(|block| block.grid.set == set);
-        let mut own: Vec<&mut Block<'_>> = own.collect();
-        let groups = own.first().map_or(0, |block| block.places.len());
-        let is_wanted = |group: usize| own.iter().any(|block| block.places[group] != NO_GROUP);
-        let wanted: Vec<bool> = (0..groups).map(is_wanted).collect();
-        let windows = own.iter().map(|block| block.slots.places.as_slice());
-        let windows: Vec<&[Option<usize>]> = windows.collect();
-        let is_needed = |range: Range<usize>| {
-            let mut all = windows.iter().flat_map(|places| &places[range.clone()]);
-            all.any(Option::is_some)
-        };
-        kept.sums(
-            set,
-            (&|group| wanted[group], &is_needed),
-            &mut |group, sums| {
-                for block in &mut own {
-                    let place = block.places[group];
-                    if place == NO_GROUP {
-                        continue;
-                    }
-                    for (window, counts) in sums {
-                        if let Some(slot) = block.slots.places[*window as usize] {
-                            block.add(place, slot, *counts);
-                        }
-                    }
-                }
-            },
-        );
     }
 }

@@ -10,8 +10,10 @@ use tallyfold::{
     Window,
 };
 
+use super::bytes::{Bytes, damaged, read_counts, read_key, too_large};
 use super::groups::{Counted, Head, Kept, Sums};
-use super::page::{Bytes, PageHead, SumsBy, damaged, read_counts, read_key, translated};
+use super::page::translated;
+use super::page_head::{PageHead, SumsBy};
 
 /// Reads bytes of pages, which the host keeps. They are numbered in the order in which their heads are given.
 pub trait ReadPage {
@@ -26,7 +28,7 @@ pub trait ReadPage {
 /// and the rows that explain what it finds.
 pub struct Pages<'h> {
     host: &'h dyn ReadPage,
-    heads: Vec<PageHead>,
+    heads: &'h [PageHead],
     identity: Identity,
     /// For each dimension, the values of all pages, sorted.
     dictionaries: Vec<Arc<Dictionary>>,
@@ -58,7 +60,7 @@ impl<'h> Pages<'h> {
     /// # Errors
     /// `incompatible_tables` for pages of different clusters, clients or queries; `group_limit` for more than 1 GiB of values;
     /// `invalid_argument` without any page, and for pages that overlap or lack some of the sums.
-    pub fn new(heads: Vec<PageHead>, sums: &[SumsBy], host: &'h dyn ReadPage) -> Result<Self> {
+    pub fn new(heads: &'h [PageHead], sums: &[SumsBy], host: &'h dyn ReadPage) -> Result<Self> {
         let wrong =
             |message: &str| Error::argument("pages", Code::InvalidArgument, message.to_owned());
         let Some(first) = heads.first() else {
@@ -77,9 +79,9 @@ impl<'h> Pages<'h> {
             sets: Vec::new(),
             checked: RefCell::default(),
             failed: RefCell::default(),
-            heads: Vec::new(),
+            heads,
         };
-        for head in &heads {
+        for head in heads {
             if (head.metric, head.dimensions) != (metric, dimensions) {
                 let message = "these are counts of different queries";
                 return Err(Error::new(Code::IncompatibleTables, message));
@@ -98,27 +100,17 @@ impl<'h> Pages<'h> {
             return Err(wrong("want pages that do not overlap, the oldest first"));
         }
         for column in 0..dimensions.iter().count() {
-            let own = heads.iter().map(|head| {
-                let values = head.values[column].iter().map(String::as_str);
-                Dictionary::of_sorted(values)
-                    .map(Arc::new)
-                    .ok_or_else(damaged)
-            });
-            let own: Vec<Arc<Dictionary>> = own.collect::<Result<_>>()?;
-            let union = Dictionary::union(&own.iter().collect::<Vec<_>>());
-            let (dictionary, ids) = union.ok_or_else(|| {
-                let message = "a dimension may have at most 1 GiB of values";
-                Error::new(Code::GroupLimit, message)
-            })?;
+            let own: Vec<&Arc<Dictionary>> =
+                heads.iter().map(|head| &head.values[column]).collect();
+            let (dictionary, ids) = Dictionary::union(&own).ok_or_else(too_large)?;
             pages.dictionaries.push(dictionary);
             for (of_page, ids) in pages.ids.iter_mut().zip(ids) {
                 of_page.push(ids);
             }
         }
         for of in sums {
-            pages.sets.push(Set::new(of, &heads, &pages.ids)?);
+            pages.sets.push(Set::new(of, heads, &pages.ids)?);
         }
-        pages.heads = heads;
         pages.identity = identity;
         Ok(pages)
     }
@@ -261,7 +253,8 @@ impl Kept for Pages<'_> {
     fn sums(
         &self,
         set: usize,
-        (is_wanted, is_needed): (&dyn Fn(usize) -> bool, &dyn Fn(Range<usize>) -> bool),
+        wanted: &[bool],
+        is_needed: &dyn Fn(Range<usize>) -> bool,
         take: &mut dyn FnMut(usize, Sums<'_>),
     ) {
         let Some(set) = self.sets.get(set) else {
@@ -279,7 +272,7 @@ impl Kept for Pages<'_> {
             let mut bytes = Bytes::of(&bytes);
             for group in groups {
                 let own = bytes.part();
-                if own.is_some() && !is_wanted(*group as usize) {
+                if own.is_some() && wanted.get(*group as usize) != Some(&true) {
                     continue;
                 }
                 let read = own.and_then(|mut own| read_counts(&mut own, range.len(), &mut counts));

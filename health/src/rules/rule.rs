@@ -7,7 +7,7 @@ use tallyfold::{Dimension, Metric, TimeStep};
 use super::kind::{Form, Misfit, Scope};
 use super::kinds::{RuleKind, Test};
 use super::names::Severity;
-use crate::columns::page::SumsBy;
+use crate::columns::page_head::SumsBy;
 use crate::measure::Measure;
 
 /// How long a first check looks back, in seconds.

@@ -7,7 +7,7 @@ use tallyfold::{Code, Dimension, Error, Metric, Result, TimeStep, Timestamp};
 
 use super::kinds::RuleKind;
 use super::rule::Rule;
-use crate::columns::page::SumsBy;
+use crate::columns::page_head::SumsBy;
 use crate::usual::calendar::Local;
 
 /// The maximum number of rules, and of silences.
