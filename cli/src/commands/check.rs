@@ -310,24 +310,27 @@ impl Job<'_> {
         bar: &ProgressBar,
     ) -> Result<Part<Verdict>> {
         let wanted = self.wanted(state)?;
-        if self.begin(cluster, &wanted)? {
-            let recent = wanted.iter().map(Wanted::recent);
-            let recent: Vec<Wanted> = recent.collect();
-            let pasts = self.pasts((cluster, session), &recent, bar).await?;
-            if let Some(part) = self.part(&pasts, (cluster, session), state)? {
-                self.report_recent(cluster, &part);
-            }
+        let recent = wanted.iter().map(Wanted::recent);
+        let mut recent = Some(recent.collect::<Vec<_>>());
+        if !self.begin(cluster, &wanted)? {
+            recent = None;
         }
         loop {
-            let pasts = self.pasts((cluster, session), &wanted, bar).await?;
-            if let Some(mut part) = self.part(&pasts, (cluster, session), state)? {
-                for past in pasts.into_iter().flatten() {
-                    part.gaps.extend(past.gaps);
-                    part.failure = part.failure.or(past.failure);
-                    part.is_unanswered |= past.is_unanswered;
-                }
-                return Ok(part);
+            let own = recent.as_ref().unwrap_or(&wanted);
+            let pasts = self.pasts((cluster, session), own, bar).await?;
+            let Some(mut part) = self.part(&pasts, (cluster, session), state)? else {
+                continue;
+            };
+            if recent.take().is_some() {
+                self.report_recent(cluster, &part);
+                continue;
             }
+            for past in pasts.into_iter().flatten() {
+                part.gaps.extend(past.gaps);
+                part.failure = part.failure.or(past.failure);
+                part.is_unanswered |= past.is_unanswered;
+            }
+            return Ok(part);
         }
     }
 
@@ -455,13 +458,14 @@ impl Job<'_> {
         Timestamp::from_unix_ms(first.min(now_ms)).unwrap_or(self.now)
     }
 
-    /// Removes what is too old, and writes how long a run may take that reads much. Returns whether nothing is stored yet, so
-    /// that the last day is judged first.
+    /// Removes what is too old, and writes how long a run may take that reads much. Returns whether the last day is judged first:
+    /// if nothing is stored yet, and all of the history takes much longer.
     fn begin(&self, cluster: &Cluster, wanted: &[Wanted]) -> Result<bool> {
         const MANY: u64 = 100;
         const EACH_MS: u64 = 250;
         const AT_ONCE: u64 = 8;
-        let (mut windows, mut is_new) = (0, true);
+        const MUCH_LONGER: u64 = 4;
+        let (mut windows, mut recent, mut is_new) = (0, 0, true);
         for wanted in wanted {
             let history = self.history(cluster, wanted)?;
             // With `--at` or `--replay`, the range does not show which files are too old.
@@ -470,6 +474,7 @@ impl Job<'_> {
             }
             let (lacking, is_empty) = history.lacks(wanted);
             windows += lacking;
+            recent += history.lacks(&wanted.recent()).0;
             is_new &= is_empty;
         }
         if windows <= MANY {
@@ -482,7 +487,8 @@ impl Job<'_> {
             grouped(windows)
         );
         self.note(cluster, text);
-        Ok(is_new && self.replay.is_none())
+        let is_long = windows > MUCH_LONGER * recent;
+        Ok(is_new && is_long && self.replay.is_none())
     }
 
     fn note(&self, cluster: &Cluster, text: String) {

@@ -8,7 +8,6 @@
 //! `read` brings the pages up to date, and requests only the windows that they lack, or that may still change.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -397,7 +396,7 @@ pub(crate) async fn read(
         planned: pages.iter().map(|page| page.left).sum(),
         ..Reading::default()
     };
-    let (mut failures, mut unfinished) = (Vec::new(), BTreeSet::new());
+    let (mut failures, mut unfinished) = (Vec::new(), Vec::new());
     for page in &mut pages {
         // What was read is dropped when it is stored.
         let Some(mut collect) = page.collect.take() else {
@@ -546,7 +545,7 @@ fn finish(
     history: History,
     wanted: &Wanted,
     pages: Vec<Missing>,
-    (mut failures, reading, unfinished): (Vec<Failure>, Reading, BTreeSet<Window>),
+    (mut failures, reading, unfinished): (Vec<Failure>, Reading, Vec<Window>),
 ) -> Result<Past> {
     let failure = (!failures.is_empty()).then(|| failures.remove(0));
     let (mut heads, mut files, mut covered) = (Vec::new(), Files::default(), Vec::new());

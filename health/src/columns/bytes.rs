@@ -118,12 +118,14 @@ pub(crate) fn write_dimensions(out: &mut Vec<u8>, dimensions: &[Dimension]) {
 }
 
 /// Writes a text after its length.
+#[inline(never)]
 pub(crate) fn text(out: &mut Vec<u8>, text: &str) {
     number(out, text.len() as u64);
     out.extend(text.as_bytes());
 }
 
 /// Writes a number: seven bits in each byte, the lowest first.
+#[inline(never)]
 pub(crate) fn number(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -226,16 +228,16 @@ impl<'b> Bytes<'b> {
     }
 }
 
-/// That of zip and PNG files.
-static CRC: LazyLock<Crc<u32, Table<16>>> =
-    LazyLock::new(|| Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC));
+/// That of zip and PNG files, by 16 bytes at a time.
+static CRC: LazyLock<Box<Crc<u32, Table<16>>>> =
+    LazyLock::new(|| Box::new(Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC)));
 
 /// The checksum of some bytes.
 pub(crate) fn checksum(bytes: &[u8]) -> u32 {
     CRC.checksum(bytes)
 }
 
-/// The error for a page that can not be read.
+/// The error for a page that can't be read.
 pub(crate) fn damaged() -> Error {
     let message = "this was damaged or changed since it was written: its checksum is another";
     Error::new(Code::InvalidCheckpoint, message)

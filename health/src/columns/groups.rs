@@ -341,9 +341,7 @@ impl<'t> Grid<'t> {
             key
         };
         let rows = (0..table.len()).filter(|row| is_in(*row));
-        let mut groups: Vec<Key> = rows.map(key_of).collect();
-        groups.sort_unstable();
-        groups.dedup();
+        let groups = distinct(rows.map(key_of).collect());
         let group_of = |row: usize| match is_in(row) {
             true => groups
                 .binary_search(&key_of(row))
@@ -437,6 +435,14 @@ impl<'t> Grid<'t> {
     pub(crate) fn counted(&self) -> &'t Counted<'t> {
         self.counted
     }
+}
+
+/// Sorted keys without repetitions.
+#[inline(never)]
+pub(crate) fn distinct(mut keys: Vec<Key>) -> Vec<Key> {
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// The position of a value in a sorted dictionary.

@@ -4,7 +4,6 @@
 //! dimensions, and for each set of sums its groups and where its counts are: a part of the page with a checksum of its own.
 //! The first set has the rows themselves. Counts are stored group by group, because rules judge one group after another.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tallyfold::{
@@ -15,7 +14,7 @@ use tallyfold::{
 use super::bytes::{
     Bytes, checksum, damaged, number, read_counts, read_key, too_large, write_counts, write_key,
 };
-use super::groups::{Head, counts_of};
+use super::groups::{Head, counts_of, distinct};
 use super::page_head::{PageHead, PageSums, SumsBy};
 
 /// The rows of a page in memory.
@@ -61,15 +60,12 @@ impl Page {
             });
             all.extend(rows.map(|(key, counts)| (key, place, counts_of(counts))));
         }
-        let mut keys: Vec<Key> = all.iter().map(|(key, ..)| *key).collect();
-        keys.sort_unstable();
-        keys.dedup();
+        let keys = distinct(all.iter().map(|(key, ..)| *key).collect());
         let place_of = |key: &Key| keys.binary_search(key).unwrap_or_default() as u32;
         let rows = all
             .iter()
             .map(|(key, window, counts)| (place_of(key), *window, *counts));
-        let mut rows: Vec<Row> = rows.collect();
-        rows.sort_unstable_by_key(|(key, window, _)| (*key, *window));
+        let rows = sorted(rows.collect(), (keys.len(), windows.len()));
         let page = Self {
             metric,
             dimensions: windowed.dimensions,
@@ -178,24 +174,29 @@ impl Page {
                 ids.push(own);
             }
         }
-        let heads = both.iter().zip([0, 1]).flat_map(|(page, side)| {
-            let heads = page.windows.iter().enumerate();
-            heads.map(move |(place, head)| (*head, side, place))
+        // Windows do not overlap, so each comes after all those that begin before it.
+        let places = [0, 1].map(|side| {
+            let own = both[side].windows.iter().enumerate();
+            let place = own.map(|(place, head)| {
+                let start = head.window.start();
+                let others = &both[1 - side].windows;
+                place + others.partition_point(|other| other.window.start() < start)
+            });
+            place.collect::<Vec<usize>>()
         });
-        let mut windows: Vec<(Head, usize, usize)> = heads.collect();
-        windows.sort_by_key(|(head, ..)| head.window.start());
-        let mut places = both.each_ref().map(|page| vec![0; page.windows.len()]);
-        for (place, (_, side, old)) in windows.iter().enumerate() {
-            places[*side][*old] = place as u32;
+        let length = both.iter().map(|page| page.windows.len()).sum();
+        let mut windows: Vec<Option<Head>> = vec![None; length];
+        for (page, places) in both.iter().zip(&places) {
+            for (head, place) in page.windows.iter().zip(places) {
+                windows[*place] = Some(*head);
+            }
         }
         let own_keys = [0, 1].map(|side| {
             let own = both[side].keys.iter();
             own.map(|key| translated(key, &ids[side]))
                 .collect::<Vec<Key>>()
         });
-        let mut keys = own_keys.concat();
-        keys.sort_unstable();
-        keys.dedup();
+        let keys = distinct(own_keys.concat());
         let mut rows: Vec<Row> = Vec::with_capacity(both.iter().map(|page| page.rows.len()).sum());
         for (side, page) in both.iter().enumerate() {
             let place_of = |key: &Key| keys.binary_search(key).unwrap_or_default() as u32;
@@ -204,20 +205,19 @@ impl Page {
             rows.extend(own.map(|(key, window, counts)| {
                 (
                     key_of[*key as usize],
-                    places[side][*window as usize],
+                    places[side][*window as usize] as u32,
                     *counts,
                 )
             }));
         }
-        rows.sort_unstable_by_key(|(key, window, _)| (*key, *window));
         Ok(Self {
             metric: both[1].metric,
             dimensions: both[1].dimensions,
             identity,
-            windows: windows.into_iter().map(|(head, ..)| head).collect(),
+            rows: sorted(rows, (keys.len(), windows.len())),
+            windows: windows.into_iter().flatten().collect(),
             values,
             keys,
-            rows,
         })
     }
 
@@ -289,28 +289,31 @@ impl Page {
             ));
         }
         let windows = self.windows.len();
-        let mut places: BTreeMap<Key, usize> = BTreeMap::new();
-        let mut sums: Vec<Option<Counts>> = Vec::new();
-        for rows in self.rows.chunk_by(|one, other| one.0 == other.0) {
-            let row = &self.keys[rows[0].0 as usize];
+        let group_of = |row: &Key| {
             let mut own = only.iter();
-            if !own.all(|(column, is_wanted)| is_wanted[row[*column] as usize]) {
+            let is_in = own.all(|(column, is_wanted)| is_wanted[row[*column] as usize]);
+            is_in.then(|| {
+                let mut group = Key::default();
+                for (id, column) in group.iter_mut().zip(&columns) {
+                    *id = row[*column];
+                }
+                group
+            })
+        };
+        let groups = distinct(self.keys.iter().filter_map(group_of).collect());
+        let mut sums: Vec<Option<Counts>> = vec![None; groups.len() * windows];
+        for rows in self.rows.chunk_by(|one, other| one.0 == other.0) {
+            let group = group_of(&self.keys[rows[0].0 as usize]);
+            let Some(place) = group.and_then(|group| groups.binary_search(&group).ok()) else {
                 continue;
-            }
-            let mut key = Key::default();
-            for (id, column) in key.iter_mut().zip(&columns) {
-                *id = row[*column];
-            }
-            let next = places.len();
-            let place = *places.entry(key).or_insert(next);
-            sums.resize(places.len() * windows, None);
+            };
             for (_, window, counts) in rows {
                 let sum = &mut sums[place * windows + *window as usize];
                 *sum = Some(added(sum.unwrap_or_default(), *counts));
             }
         }
         let (mut own, mut bytes) = (Vec::new(), Vec::new());
-        for place in places.values() {
+        for place in 0..groups.len() {
             let sums = sums[place * windows..(place + 1) * windows].iter();
             let sums = sums.zip(0..);
             own.clear();
@@ -322,7 +325,7 @@ impl Page {
         }
         Some(PageSums {
             of: of.clone(),
-            groups: places.into_keys().collect(),
+            groups,
             bytes: start as u64..out.len() as u64,
             checksum: checksum(&out[start..]),
         })
@@ -334,12 +337,7 @@ impl Page {
         for (key, ..) in &self.rows {
             is_used[*key as usize] = true;
         }
-        let mut next = 0_u32;
-        let places = is_used.iter().map(|is_used| {
-            next += u32::from(*is_used);
-            next.saturating_sub(1)
-        });
-        let places: Vec<u32> = places.collect();
+        let places = places_of(&is_used);
         let mut used = is_used.iter();
         self.keys.retain(|_| used.next() == Some(&true));
         for (key, ..) in &mut self.rows {
@@ -347,21 +345,58 @@ impl Page {
         }
         let mut ids: Vec<Vec<u32>> = Vec::new();
         for (column, values) in self.values.iter_mut().enumerate() {
-            let used: BTreeSet<u32> = self.keys.iter().map(|key| key[column]).collect();
-            let mut new = vec![0; values.len()];
-            for (place, id) in used.iter().enumerate() {
-                new[*id as usize] = place as u32;
+            let mut is_used = vec![false; values.len()];
+            for key in &self.keys {
+                is_used[key[column] as usize] = true;
             }
             // A part of a dictionary is sorted, and fits.
-            let kept = Dictionary::of_sorted(used.iter().map(|id| values.value(*id)));
+            let used = values
+                .values()
+                .zip(&is_used)
+                .filter(|(_, is_used)| **is_used);
+            let kept = Dictionary::of_sorted(used.map(|(value, _)| value));
             *values = Arc::new(kept.unwrap_or_default());
-            ids.push(new);
+            ids.push(places_of(&is_used));
         }
         for key in &mut self.keys {
             *key = translated(key, &ids);
         }
         self
     }
+}
+
+/// The place of each thing among those that are used.
+fn places_of(is_used: &[bool]) -> Vec<u32> {
+    let mut next = 0_u32;
+    let places = is_used.iter().map(|is_used| {
+        next += u32::from(*is_used);
+        next.saturating_sub(1)
+    });
+    places.collect()
+}
+
+/// Sorts rows by key, and those of a key by window. There are so many keys and windows.
+fn sorted(rows: Vec<Row>, (keys, windows): (usize, usize)) -> Vec<Row> {
+    let rows = by_place(rows, windows, |row| row.1);
+    by_place(rows, keys, |row| row.0)
+}
+
+/// Sorts rows by a place; those with the same place keep their order.
+fn by_place(rows: Vec<Row>, places: usize, place_of: fn(&Row) -> u32) -> Vec<Row> {
+    let mut next = vec![0; places + 1];
+    for row in &rows {
+        next[place_of(row) as usize + 1] += 1;
+    }
+    for place in 0..places {
+        next[place + 1] += next[place];
+    }
+    let mut sorted = rows.clone();
+    for row in rows {
+        let next = &mut next[place_of(&row) as usize];
+        sorted[*next] = row;
+        *next += 1;
+    }
+    sorted
 }
 
 fn added(one: Counts, other: Counts) -> Counts {

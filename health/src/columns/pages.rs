@@ -1,7 +1,6 @@
 //! Counts that a host keeps as pages, and of which a check reads only what it needs.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use tallyfold::{
 };
 
 use super::bytes::{Bytes, damaged, read_counts, read_key, too_large};
-use super::groups::{Counted, Head, Kept, Sums};
+use super::groups::{Counted, Head, Kept, Sums, distinct};
 use super::page::translated;
 use super::page_head::{PageHead, SumsBy};
 
@@ -41,7 +40,7 @@ pub struct Pages<'h> {
     ranges: Vec<Range<usize>>,
     sets: Vec<Set>,
     /// Which sums of which pages were found to be undamaged.
-    checked: RefCell<BTreeSet<(usize, usize)>>,
+    checked: RefCell<Vec<Vec<bool>>>,
     failed: RefCell<Option<(usize, Error)>>,
 }
 
@@ -77,7 +76,12 @@ impl<'h> Pages<'h> {
             totals: Vec::new(),
             ranges: Vec::new(),
             sets: Vec::new(),
-            checked: RefCell::default(),
+            checked: RefCell::new(
+                heads
+                    .iter()
+                    .map(|head| vec![false; head.sums.len()])
+                    .collect(),
+            ),
             failed: RefCell::default(),
             heads,
         };
@@ -184,9 +188,10 @@ impl<'h> Pages<'h> {
         let read = self.host.read(page, head.bytes_of(sums));
         let read = read.map_err(|why| Error::new(Code::InvalidCheckpoint, why));
         let checked = read.and_then(|bytes| {
-            if !self.checked.borrow().contains(&(page, sums)) {
+            let is_checked = &mut self.checked.borrow_mut()[page][sums];
+            if !*is_checked {
                 head.check(sums, &bytes)?;
-                self.checked.borrow_mut().insert((page, sums));
+                *is_checked = true;
             }
             Ok(bytes)
         });
@@ -223,10 +228,7 @@ impl Set {
             all.push(head.sums[place].groups.iter().map(key_of).collect());
             set.places.push((place, Vec::new()));
         }
-        // Each page has its groups sorted already.
-        let mut groups: Vec<Key> = all.concat();
-        groups.sort();
-        groups.dedup();
+        let groups = distinct(all.concat());
         for (own, (_, places)) in all.iter().zip(&mut set.places) {
             let mut next = 0;
             for key in own {
