@@ -79,7 +79,7 @@ impl World {
         let query = only(&self.path("health.history"));
         let mut days: Vec<PathBuf> = names(&query)
             .into_iter()
-            .filter(|path| path.extension().is_some_and(|end| end == "gz"))
+            .filter(|path| path.extension().is_some_and(|end| end == "page"))
             .collect();
         days.sort();
         days
@@ -126,11 +126,134 @@ fn history_is_read_once_and_old_days_are_dropped() {
     let kept = world.days();
     assert!(days.iter().all(|day| kept.contains(day)), "{kept:?}");
     // Without that, old days go.
-    let old = days[0].with_file_name("2020-01-01.json.gz");
+    let old = days[0].with_file_name("2020-01-01.page");
     fs::copy(&days[0], &old).unwrap();
     fs::remove_file(world.path("health.state")).unwrap();
     world.run(&[]);
     assert!(!old.exists());
+}
+
+#[test]
+fn a_first_run_says_what_it_reads_and_judges_the_last_day_first() {
+    let world = World::new();
+    let new = "[[rule]]\nname = 'new'\nkind = 'new'\nby = ['integration']\nhistory = '2w'";
+    fs::write(world.path("health.toml"), format!("{RULES}{new}")).unwrap();
+    let first = world.run(&["--at", DURING]);
+    ends(&first, 1);
+    let said = stderr(&first);
+    let place = |text: &str| said.lines().position(|line| line.contains(text));
+    let reads = place("windows of history, with a request for each: about 1 min");
+    let early = place("by the last day alone, critical: integration Push");
+    assert!(reads.is_some() && reads < early, "{said}");
+    let again = world.run(&["-v", "--at", DURING]);
+    ends(&again, 1);
+    let said = stderr(&again);
+    assert!(!said.contains("by the last day"), "{said}");
+    assert_eq!(asked(&again), 0);
+}
+
+/// What the pages of the only query contain.
+fn contents(world: &World) -> Vec<(PathBuf, Vec<u8>)> {
+    let days = world.days().into_iter();
+    days.map(|day| {
+        (
+            PathBuf::from(day.file_name().unwrap()),
+            fs::read(&day).unwrap(),
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn runs_that_are_killed_leave_whole_pages() {
+    let slow = r#"{"kind": "delay", "milliseconds": 20, "every": 1, "endpoint": "event_delivery"}"#;
+    let world = World::with_faults(&[slow]);
+    for ms in [30, 80, 150, 250, 400, 600, 900] {
+        let mut run = world.command(&["--at", AFTER]).spawn().unwrap();
+        thread::sleep(Duration::from_millis(ms));
+        run.kill().unwrap();
+        run.wait().unwrap();
+    }
+    // The last runs may have come to their end.
+    let _ = fs::remove_file(world.path("health.state"));
+    let whole = world.run(&["--at", AFTER, "--format", "json"]);
+    ends(&whole, 0);
+    assert!(!stderr(&whole).contains("damaged"), "{}", stderr(&whole));
+    let pages = contents(&world);
+    let other = World::new();
+    let never = other.run(&["--at", AFTER, "--format", "json"]);
+    ends(&never, 0);
+    assert_eq!(stdout(&whole), stdout(&never));
+    assert_eq!(pages.len(), contents(&other).len());
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_loses_nothing() {
+    let world = World::new();
+    ends(&world.run(&["--at", AFTER]), 0);
+    let before = contents(&world);
+    let later = ["check", "--at", "2026-11-22T23:46:00Z"];
+    let mut full = world.service.on_full_disk(&later);
+    let full = full.current_dir(world.folder.path()).output().unwrap();
+    assert_ne!(full.status.code(), Some(0));
+    assert!(stderr(&full).contains("can't write"), "{}", stderr(&full));
+    assert_eq!(contents(&world), before);
+    let room = world.run(&["-v", "--at", "2026-11-22T23:46:00Z"]);
+    ends(&room, 0);
+    assert_eq!(asked(&room), 3, "{}", stderr(&room));
+}
+
+#[test]
+fn other_rules_add_up_what_is_stored_and_a_page_of_a_later_version_is_refused() {
+    let world = World::new();
+    ends(&world.run(&["--at", AFTER]), 0);
+    let one = r#"by = ["integration"]"#;
+    let rules = RULES.replace(one, "where = { integration = [\"CRM\", \"Webhook\"] }");
+    fs::write(world.path("health.toml"), &rules).unwrap();
+    fs::remove_file(world.path("health.state")).unwrap();
+    let changed = world.run(&["-v", "--at", AFTER, "--format", "json"]);
+    ends(&changed, 0);
+    assert_eq!(asked(&changed), 0, "{}", stderr(&changed));
+    let other = World::new();
+    fs::write(other.path("health.toml"), &rules).unwrap();
+    let fresh = other.run(&["--at", AFTER, "--format", "json"]);
+    assert_eq!(stdout(&changed), stdout(&fresh));
+
+    let day = world.days().pop().unwrap();
+    let whole = fs::read(&day).unwrap();
+    let later = [b"tallyfold-page/2\n", &whole[17..]].concat();
+    fs::write(&day, &later).unwrap();
+    let refused = world.run(&["--at", AFTER]);
+    ends(&refused, 2);
+    assert!(
+        stderr(&refused).contains("a later version has written this"),
+        "{}",
+        stderr(&refused)
+    );
+    assert_eq!(fs::read(&day).unwrap(), later);
+}
+
+#[test]
+fn counts_that_were_damaged_are_read_again_when_they_are_needed() {
+    let world = World::new();
+    ends(&world.run(&["--at", "2026-11-22T22:46:00Z"]), 0);
+    let day = world.days().pop().unwrap();
+    let mut damaged = fs::read(&day).unwrap();
+    let last = damaged.len() - 1;
+    damaged[last] ^= 1;
+    fs::write(&day, &damaged).unwrap();
+    // Nothing is missing in the page, so its sums are first read when they are judged.
+    fs::remove_file(world.path("health.state")).unwrap();
+    let healed = world.run(&["-v", "--at", "2026-11-22T22:46:00Z"]);
+    ends(&healed, 0);
+    let said = stderr(&healed);
+    assert!(
+        said.contains("this is damaged; its windows are read again"),
+        "{said}"
+    );
+    assert!(asked(&healed) > 0, "{said}");
+    let again = world.run(&["-v", "--at", "2026-11-22T22:46:00Z"]);
+    assert_eq!(asked(&again), 0);
 }
 
 #[test]

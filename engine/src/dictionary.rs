@@ -159,19 +159,19 @@ impl Dictionary {
         Some((union, all.iter().map(part).collect()))
     }
 
-    /// The id here of each value of another dictionary, all of whose values are in this one. Both are sorted.
+    /// The id here of each value of another dictionary; for a value that is not in this one, the id of the next larger
+    /// value, or the number of values. Both are sorted.
     #[must_use]
     pub fn places_of(&self, other: &Self) -> Vec<u32> {
-        if other.len() == self.len() {
+        if other == self {
             return (0..).take(self.len()).collect();
         }
         let mut from = 0;
         other
             .values()
             .map(|value| {
-                let id = seek(self.len(), from, |id| self.value(id as u32) < value);
-                from = id + 1;
-                id as u32
+                from = seek(self.len(), from, |id| self.value(id as u32) < value);
+                from as u32
             })
             .collect()
     }

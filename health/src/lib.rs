@@ -27,8 +27,12 @@ pub use cause::explain::{ExplainOptions, explain, explain_leaves, usual_windows}
 pub use cause::explanation::{Amount, Cause, Explanation};
 pub use cause::leaves::{Attribute, Leaves, MOST_ATTRIBUTES, Tally};
 pub use check::result::{Check, Replay, Unjudged};
+pub use check::run::ObservedPages;
 pub use check::state::State;
 pub use columns::groups::Observed;
+pub use columns::page::Page;
+pub use columns::page_head::{PageHead, SumsBy};
+pub use columns::pages::{Pages, ReadPage};
 pub use detection::scan::{Direction, Excess, Stream, scan};
 pub use detection::scan_fit::ScanOptions;
 pub use detection::window::{Level, judge, ln_silence};

@@ -7,8 +7,8 @@ use clap::Args;
 use indicatif::ProgressBar;
 use tallyfold::keeper::check_past;
 use tallyfold::text::grouped;
-use tallyfold::{CollectOptions, Frame, Metric, Timestamp, Window};
-use tallyfold_health::{Observed, Rules, State, Unjudged};
+use tallyfold::{CollectOptions, Metric, Timestamp, Window};
+use tallyfold_health::{ObservedPages, Pages, Rules, State, Status, Unjudged};
 
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
@@ -22,7 +22,8 @@ use crate::health::notify::{Notifier, NotifyFlags};
 use crate::host::session::{Session, unix_ms};
 use crate::host::state::StateFile;
 use crate::output::check::{self, CheckFormat, CheckReport, Checked, Verdict, write};
-use crate::output::report::{Part, Report, contradiction, spans};
+use crate::output::report::{Part, Report, contradicted, spans};
+use crate::output::safe::escaped;
 use crate::stderr::{Bars, show};
 
 pub(crate) mod hold;
@@ -308,46 +309,104 @@ impl Job<'_> {
         state: &State,
         bar: &ProgressBar,
     ) -> Result<Part<Verdict>> {
+        let wanted = self.wanted(state)?;
+        let recent = wanted.iter().map(Wanted::recent);
+        let mut recent = Some(recent.collect::<Vec<_>>());
+        if !self.begin(cluster, &wanted)? {
+            recent = None;
+        }
+        loop {
+            let own = recent.as_ref().unwrap_or(&wanted);
+            let pasts = self.pasts((cluster, session), own, bar).await?;
+            let Some(mut part) = self.part(&pasts, (cluster, session), state)? else {
+                continue;
+            };
+            if recent.take().is_some() {
+                self.report_recent(cluster, &part);
+                continue;
+            }
+            for past in pasts.into_iter().flatten() {
+                part.gaps.extend(past.gaps);
+                part.failure = part.failure.or(past.failure);
+                part.is_unanswered |= past.is_unanswered;
+            }
+            return Ok(part);
+        }
+    }
+
+    /// The history of a query.
+    fn history(&self, cluster: &Cluster, wanted: &Wanted) -> Result<History> {
         let folder = match self.app.settings.is_named {
             true => self.places.history.join(file_name(&cluster.name, "")),
             false => self.places.history.clone(),
         };
+        History::open(&folder, &service(cluster)?, wanted)
+    }
+
+    /// The history of both endpoints, brought up to date.
+    async fn pasts(
+        &self,
+        (cluster, session): (&Cluster, &Session),
+        wanted: &[Wanted],
+        bar: &ProgressBar,
+    ) -> Result<[Option<Past>; 2]> {
         let mut pasts: [Option<Past>; 2] = [None, None];
-        for wanted in self.wanted(state)? {
-            let history = History::open(&folder, &service(cluster)?, &wanted)?;
-            let begin = |windows, is_new| self.begin(&cluster.name, windows, is_new);
-            // With `--at` or `--replay`, the range does not show which files are too old.
-            if self.flags.at.is_none() && self.replay.is_none() {
-                history.drop_before(wanted.range.start())?;
-            }
-            let what = (&history, &wanted, &self.flags.reading.given);
-            let past = read(session, what, begin, |now| {
-                show(bar, (now.planned, now.done, now.failed), now.waiting_ms);
-            })
+        for wanted in wanted {
+            let history = self.history(cluster, wanted)?;
+            let past = read(
+                session,
+                (history, wanted, &self.flags.reading.given),
+                |now| {
+                    show(bar, (now.planned, now.done, now.failed), now.waiting_ms);
+                },
+            )
             .await?;
-            let place = usize::from(wanted.metric == tallyfold::Metric::EventIngestion);
+            let place = usize::from(wanted.metric == Metric::EventIngestion);
             pasts[place] = Some(past);
         }
-        let now = self.now_of(session);
-        let mut part = Part::of(cluster, self.judge(&pasts, state, now)?);
+        Ok(pasts)
+    }
+
+    /// Judges the counts. `None` for a damaged page, which was removed, so that its windows are read again.
+    fn part(
+        &self,
+        pasts: &[Option<Past>; 2],
+        (cluster, session): (&Cluster, &Session),
+        state: &State,
+    ) -> Result<Option<Part<Verdict>>> {
+        let pages = pasts
+            .iter()
+            .map(|past| past.as_ref().map(Past::pages).transpose());
+        let pages = pages.collect::<Result<Vec<Option<Pages<'_>>>>>()?;
+        let observed = ObservedPages {
+            delivery: pages[0].as_ref(),
+            ingestion: pages[1].as_ref(),
+        };
+        let judged = self.judge(&observed, state, self.now_of(session));
+        for (past, pages) in pasts.iter().zip(&pages) {
+            let failed = pages.as_ref().and_then(Pages::failed);
+            if let Some((past, (page, _))) = past.as_ref().zip(failed) {
+                past.remove(session, page)?;
+                return Ok(None);
+            }
+        }
+        let mut part = Part::of(cluster, judged?);
         if let Verdict::Check(check) = &mut part.found {
-            for past in pasts.iter().flatten() {
-                let found = contradiction(&past.table).map(|reason| Unjudged {
+            for pages in pages.iter().flatten() {
+                let found = contradicted(pages.reconciliation()).map(|reason| Unjudged {
                     rule: format!(
                         "reported totals of {}",
-                        past.table.metric().map_or("counts", Metric::as_str)
+                        pages.metric().map_or("counts", Metric::as_str)
                     ),
-                    reason: format!("{}: {reason}", spans(&past.table.coverage())),
+                    reason: format!(
+                        "{}: {reason}",
+                        spans(&Window::joined(pages.windows().collect()))
+                    ),
                 });
                 check.unjudged.extend(found);
             }
         }
-        for past in pasts.into_iter().flatten() {
-            part.gaps.extend(past.gaps);
-            part.failure = part.failure.or(past.failure);
-            part.is_unanswered |= past.is_unanswered;
-        }
-        Ok(part)
+        Ok(Some(part))
     }
 
     /// The time now. If the local clock is ahead of the service's, this is the service's time, because later windows
@@ -360,15 +419,10 @@ impl Job<'_> {
         }
     }
 
-    fn judge(&self, pasts: &[Option<Past>; 2], state: &State, now: Timestamp) -> Result<Verdict> {
-        let [delivery, ingestion] = pasts.each_ref().map(|past| past.as_ref());
-        let observed = Observed {
-            delivery: delivery.map(|past| &past.table),
-            ingestion: ingestion.map(|past| &past.table),
-        };
+    fn judge(&self, pages: &ObservedPages<'_>, state: &State, now: Timestamp) -> Result<Verdict> {
         Ok(match self.replay {
-            Some(range) => Verdict::Replay(self.rules.replay(&observed, range)?),
-            None => Verdict::Check(self.rules.check(&observed, state, now)?),
+            Some(range) => Verdict::Replay(self.rules.replay_pages(pages, range)?),
+            None => Verdict::Check(self.rules.check_pages(pages, state, now)?),
         })
     }
 
@@ -383,12 +437,14 @@ impl Job<'_> {
             let back_ms = i64::try_from(need.back_s.saturating_mul(1_000)).unwrap_or(i64::MAX);
             let start = Timestamp::from_unix_ms(first.unix_ms().saturating_sub(back_ms));
             let start = step.floor(start.unwrap_or(first));
-            Ok(Wanted {
+            let wanted = Wanted {
                 range: Window::new(start, step.floor(last))?,
                 dimensions: need.dimensions.clone(),
                 metric: need.metric,
+                sums: self.rules.sums(need.metric),
                 step,
-            })
+            };
+            Ok(wanted.whole())
         });
         needs.collect()
     }
@@ -402,21 +458,68 @@ impl Job<'_> {
         Timestamp::from_unix_ms(first.min(now_ms)).unwrap_or(self.now)
     }
 
-    /// Writes how long the first run may take.
-    fn begin(&self, cluster: &str, windows: u32, is_new: bool) {
-        const MANY: u32 = 100;
-        const EACH_MS: u32 = 250;
-        const AT_ONCE: u32 = 8;
-        if is_new && windows > MANY {
-            let minutes = (windows / AT_ONCE * EACH_MS).div_ceil(60_000);
-            let text = format!(
-                "reads {windows} windows of history first; if the service answers in {EACH_MS} ms, that takes about {minutes} \
-                 min. Later runs read only what is new"
-            );
-            match self.app.settings.is_named {
-                true => self.app.stderr.note(format_args!("{cluster}: {text}")),
-                false => self.app.stderr.note(text),
+    /// Removes what is too old, and writes how long a run may take that reads much. Returns whether the last day is judged first:
+    /// if nothing is stored yet, and all of the history takes much longer.
+    fn begin(&self, cluster: &Cluster, wanted: &[Wanted]) -> Result<bool> {
+        const MANY: u64 = 100;
+        const EACH_MS: u64 = 250;
+        const AT_ONCE: u64 = 8;
+        const MUCH_LONGER: u64 = 4;
+        let (mut windows, mut recent, mut is_new) = (0, 0, true);
+        for wanted in wanted {
+            let history = self.history(cluster, wanted)?;
+            // With `--at` or `--replay`, the range does not show which files are too old.
+            if self.flags.at.is_none() && self.replay.is_none() {
+                history.drop_before(wanted.range.start())?;
             }
+            let (lacking, is_empty) = history.lacks(wanted);
+            windows += lacking;
+            recent += history.lacks(&wanted.recent()).0;
+            is_new &= is_empty;
+        }
+        if windows <= MANY {
+            return Ok(false);
+        }
+        let minutes = (windows / AT_ONCE * EACH_MS).div_ceil(60_000);
+        let text = format!(
+            "reads {} windows of history, with a request for each: about {minutes} min if the service answers in {EACH_MS} ms. \
+             Later runs read only what is new",
+            grouped(windows)
+        );
+        self.note(cluster, text);
+        let is_long = windows > MUCH_LONGER * recent;
+        Ok(is_new && is_long && self.replay.is_none())
+    }
+
+    fn note(&self, cluster: &Cluster, text: String) {
+        match self.app.settings.is_named {
+            true => {
+                let text = format_args!("{}: {text}", escaped(&cluster.name));
+                self.app.stderr.note(text);
+            }
+            false => self.app.stderr.note(text),
+        }
+    }
+
+    /// Writes what the last day shows, before the history of the other rules is read.
+    fn report_recent(&self, cluster: &Cluster, part: &Part<Verdict>) {
+        let Verdict::Check(check) = &part.found else {
+            return;
+        };
+        let firing = check.incidents.iter();
+        let firing = firing.filter(|incident| incident.status == Status::Firing);
+        let sentences: Vec<String> = firing
+            .map(|incident| {
+                let severity = incident.severity.as_str();
+                format!("{severity}: {}", escaped(&incident.sentence))
+            })
+            .collect();
+        for sentence in &sentences {
+            self.note(cluster, format!("by the last day alone, {sentence}"));
+        }
+        if sentences.is_empty() {
+            let text = "by the last day alone, nothing is wrong; most rules wait for the history";
+            self.note(cluster, text.to_owned());
         }
     }
 

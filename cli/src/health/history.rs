@@ -1,23 +1,24 @@
-//! The counts that rules look back on, kept between runs: a folder for each query of a cluster, with a file for each day
+//! The counts that rules look back on, kept between runs: a folder for each query of a cluster, with a page for each day
 //! or week.
 //!
-//! A file is a saved table with a checksum, as `to_json` of every language writes it. It is compressed by gzip, because
-//! the values of dimensions repeat in every window. It is always replaced as a whole. A damaged file is ignored,
-//! because its counts can be read from the service again.
+//! A page is a file that is always replaced as a whole. It has the windows of its time and the sums that the rules judge, so
+//! that a check reads these instead of all rows. A page without the sums of a rule gets them from its rows, and a
+//! damaged page is read from the service again.
 //!
-//! `read` gets the counts from the files, and from the service only what the files lack.
+//! `read` brings the pages up to date, and requests only the windows that they lack, or that may still change.
 
+use std::cell::RefCell;
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use flate2::Compression;
 use flate2::read::GzDecoder;
-use flate2::write::GzEncoder;
+use serde_json::json;
 use tallyfold::{
-    Collect, CollectOptions, CountTable, Dimension, Frame, Metric, Progress, TimeStep, Timestamp,
-    Window,
+    Collect, CollectOptions, CountTable, Dimension, Metric, Progress, TimeStep, Timestamp, Window,
 };
+use tallyfold_health::{Page, PageHead, Pages, ReadPage, SumsBy};
 use tokio::task::spawn_blocking;
 
 use crate::arguments::given::Given;
@@ -43,6 +44,39 @@ pub(crate) struct Wanted {
     pub(crate) step: TimeStep,
     /// The range, which begins and ends at edges of windows.
     pub(crate) range: Window,
+    /// The sums that the rules judge.
+    pub(crate) sums: Vec<SumsBy>,
+}
+
+impl Wanted {
+    /// The time range of a page: a day, or a week for long windows.
+    fn span_ms(&self) -> i64 {
+        match self.step.seconds() <= LONGEST_OF_A_DAY_S {
+            true => DAY_MS,
+            false => 7 * DAY_MS,
+        }
+    }
+
+    /// The last day of it, for rules that do not look back.
+    pub(crate) fn recent(&self) -> Self {
+        let day = Timestamp::from_unix_ms(self.range.end().unix_ms() - DAY_MS);
+        let start = day.map_or(self.range.start(), |day| day.max(self.range.start()));
+        let range = Window::new(start, self.range.end());
+        let recent = Self {
+            range: range.unwrap_or(self.range),
+            ..self.clone()
+        };
+        recent.whole()
+    }
+
+    /// The same with a range that begins where a page begins, so that no page is needed in part.
+    pub(crate) fn whole(mut self) -> Self {
+        let start_ms = self.range.start().unix_ms();
+        let start = Timestamp::from_unix_ms(start_ms - start_ms.rem_euclid(self.span_ms()));
+        let range = start.and_then(|start| Window::new(start, self.range.end()).ok());
+        self.range = range.unwrap_or(self.range);
+        self
+    }
 }
 
 /// The files of one query of one cluster, locked against other processes.
@@ -81,13 +115,9 @@ impl History {
         fs::create_dir_all(&folder)
             .map_err(|error| Failure::file("make the folder", &folder, &error))?;
         let lock = file_lock(&folder.join("lock"), &folder)?;
-        let days = match wanted.step.seconds() <= LONGEST_OF_A_DAY_S {
-            true => 1,
-            false => 7,
-        };
         Ok(Self {
             folder,
-            span_ms: days * DAY_MS,
+            span_ms: wanted.span_ms(),
             _lock: lock,
         })
     }
@@ -110,41 +140,102 @@ impl History {
         spans
     }
 
-    /// The counts in a file; `None` if there is no file.
-    ///
-    /// # Errors
-    /// The outer error is for a file that can't be read, the inner one for a damaged file.
-    pub(crate) fn load(&self, span: Span) -> Result<Result<Option<CountTable>, Failure>> {
-        let path = self.path(span.start_ms);
-        let mut bytes = Vec::new();
-        match open_regular(&path).and_then(|mut file| file.read_to_end(&mut bytes)) {
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(None)),
-            Err(error) => return Err(Failure::file("read", &path, &error)),
+    /// How many windows of a range have no page, and whether there is no page at all.
+    pub(crate) fn lacks(&self, wanted: &Wanted) -> (u64, bool) {
+        let spans = self.spans(wanted.range);
+        let is_there = |start_ms: i64| {
+            let mut paths = [self.path(start_ms), self.old_path(start_ms)].into_iter();
+            paths.any(|path| path.exists())
         };
-        let damaged = |what: String| Err(Failure::usage(format!("{}: {what}", path.display())));
-        let mut json = Vec::new();
-        if let Err(error) = GzDecoder::new(&*bytes).read_to_end(&mut json) {
-            return Ok(damaged(error.to_string()));
-        }
-        Ok(match CountTable::from_json(&json) {
-            Ok(table) => Ok(Some(table)),
-            Err(error) => damaged(Failure::from(error).text),
-        })
+        let lacking = spans.iter().filter(|span| !is_there(span.start_ms));
+        let lacking: Vec<&Span> = lacking.collect();
+        let length_ms = u64::from(wanted.step.seconds()) * 1_000;
+        let windows = lacking
+            .iter()
+            .map(|span| span.range.length_ms() / length_ms);
+        (windows.sum(), lacking.len() == spans.len())
     }
 
-    /// Replaces the counts in a file.
+    /// What is known of a page; `None` if there is no page.
+    ///
+    /// # Errors
+    /// The outer error is for a file that can't be read, and for one that a later version has written, the inner one for a
+    /// damaged file.
+    fn head(&self, span: Span) -> Result<Result<Option<PageHead>>> {
+        let path = self.path(span.start_ms);
+        let as_failure = |error: io::Error| Failure::file("read", &path, &error);
+        let mut file = match open_regular(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(None)),
+            opened => opened.map_err(as_failure)?,
+        };
+        let length = file.metadata().map_err(as_failure)?.len();
+        let mut bytes = Vec::new();
+        let mut read = |until: usize, bytes: &mut Vec<u8>| {
+            let left = until.saturating_sub(bytes.len()) as u64;
+            let read = (&mut file).take(left).read_to_end(bytes);
+            read.map_err(as_failure)
+        };
+        read(PageHead::FIRST, &mut bytes)?;
+        let head = match PageHead::length(&bytes) {
+            Ok(length) => {
+                read(length, &mut bytes)?;
+                PageHead::parse(&bytes)
+            }
+            Err(error) => Err(error),
+        };
+        match head {
+            Ok(head) if head.page_length() == length => Ok(Ok(Some(head))),
+            Ok(_) => Ok(Err(self.wrong(&path, "it is incomplete"))),
+            Err(error) if PageHead::is_later(&error) => Err(self.wrong(&path, &error.message())),
+            Err(error) => Ok(Err(self.wrong(&path, &error.message()))),
+        }
+    }
+
+    fn wrong(&self, path: &Path, what: &str) -> Failure {
+        Failure::usage(format!("{}: {what}", path.display()))
+    }
+
+    /// The counts of a page; `None` if it is damaged or does not exist.
+    ///
+    /// # Errors
+    /// For a file that can't be read.
+    fn page(&self, span: Span) -> Result<Option<Page>> {
+        let path = self.path(span.start_ms);
+        match fs::read(&path) {
+            Ok(bytes) => Ok(Page::parse(&bytes).ok()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Failure::file("read", &path, &error)),
+        }
+    }
+
+    /// The counts of a file of version 0.1, which kept tables; `None` if there is no such file, or a damaged one.
+    fn table(&self, span: Span) -> Option<CountTable> {
+        let mut json = Vec::new();
+        let file = open_regular(&self.old_path(span.start_ms)).ok()?;
+        GzDecoder::new(file).read_to_end(&mut json).ok()?;
+        CountTable::from_json(&json).ok()
+    }
+
+    /// Replaces a page.
     ///
     /// # Errors
     /// For a file that can't be written.
-    pub(crate) async fn store(&self, span: Span, table: &CountTable) -> Result<()> {
+    async fn store(&self, span: Span, page: Page, sums: &[SumsBy]) -> Result<PageHead> {
         let path = self.path(span.start_ms);
         let as_failure = |error| Failure::file("write", &path, &error);
-        let (to, json) = (path.clone(), table.to_json());
-        let stored = spawn_blocking(move || replace_locked(&to, &compressed(&json)?)).await;
-        stored
-            .unwrap_or_else(|error| Err(io::Error::other(error)))
-            .map_err(as_failure)
+        let (to, sums) = (path.clone(), sums.to_vec());
+        let stored = spawn_blocking(move || {
+            let bytes = page.to_bytes(&sums);
+            replace_locked(&to, &bytes)?;
+            PageHead::parse(&bytes).map_err(io::Error::other)
+        });
+        let head = stored.await;
+        let head = head.unwrap_or_else(|error| Err(io::Error::other(error)));
+        let head = head.map_err(as_failure)?;
+        match fs::remove_file(self.old_path(span.start_ms)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(as_failure(error)),
+            _ => Ok(head),
+        }
     }
 
     /// Removes the files whose time range ends before a timestamp.
@@ -164,20 +255,28 @@ impl History {
     }
 
     fn path(&self, start_ms: i64) -> PathBuf {
+        self.named(start_ms, PAGE)
+    }
+
+    fn old_path(&self, start_ms: i64) -> PathBuf {
+        self.named(start_ms, TABLE)
+    }
+
+    fn named(&self, start_ms: i64, end: &str) -> PathBuf {
         let day = Timestamp::from_unix_ms(start_ms).map_or_else(String::new, Timestamp::date);
-        self.folder.join(format!("{day}.json.gz"))
+        self.folder.join(format!("{day}{end}"))
     }
 }
 
-fn compressed(text: &str) -> io::Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(text.as_bytes())?;
-    encoder.finish()
-}
+/// The ends of names: of pages, and of the tables of version 0.1.
+const PAGE: &str = ".page";
+const TABLE: &str = ".json.gz";
 
 /// When the time range of a file begins, according to its name.
 fn start_of(name: &str) -> Option<i64> {
-    let day = name.strip_suffix(".json.gz")?;
+    let day = name
+        .strip_suffix(PAGE)
+        .or_else(|| name.strip_suffix(TABLE))?;
     let start = Timestamp::parse(&format!("{day}T00:00:00Z")).ok()?;
     Some(start.unix_ms())
 }
@@ -185,14 +284,74 @@ fn start_of(name: &str) -> Option<i64> {
 /// The counts of a range, and what is missing.
 #[derive(Debug)]
 pub(crate) struct Past {
-    /// The counts that are known.
-    pub(crate) table: CountTable,
+    /// Another process must not replace a page while this one is judged.
+    _history: History,
+    wanted: Wanted,
+    /// The pages, the oldest first.
+    heads: Vec<PageHead>,
+    files: Files,
     /// The ranges that are missing.
     pub(crate) gaps: Vec<Window>,
     /// Why they are missing.
     pub(crate) failure: Option<Failure>,
     /// Whether the service was queried and no window could be read.
     pub(crate) is_unanswered: bool,
+}
+
+impl Past {
+    /// The pages, as rules read them.
+    ///
+    /// # Errors
+    /// For pages of different clients.
+    pub(crate) fn pages(&self) -> Result<Pages<'_>> {
+        Ok(Pages::new(&self.heads, &self.wanted.sums, &self.files)?)
+    }
+
+    /// Removes a damaged page, so that its windows are read again.
+    ///
+    /// # Errors
+    /// For a file that can't be removed.
+    pub(crate) fn remove(&self, session: &Session, page: usize) -> Result<()> {
+        let path = &self.files.paths[page];
+        let text = format_args!(
+            "{}: this is damaged; its windows are read again",
+            path.display()
+        );
+        session.stderr.warning(text);
+        fs::remove_file(path).map_err(|error| Failure::file("remove", path, &error))
+    }
+}
+
+/// The files of pages, and the pages that are used in part, and so are in memory.
+#[derive(Debug, Default)]
+struct Files {
+    paths: Vec<PathBuf>,
+    parts: Vec<Option<Vec<u8>>>,
+    /// The file that was read last.
+    last: RefCell<Option<(usize, File)>>,
+}
+
+impl ReadPage for Files {
+    fn read(&self, page: usize, bytes: Range<u64>) -> Result<Vec<u8>, String> {
+        if let Some(part) = &self.parts[page] {
+            let [start, end] =
+                [bytes.start, bytes.end].map(|at| usize::try_from(at).unwrap_or(usize::MAX));
+            return Ok(part.get(start..end).unwrap_or_default().to_vec());
+        }
+        let path = &self.paths[page];
+        let read = || {
+            let mut last = self.last.borrow_mut();
+            let (_, file) = match &mut *last {
+                Some(last) if last.0 == page => last,
+                other => other.insert((page, open_regular(path)?)),
+            };
+            file.seek(SeekFrom::Start(bytes.start))?;
+            let mut read = Vec::new();
+            file.take(bytes.end - bytes.start).read_to_end(&mut read)?;
+            Ok(read)
+        };
+        read().map_err(|error: io::Error| format!("{}: {error}", path.display()))
+    }
 }
 
 /// The progress of the reading, in windows.
@@ -208,66 +367,167 @@ pub(crate) struct Reading {
     pub(crate) waiting_ms: Option<u32>,
 }
 
-/// A file of the history, and its missing windows.
-struct Page {
+/// A page of the history, and its missing windows.
+struct Missing {
     span: Span,
-    collect: Collect,
+    /// The page, if there is one.
+    head: Option<PageHead>,
+    /// What is to be read, if anything is.
+    collect: Option<Collect>,
     /// How many windows are to be read.
     left: u32,
 }
 
-/// Reads a history. Before the first request, `begin` is called with the number of windows that have to be read, and
-/// with whether nothing was stored before.
+/// Reads a history.
 ///
 /// # Errors
 /// For files that can't be used, and if there are no counts at all.
 pub(crate) async fn read(
     session: &Session,
-    (history, wanted, given): (&History, &Wanted, &Given),
-    begin: impl FnOnce(u32, bool),
+    (history, wanted, given): (History, &Wanted, &Given),
     mut on_progress: impl FnMut(Reading),
 ) -> Result<Past> {
     let mut pages = Vec::new();
-    let mut is_new = true;
     for span in history.spans(wanted.range) {
-        let options = options(wanted, span.range, given)?;
-        let have = stored(session, history, span)?;
-        is_new &= have.is_none();
-        let collect = session.machine.collect(options.have(have))?;
-        let Progress { planned, done, .. } = collect.progress();
-        let left = planned - done;
-        pages.push(Page {
-            span,
-            collect,
-            left,
-        });
+        let head = known(session, (&history, wanted), span).await?;
+        pages.push(missing(session, (wanted, given), span, head)?);
     }
     let mut reading = Reading {
         planned: pages.iter().map(|page| page.left).sum(),
         ..Reading::default()
     };
-    begin(reading.planned, is_new);
-    let mut failures = Vec::new();
-    for page in pages.iter_mut().filter(|page| page.left > 0) {
+    let (mut failures, mut unfinished) = (Vec::new(), Vec::new());
+    for page in &mut pages {
+        // What was read is dropped when it is stored.
+        let Some(mut collect) = page.collect.take() else {
+            continue;
+        };
         let before = reading;
-        let known = page.collect.progress().done;
-        gather(session, &mut page.collect, &mut Keeper::default(), |now| {
+        let known = collect.progress().done;
+        gather(session, &mut collect, &mut Keeper::default(), |now| {
             reading = before.and(now, known);
             on_progress(reading);
         })
         .await?;
-        let (table, failure) = outcome(&page.collect);
-        let has_read = page.collect.progress().done > known;
-        if let Some(table) = table.filter(|_| has_read) {
-            history.store(page.span, &table).await?;
-        }
+        let (table, failure) = match finished(&collect) {
+            Ok((table, _, failure)) => (Some(table), failure),
+            Err(failure) => (None, Some(failure)),
+        };
         failures.extend(failure);
-        if !has_read {
-            // The service is down or refuses requests, so the other files would fail too.
+        let has_read = collect.progress().done > known;
+        drop(collect);
+        let Some(table) = table.filter(|_| has_read) else {
+            // The service is down or refuses requests, so the other pages would fail too.
             break;
-        }
+        };
+        let settled: Vec<Window> = page.head.iter().flat_map(PageHead::settled).collect();
+        let new = Page::of_table(&table, &settled)?;
+        let windows = table.windows();
+        unfinished.extend(
+            windows
+                .into_iter()
+                .filter(|window| !table.gaps(Some(*window)).is_empty()),
+        );
+        drop(table);
+        let all = match history.page(page.span)? {
+            Some(old) => old.with(new)?,
+            None => new,
+        };
+        page.head = Some(history.store(page.span, all, &wanted.sums).await?);
     }
-    finish(wanted, &pages, failures, reading)
+    pages.reverse();
+    finish(history, wanted, pages, (failures, reading, unfinished))
+}
+
+/// What is known of a page, with the sums that the rules judge.
+async fn known(
+    session: &Session,
+    (history, wanted): (&History, &Wanted),
+    span: Span,
+) -> Result<Option<PageHead>> {
+    let head = match history.head(span)? {
+        Ok(head) => head,
+        Err(wrong) => {
+            let text = format_args!("{wrong}; its windows are read again");
+            session.stderr.warning(text);
+            None
+        }
+    };
+    let page = match head {
+        Some(head) if head.has(&wanted.sums) => return Ok(Some(head)),
+        Some(_) => history.page(span)?,
+        None => match history.table(span) {
+            Some(table) => Some(Page::of_table(&table, &[])?),
+            None => None,
+        },
+    };
+    match page.filter(|page| !page.is_empty()) {
+        Some(page) => Ok(Some(history.store(span, page, &wanted.sums).await?)),
+        None => Ok(None),
+    }
+}
+
+/// What is missing in a page: what it lacks, and what may still change.
+fn missing(
+    session: &Session,
+    (wanted, given): (&Wanted, &Given),
+    span: Span,
+    head: Option<PageHead>,
+) -> Result<Missing> {
+    let settled: Vec<Window> = head.iter().flat_map(PageHead::settled).collect();
+    if let Some(head) = &head {
+        head.identity()
+            .with(session.machine.identity(), "identity")?;
+    }
+    let mut options = CollectOptions::new(wanted.metric, span.range, &wanted.dimensions);
+    options.window = wanted.step;
+    let options = given.read_over(options)?;
+    let is_whole = uncovered(span.range, &settled).is_empty();
+    let (mut collect, mut left) = (None, 0);
+    if !is_whole {
+        let have = empty(wanted, &settled)?;
+        let own = session.machine.collect(options.have(have))?;
+        let Progress { planned, done, .. } = own.progress();
+        left = planned - done;
+        collect = Some(own).filter(|_| left > 0);
+    }
+    Ok(Missing {
+        span,
+        head,
+        collect,
+        left,
+    })
+}
+
+/// A table of windows without rows: they need not be read.
+fn empty(wanted: &Wanted, windows: &[Window]) -> Result<Option<CountTable>> {
+    if windows.is_empty() {
+        return Ok(None);
+    }
+    let none = json!({"success": "0", "errors": "0", "filtered": "0"});
+    let windows = windows.iter().map(|window| {
+        json!({
+            "start": window.start().to_string(), "end": window.end().to_string(), "reported": null,
+            "notes": {"repeated_combinations": 0, "null_dimensions": 0}, "rows": [],
+        })
+    });
+    let table = json!({
+        "format": "tallyfold-table/1", "metric": wanted.metric.as_str(), "dimensions": wanted.dimensions,
+        "filter": [], "totals": none, "windows": windows.collect::<Vec<_>>(),
+    });
+    Ok(Some(CountTable::from_json(table.to_string().as_bytes())?))
+}
+
+/// The parts of a range that no window covers.
+fn uncovered(range: Window, windows: &[Window]) -> Vec<Window> {
+    let mut gaps = Vec::new();
+    let mut start = range.start();
+    let ends = windows.iter().map(|window| (window.start(), window.end()));
+    for (begin, end) in ends.chain([(range.end(), range.end())]) {
+        gaps.extend(Window::new(start, begin.min(range.end())));
+        start = start.max(end);
+    }
+    gaps
 }
 
 impl Reading {
@@ -281,49 +541,48 @@ impl Reading {
     }
 }
 
-/// The counts of a file. If the file is damaged, its windows are read from the service again.
-fn stored(session: &Session, history: &History, span: Span) -> Result<Option<CountTable>> {
-    match history.load(span)? {
-        Ok(table) => Ok(table),
-        Err(wrong) => {
-            let text = format_args!("{wrong}; its windows are read again");
-            session.stderr.warning(text);
-            Ok(None)
-        }
-    }
-}
-
-fn options(wanted: &Wanted, range: Window, given: &Given) -> Result<CollectOptions> {
-    let mut options = CollectOptions::new(wanted.metric, range, &wanted.dimensions);
-    options.window = wanted.step;
-    given.read_over(options)
-}
-
-fn outcome(collect: &Collect) -> (Option<CountTable>, Option<Failure>) {
-    match finished(collect) {
-        Ok((table, _, failure)) => (Some(table), failure),
-        Err(failure) => (None, Some(failure)),
-    }
-}
-
 fn finish(
+    history: History,
     wanted: &Wanted,
-    pages: &[Page],
-    mut failures: Vec<Failure>,
-    reading: Reading,
+    pages: Vec<Missing>,
+    (mut failures, reading, unfinished): (Vec<Failure>, Reading, Vec<Window>),
 ) -> Result<Past> {
-    let tables: Vec<CountTable> = pages
-        .iter()
-        .filter_map(|page| outcome(&page.collect).0)
-        .collect();
     let failure = (!failures.is_empty()).then(|| failures.remove(0));
-    if tables.is_empty() {
-        return Err(failure.unwrap_or_else(|| Failure::usage("there is no window to read")));
+    let (mut heads, mut files, mut covered) = (Vec::new(), Files::default(), Vec::new());
+    for page in pages {
+        let Some(mut head) = page.head else {
+            continue;
+        };
+        let is_wanted = |window: Window| wanted.range.contains(window);
+        let mut part = None;
+        if !head.windows().all(is_wanted) {
+            // A check of an earlier time must not see later windows.
+            let Some(page) = history.page(page.span)? else {
+                continue;
+            };
+            let page = page.filtered(is_wanted);
+            if page.is_empty() {
+                continue;
+            }
+            let bytes = page.to_bytes(&wanted.sums);
+            head = PageHead::parse(&bytes)?;
+            part = Some(bytes);
+        }
+        covered.extend(head.windows().filter(|window| !unfinished.contains(window)));
+        heads.push(head);
+        files.paths.push(history.path(page.span.start_ms));
+        files.parts.push(part);
     }
-    let table = CountTable::merge_all(&tables)?;
+    if heads.is_empty() {
+        let nothing = || Failure::usage("there is no window to read");
+        return Err(failure.unwrap_or_else(nothing));
+    }
     Ok(Past {
-        gaps: table.gaps(Some(wanted.range)),
-        table,
+        _history: history,
+        wanted: wanted.clone(),
+        heads,
+        files,
+        gaps: uncovered(wanted.range, &covered),
         is_unanswered: failure.is_some() && reading.done == 0,
         failure,
     })
@@ -331,7 +590,14 @@ fn finish(
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use tallyfold::Frame;
+
     use super::*;
+    use crate::output::testing::{ROWS, table};
 
     fn wanted(step: &str, start: &str, end: &str) -> Wanted {
         Wanted {
@@ -339,13 +605,18 @@ mod tests {
             dimensions: vec![Dimension::Integration],
             step: TimeStep::parse(step).unwrap(),
             range: Window::parse(start, end).unwrap(),
+            sums: Vec::new(),
         }
     }
 
+    fn page() -> Page {
+        Page::of_table(&table(ROWS), &[]).unwrap()
+    }
+
     #[tokio::test]
-    async fn files_are_kept_by_day_and_dropped_when_they_are_old() {
+    async fn pages_are_kept_by_day_and_dropped_when_they_are_old() {
         let folder = tempfile::tempdir().unwrap();
-        let wanted = wanted("15m", "2026-01-01T06:00:00Z", "2026-01-03T00:15:00Z");
+        let wanted = wanted("15m", "2026-01-01T06:00:00Z", "2026-01-03T00:15:00Z").whole();
         let history = History::open(folder.path(), "a1", &wanted).unwrap();
         let spans = history.spans(wanted.range);
         let ranges: Vec<String> = spans.iter().map(|one| format!("{:?}", one.range)).collect();
@@ -354,59 +625,114 @@ mod tests {
             [
                 "[2026-01-03T00:00:00Z, 2026-01-03T00:15:00Z)",
                 "[2026-01-02T00:00:00Z, 2026-01-03T00:00:00Z)",
-                "[2026-01-01T06:00:00Z, 2026-01-02T00:00:00Z)",
+                "[2026-01-01T00:00:00Z, 2026-01-02T00:00:00Z)",
             ]
         );
-        let table = crate::output::testing::table(crate::output::testing::ROWS);
         for span in &spans {
-            assert!(history.load(*span).unwrap().unwrap().is_none());
-            history.store(*span, &table).await.unwrap();
-            assert_eq!(history.load(*span).unwrap().unwrap().unwrap(), table);
+            assert!(history.head(*span).unwrap().unwrap().is_none());
+            let head = history.store(*span, page(), &[]).await.unwrap();
+            let windows: Vec<Window> = head.windows().collect();
+            assert_eq!(windows, table(ROWS).windows());
+            let read = history.head(*span).unwrap().unwrap().unwrap();
+            assert_eq!(read.windows().collect::<Vec<_>>(), windows);
+            let page = history.page(*span).unwrap().unwrap();
+            let bytes = fs::read(history.path(span.start_ms)).unwrap();
+            assert_eq!(page.to_bytes(&[]), bytes);
         }
         fs::write(history.folder.join("notes.txt"), "mine").unwrap();
         let start = Timestamp::parse("2026-01-02T23:45:00Z").unwrap();
         history.drop_before(start).unwrap();
-        assert!(history.load(spans[2]).unwrap().unwrap().is_none());
-        assert!(history.load(spans[1]).unwrap().unwrap().is_some());
+        assert!(history.head(spans[2]).unwrap().unwrap().is_none());
+        assert!(history.head(spans[1]).unwrap().unwrap().is_some());
         assert!(history.folder.join("notes.txt").exists());
     }
 
     #[test]
     fn long_windows_are_kept_by_week() {
         let folder = tempfile::tempdir().unwrap();
-        let wanted = wanted("1d", "2026-01-01T00:00:00Z", "2026-01-15T00:00:00Z");
+        let wanted = wanted("1d", "2026-01-02T00:00:00Z", "2026-01-15T00:00:00Z").whole();
         let history = History::open(folder.path(), "a1", &wanted).unwrap();
         // 1 January 2026 is a Thursday, as is 1 January 1970, so weeks counted from 1970 begin there.
+        assert_eq!(wanted.range.start().date(), "2026-01-01");
         assert_eq!(history.spans(wanted.range).len(), 2);
     }
 
     #[tokio::test]
-    async fn a_damaged_file_is_told_from_one_that_can_not_be_read() {
+    async fn a_killed_run_leaves_a_whole_page_and_damage_is_told_from_a_later_version() {
         let folder = tempfile::tempdir().unwrap();
         let wanted = wanted("15m", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
         let history = History::open(folder.path(), "a1", &wanted).unwrap();
         let span = history.spans(wanted.range)[0];
         let path = history.path(span.start_ms);
-        let table = crate::output::testing::table(crate::output::testing::ROWS);
-        history.store(span, &table).await.unwrap();
-        let changed = table.to_json().replace("Warehouse", "Warehous_");
+        history.store(span, page(), &[]).await.unwrap();
         let whole = fs::read(&path).unwrap();
-        for (bytes, expected) in [
-            (compressed(&changed).unwrap(), "invalid_table"),
-            (
-                whole[..whole.len() - 9].to_vec(),
-                "incomplete deflate stream",
-            ),
-            (b"not compressed".to_vec(), "invalid gzip header"),
-        ] {
-            fs::write(&path, bytes).unwrap();
-            let wrong = history.load(span).unwrap().unwrap_err();
-            let expected = format!("2026-01-01.json.gz: {expected}");
-            assert!(wrong.text.contains(&expected), "{wrong}");
+        // A run that was killed has left a part of its page, which replaces none.
+        let torn = crate::files::with_end(&path, ".new");
+        for length in [0, 1, whole.len() / 2, whole.len()] {
+            fs::write(&torn, &whole[..length]).unwrap();
+            assert!(history.head(span).unwrap().unwrap().is_some());
+            history.store(span, page(), &[]).await.unwrap();
+            assert!(!torn.exists());
+            assert_eq!(fs::read(&path).unwrap(), whole);
         }
+        // Whatever is cut off, the page is found to be incomplete.
+        for length in 0..whole.len() {
+            fs::write(&path, &whole[..length]).unwrap();
+            let wrong = history.head(span).unwrap().unwrap_err();
+            assert!(wrong.text.contains("2026-01-01.page: "), "{wrong}");
+        }
+        let later = [b"tallyfold-page/2\n", &whole[17..]].concat();
+        fs::write(&path, &later).unwrap();
+        let refused = history.head(span).unwrap_err();
+        assert!(refused.text.contains("later version"), "{refused}");
+        assert_eq!(fs::read(&path).unwrap(), later);
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        assert!(history.load(span).is_err());
+        assert!(history.head(span).is_err());
+        let refused = history.store(span, page(), &[]).await.unwrap_err();
+        assert!(refused.text.contains("2026-01-01.page"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn tables_of_version_0_1_are_read_and_replaced_by_pages() {
+        let folder = tempfile::tempdir().unwrap();
+        let wanted = wanted("15m", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
+        let history = History::open(folder.path(), "a1", &wanted).unwrap();
+        let span = history.spans(wanted.range)[0];
+        let path = history.old_path(span.start_ms);
+        let compressed = |text: &str| {
+            let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+            encoder.write_all(text.as_bytes()).unwrap();
+            encoder.finish().unwrap()
+        };
+        let whole = compressed(&table(ROWS).to_json());
+        let changed = table(ROWS).to_json().replace("Warehouse", "Warehous_");
+        for damaged in [
+            compressed(&changed),
+            whole[..whole.len() - 9].to_vec(),
+            b"not compressed".to_vec(),
+        ] {
+            fs::write(&path, damaged).unwrap();
+            assert!(history.table(span).is_none());
+        }
+        fs::write(&path, whole).unwrap();
+        assert_eq!(history.table(span).unwrap(), table(ROWS));
+        history.store(span, page(), &[]).await.unwrap();
+        assert!(!path.exists() && history.path(span.start_ms).exists());
+    }
+
+    #[test]
+    fn what_no_window_covers_is_missing() {
+        let at = |from: u32, to: u32| {
+            let hour = |hour: u32| format!("2026-01-01T{hour:02}:00:00Z");
+            Window::parse(&hour(from), &hour(to)).unwrap()
+        };
+        let gaps = |windows: &[Window]| uncovered(at(2, 10), windows);
+        assert_eq!(gaps(&[]), [at(2, 10)]);
+        assert_eq!(gaps(&[at(2, 10)]), []);
+        let some = [at(0, 3), at(4, 5), at(5, 6)];
+        assert_eq!(gaps(&some), [at(3, 4), at(6, 10)]);
+        assert_eq!(gaps(&[at(0, 1), at(9, 12)]), [at(2, 9)]);
     }
 
     #[test]

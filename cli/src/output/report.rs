@@ -271,11 +271,16 @@ pub(crate) fn unbalanced(part: &Part) -> Option<String> {
 
 /// The same of a table.
 pub(crate) fn contradiction(table: &CountTable) -> Option<String> {
+    contradicted(table.reconciliation())
+}
+
+/// The same of reported totals and sums.
+pub(crate) fn contradicted(reconciliation: Reconciliation) -> Option<String> {
     let Reconciliation::Unbalanced {
         success,
         errors,
         filtered,
-    } = table.reconciliation()
+    } = reconciliation
     else {
         return None;
     };

@@ -331,4 +331,23 @@ mod tests {
         assert_ne!(again.next(), first);
         assert_eq!(again.next(), None);
     }
+
+    #[test]
+    fn a_part_of_a_packed_table_keeps_the_values_of_its_rows() {
+        // Windows that are packed together have values that a part of them lacks.
+        let name = |number: u32| ["b", "a", "d", "c"][(number / 32) as usize];
+        let quarters = (0..128).map(|number| quarter(number, &[(name(number), 1), ("e", 2)]));
+        let table = CountTable::merge_all(&quarters.collect::<Vec<_>>()).unwrap();
+        for hours in [(0, 8), (8, 16), (4, 12), (16, 24), (24, 32)] {
+            let at = |hour: u32| format!("2026-01-{:02}T{:02}:00:00Z", 1 + hour / 24, hour % 24);
+            let range = Window::parse(&at(hours.0), &at(hours.1)).unwrap();
+            let part = table.between(range).unwrap();
+            let rows = all(&part.windowed());
+            let wanted = all(&table.windowed());
+            let wanted = wanted
+                .into_iter()
+                .filter(|(window, ..)| range.contains(*window));
+            assert_eq!(rows, wanted.collect::<Vec<_>>());
+        }
+    }
 }

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use tallyfold::Dimension;
 
-use crate::columns::groups::{Block, Grid, NO_GROUP, read};
+use crate::columns::blocks::{Block, read};
+use crate::columns::groups::{Grid, NO_GROUP};
 use crate::columns::slots::Slots;
 use crate::rules::judging::{Groups, Judging, Odd, Other, Seen, Sink};
 use crate::rules::kind::Scope;
@@ -80,6 +81,9 @@ struct Piece {
 /// The maximum number of counts that are held at a time: 32 MiB.
 const NUMBERS: usize = 1 << 22;
 
+/// The same for counts that are kept outside of memory: 8 MiB.
+const KEPT_NUMBERS: usize = 1 << 20;
+
 /// Judges rules. Their counts are read together, as many at a time as fit into memory.
 pub(crate) fn judge_together(works: &[Work<'_>]) -> Vec<Judged> {
     let judgings: Vec<Judging<'_>> = works.iter().map(Work::judging).collect();
@@ -97,7 +101,8 @@ pub(crate) fn judge_together(works: &[Work<'_>]) -> Vec<Judged> {
         let metric = works[first.rule].rule.metric;
         let fits = rest.iter().take_while(|piece| {
             numbers += piece.numbers;
-            works[piece.rule].rule.metric == metric && numbers <= NUMBERS
+            let work = &works[piece.rule];
+            work.rule.metric == metric && numbers <= work.numbers()
         });
         let (together, later) = rest.split_at(fits.count().max(1));
         let blocks = together.iter().map(|piece| works[piece.rule].block(piece));
@@ -147,12 +152,20 @@ impl Work<'_> {
         judging.with_calendars(calendars.iter().map(|own| &own.local), calendar_of)
     }
 
+    /// How many counts may be held at a time.
+    fn numbers(&self) -> usize {
+        match self.grid.counted().is_kept() {
+            true => KEPT_NUMBERS,
+            false => NUMBERS,
+        }
+    }
+
     /// The groups, as many at a time as fit into memory.
     fn pieces(&self, rule: usize) -> impl Iterator<Item = Piece> + use<> {
         let is_read = !self.range.is_empty() && self.rule.form().scope != Scope::Totals;
         let groups = if is_read { self.grid.len() } else { 0 };
         let each = self.slots.len().max(1) * if self.rule.measure.is_rate() { 2 } else { 1 };
-        let most = (NUMBERS / each).max(1);
+        let most = (self.numbers() / each).max(1);
         (0..groups).step_by(most).map(move |start| {
             let groups = start..groups.min(start + most);
             let numbers = groups.len().saturating_mul(each);

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
-use tallyfold::{Counts, Dimension, Frame, Timestamp, Window};
+use tallyfold::{Counts, Dimension, Key, Timestamp, Window};
 
 use super::state::Live;
 use crate::cause::explain::{ExplainOptions, explain_leaves};
@@ -84,24 +85,24 @@ pub(crate) fn within(
 ) -> Vec<(Dimension, String)> {
     let end = slots.from(live.since);
     let day = end.saturating_sub(slots.in_seconds(DAY).max(1))..end;
-    let mut rows: BTreeMap<usize, u128> = BTreeMap::new();
+    let mut rows: BTreeMap<Key, u128> = BTreeMap::new();
     grid.each_row(
         group,
         slots,
         |slot| slots.known[slot] && day.contains(&slot),
-        |row, _, counts| *rows.entry(row).or_default() += Measure::Events.part(counts),
+        |row, _, counts| *rows.entry(*row).or_default() += Measure::Events.part(counts),
     );
     let all: u128 = rows.values().sum();
-    let keys = grid.table().keys();
+    let dictionaries = &grid.counted().dictionaries;
     let free = free_dimensions(rule, grid);
     let most = free.into_iter().filter_map(|(column, dimension)| {
         let mut sums: BTreeMap<u32, u128> = BTreeMap::new();
         for (row, events) in &rows {
-            *sums.entry(keys.ids[column][*row]).or_default() += events;
+            *sums.entry(row[column]).or_default() += events;
         }
         let (id, events) = sums.into_iter().max_by_key(|(_, events)| *events)?;
         let is_most = events > 0 && events * NEARLY_ALL.1 >= all * NEARLY_ALL.0;
-        let value = || keys.dictionaries[column].value(id).to_owned();
+        let value = || dictionaries[column].value(id).to_owned();
         is_most.then(|| (dimension, value()))
     });
     most.collect()
@@ -141,7 +142,7 @@ pub(crate) fn total(
 
 /// The columns of the table that are not dimensions of the group.
 fn free_dimensions(rule: &Rule, grid: &Grid<'_>) -> Vec<(usize, Dimension)> {
-    let dimensions = grid.table().dimensions().iter().enumerate();
+    let dimensions = grid.counted().dimensions.iter().enumerate();
     // Only events that were filtered have a reason.
     let has_reasons = matches!(rule.measure, Measure::Filtered | Measure::FilteredRate);
     let free = dimensions.filter(|(_, dimension)| {
@@ -202,21 +203,20 @@ fn leaves(
     free: &[(usize, Dimension)],
     times: &Times,
 ) -> Option<Leaves> {
-    let rows = grid.rows_of(group);
-    let (mut before, mut now) = (vec![[0; 2]; rows.len()], vec![[0; 2]; rows.len()]);
+    let mut rows: BTreeMap<Key, [[u128; 2]; 2]> = BTreeMap::new();
     let is_wanted =
         |slot: usize| slots.known[slot] && (times.now.contains(&slot) || times.is_before(slot));
     grid.each_row(group, slots, is_wanted, |row, slot, counts| {
-        let Ok(leaf) = rows.binary_search(&row) else {
-            return;
-        };
+        let [before, now] = rows.entry(*row).or_default();
         if times.now.contains(&slot) {
-            add(&mut now[leaf], counts, measure);
+            add(now, counts, measure);
         }
         if times.is_before(slot) {
-            add(&mut before[leaf], counts, measure);
+            add(before, counts, measure);
         }
     });
+    let mut before: Vec<[u128; 2]> = rows.values().map(|[before, _]| *before).collect();
+    let now: Vec<[u128; 2]> = rows.values().map(|[_, now]| *now).collect();
     let (of, to) = times.compared(slots);
     if !measure.is_rate() {
         // For a volume, the earlier counts are scaled to the same length of time.
@@ -224,10 +224,9 @@ fn leaves(
             *sum = (*sum * u128::from(to) + u128::from(of) / 2) / u128::from(of.max(1));
         }
     }
-    let keys = grid.table().keys();
     let attributes = free.iter().map(|(column, dimension)| {
-        let ids = rows.iter().map(|row| keys.ids[*column][*row]).collect();
-        let values = keys.dictionaries[*column].clone();
+        let ids = rows.keys().map(|row| row[*column]).collect();
+        let values = Arc::clone(&grid.counted().dictionaries[*column]);
         let attribute = Attribute::new(dimension.as_str(), values, ids);
         // Only filtered events have a reason.
         match *dimension == Dimension::Reason && measure.is_rate() {

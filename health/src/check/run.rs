@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use tallyfold::keeper::check_past;
-use tallyfold::{Result, Timestamp, Window};
+use tallyfold::{Identity, Result, Timestamp, Window};
 
 use super::batch::judge_together;
 use super::findings::{Context, Looked, finding};
@@ -12,6 +12,7 @@ use super::result::{Check, Replay, Unjudged};
 use super::state::{RuleState, State};
 use super::task::task;
 use crate::columns::groups::{Endpoints, Observed};
+use crate::columns::pages::Pages;
 use crate::incidents::finding::{Finding, Status};
 use crate::incidents::follow::{Following, incidents};
 use crate::rules::names::Severity;
@@ -28,6 +29,37 @@ const MOST_FINDINGS: usize = 1_000;
 /// Counts that end so long before a check say nothing about now; with long windows, two of them longer.
 const STALE_MS: i64 = 6 * 3_600_000;
 
+/// The counts that rules are applied to, with their history, in pages.
+#[derive(Clone, Copy, Default)]
+pub struct ObservedPages<'a> {
+    /// Counts of delivery.
+    pub delivery: Option<&'a Pages<'a>>,
+    /// Counts of ingestion.
+    pub ingestion: Option<&'a Pages<'a>>,
+}
+
+impl<'a> ObservedPages<'a> {
+    fn endpoints(&self) -> Result<Endpoints<'a>> {
+        let counted = |pages: Option<&'a Pages<'a>>| pages.and_then(Pages::counted);
+        Endpoints::new(counted(self.delivery), counted(self.ingestion))
+    }
+
+    fn identity(&self) -> Result<Identity> {
+        let of = |pages: Option<&Pages<'_>>| {
+            pages.map_or_else(Identity::default, |pages| pages.identity().clone())
+        };
+        of(self.delivery).with(&of(self.ingestion), "ingestion")
+    }
+
+    /// # Errors
+    /// For a page that could not be read. The pages keep the error, so that the host learns which one it is.
+    fn read_all(&self) -> Result<()> {
+        let both = [self.delivery, self.ingestion].into_iter().flatten();
+        let mut failed = both.filter_map(Pages::error);
+        failed.next().map_or(Ok(()), Err)
+    }
+}
+
 impl Rules {
     /// Applies the rules to counts: judges the windows that have settled since the last check, and returns what is
     /// firing, pending or just resolved. With an empty state, it judges the windows of the last day. `now` decides
@@ -42,6 +74,31 @@ impl Rules {
     /// `incompatible_tables` for tables or a state of different clusters or clients; `invalid_checkpoint` for a state that
     /// has judged windows of the future, because a clock was ahead.
     pub fn check(&self, observed: &Observed<'_>, state: &State, now: Timestamp) -> Result<Check> {
+        let identity = observed.identity()?;
+        self.check_endpoints((&Endpoints::of(observed)?, identity), state, now)
+    }
+
+    /// The same for counts in pages. It finds the same, but reads only what it needs.
+    ///
+    /// # Errors
+    /// The same as for [`Rules::check`], and `invalid_checkpoint` for a page that can't be read: see [`Pages::failed`].
+    pub fn check_pages(
+        &self,
+        observed: &ObservedPages<'_>,
+        state: &State,
+        now: Timestamp,
+    ) -> Result<Check> {
+        let endpoints = observed.endpoints()?;
+        let check = self.check_endpoints((&endpoints, observed.identity()?), state, now)?;
+        observed.read_all().map(|()| check)
+    }
+
+    fn check_endpoints(
+        &self,
+        (endpoints, identity): (&Endpoints<'_>, Identity),
+        state: &State,
+        now: Timestamp,
+    ) -> Result<Check> {
         for rule in &state.rules {
             check_past(rule.judged, now.unix_ms()).map_err(|error| error.with_argument("state"))?;
         }
@@ -55,13 +112,12 @@ impl Rules {
             state: State::default(),
         };
         let mut over = Vec::new();
-        let endpoints = Endpoints::of(observed)?;
-        check.state.identity = observed.identity()?.with(&state.identity, "state")?;
-        for some in self.some(&endpoints) {
+        check.state.identity = identity.with(&state.identity, "state")?;
+        for some in self.some(endpoints) {
             let mut tasks = Vec::new();
             for rule in some {
                 let before = state.rule(&rule.name);
-                match task(self, rule, &endpoints)? {
+                match task(self, rule, endpoints)? {
                     Ok(task) => tasks.push((task.since(before, now), before, task)),
                     Err(reason) => {
                         check.unjudged.push(unjudged(rule, reason));
@@ -112,6 +168,21 @@ impl Rules {
     /// # Errors
     /// The same as for [`Rules::check`].
     pub fn replay(&self, observed: &Observed<'_>, range: Window) -> Result<Replay> {
+        observed.identity()?;
+        self.replay_endpoints(&Endpoints::of(observed)?, range)
+    }
+
+    /// The same for counts in pages. It finds the same, but reads only what it needs.
+    ///
+    /// # Errors
+    /// The same as for [`Rules::check_pages`].
+    pub fn replay_pages(&self, observed: &ObservedPages<'_>, range: Window) -> Result<Replay> {
+        observed.identity()?;
+        let replay = self.replay_endpoints(&observed.endpoints()?, range)?;
+        observed.read_all().map(|()| replay)
+    }
+
+    fn replay_endpoints(&self, endpoints: &Endpoints<'_>, range: Window) -> Result<Replay> {
         let mut replay = Replay {
             findings: Vec::new(),
             incidents: Vec::new(),
@@ -120,13 +191,11 @@ impl Rules {
             unjudged: Vec::new(),
             left_out: 0,
         };
-        observed.identity()?;
         let mut over = Vec::new();
-        let endpoints = Endpoints::of(observed)?;
-        for some in self.some(&endpoints) {
+        for some in self.some(endpoints) {
             let mut tasks = Vec::new();
             for rule in some {
-                match task(self, rule, &endpoints)? {
+                match task(self, rule, endpoints)? {
                     Ok(task) => tasks.push((task.within(range), task)),
                     Err(reason) => replay.unjudged.push(unjudged(rule, reason)),
                 }

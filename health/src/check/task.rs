@@ -9,10 +9,10 @@ use super::findings::Findings;
 use super::progress::follow;
 use super::result::{Check, Replay, Unjudged};
 use super::state::{Live, RuleState};
-use crate::columns::groups::{Columns, Endpoints, Grid};
+use crate::columns::blocks::Columns;
+use crate::columns::groups::{Endpoints, Grid};
 use crate::columns::slots::Slots;
 use crate::rules::judging::{Judging, Other, Sink};
-use crate::rules::kind::Scope;
 use crate::rules::kinds::RuleKind;
 use crate::rules::rule::{FIRST_LOOK, Rule};
 use crate::rules::set::Rules;
@@ -47,24 +47,9 @@ pub(super) fn task<'a>(
     rule: &'a Rule,
     endpoints: &'a Endpoints<'a>,
 ) -> Result<Result<Task<'a>, String>> {
-    let other = match rule.form().scope {
-        Scope::BothEndpoints => {
-            let of = (&rule.by[..], &rule.only[..]);
-            Some(sides(rule, of, Metric::EventDelivery, endpoints)?)
-        }
-        Scope::PerIngested => {
-            // What came in is counted for all integrations together.
-            let (mut by, mut only) = (rule.by.clone(), rule.only.clone());
-            by.retain(|own| *own != Dimension::Integration);
-            only.retain(|(own, _)| *own != Dimension::Integration);
-            Some(sides(
-                rule,
-                (&by, &only),
-                Metric::EventIngestion,
-                endpoints,
-            )?)
-        }
-        Scope::Groups | Scope::Sources | Scope::Totals => None,
+    let other = match rule.other() {
+        Some((metric, of)) => Some(sides(rule, (&of.by, &of.only), metric, endpoints)?),
+        None => None,
     };
     let other = match other {
         Some(Ok(other)) => Some(other),

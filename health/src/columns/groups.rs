@@ -1,14 +1,15 @@
 //! The counts of groups, slot by slot, in columns.
 
 use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
 
 use tallyfold::{
-    Code, CountTable, Counts, Deltas, Dictionary, Dimension, Error, Frame, Identity, Key, Metric,
-    Result, Window, WindowRows,
+    Code, CountTable, Counts, Deltas, Dictionary, Dimension, Dimensions, Error, Frame, Identity,
+    Key, Metric, Result, Window, WindowRows,
 };
 
 use super::slots::Slots;
-use crate::measure::Measure;
 
 /// The counts that rules are applied to, with their history.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,12 +30,66 @@ impl Observed<'_> {
     }
 }
 
+/// A window of counts, without its rows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Head {
+    /// The window.
+    pub(crate) window: Window,
+    /// Whether its counts no longer change.
+    pub(crate) settled: bool,
+    /// The totals that the service reported, if they are known.
+    pub(crate) reported: Option<Counts>,
+}
+
+/// Sums of a group, and where they belong: each with the position of its window.
+pub(crate) type Sums<'s> = &'s [(u32, Counts)];
+
+/// Counts that are kept outside of memory, with sums by the dimensions of rules.
+pub(crate) trait Kept {
+    /// The groups of a set of sums, sorted, and the set's number; `None` if there are no sums by these dimensions.
+    fn set(&self, by: &[Dimension], only: &[(Dimension, Vec<String>)])
+    -> Option<(usize, Vec<Key>)>;
+
+    /// Reads the sums of the groups of a set that are wanted, where a range of windows is needed.
+    fn sums(
+        &self,
+        set: usize,
+        wanted: &[bool],
+        is_needed: &dyn Fn(Range<usize>) -> bool,
+        take: &mut dyn FnMut(usize, Sums<'_>),
+    );
+
+    /// Reads the rows that have one of some values in each of some columns, where a range of windows is wanted.
+    fn rows(
+        &self,
+        values: &[(usize, Vec<u32>)],
+        is_wanted: &dyn Fn(Range<usize>) -> bool,
+        take: &mut dyn FnMut(&Key, Sums<'_>),
+    );
+
+    /// The sum of all rows of a window.
+    fn totals(&self, window: usize) -> Counts;
+}
+
 /// The counts of an endpoint.
 pub(crate) struct Counted<'t> {
-    /// All of them.
-    pub(crate) table: &'t CountTable,
-    /// Their windows, sorted.
-    pub(crate) windows: Vec<WindowRows>,
+    /// The endpoint.
+    pub(crate) metric: Option<Metric>,
+    /// The dimensions of the rows, in sorting order.
+    pub(crate) dimensions: Dimensions,
+    /// For each dimension, its distinct values, sorted.
+    pub(crate) dictionaries: Vec<Arc<Dictionary>>,
+    /// The windows, sorted.
+    pub(crate) windows: Vec<Head>,
+    rows: CountedRows<'t>,
+}
+
+/// Where the rows of counts are.
+pub(crate) enum CountedRows<'t> {
+    /// In a table, window by window.
+    Table(&'t CountTable, Vec<WindowRows>),
+    /// Outside of memory.
+    Kept(&'t dyn Kept),
 }
 
 /// The counts of both endpoints.
@@ -45,10 +100,63 @@ pub(crate) struct Endpoints<'t> {
 
 impl<'t> Counted<'t> {
     fn of(table: &'t CountTable) -> Self {
+        let windowed = table.windowed();
+        let heads = windowed.windows.iter().map(|rows| Head {
+            window: rows.window,
+            settled: rows.settled,
+            reported: rows.reported,
+        });
         Self {
-            table,
-            windows: table.windowed().windows,
+            metric: windowed.metric,
+            dimensions: windowed.dimensions,
+            dictionaries: windowed.dictionaries,
+            windows: heads.collect(),
+            rows: CountedRows::Table(table, windowed.windows),
         }
+    }
+
+    /// Counts that are kept outside of memory.
+    pub(crate) fn kept(
+        (metric, dimensions): (Metric, Dimensions),
+        dictionaries: Vec<Arc<Dictionary>>,
+        windows: Vec<Head>,
+        kept: &'t dyn Kept,
+    ) -> Self {
+        Self {
+            metric: Some(metric),
+            dimensions,
+            dictionaries,
+            windows,
+            rows: CountedRows::Kept(kept),
+        }
+    }
+
+    /// Where the rows are.
+    pub(crate) fn rows(&self) -> &CountedRows<'t> {
+        &self.rows
+    }
+
+    /// Whether the counts are kept outside of memory.
+    pub(crate) fn is_kept(&self) -> bool {
+        matches!(self.rows, CountedRows::Kept(_))
+    }
+
+    /// The sums of all rows of a window.
+    pub(crate) fn totals(&self, window: usize) -> [u128; 3] {
+        let mut sums = [0; 3];
+        let mut add = |counts: Counts| {
+            for (sum, count) in sums.iter_mut().zip(counts.each()) {
+                *sum += u128::from(count);
+            }
+        };
+        match &self.rows {
+            CountedRows::Table(_, windows) => {
+                let rows = windows[window].clone();
+                rows.for_each(|(_, counts)| add(counts_of(counts)));
+            }
+            CountedRows::Kept(kept) => add(kept.totals(window)),
+        }
+        sums
     }
 }
 
@@ -58,20 +166,34 @@ impl<'t> Endpoints<'t> {
     /// # Errors
     /// `invalid_argument` for a table of the other endpoint.
     pub(crate) fn of(observed: &Observed<'t>) -> Result<Self> {
+        Self::new(
+            observed.delivery.map(Counted::of),
+            observed.ingestion.map(Counted::of),
+        )
+    }
+
+    /// The counts of both endpoints.
+    ///
+    /// # Errors
+    /// `invalid_argument` for counts of the other endpoint.
+    pub(crate) fn new(
+        delivery: Option<Counted<'t>>,
+        ingestion: Option<Counted<'t>>,
+    ) -> Result<Self> {
         let both = [
-            ("delivery", Metric::EventDelivery, observed.delivery),
-            ("ingestion", Metric::EventIngestion, observed.ingestion),
+            ("delivery", Metric::EventDelivery, &delivery),
+            ("ingestion", Metric::EventIngestion, &ingestion),
         ];
-        for (name, wanted, table) in both {
-            let metric = table.and_then(CountTable::metric);
+        for (name, wanted, counted) in both {
+            let metric = counted.as_ref().and_then(|counted| counted.metric);
             if let Some(metric) = metric.filter(|metric| *metric != wanted) {
                 let message = format!("this table has counts of {metric}, want {wanted}");
                 return Err(Error::argument(name, Code::InvalidArgument, message));
             }
         }
         Ok(Self {
-            delivery: observed.delivery.map(Counted::of),
-            ingestion: observed.ingestion.map(Counted::of),
+            delivery,
+            ingestion,
         })
     }
 
@@ -93,9 +215,11 @@ impl<'t> Endpoints<'t> {
     /// The number of rows of the larger table.
     pub(crate) fn rows(&self) -> usize {
         let both = [&self.delivery, &self.ingestion].into_iter().flatten();
-        both.map(|counted| counted.table.len())
-            .max()
-            .unwrap_or_default()
+        let rows = both.map(|counted| match &counted.rows {
+            CountedRows::Table(table, _) => table.len(),
+            CountedRows::Kept(_) => 0,
+        });
+        rows.max().unwrap_or_default()
     }
 }
 
@@ -149,10 +273,13 @@ pub(crate) struct Grid<'t> {
     counted: &'t Counted<'t>,
     /// Which columns of the table the groups are made of.
     columns: Vec<usize>,
+    /// For some columns, the IDs of the values that are kept.
+    only: Vec<(usize, Vec<u32>)>,
     /// For each group, its IDs in these columns; sorted.
     groups: Vec<Key>,
-    /// For each row of the whole table, its group.
-    row_groups: Vec<u32>,
+    /// For each row of a whole table, its group. Kept counts have a set of sums instead.
+    pub(crate) row_groups: Vec<u32>,
+    pub(crate) set: usize,
 }
 
 impl<'t> Grid<'t> {
@@ -163,53 +290,66 @@ impl<'t> Grid<'t> {
         by: &[Dimension],
         only: &[(Dimension, Vec<String>)],
     ) -> Result<Self, Dimension> {
-        let table = counted.table;
-        let place = |dimension: Dimension| table.dimensions().position(dimension).ok_or(dimension);
+        let place = |dimension: Dimension| counted.dimensions.position(dimension).ok_or(dimension);
         let columns = by
             .iter()
             .map(|own| place(*own))
             .collect::<Result<Vec<_>, _>>()?;
-        let keys = table.keys();
-        let mut wanted: Vec<(usize, Vec<bool>)> = Vec::new();
+        let mut kept_ids: Vec<(usize, Vec<u32>)> = Vec::new();
         for (dimension, values) in only {
             let column = place(*dimension)?;
-            let dictionary = &keys.dictionaries[column];
-            let is_wanted = |value: &str| values.iter().any(|wanted| wanted == value);
-            wanted.push((column, dictionary.values().map(is_wanted).collect()));
-        }
-        let is_in = |row: usize| {
-            wanted
+            let dictionary = &counted.dictionaries[column];
+            let ids = values
                 .iter()
-                .all(|(column, wanted)| wanted[keys.ids[*column][row] as usize])
+                .filter_map(|value| position(dictionary, value));
+            let mut ids: Vec<u32> = ids.collect();
+            ids.sort_unstable();
+            kept_ids.push((column, ids));
+        }
+        let mut grid = Self {
+            counted,
+            columns,
+            only: kept_ids,
+            groups: Vec::new(),
+            row_groups: Vec::new(),
+            set: 0,
+        };
+        match &counted.rows {
+            CountedRows::Table(table, _) => grid.take_rows(table),
+            CountedRows::Kept(kept) => {
+                (grid.set, grid.groups) = kept.set(by, only).unwrap_or((usize::MAX, Vec::new()));
+            }
+        }
+        if by.is_empty() && grid.groups.is_empty() {
+            // Without dimensions, all events form one group, even if there are no events.
+            grid.groups.push(Key::default());
+        }
+        Ok(grid)
+    }
+
+    fn take_rows(&mut self, table: &CountTable) {
+        let keys = table.keys();
+        let is_in = |row: usize| {
+            let mut only = self.only.iter();
+            only.all(|(column, ids)| ids.binary_search(&keys.ids[*column][row]).is_ok())
         };
         let key_of = |row: usize| {
             let mut key = Key::default();
-            for (id, column) in key.iter_mut().zip(&columns) {
+            for (id, column) in key.iter_mut().zip(&self.columns) {
                 *id = keys.ids[*column][row];
             }
             key
         };
         let rows = (0..table.len()).filter(|row| is_in(*row));
-        let mut groups: Vec<Key> = rows.map(key_of).collect();
-        if by.is_empty() {
-            // Without dimensions, all events form one group, even if there are no events.
-            groups.push(Key::default());
-        }
-        groups.sort_unstable();
-        groups.dedup();
+        let groups = distinct(rows.map(key_of).collect());
         let group_of = |row: usize| match is_in(row) {
             true => groups
                 .binary_search(&key_of(row))
                 .map_or(NO_GROUP, |group| group as u32),
             false => NO_GROUP,
         };
-        let row_groups = (0..table.len()).map(group_of).collect();
-        Ok(Self {
-            counted,
-            columns,
-            groups,
-            row_groups,
-        })
+        self.row_groups = (0..table.len()).map(group_of).collect();
+        self.groups = groups;
     }
 
     /// How many groups.
@@ -219,26 +359,24 @@ impl<'t> Grid<'t> {
 
     /// The dimensions of the groups.
     pub(crate) fn dimensions(&self) -> Vec<Dimension> {
-        let all: Vec<Dimension> = self.table().dimensions().iter().collect();
+        let all: Vec<Dimension> = self.counted.dimensions.iter().collect();
         self.columns.iter().map(|column| all[*column]).collect()
     }
 
     /// The values of a group, in the order of the rule's dimensions.
     pub(crate) fn values(&self, group: usize) -> Vec<&str> {
-        let dictionaries = self.table().keys().dictionaries;
         let values = self.columns.iter().zip(&self.groups[group]);
         values
-            .map(|(column, id)| dictionaries[*column].value(*id))
+            .map(|(column, id)| self.counted.dictionaries[*column].value(*id))
             .collect()
     }
 
-    /// The values of some dimensions in a row of the table.
-    pub(crate) fn row_values(&self, row: usize, dimensions: &[Dimension]) -> Vec<String> {
-        let keys = self.table().keys();
+    /// The values of some dimensions in a row.
+    pub(crate) fn row_values(&self, row: &Key, dimensions: &[Dimension]) -> Vec<String> {
         let columns = dimensions
             .iter()
-            .filter_map(|own| self.table().dimensions().position(*own));
-        let values = columns.map(|column| keys.dictionaries[column].value(keys.ids[column][row]));
+            .filter_map(|own| self.counted.dimensions.position(*own));
+        let values = columns.map(|column| self.counted.dictionaries[column].value(row[column]));
         values.map(str::to_owned).collect()
     }
 
@@ -247,37 +385,48 @@ impl<'t> Grid<'t> {
         if values.len() != self.columns.len() {
             return None;
         }
-        let dictionaries = self.table().keys().dictionaries;
         let mut key = Key::default();
         for ((id, column), value) in key.iter_mut().zip(&self.columns).zip(values) {
-            *id = position(&dictionaries[*column], value)?;
+            *id = position(&self.counted.dictionaries[*column], value)?;
         }
         self.groups.binary_search(&key).ok()
     }
 
-    /// For each row of the table, its group.
-    pub(crate) fn row_groups(&self) -> &[u32] {
-        &self.row_groups
-    }
-
-    /// Calls `take` for each row of a group in each wanted slot: with the position of the row, the slot and the counts.
+    /// Calls `take` for each row of a group in each wanted slot: with the values of the row, the slot and the counts.
     pub(crate) fn each_row(
         &self,
         group: usize,
         slots: &Slots,
         is_wanted: impl Fn(usize) -> bool,
-        mut take: impl FnMut(usize, usize, Counts),
+        mut take: impl FnMut(&Key, usize, Counts),
     ) {
-        for (window, place) in self.counted.windows.iter().zip(&slots.places) {
-            let Some(slot) = place.filter(|slot| is_wanted(*slot)) else {
-                continue;
-            };
-            let mut rows = RowsOf::new(self.table());
-            for (key, counts) in window.clone() {
-                let row = rows.find(&key);
-                if self.row_groups[row] as usize == group {
-                    take(row, slot, counts_of(counts));
+        let of_group = self.columns.iter().zip(&self.groups[group]);
+        let of_group = of_group.map(|(column, id)| (*column, vec![*id]));
+        let values: Vec<(usize, Vec<u32>)> = of_group.chain(self.only.clone()).collect();
+        let slot_of = |window: usize| slots.places[window].filter(|slot| is_wanted(*slot));
+        match &self.counted.rows {
+            CountedRows::Table(_, windows) => {
+                for (window, rows) in windows.iter().enumerate() {
+                    let Some(slot) = slot_of(window) else {
+                        continue;
+                    };
+                    for (key, counts) in rows.clone() {
+                        let mut own = values.iter();
+                        if own.all(|(column, ids)| ids.contains(&key[*column])) {
+                            take(&key, slot, counts_of(counts));
+                        }
+                    }
                 }
+            }
+            CountedRows::Kept(kept) => {
+                let is_any = |mut windows: Range<usize>| windows.any(|at| slot_of(at).is_some());
+                kept.rows(&values, &is_any, &mut |key, sums| {
+                    for (window, counts) in sums {
+                        if let Some(slot) = slot_of(*window as usize) {
+                            take(key, slot, *counts);
+                        }
+                    }
+                });
             }
         }
     }
@@ -286,23 +435,14 @@ impl<'t> Grid<'t> {
     pub(crate) fn counted(&self) -> &'t Counted<'t> {
         self.counted
     }
+}
 
-    /// The table.
-    pub(crate) fn table(&self) -> &'t CountTable {
-        self.counted.table
-    }
-
-    /// The rows of the table that are in a group, sorted.
-    pub(crate) fn rows_of(&self, group: usize) -> Vec<usize> {
-        let rows = self.row_groups.iter().enumerate();
-        let own = rows.filter(|(_, own)| **own as usize == group);
-        own.map(|(row, _)| row).collect()
-    }
-
-    /// The windows of the table.
-    pub(crate) fn windows(&self) -> &[WindowRows] {
-        &self.counted.windows
-    }
+/// Sorted keys without repetitions.
+#[inline(never)]
+pub(crate) fn distinct(mut keys: Vec<Key>) -> Vec<Key> {
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// The position of a value in a sorted dictionary.
@@ -326,100 +466,5 @@ pub(crate) fn counts_of(counts: Deltas) -> Counts {
         success: own(counts.success),
         errors: own(counts.errors),
         filtered: own(counts.filtered),
-    }
-}
-
-/// The counts of some groups of a rule.
-pub(crate) struct Block<'s> {
-    slots: &'s Slots,
-    measure: Measure,
-    /// For each row of the whole table, the position of its group in this block.
-    row_places: Vec<u32>,
-    parts: Vec<u64>,
-    wholes: Option<Vec<u64>>,
-}
-
-/// The counts of one group, slot by slot.
-#[derive(Clone, Copy)]
-pub(crate) struct Columns<'b> {
-    /// The events that are counted.
-    pub(crate) parts: &'b [u64],
-    /// For a rate, the events that they are a share of.
-    pub(crate) wholes: Option<&'b [u64]>,
-}
-
-impl Columns<'_> {
-    /// The counts in a slot.
-    pub(crate) fn at(&self, slot: usize) -> (u64, Option<u64>) {
-        (self.parts[slot], self.wholes.map(|wholes| wholes[slot]))
-    }
-}
-
-impl<'s> Block<'s> {
-    /// A block for some groups, with no counts read yet. `place_of` returns the position in the block of each group of
-    /// the grid.
-    pub(crate) fn new(
-        grid: &Grid<'_>,
-        slots: &'s Slots,
-        measure: Measure,
-        groups: usize,
-        place_of: impl Fn(u32) -> u32,
-    ) -> Self {
-        let cells = groups * slots.len();
-        let places = grid.row_groups().iter().map(|group| match *group {
-            NO_GROUP => NO_GROUP,
-            group => place_of(group),
-        });
-        Self {
-            slots,
-            measure,
-            row_places: places.collect(),
-            parts: vec![0; cells],
-            wholes: measure.is_rate().then(|| vec![0; cells]),
-        }
-    }
-
-    fn add(&mut self, place: u32, slot: usize, counts: Counts) {
-        let most = |count: u128| u64::try_from(count).unwrap_or(u64::MAX);
-        let cell = place as usize * self.slots.len() + slot;
-        let part = &mut self.parts[cell];
-        *part = part.saturating_add(most(self.measure.part(counts)));
-        if let Some(wholes) = &mut self.wholes {
-            let whole = most(self.measure.whole(counts).unwrap_or_default());
-            wholes[cell] = wholes[cell].saturating_add(whole);
-        }
-    }
-
-    /// The counts of the group with that place.
-    pub(crate) fn columns(&self, place: usize) -> Columns<'_> {
-        let start = place * self.slots.len();
-        let own = start..start + self.slots.len();
-        Columns {
-            parts: &self.parts[own.clone()],
-            wholes: self.wholes.as_ref().map(|wholes| &wholes[own]),
-        }
-    }
-}
-
-/// Reads the counts of all blocks, which belong to the same table. Each row of the needed windows is read once.
-pub(crate) fn read(counted: &Counted<'_>, blocks: &mut [Block<'_>]) {
-    for (at, window) in counted.windows.iter().enumerate() {
-        let wanting = blocks.iter_mut();
-        let wanting = wanting.filter_map(|block| Some((block.slots.places[at]?, block)));
-        let mut wanting: Vec<(usize, &mut Block<'_>)> = wanting.collect();
-        if wanting.is_empty() {
-            continue;
-        }
-        let mut rows = RowsOf::new(counted.table);
-        for (key, counts) in window.clone() {
-            let row = rows.find(&key);
-            let counts = counts_of(counts);
-            for (slot, block) in &mut wanting {
-                let place = block.row_places[row];
-                if place != NO_GROUP {
-                    block.add(place, *slot, counts);
-                }
-            }
-        }
     }
 }

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::names::Severity;
 use crate::cause::explanation::Amount;
-use crate::columns::groups::{Block, Grid};
+use crate::columns::blocks::Block;
+use crate::columns::groups::Grid;
 use crate::columns::slots::Slots;
 use crate::measure::Measure;
 use crate::usual::calendar::{Calendar, Local};

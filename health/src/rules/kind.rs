@@ -6,7 +6,8 @@ use tallyfold::{Dimension, Metric};
 
 use super::judging::{Groups, Judging, Sink};
 use super::wording::{self, Said, Seen};
-use crate::columns::groups::{Columns, Grid};
+use crate::columns::blocks::Columns;
+use crate::columns::groups::Grid;
 use crate::measure::Measure;
 
 /// The properties of a kind that are known before a rule of it is read.

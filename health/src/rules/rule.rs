@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use tallyfold::{Dimension, Metric, TimeStep};
 
-use super::kind::{Form, Misfit};
+use super::kind::{Form, Misfit, Scope};
 use super::kinds::{RuleKind, Test};
 use super::names::Severity;
+use crate::columns::page_head::SumsBy;
 use crate::measure::Measure;
 
 /// How long a first check looks back, in seconds.
@@ -204,6 +205,29 @@ impl Rule {
     pub(crate) fn dimensions(&self) -> impl Iterator<Item = Dimension> {
         let only = self.only.iter().map(|(dimension, _)| *dimension);
         self.by.iter().copied().chain(only)
+    }
+
+    /// The counts of the other endpoint that it compares its own with: by which dimensions and for which values.
+    pub(crate) fn other(&self) -> Option<(Metric, SumsBy)> {
+        let mut of = self.own();
+        match self.form().scope {
+            Scope::BothEndpoints => Some((Metric::EventDelivery, of)),
+            Scope::PerIngested => {
+                // What came in is counted for all integrations together.
+                of.by.retain(|own| *own != Dimension::Integration);
+                of.only.retain(|(own, _)| *own != Dimension::Integration);
+                Some((Metric::EventIngestion, of))
+            }
+            Scope::Groups | Scope::Sources | Scope::Totals => None,
+        }
+    }
+
+    /// By which dimensions and for which values its counts are added up.
+    pub(crate) fn own(&self) -> SumsBy {
+        SumsBy {
+            by: self.by.clone(),
+            only: self.only.clone(),
+        }
     }
 
     /// How many seconds of history before a judged window are read. Older counts have no effect.

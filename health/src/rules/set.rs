@@ -7,6 +7,7 @@ use tallyfold::{Code, Dimension, Error, Metric, Result, TimeStep, Timestamp};
 
 use super::kinds::RuleKind;
 use super::rule::Rule;
+use crate::columns::page_head::SumsBy;
 use crate::usual::calendar::Local;
 
 /// The maximum number of rules, and of silences.
@@ -169,6 +170,20 @@ impl Rules {
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.rules.iter().map(|rule| rule.name.as_str()).collect()
+    }
+
+    /// The sums of an endpoint that the rules judge, which pages of counts must have.
+    #[must_use]
+    pub fn sums(&self, metric: Metric) -> Vec<SumsBy> {
+        let all = self.rules.iter().flat_map(|rule| {
+            let own = (rule.metric, rule.own());
+            std::iter::once(own).chain(rule.other())
+        });
+        let own = all.filter(|(of, _)| *of == metric);
+        let mut sums: Vec<SumsBy> = own.map(|(_, sums)| sums).collect();
+        sums.sort();
+        sums.dedup();
+        sums
     }
 
     /// Which counts the rules need: for each endpoint its dimensions, the length of windows and how far back.

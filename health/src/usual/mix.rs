@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tallyfold::{Dimension, Frame};
+use tallyfold::{Dimension, Key};
 
 use super::calendar::WEEK;
 use super::past::is_batch;
@@ -64,29 +64,34 @@ impl Mix {
         // Only filtered events have a reason.
         let is_part =
             |dimension: &Dimension| *dimension != Dimension::Reason && !own.contains(dimension);
-        let dimensions = grid.table().dimensions().iter();
+        let dimensions = grid.counted().dimensions.iter();
         let dimensions: Vec<Dimension> = dimensions.filter(is_part).collect();
-        let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
-        let mut place_of: BTreeMap<usize, usize> = BTreeMap::new();
-        for row in grid.rows_of(group) {
-            let next = places.len();
-            let values = grid.row_values(row, &dimensions);
-            place_of.insert(row, *places.entry(values).or_insert(next));
-        }
+        let columns = dimensions
+            .iter()
+            .filter_map(|own| grid.counted().dimensions.position(*own));
+        let columns: Vec<usize> = columns.collect();
+        let part_of = |row: &Key| {
+            let mut part = Key::default();
+            for column in &columns {
+                part[*column] = row[*column];
+            }
+            part
+        };
         let length = slots.len().saturating_sub(first);
-        let mut parts = vec![vec![0_u64; length + 1]; places.len()];
+        let mut parts: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
         grid.each_row(
             group,
             slots,
             |slot| slot >= first,
             |row, slot, counts| {
-                if let Some(place) = place_of.get(&row) {
-                    let number = u64::try_from(measure.part(counts)).unwrap_or(u64::MAX);
-                    let count = &mut parts[*place][slot - first + 1];
-                    *count = count.saturating_add(number);
-                }
+                let part = parts.entry(part_of(row));
+                let part = part.or_insert_with(|| vec![0; length + 1]);
+                let number = u64::try_from(measure.part(counts)).unwrap_or(u64::MAX);
+                let count = &mut part[slot - first + 1];
+                *count = count.saturating_add(number);
             },
         );
+        let mut parts: Vec<Vec<u64>> = parts.into_values().collect();
         for part in &mut parts {
             let mut sum = 0_u64;
             for count in part {

@@ -1,7 +1,7 @@
 //! What the same time of earlier days lets expect.
 
 use super::calendar::Calendar;
-use crate::columns::groups::Columns;
+use crate::columns::blocks::Columns;
 use crate::columns::slots::Sum;
 
 /// The windows of this many days are compared with, besides those of the same weekday.

@@ -1,12 +1,13 @@
 //! Deliveries for each event that came in, where their number changes.
 
 use std::collections::BTreeMap;
-use tallyfold::{Dimension, Frame};
+use tallyfold::{Dimension, Key};
 
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::{Fraction, grouped};
 
-use crate::columns::groups::{Block, Columns, Grid, read};
+use crate::columns::blocks::{Block, Columns, read};
+use crate::columns::groups::Grid;
 use crate::columns::slots::Sum;
 use crate::measure::Measure;
 use crate::rules::baseline::{Baseline, Comparing};
@@ -188,7 +189,7 @@ impl<'j> Parts<'j> {
             *dimension != Dimension::Integration
                 && [grid, other.grid]
                     .iter()
-                    .all(|grid| grid.table().dimensions().position(*dimension).is_some())
+                    .all(|grid| grid.counted().dimensions.position(*dimension).is_some())
         };
         let dimensions = Dimension::ALL.iter().copied().filter(of_both);
         let dimensions: Vec<Dimension> = dimensions.collect();
@@ -211,29 +212,33 @@ impl<'j> Parts<'j> {
                 let slot = of.place_in(slots, slot);
                 slot.filter(|slot| (first..slots.len()).contains(slot))
             };
-            let rows = grid.rows_of(group).into_iter().map(|row| {
-                let values = grid.row_values(row, &dimensions);
-                let next = places.len();
-                let place = *places.entry(values).or_insert(next);
-                if place == counts.len() {
-                    counts.push([vec![0; slots.len()], vec![0; slots.len()]]);
-                }
-                (row, place)
-            });
-            let rows: BTreeMap<usize, usize> = rows.collect();
             let is_wanted = |slot: usize| own_slot(slot).is_some();
+            let measure = if side == 0 {
+                judging.measure
+            } else {
+                Measure::Events
+            };
+            let mut rows: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
             grid.each_row(group, of, is_wanted, |row, slot, events| {
-                if let (Some(place), Some(slot)) = (rows.get(&row), own_slot(slot)) {
-                    let measure = if side == 0 {
-                        judging.measure
-                    } else {
-                        Measure::Events
-                    };
+                if let Some(slot) = own_slot(slot) {
+                    let row = rows.entry(*row);
+                    let row = row.or_insert_with(|| vec![0; slots.len() - first]);
                     let number = u64::try_from(measure.part(events)).unwrap_or(u64::MAX);
-                    let count = &mut counts[*place][side][slot];
+                    let count = &mut row[slot - first];
                     *count = count.saturating_add(number);
                 }
             });
+            for (row, events) in rows {
+                let next = places.len();
+                let place = places.entry(grid.row_values(&row, &dimensions));
+                let place = *place.or_insert(next);
+                if place == counts.len() {
+                    counts.push([vec![0; slots.len()], vec![0; slots.len()]]);
+                }
+                for (count, number) in counts[place][side][first..].iter_mut().zip(events) {
+                    *count = count.saturating_add(number);
+                }
+            }
         }
         let mut sources: BTreeMap<String, usize> = BTreeMap::new();
         let mut source_of = vec![0; counts.len()];

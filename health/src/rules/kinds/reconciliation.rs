@@ -1,11 +1,11 @@
 //! Reported totals that are not the sums of their rows.
 
+use tallyfold::Counts;
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::grouped;
-use tallyfold::{Counts, WindowRows};
 
 use crate::cause::explanation::Amount;
-use crate::columns::groups::{Grid, counts_of};
+use crate::columns::groups::Grid;
 use crate::measure::Measure;
 use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::kind::{Form, Judge, Scope};
@@ -41,9 +41,11 @@ impl Judge for Reconciliation {
     fn all(&self, judging: &Judging<'_>, grid: &Grid<'_>, sink: &mut Sink) {
         let mut slots = vec![Totals::default(); judging.range.len()];
         let start = judging.range.start;
-        for (window, place) in grid.windows().iter().zip(&judging.slots.places) {
+        let counted = grid.counted();
+        let windows = counted.windows.iter().zip(&judging.slots.places);
+        for (at, (window, place)) in windows.enumerate() {
             if let Some(slot) = place.filter(|slot| judging.range.contains(slot)) {
-                slots[slot - start].add(window);
+                slots[slot - start].add(window.reported, || counted.totals(at));
             }
         }
         for slot in judging.known() {
@@ -90,15 +92,13 @@ struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, window: &WindowRows) {
-        let Some(reported) = window.reported else {
+    fn add(&mut self, reported: Option<Counts>, counted: impl FnOnce() -> [u128; 3]) {
+        let Some(reported) = reported else {
             self.is_unknown = true;
             return;
         };
-        add(&mut self.reported, reported);
-        for (_, counts) in window.clone() {
-            add(&mut self.counted, counts_of(counts));
-        }
+        add(&mut self.reported, reported.each().map(u128::from));
+        add(&mut self.counted, counted());
     }
 
     /// By how many events the three totals differ from the three sums, together.
@@ -110,8 +110,8 @@ impl Totals {
     }
 }
 
-fn add(sums: &mut [u128; 3], counts: Counts) {
-    for (sum, count) in sums.iter_mut().zip(counts.each()) {
-        *sum += u128::from(count);
+fn add(sums: &mut [u128; 3], counts: [u128; 3]) {
+    for (sum, count) in sums.iter_mut().zip(counts) {
+        *sum += count;
     }
 }

@@ -1,0 +1,45 @@
+"""What `tallyfold check` costs after its first run, whatever it looks back on.
+
+The standard rules judge the traffic of the command's own sandbox: some 2,300 rows a window by all four dimensions, of which the rules
+judge some 1,800 groups of delivery, with a history of eleven weeks in windows of 15 minutes.
+"""
+
+import statistics
+import sys
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from command import COMMAND, Cost, cost, served
+from measuring import at_most, tell
+
+ROUNDS = 8
+WORK = "`tallyfold check` with eleven weeks of history"
+CPU_SECONDS, PEAK_BYTES = 0.5, 64 << 20
+
+
+def main() -> None:
+    now = datetime.now(UTC)
+    # All windows are settled: each run reads one more.
+    start = now - timedelta(hours=6, minutes=now.minute % 15, seconds=now.second)
+    times = [start + timedelta(minutes=15 * number) for number in range(ROUNDS + 2)]
+    with served() as environment, tempfile.TemporaryDirectory() as folder:
+        first, _, *later = [check(at, environment, Path(folder)) for at in times]
+        size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
+    print(f"first run: {first.seconds:.0f} s, {first.cpu:.0f} s of processor time, {first.peak >> 20} MiB; {size >> 20} MiB on disk", file=sys.stderr)
+    for unit, aim, of in (("seconds", CPU_SECONDS, lambda one: one.cpu), ("bytes", PEAK_BYTES, lambda one: one.peak)):
+        median = statistics.median(of(one) for one in later)
+        limit = "half a second of processor time" if unit == "seconds" else "64 MiB"
+        tell(WORK, limit, (median, aim), unit, median / aim, at_most(1))
+
+
+def check(at: datetime, environment: dict[str, str], folder: Path) -> Cost:
+    arguments = [str(COMMAND), "check", "--quiet", "--at", at.strftime("%Y-%m-%dT%H:%M:%SZ")]
+    arguments += ["--state", str(folder / "health.state"), "--history", str(folder / "health.history")]
+    # The port of a sandbox differs between runs.
+    identified = {**environment, "TALLYFOLD_IDENTITY": "sandbox"}
+    return cost(arguments, identified, codes=(0, 1))
+
+
+if __name__ == "__main__":
+    main()
