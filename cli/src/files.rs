@@ -84,8 +84,9 @@ pub(crate) fn replace_locked(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub(crate) enum Replacement {
     /// The new file gets the permissions of the old one. If the path is a link, its target is replaced.
     Shared,
-    /// The same for a file that only this process replaces. Only its owner can read a new one. The temporary file is
-    /// `NAME.new`. It replaces a temporary file that a killed process has left, so there is never more than one.
+    /// The same, for a file that only this process replaces. If the file is new, only its owner can read it. The
+    /// temporary file is `NAME.new`. It replaces a temporary file that a killed process has left, so there is never more
+    /// than one.
     Locked,
     /// Only its owner can read the new file. If the path is a link, the link is replaced. The temporary file is
     /// `NAME.RANDOM.tmp`.

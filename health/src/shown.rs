@@ -8,7 +8,7 @@ pub(crate) fn percent(share: f64) -> String {
     percent_beside(share, "")
 }
 
-/// The same with so many digits that it differs from another text: `6.02%` beside `6%`. Equal shares stay equal.
+/// The same with so many digits that it differs from another text: `6.02%` next to `6%`. Equal shares stay equal.
 pub(crate) fn percent_beside(share: f64, other: &str) -> String {
     let percent = share * 100.0;
     let places = match percent {

@@ -374,7 +374,7 @@ fn value_of(raw: &Raw, kind: Kind) -> Option<Value> {
         (Kind::Text | Kind::Address | Kind::Instant | Kind::Step, Raw::Text(text)) => {
             Some(Value::Text(text.clone()))
         }
-        // For example an address that contains a password, so its place was given instead.
+        // For example, an address that contains a password: the user gave the place of the address instead.
         (Kind::Text | Kind::Address, Raw::Secret(secret)) => {
             Some(Value::Text(secret.expose().to_owned()))
         }

@@ -233,7 +233,7 @@ fn midnights(name: &str, range: Window, zones: &TimeZoneDatabase) -> Result<Vec<
     let found = || {
         let start = jiff::Timestamp::from_millisecond(range.start().unix_ms()).ok()?;
         let mut day = start.to_zoned(zone.clone()).date();
-        // Where clocks go back over midnight, a date is shown again after the next one has begun.
+        // If clocks go back over midnight, the next date begins, and then the old date returns.
         while begins(day)? > range.start() {
             day = day.yesterday().ok()?;
         }
@@ -627,7 +627,7 @@ mod tests {
                 .collect();
             let range = Window::new(start, end).unwrap();
             let found = midnights(zone, range, jiff::tz::db()).unwrap();
-            // Some vectors go on for another day.
+            // Some vectors cover one more day.
             assert!(expected.starts_with(&found), "{}: {found:?}", case["name"]);
             assert!(found.len() > 1, "{}", case["name"]);
             checked += 1;

@@ -239,8 +239,8 @@ fn printed_by(program: &Program, most_bytes: usize, limit: Duration) -> Result<V
     bytes
 }
 
-/// Ends a command with all processes that it has started. At a terminal it shares our group, so that it can ask for a
-/// password there and Ctrl-C ends it; then only the command itself is killed.
+/// Kills a command and all processes that it has started. At a terminal the command shares our process group, so that it
+/// can prompt for a password and Ctrl-C ends it. In that case only the command itself is killed.
 fn kill(child: &mut Child, is_alone: bool) {
     // Errors are ignored: the process may have ended meanwhile, and nothing helps if it can't be killed.
     #[cfg(unix)]

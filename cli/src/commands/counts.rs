@@ -66,7 +66,8 @@ pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result
     let mut range = flags.range.window(unix_ms())?;
     let mut options = query.collect(metric, range, &flags.reading.given)?;
     if flags.show.writes_settled_only() && flags.range.to.is_none() {
-        // The output would leave out the newest windows, and all windows of a short range. So an earlier range is read.
+        // These formats contain only settled windows, so the newest windows of this range would be missing. An earlier range
+        // is read instead.
         let settled_ms = i64::try_from(options.settle_ms).unwrap_or(i64::MAX);
         range = flags.range.window(unix_ms().saturating_sub(settled_ms))?;
         options = query.collect(metric, range, &flags.reading.given)?;
@@ -149,7 +150,7 @@ impl VerdictFlags {
 }
 
 impl Limit {
-    /// Writes which rows of a report have failed. Returns whether any has, or whether a cluster had no event to judge.
+    /// Writes the failed rows of a report. Returns true if there is such a row, or if a cluster had no event to judge.
     fn judge(self, report: &Report, stderr: &Stderr) -> bool {
         let mut has_failed = false;
         let place = |part: &Part| match report.is_named {

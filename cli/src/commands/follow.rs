@@ -277,8 +277,8 @@ fn appended() -> Option<File> {
         .then_some(file)
 }
 
-/// Whether stdout is a file that does not end with a line feed. The shell has opened it for writing only, so it is
-/// opened again for reading, which not every system can do.
+/// Whether stdout is a file that does not end with a line feed. The shell has opened it for writing only, so this opens
+/// it again for reading. Not every system can do that.
 fn ends_within_a_line() -> io::Result<bool> {
     let mut file = File::open("/dev/stdout")?;
     file.seek(SeekFrom::End(-1))?;
@@ -326,7 +326,7 @@ impl<W: Write> Printer<W> {
             Ok(()) => Ok(Printed::Whole),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Printed::NobodyReads),
             Err(error) => {
-                // The next process writes this revision again, so nothing of it stays.
+                // The next process writes this revision again, so the part that was written is removed.
                 if let (Some(file), Some(length)) = (&self.file, length) {
                     let _ = file.set_len(length.len());
                 }

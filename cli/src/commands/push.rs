@@ -54,7 +54,7 @@ const USUAL_SINCE: &str = "24h";
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PushCommand {
-    /// What to do instead of a push.
+    /// A subcommand to run instead of a push.
     #[command(subcommand)]
     pub(crate) action: Option<PushAction>,
     #[command(flatten)]
@@ -289,7 +289,7 @@ impl Single<'_> {
                 return Became::Unread(failure.exit);
             }
         };
-        // The push is kept in `self`, so that what was sent is reported even if a signal ends this.
+        // The push stays in `self`, so that the report shows what was sent even if a signal interrupts this function.
         let push = self.push.insert(push);
         let carried = match self.destination.carrier(&app.stderr) {
             Ok(mut carrier) => carrier.carry(push, shutdown, async |_, _| Ok(())).await,
@@ -388,7 +388,7 @@ fn write_lines(pushed: &[Pushed], out: &mut dyn Write) -> io::Result<()> {
         "cluster"
     )?;
     for Pushed { cluster, report } in pushed {
-        // A destination may reject points without their number; each such report counts as one.
+        // A destination may reject points without reporting how many. Each such response counts as one rejected point.
         let rejected: u64 = report
             .rejected
             .iter()

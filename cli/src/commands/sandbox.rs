@@ -223,7 +223,7 @@ fn sent(answer: SandboxResponse) -> Answer {
             let mut bytes = Bytes::from(answer.body);
             bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
             let sent = stream::iter([Ok(Frame::data(bytes))]);
-            // While it waits, the server flushes the head and what is sent of the body.
+            // During this wait, the server flushes the head and the part of the body that is sent.
             let cut = stream::once(async {
                 yield_now().await;
                 Err(BrokenOff)

@@ -91,7 +91,7 @@ impl Flags for ExportFlags {
     const HEADING: &'static str = "Serving";
 }
 
-/// What requests are answered from.
+/// What the server needs to answer requests.
 struct Site {
     exporters: Vec<Exporter>,
     stale_ms: u64,
@@ -226,7 +226,7 @@ async fn begin(
     if ledger.state().is_none() {
         ledger.begin(following.state());
     }
-    // This reveals now whether the state can be written.
+    // If the state can't be written, this fails now and not during the first window.
     file.replace(ledger.to_json()).await?;
     let exporter = Exporter {
         name: cluster.name.clone(),
@@ -267,7 +267,7 @@ fn stale_ms(flags: &ServeCommand) -> Result<u64> {
         return milliseconds(time).ok_or_else(wanted);
     }
     let options = flags.follow.options(None, unix_ms())?;
-    // A window settles only when it is read again, up to a whole pause after its settle time.
+    // A window counts as settled only when it is read again. That can be a whole pause after its settle time.
     let window_ms = u64::from(options.window.seconds()) * 1000;
     let reread_ms = options.reread_ms.unwrap_or(window_ms).max(window_ms);
     let pauses_ms = reread_ms.saturating_mul(2);

@@ -201,7 +201,7 @@ impl Labeled<'_> {
             .iter()
             .map(|text| parsed(text))
             .collect::<Result<_>>()?;
-        // Only those of the configuration may be replaced.
+        // Flags may replace labels of the configuration, but not each other.
         Labels::new(flags.iter().cloned())
             .map_err(|error| error.with_argument(Name::of_caller("--label")))?;
         let names = self.names(&flags)?;

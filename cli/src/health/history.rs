@@ -92,12 +92,12 @@ pub(crate) struct History {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     start_ms: i64,
-    /// The part of it that is wanted.
+    /// The part of that range that is needed.
     pub(crate) range: Window,
 }
 
 impl History {
-    /// The history of a query, which need not exist yet. `cluster` is the folder of the cluster, and `service`
+    /// Opens the history of a query, or an empty one if nothing was stored. `cluster` is the folder of the cluster, and `service`
     /// identifies the service, so that counts of two services with the same cluster name are never mixed.
     ///
     /// # Errors

@@ -34,7 +34,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// The heading of these flags in the help.
 const HEADING: &str = "Notifications";
 
-/// Flags that say whom to notify.
+/// Flags for the receivers of alerts.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct NotifyFlags {

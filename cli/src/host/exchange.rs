@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use super::body::Body;
 use super::network::{Http, name_of, noting_connections};
 
-/// How long the body of a response other than 200 may take. The error quotes its beginning.
+/// How long the body of a response other than 200 may take. The error quotes the beginning of that body.
 const EXCERPT: Duration = Duration::from_secs(1);
 
 /// Receives a response: a call or a push.
@@ -38,7 +38,7 @@ pub(crate) trait ResponseReader {
 pub(crate) enum Broken {
     /// The core rejected the response.
     Refused(tallyfold::Error),
-    /// The network failed; the core knows this name of the failure.
+    /// The network failed. The core recognizes the failure by this name.
     Network(&'static str),
     /// The network failed before any response, on a reused connection.
     Stale(&'static str),
@@ -74,11 +74,11 @@ impl From<io::Error> for Broken {
 pub(crate) struct Outgoing {
     request: reqwest::RequestBuilder,
     has_left: HasLeft,
-    /// From this status on, the body of a response is only quoted in an error.
+    /// A body whose status is this or higher is only quoted in an error.
     first_refusal: u16,
 }
 
-/// Whether a message may have left this machine. Before the connection is ready, nothing reads its body.
+/// Whether a message may have left this machine. The HTTP client reads its body only when the connection is ready.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HasLeft(Arc<AtomicBool>);
 
@@ -89,7 +89,7 @@ impl HasLeft {
     }
 }
 
-/// The body of a message, which notices that it is read.
+/// The body of a message. It records when the HTTP client starts to read it.
 struct Watched {
     body: Full<Bytes>,
     has_left: HasLeft,
@@ -227,8 +227,8 @@ async fn within<T>(
     }
 }
 
-/// The failure that an error stands for. `name_of` recognizes errors by words such as `proxy`, which an address may
-/// contain, so the address is removed first.
+/// Converts an error to a failure. `name_of` recognizes errors by words such as `proxy`. Callers remove the address first,
+/// because it may contain such a word.
 fn broken(error: &reqwest::Error) -> Broken {
     Broken::Network(name_of(error))
 }

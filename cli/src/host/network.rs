@@ -1,5 +1,5 @@
-//! The connection to a service: proxies, and the certificates that it trusts. Also names the errors of the network, with
-//! the names that the core knows (`core/src/calls/broken.rs`).
+//! The connection to a service: proxies, and the certificates that the command trusts. Also gives network errors the
+//! names that the core recognizes (`core/src/calls/broken.rs`).
 
 use std::cell::Cell;
 use std::error::Error;
@@ -36,8 +36,8 @@ use crate::failure::{Failure, Result};
 #[derive(Clone, Debug)]
 pub(crate) struct Http {
     usual: Client,
-    /// The client for this machine, if the usual one has a proxy. A proxy on another machine must not see what is sent
-    /// to this one, which may be plain http.
+    /// The client for requests to this machine, if the usual client has a proxy. Such requests may be plain http, so a
+    /// proxy on another machine must not see them.
     past_proxy: Option<Client>,
 }
 
@@ -131,7 +131,7 @@ tokio::task_local! {
     static HAS_CONNECTED: Cell<bool>;
 }
 
-/// Does some work, and returns whether the client has opened a connection for it, too.
+/// Does some work. Returns its result, and whether the client has opened a connection for it.
 pub(crate) async fn noting_connections<T>(work: impl Future<Output = T>) -> (T, bool) {
     let noting = async { (work.await, HAS_CONNECTED.with(Cell::get)) };
     HAS_CONNECTED.scope(Cell::new(false), noting).await
@@ -294,9 +294,9 @@ fn valid(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     }
 }
 
-/// Accepts the certificates that the system accepts, and a server whose certificate is itself in the file. A self-signed
-/// certificate has no other authority. `openssl req -x509` marks it as an authority, and usual verification refuses a
-/// server's certificate with that mark.
+/// Accepts the certificates that the system accepts, and any server whose own certificate is in the file. The latter is
+/// for self-signed certificates: `openssl req -x509` marks them as authorities, and usual verification refuses a server's
+/// certificate with that mark.
 #[derive(Debug)]
 struct Certificates {
     authorities: Verifier,

@@ -84,14 +84,14 @@ pub(crate) async fn until_shut_down<T>(
     }
 }
 
-/// The signals that ask a process to stop.
+/// The signals that request a process to stop.
 #[cfg(unix)]
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
 }
 
-/// The signals that ask a process to stop.
+/// The signals that request a process to stop.
 #[cfg(windows)]
 struct Signals {
     interrupt: CtrlC,
@@ -133,7 +133,7 @@ fn end_at_the_second() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Listens for signals that ask the process to stop.
+/// Listens for signals that request the process to stop.
 pub(crate) struct Stop(Mutex<Signals>);
 
 impl Stop {

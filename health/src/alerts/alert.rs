@@ -222,7 +222,7 @@ impl Alert {
     }
 }
 
-/// The labels of an incident: those of its headline, and its identifier.
+/// The labels of an incident: the labels of its headline, and its identifier.
 fn labels(
     incident: &Incident,
     (rule, part, finding): (&str, Option<&IncidentPart>, Option<&Finding>),

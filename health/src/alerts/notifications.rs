@@ -472,8 +472,8 @@ impl Effect {
         }
     }
 
-    /// The receiver may have accepted the message. So the ends of both the old and the new alerts have to be sent
-    /// later, and a change is sent again.
+    /// The receiver may have accepted the message. So a change is sent again, and later the ends of both the old and the
+    /// new alerts are sent.
     fn maybe(self, known: &mut Alerts) {
         if let Self::All(alerts) = self {
             known.extend(alerts);

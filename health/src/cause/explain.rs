@@ -30,8 +30,8 @@ tallyfold::options! {
 ///
 /// For a rate, the table `before` may cover any length of time, and a long one is better. If it has three windows or
 /// more, windows whose rate is far from the median are left out, so that an earlier incident does not count as normal.
-/// The amounts before do not include these windows; `left_out` names them, and `keep_unusual` keeps them. The same rule
-/// holds for both sides: no window of `now` is left out, and so neither is a window before that is in `now`, too. For a
+/// The amounts before do not include these windows; `left_out` names them, and `keep_unusual` keeps them. A window
+/// before that is also in `now` is never left out, because no window of `now` is. For a
 /// volume, nothing is left out, and `before` should have as many windows as `now`, because counts are not scaled.
 ///
 /// # Errors

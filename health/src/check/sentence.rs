@@ -169,7 +169,7 @@ struct Change {
     place: Option<String>,
 }
 
-/// A cause is named beside a larger one if it explains at least this share of the change.
+/// A cause is named in addition to a larger one if it explains at least this share of the change.
 const WORTH_NAMING: f64 = 0.1;
 
 impl Change {

@@ -140,7 +140,7 @@ impl Following {
         found.or_else(|| best(false)).map(|(at, _)| at)
     }
 
-    /// Ends the parts whose findings are no longer reported, such as those of a rule that was removed.
+    /// Ends the parts whose findings are no longer reported, such as the parts of a rule that was removed.
     pub(crate) fn end_others(&mut self, findings: &[Finding]) {
         let reported: BTreeSet<&str> = findings.iter().map(|one| one.id.as_str()).collect();
         for incident in &mut self.all {

@@ -274,7 +274,7 @@ impl Incident {
         })
     }
 
-    /// Ends the parts whose findings are no longer reported, such as those of a rule that was removed.
+    /// Ends the parts whose findings are no longer reported, such as the parts of a rule that was removed.
     pub(super) fn end_others(&mut self, is_reported: impl Fn(&str) -> bool) {
         for part in &mut self.parts {
             if !is_reported(&part.id) {

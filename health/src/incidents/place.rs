@@ -42,7 +42,7 @@ pub(super) fn is_compatible(one: Place<'_>, other: Place<'_>) -> bool {
     !one.group().any(differs)
 }
 
-/// How many values two places have in common, with those of their causes.
+/// How many values two places have in common, including the values of their causes.
 pub(super) fn common(one: Place<'_>, other: Place<'_>) -> usize {
     one.all()
         .filter(|pair| other.all().any(|same| same == *pair))

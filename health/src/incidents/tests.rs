@@ -305,7 +305,7 @@ fn the_headline_explains_most_of_the_others() {
     let headline = |findings: &[Finding]| check(&[], 9, findings).1[0].headline.clone();
     let parts = [fails("S3", 4), pair("web", "S3", 4), pair("app", "S3", 4)];
     assert_eq!(headline(&parts), parts[0].id);
-    // What everything together says is told only if nothing else says most of it.
+    // A finding about all events is the headline only if no other finding explains most of it.
     let budget = large(finding("budget", &[], 4), 1_000);
     let all = [parts[1].clone(), parts[0].clone(), budget.clone()];
     assert_eq!(

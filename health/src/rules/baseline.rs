@@ -17,16 +17,16 @@ use crate::usual::mix::Parts;
 use crate::usual::noise::{DAYS as NOISE_DAYS, Learned, Noise, Prior};
 use crate::usual::past::{Compare, Look, Past};
 
-/// The sums that are judged besides single windows, in seconds: of one, three, twelve and 36 hours.
+/// The sums that are judged in addition to single windows, in seconds: of one, three, twelve and 36 hours.
 const SUMS: [u64; 4] = [3_600, 3 * 3_600, 12 * 3_600, 36 * 3_600];
 
-/// Events of up to this many seconds may come late: their absence is no decline, and their arrival no rise.
+/// The events of up to this many seconds may come late: their absence isn't a decline, and their arrival isn't a rise.
 const LATE: u64 = 3 * 3_600;
 
 /// A batch that comes once a day may be late by so many seconds.
 const LATE_BATCH: u64 = 6 * 3_600;
 
-/// A source does not decline if this part of the missing events are those of batches that have not come yet.
+/// A source does not decline if at least this part of the missing events belongs to batches that have not come yet.
 const LATE_PART: f64 = 0.5;
 
 /// A day off is a day and some hours long, in seconds: clocks change, and the first windows may be low by chance.
@@ -400,7 +400,7 @@ pub(crate) fn is_late(
         let before = past.look(slot + 1, late + length);
         return before.is_some_and(|before| before.excess() < look.excess() / 2.0);
     }
-    // Of a long silence, only the part counts in which events are overdue for long enough.
+    // Only the part of a long silence counts in which events are overdue for long enough.
     let is_overdue = look.sum.part == 0 && length > late;
     let length_of = |late: usize| if is_overdue { length - late } else { length };
     [late / 2, late].into_iter().any(|late| {

@@ -1,24 +1,24 @@
-//! How far a group strays from what is expected of it, learned from its own last weeks.
+//! How far the counts of a group usually deviate from the expected counts, learned from the group's last weeks.
 
 use std::collections::BTreeMap;
 
 use super::past::{Look, Past};
 
-/// How many days of a group are looked at.
+/// The number of days of a group from which the noise is learned.
 pub(crate) const DAYS: usize = 28;
 
-/// With fewer days than this, the noise is assumed.
+/// With fewer days than this, a default is used for the noise.
 const FEWEST_DAYS: usize = 4;
 
-/// How much counts vary relative to each other, at least and where it isn't known: the squares of standard deviations.
+/// Assumptions about how much counts vary. `least` and `unknown` are squares of relative standard deviations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prior {
-    /// At least this much.
+    /// Every group varies at least this much.
     pub(crate) least: f64,
-    /// Without enough days.
+    /// A group without enough days varies this much.
     pub(crate) unknown: f64,
-    /// How much farther than on all but a few of the days a count has to be, to be remarkable: for sums of up to an hour, of up
-    /// to six hours and for longer ones. Of the short ones there are more, so that one of them is farther by chance.
+    /// A count is remarkable if its score is this many times the highest score of all but a few days: for sums of up to an
+    /// hour, of up to six hours, and for longer ones. There are more short sums, so more of them are high by chance.
     pub(crate) margins: [f64; 3],
 }
 
@@ -27,13 +27,13 @@ pub(crate) struct Prior {
 pub(crate) struct Noise {
     /// The variance of a count is `expected + phi * expected²`.
     pub(crate) phi: f64,
-    /// The scores from which a count is remarkable, on the upper and on the lower side: beyond those that the group reaches on
-    /// all but a few days.
+    /// The scores from which a count is remarkable, on the upper and on the lower side. On all but a few days, the scores
+    /// of the group stay below them.
     pub(crate) limits: [f64; 2],
 }
 
 impl Noise {
-    /// How many standard deviations a count is above what is expected.
+    /// How many standard deviations a count is above the expected count.
     pub(crate) fn score(&self, look: &Look) -> f64 {
         look.excess() / self.deviation(look.expected)
     }
@@ -54,8 +54,8 @@ impl Noise {
     }
 }
 
-/// The noise of a group, for sums of several lengths. Both what is learned and the looks that it is learned from are
-/// kept, because many windows share them.
+/// The noise of a group, for sums of several lengths. Keeps both the noise and the looks from which it was learned,
+/// because many windows share them.
 #[derive(Debug)]
 pub(crate) struct Learned<'n> {
     past: &'n Past<'n>,
@@ -149,7 +149,8 @@ impl Looks {
     }
 }
 
-/// The noise by the looks of some days. Days on which the group strayed farthest are left out: incidents don't teach.
+/// The noise, computed from the looks of some days. The days with the largest deviations are left out, so that incidents
+/// don't count as noise.
 fn noise_of(days: &[Vec<Look>], prior: Prior, margin: f64) -> Noise {
     if days.len() < FEWEST_DAYS {
         return Noise {
@@ -181,7 +182,7 @@ fn noise_of(days: &[Vec<Look>], prior: Prior, margin: f64) -> Noise {
     Noise { limits, ..noise }
 }
 
-/// The sums of which `phi` is the quotient: by how much more than a Poisson count the counts of a day vary.
+/// Two sums over a day. Their quotient is `phi`: how much more the counts vary than Poisson counts.
 fn spread(day: &[Look]) -> (f64, f64) {
     let mut sums = (0.0, 0.0);
     for look in day.iter().filter(|look| look.expected > 0.0) {

@@ -309,7 +309,7 @@ impl<'p> Past<'p> {
         is_batch(&mut (0..per_day).map(of_days).collect::<Vec<u64>>())
     }
 
-    /// The share that is expected: that of the middle half of the days, all of their events together.
+    /// The expected share: the share in all events of the middle half of the days together.
     fn share(&self, end: usize, length: usize) -> Option<f64> {
         let around = (self.calendar.per_day / AROUND).saturating_sub(length) / 2;
         let mut days = [Sum::default(); MOST];
@@ -326,7 +326,7 @@ impl<'p> Past<'p> {
             }
         }
         if count < FEWEST {
-            // Without enough days, the windows just before are compared with.
+            // Without enough days, the comparison uses the windows just before.
             count = 0;
             for ago in 0..RECENT {
                 let sum = end.checked_sub(length + ago).map(|end| self.sum(end, 1));

@@ -30,7 +30,7 @@ fn formats() -> Vec<&'static str> {
     sent.map(|format| format.as_str()).collect()
 }
 
-/// Flags that say where counts are sent to.
+/// Flags for the destination of counts.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Destination")]
 pub(crate) struct DestinationFlags {

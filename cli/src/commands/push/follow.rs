@@ -29,7 +29,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) labels: &'a [String],
     /// The file or folder that keeps what is not sent yet.
     pub(crate) state: &'a Path,
-    /// Whether the state may be of another destination.
+    /// Whether the state may belong to another destination.
     pub(crate) has_moved: bool,
 }
 
@@ -183,7 +183,7 @@ impl Sending<'_> {
                 ));
             }
             if carried.is_err() && push.outcome().is_none() {
-                // The state could not be stored, so the file keeps what it has.
+                // The state could not be stored, so the file stays as it was.
                 return carried;
             }
             if matches!(carried, Ok(Carried::All)) {
@@ -205,7 +205,7 @@ impl Sending<'_> {
         }
     }
 
-    /// Reports the samples in doubt of a revision that was dropped.
+    /// Reports the unacknowledged samples of a revision that was dropped.
     async fn report_dropped(&mut self) -> Result<()> {
         let in_doubt = self.warn_of_doubt();
         if in_doubt > 0 {
@@ -216,7 +216,7 @@ impl Sending<'_> {
         Ok(())
     }
 
-    /// Warns of the samples that an earlier run has left in doubt, and returns their number.
+    /// Warns of the samples that an earlier run left unacknowledged, and returns their number.
     fn warn_of_doubt(&self) -> u64 {
         let in_doubt = self.outbox.in_doubt();
         if in_doubt > 0 {
@@ -261,7 +261,7 @@ impl Sending<'_> {
     }
 }
 
-/// Whether the destination has refused a message, which it would refuse again.
+/// Whether the destination has permanently refused a message: it would refuse the same message again.
 fn is_refused<S: tallyfold::sending::Source>(push: &tallyfold::sending::Push<S>) -> bool {
     let refused = |error: &tallyfold::Error| match error.status() {
         Some(400..500) => !matches!(error.code(), Code::Forbidden | Code::RateLimited),
