@@ -76,7 +76,7 @@ impl Carrier {
                 return Ok(Carried::Part);
             }
             let task = self.task(push).map_err(of_receiver)?;
-            // Now it is known whether the message is retried.
+            // By now, the push has decided whether to retry the message.
             if let Some((before, status, name)) = unsaid.take() {
                 self.say(before, push, status, name);
             }

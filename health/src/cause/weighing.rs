@@ -3,8 +3,8 @@
 //! An incident adds failures: it makes a share of the attempts fail that would have succeeded. This share differs from
 //! leaf to leaf: it is exponentially distributed around the share of the whole combination. Without an incident, the
 //! count of a leaf is near its expectation, which drifts naturally from window to window, and is known only as well as
-//! the leaf's history is long. Both cases give negative binomial counts. So a leaf that is far from both cases says
-//! little about which of them holds, however large it is, and a single leaf with an enormous rise does not outweigh its
+//! the leaf's history is long. Both cases give negative binomial counts. So a leaf that is far from both cases is
+//! little evidence for either, even if it is large, and a single leaf with an enormous rise does not outweigh its
 //! neighbours.
 
 use super::candidates::{Candidate, Direction, Sums};

@@ -57,7 +57,7 @@ pub(crate) struct Work<'w> {
     pub(crate) other: Option<Other<'w>>,
     /// The calendars of some groups.
     pub(crate) calendars: &'w [LocalDays],
-    /// Whether a rule reports days off, so that other rules need not.
+    /// Whether a rule reports days off. Then the other rules don't report them.
     pub(crate) may_be_off: bool,
     /// The groups whose findings continue, sorted.
     pub(crate) watched: Vec<u32>,

@@ -68,10 +68,10 @@ pub(crate) fn explanation(
     })
 }
 
-/// Nearly all events have a value if so many of so many have it.
+/// Nearly all events have a value if at least this share of them has it: a numerator and a denominator.
 const NEARLY_ALL: (u128, u128) = (9, 10);
 
-/// How long before its beginning a group is looked at, in seconds.
+/// How long before the beginning of a finding its group is examined, in seconds.
 const DAY: u64 = 86_400;
 
 /// The values that nearly all events of a finding's group had on the day before it began: an integration that gets events

@@ -1,5 +1,5 @@
-//! The state machine of a finding: pending, firing and resolved, window by window. It ends only when enough was seen to be
-//! good.
+//! The state machine of a finding: pending, firing and resolved, window by window. A finding ends only
+//! after enough good windows, with enough evidence.
 
 use std::ops::Range;
 
@@ -34,14 +34,14 @@ pub(crate) struct Resolved {
     pub(crate) at: Timestamp,
 }
 
-/// A finding ends when counts as they were seen are a hundred times more probable if all is well than if it continues: the
-/// natural logarithm.
+/// A finding ends when the observed counts are a hundred times more probable if all is well than if the finding continues.
+/// This is the natural logarithm of that ratio.
 const ENOUGH: f64 = 4.6;
 
-/// Adjacent windows deviate alike, so each of them says less: about as much as one of so many.
+/// Adjacent windows deviate alike, so this many of them are as much evidence as one independent window.
 const ALIKE: f64 = 4.0;
 
-/// A finding whose group was not seen for so long ends: the group is gone, in milliseconds.
+/// A finding ends if its group was not seen for this many milliseconds: the group is gone.
 const GONE_MS: i64 = 7 * 86_400_000;
 
 /// Follows a group through some slots. The results are its bad windows, and what was seen in its judged windows, in the
@@ -104,7 +104,7 @@ impl Progress {
             .as_ref()
             .filter(|_| numbers.severity == Severity::Info)
         {
-            // Having been worse, it stays so until it is over.
+            // A finding that was more severe than `info` does not become `info` before it is over.
             numbers.severity = live.numbers.severity;
         }
         let live = self.live.get_or_insert_with(|| Live {

@@ -240,7 +240,7 @@ impl Task<'_> {
 
     /// The results of a group that the table does not have. Such a group has no events, which may be too few for a limit.
     fn absent(&self, range: Range<usize>) -> Judged {
-        // The group is none of the table's, and its results are kept.
+        // The table does not have the group, whose results are kept.
         let mut sink = Sink::new(&range, vec![0]);
         let none = vec![0; self.slots.len()];
         let columns = Columns {

@@ -1,4 +1,4 @@
-//! Incidents from one check to the next: which of them a finding belongs to, and when they are over.
+//! Incidents from one check to the next: which incident a finding belongs to, and when an incident is over.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -9,15 +9,15 @@ use super::finding::{Finding, Status};
 use super::incident::{Incident, IncidentPart};
 use super::overlap::fit;
 
-/// A finding that comes back within so many milliseconds of the end of its incident reopens it.
+/// A finding that comes back within this many milliseconds of the end of its incident reopens the incident.
 const AGAIN_MS: i64 = 6 * 3_600_000;
 
-/// Takes incidents from the check before to this one. Sets the incident of each finding.
+/// Continues the incidents of the previous check. Sets the incident of each finding.
 #[derive(Clone, Debug)]
 pub(crate) struct Following {
-    /// Those that are open, that ended shortly before, or that ended in this check.
+    /// The incidents that are open, that ended shortly before, or that ended in this check.
     all: Vec<Incident>,
-    /// The identifiers of those that were over before.
+    /// The identifiers of the incidents that were over before this check.
     over: BTreeSet<String>,
 }
 
@@ -148,7 +148,7 @@ impl Following {
         }
     }
 
-    /// What the next check has to know: the incidents that are open, and those that may be reopened. Sorted by identifier.
+    /// The incidents that the next check needs: the open ones, and the ones that may be reopened. Sorted by identifier.
     pub(crate) fn kept(&self, now: Timestamp) -> Vec<Incident> {
         let is_kept = |one: &&Incident| {
             one.status != Status::Resolved || now.unix_ms() - one.until.unix_ms() <= AGAIN_MS
@@ -158,7 +158,7 @@ impl Following {
         kept
     }
 
-    /// The incidents that are open, and those that have just ended.
+    /// The incidents that are open or have just ended.
     pub(crate) fn shown(self) -> Vec<Incident> {
         let Self { mut all, over } = self;
         all.retain(|one| !over.contains(&one.id));

@@ -1,4 +1,4 @@
-//! An incident: findings that belong together, and the one among them that says best what is wrong.
+//! An incident: findings that belong together, and the one of them that explains most of the others.
 
 use std::cmp::Reverse;
 
@@ -153,7 +153,7 @@ impl IncidentHold {
         Self { until, note }
     }
 
-    /// A silence until a time, whatever becomes of the incident.
+    /// A silence until a time, even if the incident becomes more severe or comes back.
     #[must_use]
     pub const fn silenced(until: Timestamp, note: Option<String>) -> Self {
         let until = Some(until);
@@ -203,7 +203,7 @@ impl Incident {
             self.severity = finding.severity;
         }
         if is_reopened || is_worse {
-            // What was acknowledged is another matter now.
+            // An acknowledgement ends here. A silence, which has an end of its own, stays.
             self.hold = self.hold.take().filter(|hold| hold.until.is_some());
         }
         if is_reopened {
@@ -225,11 +225,11 @@ impl Incident {
             Ok(place) => {
                 let known = &mut self.parts[place];
                 let cause = match known.since == part.since {
-                    // What has decided where it belongs stays.
+                    // The values that decided to which incident it belongs don't change.
                     true => std::mem::take(&mut known.cause),
                     false => part.cause.clone(),
                 };
-                // Without new windows, as when there are no counts, the sentence of the last judged ones stays.
+                // Without new windows, for example if there are no counts, the sentence of the last judged windows stays.
                 let is_same = known.since == part.since && known.until == part.until;
                 let sentence = match is_same && known.status == part.status {
                     true => std::mem::take(&mut known.sentence),

@@ -7,7 +7,7 @@ use super::incident::{Incident, IncidentPart};
 use super::place::{common, is_compatible, is_inside};
 use crate::measure::Measure;
 
-/// Findings that began within so many milliseconds of each other began together.
+/// Findings that began within this many milliseconds of each other began together.
 const NEAR_MS: i64 = 2 * 3_600_000;
 
 /// What a measure counts, and whether it is too much or too little.

@@ -20,10 +20,10 @@ use crate::usual::past::{Compare, Look, Past};
 /// The sums that are judged in addition to single windows, in seconds: of one, three, twelve and 36 hours.
 const SUMS: [u64; 4] = [3_600, 3 * 3_600, 12 * 3_600, 36 * 3_600];
 
-/// The events of up to this many seconds may come late: their absence isn't a decline, and their arrival isn't a rise.
+/// Events may come up to this many seconds late: until then, their absence isn't a decline, and their arrival isn't a rise.
 const LATE: u64 = 3 * 3_600;
 
-/// A batch that comes once a day may be late by so many seconds.
+/// A batch that comes once a day may be late by this many seconds.
 const LATE_BATCH: u64 = 6 * 3_600;
 
 /// A source does not decline if at least this part of the missing events belongs to batches that have not come yet.
@@ -54,7 +54,7 @@ pub(crate) struct Comparing<'c> {
     pub(crate) confirm: Option<&'c mut Confirm<'c>>,
     /// The parts of the group, if it is all that a source sends.
     pub(crate) parts: Option<Parts<'c>>,
-    /// Whether declines that may be days off are looked for, instead of all others.
+    /// If true, only declines that may be days off are reported; if false, all other deviations.
     pub(crate) is_day_off: bool,
 }
 
@@ -340,7 +340,7 @@ impl Baseline {
     }
 }
 
-/// How much groups vary, at least and where that isn't known.
+/// How much groups vary: the minimum, and the assumption for groups without enough days.
 pub(crate) const fn prior(compare: Compare) -> Prior {
     match compare {
         Compare::Counts => Prior {
@@ -457,7 +457,7 @@ impl Group<'_> {
     ) -> Option<Odd> {
         let excess = look.excess();
         let is_high = excess > 0.0;
-        // Late events make counts grow, so a count that is low before the window is settled proves nothing.
+        // Late events make counts grow, so a low count of a window that isn't settled proves nothing.
         let can_be_low = self.judging.slots.settled[slot] || self.past.compare == Compare::Shares;
         let is_bad_side = match self.baseline.side {
             Side::Both => is_high || can_be_low,
@@ -530,7 +530,7 @@ impl Group<'_> {
             run: run as u32,
             weight: length as u32,
             ln_p: Some(ln_p),
-            // A finding ends by single windows, which vary more than sums.
+            // Single windows decide when a finding ends, and they vary more than sums.
             phi: self.learned.noise(slot, 1).phi.max(noise.phi),
             ..Odd::of(slot, observed, look.expected, normal)
         })
@@ -574,7 +574,7 @@ impl Group<'_> {
             return false;
         };
         let start = end - run;
-        // What is expected, also of hours that are still to come.
+        // The expected counts, including the hours that are still to come.
         let clock = self.past.clock(end);
         let each = |end: usize, length: usize| {
             let expected = self.past.mean(end, length, clock)?;
@@ -598,8 +598,8 @@ impl Group<'_> {
         is_at_once && parts.mix().is_kept(end, run.max(hour))
     }
 
-    /// Whether a deviation goes on, so that an incident that is over begins no finding: the last parts of a sum deviate nearly
-    /// as much as all of it.
+    /// Whether a deviation continues: the last parts of a sum deviate nearly as much as the whole sum. Without this check, an
+    /// incident that is over could begin a finding.
     fn continues(&self, slot: usize, length: usize, look: &Look) -> bool {
         let size = |look: &Look| match self.past.compare {
             Compare::Counts => look.expected,

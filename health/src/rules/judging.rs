@@ -20,9 +20,9 @@ pub(crate) struct Judging<'j> {
     pub(crate) least: u64,
     /// The slots.
     pub(crate) slots: &'j Slots,
-    /// For each slot, whether it is known and settled. Only such slots are learned from.
+    /// For each slot, whether it is known and settled. Rules learn only from such slots.
     pub(crate) finals: Vec<bool>,
-    /// The slots that are learned from, added up.
+    /// The slots that rules learn from, added up.
     pub(crate) learned: Known,
     /// The days of the slots, for groups without a calendar of their own first.
     calendars: Vec<Calendar>,
@@ -223,7 +223,7 @@ pub(crate) struct Seen {
 pub(crate) enum Evidence {
     /// By a fixed limit, it is good.
     Good,
-    /// So many events were counted, and so many were expected.
+    /// The numbers of counted and of expected events.
     Compared {
         /// The number of counted events.
         part: u64,
@@ -296,7 +296,7 @@ pub(crate) enum Normal {
         ln_p: f64,
         /// Counts that are no farther from the expected count than this are normal, too.
         width: f64,
-        /// Whether the level is a share of a whole, of which no more than all can be counted.
+        /// Whether the level is a share of a whole. No more events than the whole can be counted then.
         is_share: bool,
     },
 }

@@ -1,22 +1,22 @@
-//! What the same time of earlier days lets expect.
+//! The counts to expect, from the same time of earlier days.
 
 use super::calendar::Calendar;
 use crate::columns::blocks::Columns;
 use crate::columns::slots::Sum;
 
-/// The windows of this many days are compared with, besides those of the same weekday.
+/// A window is compared with the windows of this many days before, in addition to windows of the same weekday.
 const DAYS: usize = 14;
 
-/// A window is compared with nothing less than this many earlier ones.
+/// A window is compared only if there are at least this many earlier windows.
 const FEWEST: usize = 3;
 
 /// A share changes little during a day, so it is learned from this part of a day around the same time.
 const AROUND: usize = 4;
 
-/// Without enough days, a share is compared with so many windows just before.
+/// Without enough days, a share is compared with this many windows just before.
 const RECENT: usize = 16;
 
-/// The most earlier windows that are compared with: fourteen days and eight weeks.
+/// The maximum number of earlier windows for a comparison: fourteen days and eight weeks.
 const MOST: usize = DAYS + 8;
 
 /// A stream sends a batch once a day if this share of its events comes in such a part of the day.
@@ -90,7 +90,7 @@ impl Look {
 }
 
 impl<'p> Past<'p> {
-    /// The counts of a group. They are learned from where they are known.
+    /// The counts of a group. Rules learn from the known ones.
     pub(crate) fn new(
         (calendar, known): (&'p Calendar, &'p Known),
         compare: Compare,
@@ -200,13 +200,13 @@ impl<'p> Past<'p> {
         }
     }
 
-    /// What the same weekdays let expect.
+    /// The count to expect from the same weekdays.
     fn weekdays(&self, end: usize, length: usize, clock: Clock) -> Option<f64> {
         let weeks = (1..=self.weeks).map(|week| 7 * week);
         trimmed(weeks.filter_map(|days| self.entry(end, length, clock, days)))
     }
 
-    /// What the days just before of the same kind let expect.
+    /// The count to expect from the last days of the same kind.
     fn days(&self, end: usize, length: usize, clock: Clock) -> Option<f64> {
         let weekend = self.calendar.is_weekend(end - 1);
         let is_alike = |days: &usize| {
@@ -217,7 +217,7 @@ impl<'p> Past<'p> {
         trimmed(days.filter_map(|days| self.entry(end, length, clock, days)))
     }
 
-    /// What was counted some days before, if it is known and no holiday.
+    /// The count some days before, if it is known and the day isn't a holiday.
     fn entry(&self, end: usize, length: usize, (shift, before): Clock, days: usize) -> Option<u64> {
         let at = self.days_ago(end, days)?;
         let at = match before.is_none_or(|before| at <= before) {
@@ -368,7 +368,7 @@ pub(crate) fn is_batch(of_day: &mut [u64]) -> bool {
     sum > 0 && together as f64 >= BATCH_SHARE * sum as f64
 }
 
-/// Of several expected numbers, the one that is nearest to what was counted.
+/// Returns the expected number that is nearest to the count.
 struct Nearest {
     counted: f64,
     found: Option<f64>,
@@ -431,7 +431,7 @@ mod tests {
         assert_eq!(of(&[5, 6]), None);
         assert_eq!(of(&[9, 1, 5]), Some(5.0));
         assert_eq!(of(&[0, 10, 20, 900]), Some(15.0));
-        // An incident on one of six days does not teach.
+        // An incident on one of six days does not change what is usual.
         assert_eq!(
             of(&[10, 10, 12, 12, 11, 0]),
             of(&[10, 10, 12, 12, 11, 900]).map(|_| 10.5)
