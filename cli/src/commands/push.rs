@@ -70,10 +70,10 @@ pub(crate) struct PushCommand {
         help_heading = "Following"
     )]
     state: Option<PathBuf>,
-    /// Sends running totals of settled windows, which begin at 0 with the file in --state, instead of revisions
+    /// Sends running totals of settled windows instead of revisions; they begin at 0 when --state is created
     ///
-    /// Prometheus and many other receivers of OTLP accept only these. They may be sent any number of times, so none is in
-    /// doubt after a failure.
+    /// Prometheus and many other receivers of OTLP accept only these. They may be sent any number of times, so after a
+    /// failure they are sent again.
     #[arg(
         long,
         requires = "follow",

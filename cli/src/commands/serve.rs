@@ -63,7 +63,7 @@ pub(crate) struct ServeCommand {
     /// Totals are stored before a scrape sees them, so a counter never goes down, even after a crash.
     #[arg(long, value_name = "PATH", help_heading = "Serving")]
     state: PathBuf,
-    /// Unhealthy if no window settles for this long [default: --settle and two windows more]
+    /// Unhealthy if no window settles for this long [default: --settle plus two windows]
     #[arg(long, value_name = "TIME", help_heading = "Serving")]
     stale_after: Option<String>,
     /// Answers only requests for this host, such as metrics.example; may be repeated [default: any host]
@@ -278,7 +278,10 @@ fn stale_ms(flags: &ServeCommand) -> Result<u64> {
 
 fn answer(site: &Site, request: &Request<Incoming>) -> Answer {
     if !site.hosts.is_empty() && !is_for(&site.hosts, request.headers()) {
-        return plain(StatusCode::MISDIRECTED_REQUEST, "This is another host.\n");
+        return plain(
+            StatusCode::MISDIRECTED_REQUEST,
+            "This server does not answer for that host.\n",
+        );
     }
     let path = request.uri().path();
     if !["/", "/metrics", "/healthz"].contains(&path) {

@@ -202,7 +202,7 @@ fn about(name: &str) -> &'static str {
         "state" => {
             "The state that a run leaves for the next one: findings, and who was notified of them. With several clusters, a folder."
         }
-        "history" => "A folder that keeps the counts that rules look back on.",
+        "history" => "A folder for the earlier counts that rules compare with.",
         "template" => {
             "A file with the message, which is JSON with placeholders such as {{sentence}}."
         }

@@ -56,7 +56,7 @@ pub(crate) fn prepare(
 
 /// The failed check of invalid settings.
 fn refused(failure: &Failure, seen: String) -> Check {
-    const FILE: &str = "Correct the file or setting that is named.";
+    const FILE: &str = "Correct the file or setting named above.";
     let next = failure
         .code
         .map_or(FILE, |code| advice::of_code(code, None));
@@ -322,7 +322,7 @@ mod tests {
         assert!(check.problem.unwrap().contains("no such file"));
         assert_eq!(
             check.next.as_deref(),
-            Some("Correct the file or setting that is named.")
+            Some("Correct the file or setting named above.")
         );
     }
 

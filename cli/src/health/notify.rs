@@ -224,7 +224,7 @@ fn failure_of((route, outcome): (&Route, &ReceiverOutcome)) -> Option<Failure> {
     };
     let text = format!("{}: {}{answer}", route.shown, error.message());
     let failure = Failure::new(Exit::Service, text);
-    Some(failure.helped_by("the same command later: it sends what is missing"))
+    Some(failure.helped_by("running the same command later; it sends the missing messages"))
 }
 
 impl NotifyFlags {
