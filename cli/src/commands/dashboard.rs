@@ -94,7 +94,7 @@ pub(crate) struct DashboardFlags {
         help_heading = "Serving"
     )]
     trust_header: Option<String>,
-    /// Answers requests for this host name, too, such as counts.example; may be repeated
+    /// Answers requests for this name, too, such as counts.example; may be repeated
     ///
     /// Requests for IP addresses and for localhost are always answered. Other names are refused, because a web page could let its own
     /// name point to this server and read the counts.
