@@ -6,6 +6,7 @@ mod check;
 mod collect;
 mod compare;
 mod counts;
+mod dashboard;
 mod doctor;
 mod explain;
 mod follow;
@@ -60,6 +61,7 @@ Examples:
   tallyfold delivery --by integration,event_name --top 10     where most events are lost
   tallyfold check                                  a cron job: prints what is wrong, and exits with 1
   tallyfold explain --at 2026-01-31T03:00:00Z      which integration or source explains a change
+  tallyfold dashboard                              a dashboard in the browser
   tallyfold serve --state totals.json              a scrape endpoint for Prometheus
   tallyfold doctor                                 diagnoses the set-up and suggests fixes
   tallyfold init                                   writes a configuration with comments
@@ -131,6 +133,9 @@ enum Command {
     /// A live view: integrations ranked by the events they have lost
     #[command(before_help = watch::EXAMPLES)]
     Watch(Asking<watch::WatchFlags>),
+    /// Serves a dashboard of event delivery, and opens it in the browser
+    #[command(before_help = dashboard::EXAMPLES, after_help = dashboard::ENDING)]
+    Dashboard(Asking<dashboard::DashboardFlags>),
     /// Counts of windows as they close, and their corrections
     #[command(before_help = follow::EXAMPLES)]
     Follow(Asking<follow::FollowCommand>),
@@ -263,6 +268,7 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
         },
         Explain(asking) => until_stopped(&asking, stderr, explain::run).await,
         Watch(asking) => until_stopped(&asking, stderr, watch::run).await,
+        Dashboard(asking) => dashboard::run(&app(&asking.service, stderr)?, &asking.flags).await,
         Collect(asking) => to_a_safe_point(&asking, stderr, collect::run).await,
         Follow(asking) => to_a_safe_point(&asking, stderr, follow::run).await,
         Push(asking) => match &asking.flags.action {

@@ -3,7 +3,11 @@
 use crate::event::Outcome;
 use crate::instant::Instant;
 use crate::numbered::{Names, Values};
+use crate::options::SandboxOptions;
 use crate::traffic::Traffic;
+
+/// A scene has traffic, also if no seed is given.
+const SEED_OF_SCENES: u64 = 1;
 
 struct Record {
     timestamp: Instant,
@@ -23,15 +27,24 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    pub(crate) fn new(seed: Option<u64>, closed_windows: bool) -> Self {
+    pub(crate) fn new(options: &SandboxOptions) -> Self {
         let mut names = Names::default();
-        let traffic = seed.map(|seed| Traffic::new(seed, &mut names));
+        let scene = options.scene;
+        let seed = options.seed.or(scene.map(|_| SEED_OF_SCENES));
+        let traffic = seed.map(|seed| Traffic::new(seed, scene, &mut names));
         Self {
             names,
             traffic,
             records: Vec::new(),
             in_order: true,
-            closed_windows,
+            closed_windows: options.closed_windows,
+        }
+    }
+
+    /// Takes the time of a request.
+    pub(crate) fn pass(&mut self, now_ms: i64) {
+        if let Some(traffic) = &mut self.traffic {
+            traffic.pass(now_ms);
         }
     }
 

@@ -37,6 +37,7 @@ mod numbered;
 mod options;
 mod response;
 mod sandbox;
+mod scene;
 mod traffic;
 mod vocabulary;
 
@@ -46,3 +47,4 @@ pub use fault::{Fault, FaultEffect, FaultKind, FaultOptions};
 pub use options::SandboxOptions;
 pub use response::SandboxResponse;
 pub use sandbox::Sandbox;
+pub use scene::Scene;

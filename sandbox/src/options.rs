@@ -2,6 +2,8 @@
 
 use tallyfold::{Code, Error, Result, Secret};
 
+use crate::scene::Scene;
+
 /// The two APIs, each with an audience of its own (service reference 5.1).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Api {
@@ -17,6 +19,10 @@ tallyfold::options! {
         ///
         /// By default, no traffic is generated.
         seed: Option<u64> = None,
+        /// An incident in the generated traffic, during the hours before the first request.
+        ///
+        /// Without a seed, the seed is 1.
+        scene: Option<Scene> = None,
         /// The client id that both token endpoints accept.
         client_id: String = "sandbox-client".to_owned(),
         /// The client secret.

@@ -46,7 +46,7 @@ impl Sandbox {
     pub fn new(options: SandboxOptions) -> Result<Self> {
         options.check()?;
         Ok(Self {
-            events: Events::new(options.seed, options.closed_windows),
+            events: Events::new(&options),
             options,
             tokens: Tokens::default(),
             faults: Faults::default(),
@@ -97,6 +97,7 @@ impl Sandbox {
                 .with_header("allow", route.method);
         }
         self.stats.add(endpoint);
+        self.events.pass(now.unix_ms);
         let due = self.faults.due(endpoint);
         if due.revokes_tokens() {
             self.revoke_tokens();

@@ -12,6 +12,7 @@ use std::ops::Range;
 use crate::event::Outcome;
 use crate::mix::mix;
 use crate::numbered::{Names, Values};
+use crate::scene::{Change, Scene, Staged};
 use crate::vocabulary::{ACTIONS, INTEGRATIONS, OBJECTS, PLATFORMS, REASONS, REGIONS};
 
 const SLOT_MS: i64 = 5 * 60_000;
@@ -43,6 +44,7 @@ pub(crate) struct Traffic {
     no_reason: u32,
     error_rates: [u64; INTEGRATIONS.len()],
     outages: [Outage; OUTAGE_PERIODS.len()],
+    scene: Option<Staged>,
 }
 
 struct Combination {
@@ -91,7 +93,7 @@ struct Sums {
 }
 
 impl Traffic {
-    pub(crate) fn new(seed: u64, names: &mut Names) -> Self {
+    pub(crate) fn new(seed: u64, scene: Option<Scene>, names: &mut Names) -> Self {
         let seed = mix(seed);
         let no_reason = names.id("");
         let reasons = REASONS.map(|reason| names.id(reason));
@@ -107,12 +109,21 @@ impl Traffic {
             }
         });
         let combinations = combinations(seed, names);
+        let busiest = combinations[0].values;
         Self {
+            scene: scene.map(|scene| Staged::new(scene, busiest)),
             combinations,
             reasons,
             no_reason,
             error_rates,
             outages,
+        }
+    }
+
+    /// Takes the time of a request.
+    pub(crate) fn pass(&mut self, now_ms: i64) {
+        if let Some(scene) = &mut self.scene {
+            scene.pass(now_ms);
         }
     }
 
@@ -149,7 +160,10 @@ impl Traffic {
         let slot = self.slot(index);
         let whole = range.start <= slot.start_ms && slot.start_ms + SLOT_MS <= range.end;
         for (combination, sums) in self.combinations.iter().zip(sums) {
-            let cell = combination.cell(&slot);
+            let span = slot.start_ms..slot.start_ms + SLOT_MS;
+            let scene = self.scene.as_ref();
+            let change = scene.and_then(|scene| scene.change(combination.values, &span));
+            let cell = combination.cell(&slot, change);
             let (errors, filtered, success) = if whole {
                 cell.counts()
             } else {
@@ -266,14 +280,22 @@ impl Combination {
 
     /// One quarter of the hash is the noise; the other three decide how the three counts are
     /// rounded: a count of 0.3 becomes 1 in three slots of ten.
-    fn cell(&self, slot: &Slot) -> Cell {
+    fn cell(&self, slot: &Slot, change: Option<Change>) -> Cell {
         let hash = mix(self.hash.wrapping_add(slot.hash));
         let noise = ONE * 3 / 4 + (hash % ONE) / 2;
         let expected = (((self.weight * slot.level) >> 16) * noise) >> 16;
-        let events = (expected + (hash >> 16) % ONE) >> 16;
-        let errors = (events * slot.error_rates[self.integration] + (hash >> 32) % ONE) >> 16;
-        let filtered = ((events - errors) * self.filter_rate + (hash >> 48)) >> 16;
-        let reason = self.reasons[usize::from(hash.is_multiple_of(8))];
+        let mut events = (expected + (hash >> 16) % ONE) >> 16;
+        let mut error_rate = slot.error_rates[self.integration];
+        let mut filter_rate = self.filter_rate;
+        let mut reason = self.reasons[usize::from(hash.is_multiple_of(8))];
+        match change {
+            Some(Change::Errors(rate)) => error_rate = rate,
+            Some(Change::Filtered(rate, place)) => (filter_rate, reason) = (rate, place),
+            Some(Change::Counted(part)) => events = (events * part) >> 16,
+            None => {}
+        }
+        let errors = (events * error_rate + (hash >> 32) % ONE) >> 16;
+        let filtered = ((events - errors) * filter_rate + (hash >> 48)) >> 16;
         Cell {
             hash,
             events,

@@ -1,12 +1,12 @@
 //! The sandbox against the service reference, through requests and responses only.
 
-#![allow(clippy::unwrap_used, reason = "a test fails that way")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails that way")]
 
 use serde_json::{Value, json};
 use tallyfold::{Code, Now};
 use tallyfold_sandbox::{
     Fault, FaultEffect, Outcome, Sandbox, SandboxEndpoint, SandboxEvent, SandboxOptions,
-    SandboxResponse,
+    SandboxResponse, Scene,
 };
 
 const CONTROL: &str = "/v1.1/oauth/token";
@@ -875,4 +875,122 @@ fn debug_prints_neither_secret_nor_token() {
         "{printed}"
     );
     assert!(!printed.contains(&token), "{printed}");
+}
+
+/// The counts of five hours before midnight, by dimension, of a sandbox whose first request comes at midnight.
+fn evening(scene: Option<Scene>, range: [&str; 2], dimension: &str, seconds: u64) -> Rows {
+    let options = SandboxOptions::default().seed(1).scene(scene);
+    let mut sandbox = Sandbox::new(options).unwrap();
+    let token = mint(&mut sandbox, CONTROL, at(0));
+    let [start, end] = range.map(|time| format!("2025-12-31T{time}:00Z"));
+    let body = question(&start, &end, &[dimension]);
+    rows(&parsed(&post(
+        &mut sandbox,
+        DELIVERY,
+        &token,
+        &body,
+        at(seconds),
+    )))
+}
+
+/// The values whose counts a scene has changed, with the counts before and after.
+fn changed(
+    scene: Scene,
+    range: [&str; 2],
+    dimension: &str,
+    seconds: u64,
+) -> Vec<(String, [u64; 3], [u64; 3])> {
+    let usual = evening(None, range, dimension, seconds);
+    let staged = evening(Some(scene), range, dimension, seconds);
+    let names = usual.keys().chain(staged.keys());
+    let names: std::collections::BTreeSet<&String> = names.collect();
+    let of = |rows: &Rows, name: &str| rows.get(name).copied().unwrap_or_default();
+    let pairs = names
+        .into_iter()
+        .map(|name| (name.clone(), of(&usual, name), of(&staged, name)));
+    pairs.filter(|(_, before, after)| before != after).collect()
+}
+
+#[test]
+fn each_scene_is_an_incident_of_the_last_hours() {
+    // Before each scene, and long before, nothing is changed.
+    for scene in Scene::ALL {
+        for dimension in ALL {
+            assert_eq!(changed(*scene, ["18:00", "20:00"], dimension, 0), []);
+        }
+    }
+    let sum = |counts: [u64; 3]| counts.iter().sum::<u64>();
+    let [(_, before, after)] = &changed(Scene::Outage, ["21:00", "21:45"], "integration", 0)[..]
+    else {
+        panic!("one integration");
+    };
+    assert_eq!(sum(*before), sum(*after));
+    assert!(after[1] * 10 >= sum(*after) * 8 && before[1] * 10 < sum(*before));
+    assert_eq!(
+        changed(Scene::Outage, ["21:45", "23:55"], "integration", 0),
+        []
+    );
+
+    let consent = changed(Scene::ConsentFilter, ["20:00", "23:55"], "write_key", 0);
+    let [(_, before, after)] = &consent[..] else {
+        panic!("one source");
+    };
+    assert!(sum(*before) == sum(*after) && after[2] * 10 > sum(*after) * 6);
+    let reasons = changed(Scene::ConsentFilter, ["20:00", "23:55"], "reason", 0);
+    let more = reasons
+        .iter()
+        .filter(|(_, before, after)| after[2] > before[2]);
+    let more: Vec<&str> = more.map(|(name, ..)| name.as_str()).collect();
+    assert_eq!(
+        more,
+        [r#"{"reason":"compliance filter: consent withheld"}"#]
+    );
+
+    let schema = changed(Scene::SchemaMismatch, ["20:30", "22:00"], "event_name", 0);
+    let [(_, before, after)] = &schema[..] else {
+        panic!("one event");
+    };
+    assert!(sum(*before) == sum(*after) && after[2] * 10 > sum(*after) * 9);
+    let over = changed(Scene::SchemaMismatch, ["22:00", "23:55"], "event_name", 0);
+    assert_eq!(over, []);
+
+    let silent = changed(Scene::SilentSource, ["22:00", "23:55"], "write_key", 0);
+    let [(_, before, after)] = &silent[..] else {
+        panic!("one source");
+    };
+    assert!(sum(*before) > 1_000 && sum(*after) == 0);
+
+    // Half an hour later, late events are there.
+    let late = changed(Scene::LateData, ["23:35", "23:55"], "write_key", 0);
+    let [(_, before, after)] = &late[..] else {
+        panic!("one source");
+    };
+    assert!(sum(*after) * 2 < sum(*before), "{before:?} {after:?}");
+    assert_eq!(
+        changed(Scene::LateData, ["21:00", "23:30"], "write_key", 0),
+        []
+    );
+    let there = changed(Scene::LateData, ["23:35", "23:55"], "write_key", 1_800);
+    assert_eq!(there, []);
+}
+
+#[test]
+fn a_scene_needs_no_seed_and_stays_where_it_is() {
+    let ask_at = |sandbox: &mut Sandbox, seconds| {
+        let token = mint(sandbox, CONTROL, at(seconds));
+        let body = question("2025-12-31T21:00:00Z", "2025-12-31T22:00:00Z", &ALL);
+        rows(&parsed(&post(
+            sandbox,
+            DELIVERY,
+            &token,
+            &body,
+            at(seconds),
+        )))
+    };
+    let options = SandboxOptions::default().scene(Scene::Outage);
+    let mut sandbox = Sandbox::new(options).unwrap();
+    let first = ask_at(&mut sandbox, 0);
+    assert_eq!(ask_at(&mut sandbox, 7_200), first);
+    let seeded = SandboxOptions::default().seed(1).scene(Scene::Outage);
+    assert_eq!(ask_at(&mut Sandbox::new(seeded).unwrap(), 0), first);
 }

@@ -9,19 +9,20 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use futures_util::{StreamExt, stream};
 use http_body_util::{BodyExt, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::header::HeaderValue;
 use hyper::{Method, Request, Response, StatusCode};
-use tallyfold_sandbox::{Sandbox, SandboxOptions, SandboxResponse};
+use tallyfold_sandbox::{Sandbox, SandboxOptions, SandboxResponse, Scene};
 use tokio::process::Command;
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use crate::failure::{Exit, Failure, Result};
 use crate::host::server::{Answer, BrokenOff, Server, whole};
-use crate::host::session::Clock;
+use crate::host::session::{Clock, unix_ms};
 use crate::host::shutdown::Stop;
 
 /// What the help begins with.
@@ -29,6 +30,8 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold sandbox -- tallyfold delivery --since 24h
       Runs a command against the sandbox, and exits with the command's exit code.
+  tallyfold sandbox --scene outage -- tallyfold dashboard
+      The same with an incident in the last hours: find the integration, the reason and the time.
   tallyfold sandbox --port 8080
       Serves until Ctrl-C, and prints the settings to use.
   tallyfold sandbox --fault '{\"kind\": \"status\", \"status\": 503, \"endpoint\": \"event_delivery\", \"every\": 3}'
@@ -63,6 +66,9 @@ pub(crate) struct SandboxFlags {
     /// The seed of the made-up traffic: the same seed gives the same counts
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// An incident in the made-up traffic, during the last hours
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Scene::NAMES))]
+    scene: Option<String>,
     /// A fault to simulate, as JSON; may be repeated
     #[arg(long, value_name = "JSON")]
     fault: Vec<String>,
@@ -76,8 +82,13 @@ pub(crate) struct SandboxFlags {
 /// # Errors
 /// For an address that can't be listened on, a fault that can't happen, and a command that can't be started.
 pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
-    let options = SandboxOptions::default().seed(flags.seed);
-    let identity = format!("sandbox with seed {}", flags.seed);
+    let scene = flags.scene.as_deref().and_then(Scene::from_name);
+    let options = SandboxOptions::default().seed(flags.seed).scene(scene);
+    let identity = match scene {
+        None => format!("sandbox with seed {}", flags.seed),
+        // Its counts depend on when it began.
+        Some(scene) => format!("sandbox with seed {}, {scene} at {}", flags.seed, unix_ms()),
+    };
     let settings = settings(&options);
     let mut sandbox = Sandbox::new(options)?;
     for fault in &flags.fault {

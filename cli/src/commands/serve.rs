@@ -15,10 +15,9 @@ use flate2::write::GzEncoder;
 use futures_util::future::join_all;
 use hyper::body::Incoming;
 use hyper::header::{
-    ACCEPT, ACCEPT_ENCODING, ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderValue, RETRY_AFTER,
-    VARY,
+    ACCEPT, ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY,
 };
-use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use tallyfold::Timestamp;
 use tallyfold::text::milliseconds;
 use tallyfold_export::{ExportOptions, Format, Ledger, Scrape, ScrapeFormat};
@@ -31,7 +30,7 @@ use crate::arguments::following::FollowFlags;
 use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::Following;
-use crate::host::server::{Answer, Server, whole, with_permit};
+use crate::host::server::{Answer, Server, address, is_for, plain, takes_gzip, whole, with_permit};
 use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
@@ -242,21 +241,6 @@ async fn begin(
     Ok((exporter, following))
 }
 
-fn address(listen: &str) -> Result<(String, u16)> {
-    let wanted = || {
-        Failure::usage(format!(
-            "--listen {listen}: want an address and a port, such as 127.0.0.1:9464"
-        ))
-    };
-    let (host, port) = listen.rsplit_once(':').ok_or_else(wanted)?;
-    let port = port.parse().map_err(|_| wanted())?;
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    match host.is_empty() {
-        true => Err(wanted()),
-        false => Ok((host.to_owned(), port)),
-    }
-}
-
 fn stale_ms(flags: &ServeCommand) -> Result<u64> {
     if let Some(time) = &flags.stale_after {
         let wanted = || {
@@ -304,19 +288,6 @@ fn answer(site: &Site, request: &Request<Incoming>) -> Answer {
     }
 }
 
-/// Whether a request is for one of these hosts, at any port.
-fn is_for(hosts: &[String], headers: &HeaderMap) -> bool {
-    let host = headers.get(HOST).and_then(|value| value.to_str().ok());
-    let host = host.unwrap_or_default();
-    let bare = match host.rsplit_once(':') {
-        Some((bare, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => bare,
-        _ => host,
-    };
-    hosts
-        .iter()
-        .any(|known| known.eq_ignore_ascii_case(bare) || known.eq_ignore_ascii_case(host))
-}
-
 fn metrics(site: &Site, request: &Request<Incoming>) -> Answer {
     let accept = request.headers().get_all(ACCEPT).iter();
     let format = wanted(accept.filter_map(|value| value.to_str().ok()));
@@ -342,17 +313,6 @@ fn metrics(site: &Site, request: &Request<Incoming>) -> Answer {
         headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }
     response
-}
-
-/// Whether a client accepts gzip.
-fn takes_gzip(headers: &HeaderMap) -> bool {
-    let codings = headers.get_all(ACCEPT_ENCODING).iter();
-    let codings = codings.filter_map(|value| value.to_str().ok());
-    codings.flat_map(|value| value.split(',')).any(|coding| {
-        let (name, quality) = coding.split_once(';').unwrap_or((coding, ""));
-        let quality = quality.trim().strip_prefix("q=").unwrap_or("1");
-        name.trim().eq_ignore_ascii_case("gzip") && quality.parse().is_ok_and(|q: f64| q > 0.0)
-    })
 }
 
 /// The document of all metrics. Concurrent scrapes share it.
@@ -451,19 +411,6 @@ fn health(site: &Site) -> Answer {
             format!("{}\n", complaints.join("; ")),
         ),
     }
-}
-
-fn plain(status: StatusCode, text: impl Into<String>) -> Answer {
-    typed(status, "text/plain; charset=utf-8", text.into())
-}
-
-fn typed(status: StatusCode, media: &'static str, text: String) -> Answer {
-    let mut response = Response::new(whole(text));
-    *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(media));
-    response
 }
 
 #[cfg(test)]

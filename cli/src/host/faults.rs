@@ -153,7 +153,8 @@ impl Host {
                         .timeout()
                         .ms()
                         .map(std::time::Duration::from_millis);
-                    let exchanged = exchange(Outgoing::of(&self.http, &request), limit, call).await;
+                    let exchanged =
+                        exchange(Outgoing::of(&self.http, &request), limit, call, None).await;
                     let attempt = call.attempt();
                     self.see(&format!("{attempt:?} {call:?}"));
                     exchanged?;

@@ -1,4 +1,4 @@
-//! An HTTP server on one thread, for the sandbox and for scrapes.
+//! An HTTP server on one thread, for the sandbox, scrapes and the dashboard.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -13,9 +13,10 @@ use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -71,6 +72,64 @@ pub(crate) fn with_permit(bytes: Bytes, permit: OwnedSemaphorePermit) -> Bytes {
     }
 
     Bytes::from_owner(Held(bytes, permit))
+}
+
+/// The address and the port of the flag `--listen`.
+///
+/// # Errors
+/// For anything else.
+pub(crate) fn address(listen: &str) -> Result<(String, u16)> {
+    let wanted = || {
+        Failure::usage(format!(
+            "--listen {listen}: want an address and a port, such as 127.0.0.1:9464"
+        ))
+    };
+    let (host, port) = listen.rsplit_once(':').ok_or_else(wanted)?;
+    let port = port.parse().map_err(|_| wanted())?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    match host.is_empty() {
+        true => Err(wanted()),
+        false => Ok((host.to_owned(), port)),
+    }
+}
+
+/// A response of plain text.
+pub(crate) fn plain(status: StatusCode, text: impl Into<String>) -> Answer {
+    typed(status, "text/plain; charset=utf-8", text.into())
+}
+
+/// A response of one type.
+pub(crate) fn typed(status: StatusCode, media: &'static str, text: String) -> Answer {
+    let mut response = Response::new(whole(text));
+    *response.status_mut() = status;
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(media));
+    response
+}
+
+/// Whether a request is for one of these hosts, at any port.
+pub(crate) fn is_for(hosts: &[String], headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|value| value.to_str().ok());
+    let host = host.unwrap_or_default();
+    let bare = match host.rsplit_once(':') {
+        Some((bare, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => bare,
+        _ => host,
+    };
+    hosts
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(bare) || known.eq_ignore_ascii_case(host))
+}
+
+/// Whether a client accepts gzip.
+pub(crate) fn takes_gzip(headers: &HeaderMap) -> bool {
+    let codings = headers.get_all(ACCEPT_ENCODING).iter();
+    let codings = codings.filter_map(|value| value.to_str().ok());
+    codings.flat_map(|value| value.split(',')).any(|coding| {
+        let (name, quality) = coding.split_once(';').unwrap_or((coding, ""));
+        let quality = quality.trim().strip_prefix("q=").unwrap_or("1");
+        name.trim().eq_ignore_ascii_case("gzip") && quality.parse().is_ok_and(|q: f64| q > 0.0)
+    })
 }
 
 /// A socket that listens.

@@ -100,15 +100,33 @@ impl Session {
         call.output()
     }
 
+    /// Drives a call to its end, and returns its output and the body that the service has sent.
+    ///
+    /// # Errors
+    /// The call's final error.
+    pub(crate) async fn run_copied<T: CallOutput>(
+        &self,
+        mut call: Call<T>,
+    ) -> Result<(T, Vec<u8>)> {
+        let mut body = Vec::new();
+        self.drive_copying(&mut call, Some(&mut body)).await?;
+        Ok((call.output()?, body))
+    }
+
     /// Drives a call to its end. If the future is dropped early, another call requests the token that this call had
     /// requested.
     ///
     /// # Errors
     /// The call's final error.
     pub(crate) async fn drive<T>(&self, call: &mut Call<T>) -> Result<()> {
+        self.drive_copying(call, None).await
+    }
+
+    async fn drive_copying<T>(&self, call: &mut Call<T>, copy: Option<&mut Vec<u8>>) -> Result<()> {
         let mut driven = Driven {
             session: self,
             call,
+            copy,
         };
         loop {
             let begun = self.now();
@@ -183,11 +201,14 @@ enum ClockNotice {
 struct Driven<'a, T> {
     session: &'a Session,
     call: &'a mut Call<T>,
+    /// Gets the body of the last response.
+    copy: Option<&'a mut Vec<u8>>,
 }
 
 impl<T> Driven<'_, T> {
     async fn exchange(&mut self, outgoing: Outgoing) -> Result<()> {
-        let reported = exchange(outgoing, self.limit(), self.call).await;
+        let (limit, copy) = (self.limit(), self.copy.as_deref_mut());
+        let reported = exchange(outgoing, limit, self.call, copy).await;
         self.session.moved.notify_waiters();
         reported
     }
@@ -235,7 +256,7 @@ impl<T> Drop for Driven<'_, T> {
     }
 }
 
-/// Sends a request of a call, and reports the outcome to the call.
+/// Sends a request of a call, and reports the outcome to the call. `copy` gets the body of the response.
 ///
 /// # Errors
 /// The call's final error.
@@ -243,8 +264,9 @@ pub(super) async fn exchange<T>(
     outgoing: Outgoing,
     limit: Option<Duration>,
     call: &mut Call<T>,
+    copy: Option<&mut Vec<u8>>,
 ) -> Result<()> {
-    match outgoing.exchange(limit, &mut Reading(call)).await {
+    match outgoing.exchange(limit, &mut Reading(call, copy)).await {
         Ok(()) => Ok(()),
         Err(Broken::Refused(error)) => Err(error),
         Err(Broken::Network(name)) => call.failed(HostFailure::Network, name),
@@ -253,15 +275,23 @@ pub(super) async fn exchange<T>(
     }
 }
 
-struct Reading<'a, T>(&'a mut Call<T>);
+/// Passes a response to a call, and copies its body.
+struct Reading<'a, T>(&'a mut Call<T>, Option<&'a mut Vec<u8>>);
 
 impl<T> ResponseReader for Reading<'_, T> {
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
+        if let Some(copy) = &mut self.1 {
+            copy.clear();
+        }
         self.0.head(status, headers)
     }
 
     fn chunk(&mut self, chunk: &[u8]) -> Result<bool> {
-        self.0.chunk(chunk).map(|()| true)
+        self.0.chunk(chunk)?;
+        if let Some(copy) = &mut self.1 {
+            copy.extend_from_slice(chunk);
+        }
+        Ok(true)
     }
 
     fn end(&mut self) -> Result<()> {

@@ -257,9 +257,6 @@ pub(crate) fn name_of(line: &Line) -> String {
     }
 }
 
-#[cfg(test)]
-pub(crate) mod tests;
-
 /// What the event loop does after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
@@ -342,5 +339,317 @@ fn edit(state: &mut State, key: KeyCode) {
             state.filter.push(letter);
         }
         _ => {}
+    }
+}
+
+/// The state of the live view, and states for tests of what draws it.
+#[cfg(test)]
+pub(crate) mod tests {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+    use tallyfold::{Counts, Metric, TimeStep, Timestamp, Window};
+
+    use super::{Action, ClusterView, Mode, Order, State, Title, press};
+    use crate::watch::history::{History, Line, Stage};
+
+    /// The counts of a group in the window with that position.
+    pub(crate) type Sample = fn(u64) -> Counts;
+
+    /// The time of all tests: 2026-01-01T12:07:30Z.
+    pub(crate) const NOW_MS: i64 = 1_767_269_250_000;
+
+    const QUARTER_MS: i64 = 900_000;
+
+    /// How many windows histories of tests have.
+    pub(crate) const WINDOWS: usize = 12;
+
+    pub(crate) fn counts(success: u64, errors: u64, filtered: u64) -> Counts {
+        Counts {
+            success,
+            errors,
+            filtered,
+        }
+    }
+
+    /// The window with that position; the last is 11, which has closed at noon.
+    pub(crate) fn window(position: i64) -> Window {
+        let start = NOW_MS.div_euclid(QUARTER_MS) * QUARTER_MS + (position - 12) * QUARTER_MS;
+        let at = |ms| Timestamp::from_unix_ms(ms).unwrap();
+        Window::new(at(start), at(start + QUARTER_MS)).unwrap()
+    }
+
+    pub(crate) fn empty() -> History {
+        History::new(TimeStep::parse("15m").unwrap(), WINDOWS, NOW_MS)
+    }
+
+    /// Rows, in the form in which the reader of windows passes them.
+    pub(crate) fn rows(rows: &[(&str, Counts)]) -> Vec<(Vec<String>, Counts)> {
+        rows.iter()
+            .map(|(name, counts)| (vec![(*name).to_owned()], *counts))
+            .collect()
+    }
+
+    /// A history with `read` windows, the first `settled` of them settled.
+    pub(crate) fn history(groups: &[(&str, Sample)], read: i64, settled: i64) -> History {
+        let mut history = empty();
+        for position in 0..read {
+            let of_window: Vec<(&str, Counts)> = groups
+                .iter()
+                .map(|(name, sample)| (*name, sample(position.unsigned_abs())))
+                .collect();
+            history.settle(window(position), rows(&of_window), position < settled);
+        }
+        history
+    }
+
+    pub(crate) fn view(name: &str, history: History) -> ClusterView {
+        let mut view = ClusterView::new(name.to_owned(), history);
+        view.read_ms = view.history.newest_ms().map(|_| NOW_MS - 3_000);
+        view
+    }
+
+    pub(crate) fn state(clusters: Vec<ClusterView>) -> State {
+        let title = Title {
+            metric: Metric::EventDelivery,
+            by: vec![tallyfold::Dimension::Integration],
+            only: Vec::new(),
+            is_named: false,
+        };
+        State::new(title, clusters, Order::Errors, NOW_MS)
+    }
+
+    fn names(state: &State) -> Vec<String> {
+        state.rows().iter().map(|row| row.group.join("+")).collect()
+    }
+
+    fn selected(state: &State) -> String {
+        let rows = state.rows();
+        rows[state.position(&rows)].group.join("+")
+    }
+
+    fn typed(state: &mut State, text: &str) -> Action {
+        let mut last = Action::Draw;
+        for letter in text.chars() {
+            let code = match letter {
+                '\n' => KeyCode::Enter,
+                '\x08' => KeyCode::Backspace,
+                '\x1b' => KeyCode::Esc,
+                letter => KeyCode::Char(letter),
+            };
+            last = press(state, KeyEvent::new(code, KeyModifiers::NONE));
+        }
+        last
+    }
+
+    fn three() -> State {
+        let groups: Vec<(&str, Sample)> = vec![
+            ("b", |n| counts(100, n, 5)),
+            ("a", |n| counts(1_000, 20 - n, 0)),
+            ("c", |_| counts(10, 9, 50)),
+        ];
+        state(vec![view("default", history(&groups, 12, 12))])
+    }
+
+    #[test]
+    fn rows_rank_by_each_column() {
+        let mut state = three();
+        for (order, expected) in [
+            (Order::Errors, ["a", "c", "b"]),
+            (Order::Change, ["b", "c", "a"]),
+            (Order::Filtered, ["c", "b", "a"]),
+            (Order::Delivered, ["a", "b", "c"]),
+            (Order::Rate, ["c", "b", "a"]),
+            (Order::Name, ["a", "b", "c"]),
+        ] {
+            assert_eq!(state.order, order);
+            assert_eq!(names(&state), expected, "{order:?}");
+            typed(&mut state, "s");
+        }
+        state.top = Some(2);
+        assert_eq!(names(&state), ["a", "c"]);
+    }
+
+    #[test]
+    fn lines_hold_sums_changes_and_windows() {
+        let mut history = empty();
+        history.settle(window(9), rows(&[("old", counts(1, 2, 3))]), true);
+        history.settle(window(10), rows(&[("both", counts(4, 10, 5))]), true);
+        history.settle(
+            window(11),
+            rows(&[("both", counts(4, 7, 5)), ("new", counts(0, 6, 0))]),
+            false,
+        );
+        let found = |name: &str| -> Line {
+            let mut lines = history.lines().iter();
+            lines.find(|line| line.group[0] == name).unwrap().clone()
+        };
+        assert_eq!(
+            [found("old"), found("both"), found("new")].map(|line| line.change),
+            [Some(0), Some(-3), Some(6)]
+        );
+        let both = found("both");
+        assert_eq!(
+            (both.sums.success, both.sums.errors, both.sums.filtered),
+            (8, 17, 10)
+        );
+        assert_eq!(both.windows[8], None);
+        assert_eq!(both.windows[9], Some(counts(0, 0, 0)));
+        assert_eq!(both.windows[11], Some(counts(4, 7, 5)));
+        assert_eq!(
+            history.stages()[8..],
+            [
+                Stage::Unread,
+                Stage::Settled,
+                Stage::Settled,
+                Stage::Provisional
+            ]
+        );
+    }
+
+    #[test]
+    fn a_change_needs_two_adjacent_windows() {
+        let mut history = empty();
+        history.settle(window(9), rows(&[("a", counts(1, 2, 3))]), true);
+        history.settle(window(11), rows(&[("a", counts(1, 9, 3))]), true);
+        assert_eq!(history.lines()[0].change, None);
+        history.settle(window(10), rows(&[]), true);
+        assert_eq!(history.lines()[0].change, Some(9));
+    }
+
+    #[test]
+    fn sums_are_wider_than_counts() {
+        let groups: Vec<(&str, Sample)> = vec![("a", |_| counts(u64::MAX, u64::MAX, u64::MAX))];
+        let history = history(&groups, 12, 12);
+        let sums = history.lines()[0].sums;
+        assert_eq!(sums.errors, 12 * u128::from(u64::MAX));
+        assert_eq!(sums.error_rate(), Some(0.5));
+    }
+
+    #[test]
+    fn old_windows_and_their_groups_are_dropped() {
+        let mut history = empty();
+        for position in 0..200 {
+            let name = format!("group {position}");
+            history.settle(window(position), rows(&[(&name, counts(1, 1, 1))]), true);
+            assert!(history.lines().len() <= 12);
+        }
+        assert_eq!(history.lines().len(), 12);
+        assert_eq!(history.held(), (12, 12));
+        // A window that has become too old is ignored, too.
+        history.settle(window(0), rows(&[("late", counts(1, 1, 1))]), true);
+        history.fail(window(1), "no".to_owned());
+        assert_eq!(history.held(), (12, 12));
+        assert_eq!(history.failure(), None);
+        history.advance(NOW_MS + 400 * 900_000);
+        assert_eq!(history.held(), (0, 0));
+    }
+
+    #[test]
+    fn a_reading_that_changes_counts_is_told() {
+        let mut view = view("default", empty());
+        view.settle(window(3), rows(&[("a", counts(1, 2, 3))]), false, NOW_MS);
+        assert_eq!(view.correction, None);
+        view.settle(window(3), rows(&[("a", counts(9, 2, 3))]), false, NOW_MS);
+        assert_eq!(view.correction, None);
+        view.settle(
+            window(3),
+            rows(&[("a", counts(1, 2, 3)), ("b", counts(0, 4, 0))]),
+            true,
+            NOW_MS,
+        );
+        let correction = view.correction.unwrap();
+        assert_eq!(
+            (correction.start_ms, correction.errors),
+            (window(3).start().unix_ms(), 4)
+        );
+    }
+
+    #[test]
+    fn a_failed_reading_keeps_counts_until_the_next() {
+        let mut history = empty();
+        history.settle(window(11), rows(&[("a", counts(1, 2, 3))]), false);
+        history.fail(window(11), "refused".to_owned());
+        assert_eq!(history.stages()[11], Stage::Failed);
+        assert_eq!(
+            history.failure(),
+            Some((window(11).start().unix_ms(), "refused"))
+        );
+        assert_eq!(history.lines()[0].sums.errors, 2);
+        history.settle(window(11), rows(&[("a", counts(1, 2, 3))]), true);
+        assert_eq!(history.failure(), None);
+    }
+
+    #[test]
+    fn reading_again_begins_at_the_first_window_that_may_change() {
+        let groups: Vec<(&str, Sample)> = vec![("a", |_| counts(1, 1, 1))];
+        let start = |read, settled| history(&groups, read, settled).unsettled_ms();
+        assert_eq!(start(0, 0), window(0).start().unix_ms());
+        assert_eq!(start(12, 8), window(8).start().unix_ms());
+        assert_eq!(start(12, 12), window(12).start().unix_ms());
+    }
+
+    #[test]
+    fn the_selection_stays_with_its_row() {
+        let mut state = three();
+        assert_eq!(selected(&state), "a");
+        typed(&mut state, "jj");
+        assert_eq!(selected(&state), "b");
+        typed(&mut state, "s");
+        assert_eq!(selected(&state), "b");
+        typed(&mut state, "j");
+        assert_eq!(selected(&state), "c");
+        typed(&mut state, "G");
+        assert_eq!(selected(&state), "a");
+        typed(&mut state, "g");
+        // The first row is selected, whichever group it shows.
+        typed(&mut state, "s");
+        assert_eq!(selected(&state), "c");
+    }
+
+    #[test]
+    fn a_filter_is_typed_kept_and_cleared() {
+        let mut state = three();
+        typed(&mut state, "/Bq");
+        assert_eq!((state.mode, state.filter.as_str()), (Mode::Filter, "Bq"));
+        assert!(names(&state).is_empty());
+        typed(&mut state, "\x08\n");
+        assert_eq!(
+            (state.mode, names(&state)),
+            (Mode::Rows, vec!["b".to_owned()])
+        );
+        typed(&mut state, "\x1b");
+        assert_eq!(names(&state).len(), 3);
+        typed(&mut state, "/x\x1b");
+        assert_eq!((state.mode, state.filter.as_str()), (Mode::Rows, ""));
+        typed(&mut state, &format!("/{}", "x".repeat(500)));
+        assert_eq!(state.filter.len(), 100);
+    }
+
+    #[test]
+    fn keys_end_read_and_suspend() {
+        let mut state = three();
+        assert_eq!(typed(&mut state, "q"), Action::Quit);
+        assert_eq!(typed(&mut state, "r"), Action::Read);
+        assert_eq!(typed(&mut state, "?q"), Action::Draw);
+        assert_eq!(state.mode, Mode::Rows);
+        for (letter, expected) in [('c', Action::Interrupt), ('z', Action::Suspend)] {
+            for mode in [Mode::Rows, Mode::Filter, Mode::Help] {
+                state.mode = mode;
+                let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
+                assert_eq!(press(&mut state, key), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn clusters_take_turns() {
+        let groups: Vec<(&str, Sample)> = vec![("other", |_| counts(1, 1, 1))];
+        let mut state = three();
+        state.clusters.push(view("eu", history(&groups, 1, 1)));
+        state.title.metric = Metric::EventIngestion;
+        typed(&mut state, "jc");
+        assert_eq!(names(&state), ["other"]);
+        assert_eq!(selected(&state), "other");
+        typed(&mut state, "c");
+        assert_eq!(names(&state).len(), 3);
     }
 }

@@ -1,0 +1,642 @@
+//! `tallyfold dashboard`: serves the page of the dashboard, and asks the service in its name.
+//!
+//! The page may read all counts of the clusters. So each request is checked in this order: its `Host`, because another site may let its
+//! name point here (DNS rebinding); where a browser says that it comes from; and the cookie, password or header of whoever asks.
+
+mod pages;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::{self, IsTerminal, Write};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use clap::Args;
+use flate2::read::GzDecoder;
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST,
+    HeaderName, HeaderValue, LOCATION, ORIGIN, REFERRER_POLICY, SET_COOKIE, VARY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use tallyfold::Secret;
+use tallyfold_health::Rules;
+use tokio::time::sleep;
+
+use self::pages::Pages;
+use crate::app::App;
+use crate::arguments::secret::{Place, Source};
+use crate::failure::{Exit, Failure, Result};
+use crate::files::{file_name, read_text};
+use crate::health::files::{places, rules};
+use crate::host::server::{Answer, Server, address, is_for, plain, takes_gzip, typed, whole};
+
+/// What the help begins with.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  tallyfold dashboard
+      Opens the dashboard in your browser, with the clusters of the configuration.
+  tallyfold sandbox -- tallyfold dashboard
+      The same on made-up traffic: no configuration needed.
+  tallyfold dashboard --no-open --listen 127.0.0.1:8123
+      Prints the address only, for example for a tunnel: ssh -L 8123:127.0.0.1:8123 HOST
+  tallyfold dashboard --listen 0.0.0.0:8123 --password-file ~/.config/tallyfold/password --allow-host counts.example
+      For other people: they sign in with the password. Use a proxy with HTTPS in front of it.
+";
+
+/// What the help ends with.
+pub(crate) const ENDING: &str = "\
+The address has a token that works once, in the first browser that opens it. A new address is printed whenever one was used.
+Answers for windows whose counts no longer change are kept in memory, and in the folder of --history for the next start.
+With --trust-header, everybody who reaches this port may read all counts: let only the proxy reach it, and let the proxy remove that
+header from the requests of its users.";
+
+/// The variable with the password.
+const PASSWORD: &str = "TALLYFOLD_DASHBOARD_PASSWORD";
+/// Where it listens unless a flag says otherwise.
+const USUAL: (&str, u16) = ("127.0.0.1", 9465);
+/// A shorter password is refused.
+const LEAST_PASSWORD: usize = 12;
+/// What a wrong password costs.
+const WRONG_PASSWORD: Duration = Duration::from_secs(1);
+/// The longest body of a request. Real ones have a few hundred bytes.
+const LONGEST_BODY: usize = 16 * 1024;
+/// What the page may load and do: its own files and requests to this server only.
+const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; \
+     connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Flags of the command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DashboardFlags {
+    /// The address and port to listen on; port 0 selects a free one [default: 127.0.0.1:9465, or a free port]
+    ///
+    /// Other machines can open the dashboard if this is not an address of this machine alone. Then --password-file or --trust-header
+    /// is required.
+    #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Serving")]
+    listen: Option<String>,
+    /// A file with the password for the dashboard, which only its owner can read
+    ///
+    /// The environment variable TALLYFOLD_DASHBOARD_PASSWORD does the same.
+    #[arg(long, value_name = "FILE", help_heading = "Serving")]
+    password_file: Option<PathBuf>,
+    /// Lets in requests that have this header, which a proxy adds for users who have signed in
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with = "password_file",
+        help_heading = "Serving"
+    )]
+    trust_header: Option<String>,
+    /// Answers requests for this name, too, such as counts.example; may be repeated
+    ///
+    /// Requests for IP addresses and for localhost are always answered. Other names are refused, because a web page could let its own
+    /// name point to this server and read the counts.
+    #[arg(long = "allow-host", value_name = "NAME", help_heading = "Serving")]
+    hosts: Vec<String>,
+    /// Does not open the browser
+    #[arg(long, help_heading = "Serving")]
+    no_open: bool,
+    /// The file with the rules [default: health.toml here, or the standard rules]
+    #[arg(long, value_name = "FILE", help_heading = "Rules")]
+    rules: Option<PathBuf>,
+    /// Where to keep answers for settled windows [default: next to the rules, such as health.history]
+    #[arg(long, value_name = "FOLDER", help_heading = "Rules")]
+    history: Option<PathBuf>,
+}
+
+/// What requests are answered from.
+struct Site {
+    app_url: String,
+    hosts: Vec<String>,
+    entry: Entry,
+    /// The value of the cookie of this run.
+    session: String,
+    /// The name of the cookie. Cookies don't belong to a port.
+    cookie: String,
+    files: HashMap<String, PageFile>,
+    rules: String,
+    clusters: Vec<(String, Rc<Pages>)>,
+}
+
+/// How a browser gets in.
+enum Entry {
+    /// By a token in the address, which works once.
+    Token(RefCell<String>),
+    /// By a password.
+    Password(Secret),
+    /// By a header of a proxy.
+    Header(HeaderName),
+}
+
+/// Serves until a signal.
+///
+/// # Errors
+/// For flags, settings and files that can't be used, an address that can't be listened on, and a build without the page.
+pub(crate) async fn run(app: &App, flags: &DashboardFlags) -> Result<Exit> {
+    let (host, port) = match &flags.listen {
+        Some(listen) => address(listen)?,
+        None => (USUAL.0.to_owned(), USUAL.1),
+    };
+    let entry = entry(flags, &host)?;
+    let places = places((&flags.rules, &None, &flags.history), &app.loaded()?.check);
+    // Rules with mistakes are reported here.
+    rules(places.rules.as_deref())?;
+    let text = places
+        .rules
+        .as_deref()
+        .map(|path| read_text(path, "a rules file"));
+    let mut clusters = Vec::new();
+    for (cluster, session) in app.sessions()? {
+        let name = file_name(&cluster.name, "");
+        let folder = places.history.join(&name).join("pages");
+        clusters.push((cluster.name, Rc::new(Pages::new(session, &folder)?)));
+    }
+    let files = page_files(&clusters)?;
+    let server = match Server::listen(&host, port).await {
+        // Another dashboard may be open.
+        Err(_) if flags.listen.is_none() => Server::listen(&host, 0).await?,
+        listening => listening?,
+    };
+    let url = server.url();
+    let port = url.rsplit(':').next().unwrap_or_default();
+    let site = Rc::new(Site {
+        hosts: flags.hosts.clone(),
+        entry,
+        session: secret_text()?,
+        cookie: format!("tallyfold-{port}"),
+        files,
+        rules: text.unwrap_or_else(|| Ok(Rules::STANDARD.to_owned()))?,
+        clusters,
+        app_url: url,
+    });
+    let address = site.address();
+    site.print();
+    let is_seen = io::stdout().is_terminal() || io::stderr().is_terminal();
+    if is_seen && !flags.no_open && open::that_detached(&address).is_err() {
+        app.stderr.note("open this address in a browser");
+    }
+    app.stderr.note("Ctrl-C stops the dashboard");
+    let handler = move |request| answer(Rc::clone(&site), request);
+    server
+        .serve(handler, async { _ = app.stop.asked().await })
+        .await;
+    Ok(Exit::Fine)
+}
+
+/// How a browser gets in, by the flags. An address that other machines reach needs more than a token.
+fn entry(flags: &DashboardFlags, host: &str) -> Result<Entry> {
+    if let Some(name) = &flags.trust_header {
+        let wanted =
+            |_| Failure::usage(format!("--trust-header {name}: want the name of a header"));
+        return HeaderName::try_from(name)
+            .map(Entry::Header)
+            .map_err(wanted);
+    }
+    let file = flags.password_file.clone().map(Place::File);
+    let is_set = std::env::var_os(PASSWORD).is_some();
+    let variable = is_set.then(|| Place::Variable(PASSWORD.to_owned()));
+    let Some(place) = file.or(variable) else {
+        let is_loopback = host == "localhost"
+            || host
+                .parse()
+                .is_ok_and(|address: IpAddr| address.is_loopback());
+        return match is_loopback {
+            true => Ok(Entry::Token(RefCell::new(secret_text()?))),
+            false => Err(Failure::usage(format!(
+                "--listen {host}: other machines could read all counts; want --password-file FILE, or --trust-header NAME \
+                 behind a proxy"
+            ))),
+        };
+    };
+    let what = match &flags.password_file {
+        Some(path) => format!("--password-file {}", path.display()),
+        None => PASSWORD.to_owned(),
+    };
+    let wrong = |text: String| Failure::usage(format!("{what}: {text}"));
+    let password = Source::new(place).secret().map_err(wrong)?;
+    match password.expose().chars().count() >= LEAST_PASSWORD {
+        true => Ok(Entry::Password(password)),
+        false => Err(wrong(format!(
+            "want a password of {LEAST_PASSWORD} characters or more"
+        ))),
+    }
+}
+
+/// 128 random bits as text.
+fn secret_text() -> Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Failure::usage(format!("this machine gives no random numbers: {error}"))
+    })?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Whether two secrets are equal. The time that this takes shows nothing of them.
+fn is_equal(one: &str, other: &str) -> bool {
+    Sha256::digest(one.as_bytes()) == Sha256::digest(other.as_bytes())
+}
+
+impl Site {
+    /// The address to open.
+    fn address(&self) -> String {
+        match &self.entry {
+            Entry::Token(token) => format!("{}/?token={}", self.app_url, token.borrow()),
+            Entry::Password(_) | Entry::Header(_) => format!("{}/", self.app_url),
+        }
+    }
+
+    /// Prints the address. Its reader may have closed the pipe.
+    fn print(&self) {
+        let _ = writeln!(io::stdout(), "{}", self.address());
+    }
+
+    /// Whether a request is for this server, and not for a name that somebody else lets point here.
+    fn is_asked(&self, headers: &HeaderMap) -> bool {
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        let host = host.unwrap_or_default();
+        let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let bare = match host.rsplit_once(':') {
+            Some((bare, port)) if is_port(port) => bare,
+            _ => host,
+        };
+        let inner = bare
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        let is_address = inner.unwrap_or(bare).parse::<IpAddr>().is_ok();
+        is_address || bare.eq_ignore_ascii_case("localhost") || is_for(&self.hosts, headers)
+    }
+
+    fn is_let_in(&self, headers: &HeaderMap) -> bool {
+        if let Entry::Header(name) = &self.entry {
+            return headers.get(name).is_some_and(|value| !value.is_empty());
+        }
+        let values = headers.get_all(COOKIE).iter();
+        let values = values.filter_map(|value| value.to_str().ok());
+        let mut pairs = values
+            .flat_map(|value| value.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='));
+        pairs.any(|(name, value)| name == self.cookie && is_equal(value, &self.session))
+    }
+
+    /// The redirect to the page, with the cookie.
+    fn welcome(&self) -> Answer {
+        let mut response = empty(StatusCode::SEE_OTHER);
+        let cookie = format!(
+            "{}={}; Path=/; HttpOnly; SameSite=Strict",
+            self.cookie, self.session
+        );
+        let headers = response.headers_mut();
+        headers.insert(LOCATION, HeaderValue::from_static("/"));
+        headers.extend(HeaderValue::try_from(cookie).map(|cookie| (SET_COOKIE, cookie)));
+        response
+    }
+}
+
+/// Whether a browser says that a page of another origin made this request. Links from other pages may be followed.
+fn is_foreign(request: &Request<Incoming>) -> bool {
+    let of = |name: &str| {
+        let value = request.headers().get(name);
+        value.and_then(|value| value.to_str().ok())
+    };
+    let host = of(HOST.as_str());
+    let origin = of(ORIGIN.as_str());
+    let is_other_origin =
+        origin.is_some_and(|origin| origin.split_once("://").map(|(_, host)| host) != host);
+    let is_link = request.method() == Method::GET && of("sec-fetch-mode") == Some("navigate");
+    let is_own = matches!(of("sec-fetch-site"), None | Some("same-origin" | "none"));
+    is_other_origin || !(is_own || is_link)
+}
+
+async fn answer(site: Rc<Site>, request: Request<Incoming>) -> Answer {
+    let mut response = answered(&site, request).await;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin",
+        ),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    let no_store = HeaderValue::from_static("no-store");
+    headers.entry(CACHE_CONTROL).or_insert(no_store);
+    response
+}
+
+async fn answered(site: &Rc<Site>, request: Request<Incoming>) -> Answer {
+    if !site.is_asked(request.headers()) {
+        let text = "This is another host. If it is yours, start the dashboard with --allow-host.\n";
+        return plain(StatusCode::MISDIRECTED_REQUEST, text);
+    }
+    if is_foreign(&request) {
+        let text = "This request comes from a page of another origin.\n";
+        return plain(StatusCode::FORBIDDEN, text);
+    }
+    let (head, body) = request.into_parts();
+    let (method, path) = (head.method.as_str(), head.uri.path());
+    let query = head.uri.query().unwrap_or_default();
+    if path == "/login" && method == "POST" {
+        return login(site, body).await;
+    }
+    if let (Entry::Token(token), "GET", "/") = (&site.entry, method, path)
+        && let Some(given) = query.strip_prefix("token=")
+    {
+        let is_right = !given.is_empty() && is_equal(given, &token.borrow());
+        if is_right {
+            // Without random numbers, there is no further token.
+            token.replace(secret_text().unwrap_or_default());
+            site.print();
+        }
+        // A browser that is let in already may open the address again.
+        if is_right || site.is_let_in(&head.headers) {
+            return site.welcome();
+        }
+    }
+    if !site.is_let_in(&head.headers) {
+        return refusal(site, method, path);
+    }
+    if let Some((name, _)) = path
+        .strip_prefix("/c/")
+        .and_then(|rest| rest.split_once('/'))
+    {
+        let named = site
+            .clusters
+            .iter()
+            .find(|(own, _)| file_name(own, "") == name);
+        let Some((_, pages)) = named else {
+            return plain(StatusCode::NOT_FOUND, "There is no such cluster.\n");
+        };
+        let Ok(body) = Limited::new(body, LONGEST_BODY).collect().await else {
+            return empty(StatusCode::PAYLOAD_TOO_LARGE);
+        };
+        let target = head
+            .uri
+            .path_and_query()
+            .map_or("/", |target| target.as_str());
+        let pages = Rc::clone(pages);
+        return pages
+            .answer(method, target, &head.headers, &body.to_bytes())
+            .await;
+    }
+    if method != "GET" && method != "HEAD" {
+        return plain(StatusCode::METHOD_NOT_ALLOWED, "Want GET or HEAD.\n");
+    }
+    if path == "/rules.toml" {
+        return typed(StatusCode::OK, "application/toml", site.rules.clone());
+    }
+    let name = match path {
+        "/" => "index.html",
+        path => path.trim_start_matches('/'),
+    };
+    match site.files.get(name) {
+        Some(file) => file.answer(&head.headers),
+        None => plain(StatusCode::NOT_FOUND, "There is no such page.\n"),
+    }
+}
+
+/// What somebody gets who isn't let in.
+fn refusal(site: &Site, method: &str, path: &str) -> Answer {
+    let is_page = matches!(method, "GET" | "HEAD") && path == "/";
+    let (status, text) = match &site.entry {
+        Entry::Password(_) if is_page => {
+            return typed(StatusCode::UNAUTHORIZED, HTML, LOGIN.to_owned());
+        }
+        Entry::Password(_) => (StatusCode::UNAUTHORIZED, "Sign in first.\n"),
+        Entry::Token(_) => (
+            StatusCode::FORBIDDEN,
+            "Open the address that `tallyfold dashboard` has printed last in its terminal: each works once.\n",
+        ),
+        Entry::Header(_) => (
+            StatusCode::FORBIDDEN,
+            "The proxy in front of the dashboard has not signed you in.\n",
+        ),
+    };
+    plain(status, text)
+}
+
+const HTML: &str = "text/html; charset=utf-8";
+
+/// The page that asks for the password.
+const LOGIN: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+    <meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\">\
+    <title>tallyfold</title></head><body><main><h1>Event delivery</h1><form method=\"post\" action=\"/login\">\
+    <p><label>Password <input type=\"password\" name=\"password\" autocomplete=\"current-password\" required autofocus></label> \
+    <button>Sign in</button></p></form></main></body></html>";
+
+async fn login(site: &Site, body: Incoming) -> Answer {
+    let Entry::Password(password) = &site.entry else {
+        return plain(StatusCode::NOT_FOUND, "There is no such page.\n");
+    };
+    let Ok(body) = Limited::new(body, LONGEST_BODY).collect().await else {
+        return empty(StatusCode::PAYLOAD_TOO_LARGE);
+    };
+    let given = form_value(&body.to_bytes(), "password").unwrap_or_default();
+    if is_equal(&given, password.expose()) {
+        return site.welcome();
+    }
+    sleep(WRONG_PASSWORD).await;
+    typed(StatusCode::UNAUTHORIZED, HTML, LOGIN.to_owned())
+}
+
+/// A value of a form, as browsers send it.
+fn form_value(body: &[u8], name: &str) -> Option<String> {
+    let mut pairs = body.split(|byte| *byte == b'&');
+    let value = pairs.find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    let mut decoded = Vec::new();
+    let mut rest = value;
+    while let [first, after @ ..] = rest {
+        rest = after;
+        decoded.push(match first {
+            b'+' => b' ',
+            b'%' => {
+                let (digits, after) = rest.split_at_checked(2)?;
+                rest = after;
+                u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?
+            }
+            byte => *byte,
+        });
+    }
+    String::from_utf8(decoded).ok()
+}
+
+/// The files of the page, which the build of the npm package writes. A debug build reads them when it starts.
+#[derive(rust_embed::Embed)]
+#[folder = "page"]
+#[allow_missing = true]
+struct Page;
+
+/// A file of the page.
+struct PageFile {
+    media: &'static str,
+    bytes: Bytes,
+    is_packed: bool,
+    /// Its name changes with its content.
+    is_hashed: bool,
+}
+
+impl PageFile {
+    fn answer(&self, headers: &HeaderMap) -> Answer {
+        let is_taken = takes_gzip(headers);
+        let bytes = match self.is_packed && !is_taken {
+            true => unpacked(&self.bytes),
+            false => self.bytes.clone(),
+        };
+        let mut response = Response::new(whole(bytes));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.media));
+        if self.is_packed {
+            headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+        }
+        if self.is_packed && is_taken {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        if self.is_hashed {
+            let lasting = HeaderValue::from_static("private, max-age=31536000, immutable");
+            headers.insert(CACHE_CONTROL, lasting);
+        }
+        response
+    }
+}
+
+fn unpacked(bytes: &[u8]) -> Bytes {
+    let mut text = Vec::new();
+    let _ = io::Read::read_to_end(&mut GzDecoder::new(bytes), &mut text);
+    text.into()
+}
+
+/// Names and contents of the files. Debug builds may be given another folder, for tests and for work on the page.
+fn embedded() -> Vec<(String, Bytes)> {
+    #[cfg(debug_assertions)]
+    if let Some(folder) = std::env::var_os("TALLYFOLD_DASHBOARD_PAGE") {
+        let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let files = files.filter_map(|file| {
+            let bytes = std::fs::read(file.path()).ok()?;
+            Some((file.file_name().into_string().ok()?, bytes.into()))
+        });
+        return files.collect();
+    }
+    let file = |name: std::borrow::Cow<'static, str>| {
+        let bytes = match Page::get(&name)?.data {
+            std::borrow::Cow::Borrowed(bytes) => Bytes::from_static(bytes),
+            std::borrow::Cow::Owned(bytes) => bytes.into(),
+        };
+        Some((name.into_owned(), bytes))
+    };
+    Page::iter().filter_map(file).collect()
+}
+
+/// The files of the page, by their names in addresses.
+fn page_files(clusters: &[(String, Rc<Pages>)]) -> Result<HashMap<String, PageFile>> {
+    let mut files = HashMap::new();
+    for (name, bytes) in embedded() {
+        let stem = name.strip_suffix(".gz");
+        let is_packed = stem.is_some();
+        let name = stem.unwrap_or(&name).to_owned();
+        let Some(media) = media_of(Path::new(&name)) else {
+            continue;
+        };
+        let is_index = name == "index.html";
+        let bytes = match is_index {
+            true if is_packed => index(&unpacked(&bytes), clusters),
+            true => index(&bytes, clusters),
+            false => bytes,
+        };
+        let file = PageFile {
+            media,
+            bytes,
+            is_packed: is_packed && !is_index,
+            is_hashed: !is_index,
+        };
+        files.insert(name, file);
+    }
+    match files.contains_key("index.html") {
+        true => Ok(files),
+        false => Err(Failure::usage(
+            "this build of tallyfold has no page for the dashboard: it was compiled before the page was built; install a released \
+             build, or run `make npm` in the source before `cargo build`",
+        )),
+    }
+}
+
+fn media_of(name: &Path) -> Option<&'static str> {
+    Some(match name.extension()?.to_str()? {
+        "html" => HTML,
+        "js" => "text/javascript; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "wasm" => "application/wasm",
+        "json" => "application/json",
+        _ => return None,
+    })
+}
+
+/// The page with the clusters of this run.
+fn index(page: &[u8], clusters: &[(String, Rc<Pages>)]) -> Bytes {
+    #[derive(Serialize)]
+    struct Named<'a> {
+        name: &'a str,
+        src: String,
+    }
+    let named = clusters.iter().map(|(name, _)| Named {
+        name,
+        src: format!("/c/{}", file_name(name, "")),
+    });
+    let json = serde_json::to_string(&named.collect::<Vec<_>>()).unwrap_or_default();
+    let escaped = json
+        .replace('&', "&amp;")
+        .replace('"', "&quot;")
+        .replace('<', "&lt;");
+    let own = format!("clusters=\"{escaped}\" rules=\"/rules.toml\"");
+    let page = String::from_utf8_lossy(page);
+    page.replacen("clusters=\"[]\"", &own, 1)
+        .into_bytes()
+        .into()
+}
+
+fn empty(status: StatusCode) -> Answer {
+    let mut response = Response::new(whole(Bytes::new()));
+    *response.status_mut() = status;
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_is_read_as_browsers_write_it() {
+        for (body, expected) in [
+            ("password=a+b%26%C3%A9", Some("a b&é")),
+            ("user=x&password=secret", Some("secret")),
+            ("password=%", None),
+            ("passwords=x", None),
+            ("", None),
+        ] {
+            assert_eq!(form_value(body.as_bytes(), "password").as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn clusters_are_written_into_the_page_as_text() {
+        let page = b"<tallyfold-dashboard clusters=\"[]\"></tallyfold-dashboard>";
+        let text = index(page, &[]);
+        let expected =
+            "<tallyfold-dashboard clusters=\"[]\" rules=\"/rules.toml\"></tallyfold-dashboard>";
+        assert_eq!(text, expected);
+    }
+}

@@ -1,0 +1,714 @@
+//! The server for pages of one cluster: it answers what the core's rules allow, and keeps the answers for settled windows in memory and
+//! on the disk.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use futures_util::future::{FutureExt, LocalBoxFuture, Shared, WeakShared, join_all};
+use futures_util::stream::{self, StreamExt};
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use hyper::header::{CONTENT_ENCODING, HeaderValue, IF_NONE_MATCH, VARY};
+use hyper::{HeaderMap, Response, StatusCode};
+use sha2::{Digest, Sha256};
+use tallyfold::{
+    Error, LAST_LINE, Metric, MetricsQuestion, PageQuestion, PageRequest, PagesOptions, RangeTag,
+    Spelling, Window, WindowsQuestion, failed_line, sealed, unsealed, window_lines,
+};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::{spawn_blocking, spawn_local};
+use tokio::time::{sleep, timeout};
+
+use crate::failure::{Failure, Result};
+use crate::files::create_for_owner;
+use crate::host::server::{Answer, plain, takes_gzip, whole};
+use crate::host::session::{Session, random};
+
+/// A shorter body takes less time than its compression.
+const WORTH_COMPRESSING: usize = 1024;
+/// A range whose provisional windows take longer begins without them, and browsers don't keep it.
+const RANGE_PATIENCE: Duration = Duration::from_secs(1);
+/// So many windows of a range are looked up before the page has read the first of them.
+const AHEAD: usize = 64;
+/// After so long a request may come again that found the queue full.
+const BUSY_S: u64 = 1;
+/// How many bytes an answer takes in memory in addition to its text, about.
+const ENTRY_BYTES: usize = 500;
+/// How many bytes are kept on the disk for each cluster.
+const MOST_BYTES_ON_DISK: u64 = 256 << 20;
+/// The longest answer that is read from the disk.
+const LONGEST_BODY: u64 = 256 << 20;
+
+/// The answer for a window.
+#[derive(Clone)]
+struct Found {
+    body: Bytes,
+    is_settled: bool,
+}
+
+/// Why there is no answer for a window.
+#[derive(Clone)]
+enum Missed {
+    /// The call has failed; stderr has the text under the reference.
+    Failed(Error, String),
+    /// Too many calls wait.
+    Busy,
+}
+
+type Finding = Shared<LocalBoxFuture<'static, Result<Found, Missed>>>;
+
+/// Whether a call may be refused because too many others wait.
+#[derive(Clone)]
+enum Manner {
+    /// For a single window.
+    Single,
+    /// For a window of a range, of which so many are requested at the same time.
+    Range(Arc<Semaphore>),
+}
+
+/// The server for pages of one cluster.
+pub(super) struct Pages {
+    session: Rc<Session>,
+    options: PagesOptions,
+    /// What keys begin with: whose counts these are.
+    service: String,
+    turns: Arc<Semaphore>,
+    waiting: Cell<u32>,
+    kept: RefCell<Kept>,
+    store: Option<Arc<Store>>,
+    under_way: RefCell<HashMap<String, WeakShared<LocalBoxFuture<'static, Result<Found, Missed>>>>>,
+    /// What tags of ranges begin with. With another one, browsers don't use what they have kept.
+    own: Cell<u64>,
+}
+
+impl Pages {
+    /// The server for the pages of a cluster, which keeps answers in that folder.
+    ///
+    /// # Errors
+    /// For a folder that can't be made.
+    pub(super) fn new(session: Rc<Session>, folder: &Path) -> Result<Self> {
+        let options = PagesOptions::default();
+        // Without a name for the client, others may use the same folder.
+        let identity = session.machine.shared_identity().ok().map(str::to_owned);
+        let store = identity.as_ref().map(|_| Store::open(folder)).transpose()?;
+        Ok(Self {
+            service: identity.unwrap_or_default(),
+            turns: Arc::new(Semaphore::new(options.concurrency as usize)),
+            waiting: Cell::new(0),
+            kept: RefCell::new(Kept::new(options.memory_bytes)),
+            store: store.map(Arc::new),
+            under_way: RefCell::default(),
+            own: Cell::new(random()),
+            session,
+            options,
+        })
+    }
+
+    /// The answer to an allowed request. `target` is the path below the mount, and the query.
+    pub(super) async fn answer(
+        self: Rc<Self>,
+        method: &str,
+        target: &str,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> Answer {
+        let texts = headers.iter();
+        let texts: Vec<(&str, &str)> = texts
+            .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+            .collect();
+        let request = PageRequest {
+            method,
+            target,
+            headers: &texts,
+            body,
+            is_allowed: true,
+        };
+        let now = self.session.now();
+        let question = PageQuestion::read(&self.options, &self.service, request, now);
+        let is_packed = takes_gzip(headers);
+        match question {
+            Ok(PageQuestion::Metrics(question)) => {
+                let found = self.find(question, Manner::Single).await;
+                sent(self.answer_of(found), is_packed)
+            }
+            Ok(PageQuestion::Windows(question)) => {
+                let known = headers.get(IF_NONE_MATCH);
+                let known = known.and_then(|value| value.to_str().ok());
+                self.range(question, known, is_packed).await
+            }
+            // The options allow neither.
+            Ok(PageQuestion::Token(_) | PageQuestion::AuditLogs(_)) => {
+                plain(StatusCode::NOT_FOUND, "There is no such page.\n")
+            }
+            Err(error) => sent(tallyfold::Answer::of_error(&error), is_packed),
+        }
+    }
+
+    fn answer_of(&self, found: Result<Found, Missed>) -> tallyfold::Answer {
+        match found {
+            Ok(found) => tallyfold::Answer::good(found.body.into()),
+            Err(Missed::Busy) => tallyfold::Answer::busy(BUSY_S),
+            Err(Missed::Failed(error, reference)) => tallyfold::Answer::failed_inside(
+                error.code(),
+                error.status(),
+                text_of(&error),
+                error.retry_after_s(),
+                &reference,
+            ),
+        }
+    }
+
+    /// The answer that is kept, or the one of the call under way, or the one of a new call. Dropping all futures for a window ends
+    /// its call.
+    async fn find(
+        self: &Rc<Self>,
+        question: MetricsQuestion,
+        manner: Manner,
+    ) -> Result<Found, Missed> {
+        let key = question.key.clone();
+        let now_ms = self.session.now().monotonic_ms;
+        if let Some(found) = self.kept.borrow_mut().get(&key, now_ms) {
+            return Ok(found);
+        }
+        let known = self
+            .under_way
+            .borrow()
+            .get(&key)
+            .and_then(WeakShared::upgrade);
+        let finding = known.unwrap_or_else(|| {
+            let pages = Rc::clone(self);
+            let finding: Finding = async move { pages.asked(question, manner).await }
+                .boxed_local()
+                .shared();
+            let mut all = self.under_way.borrow_mut();
+            // Visitors who left have left these.
+            all.retain(|_, one| one.upgrade().is_some());
+            all.extend(finding.downgrade().map(|weak| (key.clone(), weak)));
+            finding
+        });
+        let found = finding.await;
+        self.under_way.borrow_mut().remove(&key);
+        found
+    }
+
+    async fn asked(&self, question: MetricsQuestion, manner: Manner) -> Result<Found, Missed> {
+        let key = &question.key;
+        let stored = match &self.store {
+            Some(store) if question.is_settled => store.read(key).await,
+            _ => None,
+        };
+        let is_stored = stored.is_some();
+        let found = match stored {
+            Some(body) => Found {
+                body,
+                is_settled: true,
+            },
+            None => self.call(&question, &manner).await?,
+        };
+        let now_ms = self.session.now().monotonic_ms;
+        let until_ms = match found.is_settled {
+            true => u64::MAX,
+            false => now_ms.saturating_add(self.options.provisional_ms),
+        };
+        self.kept.borrow_mut().set(key, &found, until_ms);
+        if let Some(store) = self
+            .store
+            .as_ref()
+            .filter(|_| found.is_settled && !is_stored)
+        {
+            store.write(key, found.body.clone());
+        }
+        Ok(found)
+    }
+
+    /// Calls the service when it is its turn.
+    async fn call(&self, question: &MetricsQuestion, manner: &Manner) -> Result<Found, Missed> {
+        let _place = match manner {
+            Manner::Single => None,
+            Manner::Range(limit) => Arc::clone(limit).acquire_owned().await.ok(),
+        };
+        let is_single = matches!(manner, Manner::Single);
+        let must_wait = self.turns.available_permits() == 0;
+        if is_single && must_wait && self.waiting.get() >= self.options.queue {
+            return Err(Missed::Busy);
+        }
+        let waiting = is_single.then(|| Waiting::new(&self.waiting));
+        let _turn = self.turns.acquire().await;
+        drop(waiting);
+        let machine = &self.session.machine;
+        let call = match question.metric {
+            Metric::EventDelivery => machine.event_delivery(&question.query),
+            Metric::EventIngestion => machine.event_ingestion(&question.query),
+        };
+        let answered = match call {
+            Ok(call) => self.session.run_copied(call).await,
+            Err(error) => Err(error),
+        };
+        match answered {
+            // By the service's clock, too: this computer's may be ahead.
+            Ok((table, body)) => Ok(Found {
+                body: body.into(),
+                is_settled: table.provisional().is_empty(),
+            }),
+            Err(error) => {
+                let reference = format!("{:016x}", random());
+                let (name, text) = (&self.session.name, text_of(&error));
+                self.session.stderr.warning(format_args!(
+                    "{name}: the page got no answer (reference {reference}): {text}"
+                ));
+                Err(Missed::Failed(error, reference))
+            }
+        }
+    }
+
+    /// The answer with all windows of a range. The windows that may still change come first, because the tag is made of them.
+    async fn range(
+        self: Rc<Self>,
+        question: WindowsQuestion,
+        known: Option<&str>,
+        is_packed: bool,
+    ) -> Answer {
+        let limit = Arc::new(Semaphore::new(self.options.concurrency as usize));
+        let own = format!("{:016x}", self.own.get());
+        let find = {
+            let pages = Rc::clone(&self);
+            move |window: MetricsQuestion| {
+                let (pages, limit) = (Rc::clone(&pages), Arc::clone(&limit));
+                async move { pages.find_patiently(window, limit).await }
+                    .boxed_local()
+                    .shared()
+            }
+        };
+        let provisional: Vec<(String, Finding)> = question
+            .windows
+            .iter()
+            .filter(|window| !window.is_settled)
+            .map(|window| (window.key.clone(), find(window.clone())))
+            .collect();
+        let all = join_all(provisional.iter().map(|(_, finding)| finding.clone()));
+        let begun = timeout(RANGE_PATIENCE, all).await.unwrap_or_default();
+        let is_whole = begun.len() == provisional.len() && begun.iter().all(Result::is_ok);
+        let tag = is_whole.then(|| {
+            let tag = RangeTag::new(&own, &question.key);
+            let windows = provisional.iter().zip(begun.iter().flatten());
+            windows.fold(tag, |tag, ((key, _), found)| tag.with(key, &found.body))
+        });
+        let head = tallyfold::Answer::of_range(tag.as_ref(), known);
+        if head.status == StatusCode::NOT_MODIFIED {
+            return sent(head, false);
+        }
+        let (sender, receiver) = mpsc::channel(4);
+        let mut begun: HashMap<String, Finding> = provisional.into_iter().collect();
+        let pages = Rc::clone(&self);
+        let findings: Vec<_> = question.windows;
+        let sending = sender.clone();
+        let lines = async move {
+            let mut lines = Lines::new(is_packed);
+            let mut found = stream::iter(findings)
+                .map(|window| {
+                    let finding = begun.remove(&window.key);
+                    let finding = finding.unwrap_or_else(|| find(window.clone()));
+                    async move { (window, finding.await) }
+                })
+                .buffered(AHEAD);
+            while let Some((window, found)) = found.next().await {
+                let piece = lines.piece(&pages.lines_of(&window, found));
+                if sender.send(piece).await.is_err() {
+                    return;
+                }
+            }
+            let _ = sender.send(lines.end()).await;
+        };
+        spawn_local(async move {
+            tokio::select! {
+                () = lines => {}
+                // The visitor has left.
+                () = sending.closed() => {}
+            }
+        });
+        let frames = stream::unfold(receiver, async |mut receiver| {
+            let bytes: Bytes = receiver.recv().await?;
+            Some((Ok(Frame::data(bytes)), receiver))
+        });
+        let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
+        set_head(&mut response, head.status, head.headers);
+        let headers = response.headers_mut();
+        headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+        if is_packed {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        response
+    }
+
+    /// Waits as long as too many others wait.
+    async fn find_patiently(
+        self: Rc<Self>,
+        window: MetricsQuestion,
+        limit: Arc<Semaphore>,
+    ) -> Result<Found, Missed> {
+        loop {
+            match self
+                .find(window.clone(), Manner::Range(Arc::clone(&limit)))
+                .await
+            {
+                Err(Missed::Busy) => sleep(Duration::from_secs(BUSY_S)).await,
+                found => return found,
+            }
+        }
+    }
+
+    /// The lines of a window. If it should be settled, and has failed or is not, the tags of ranges change.
+    fn lines_of(&self, question: &MetricsQuestion, found: Result<Found, Missed>) -> Vec<u8> {
+        let query = &question.query;
+        let is_settled = found.as_ref().is_ok_and(|found| found.is_settled);
+        if question.is_settled && !is_settled {
+            self.own.set(random());
+        }
+        let Ok(window) = Window::new(query.start, query.end) else {
+            return Vec::new();
+        };
+        match found {
+            Ok(found) => window_lines(window, found.is_settled, &found.body),
+            Err(Missed::Failed(error, reference)) => failed_line(
+                window,
+                error.code(),
+                error.status(),
+                text_of(&error),
+                error.retry_after_s(),
+                &reference,
+            ),
+            Err(Missed::Busy) => Vec::new(),
+        }
+    }
+}
+
+/// One more waits, until this is dropped.
+struct Waiting<'a>(&'a Cell<u32>);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a Cell<u32>) -> Self {
+        count.set(count.get() + 1);
+        Self(count)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
+fn text_of(error: &Error) -> String {
+    error.text_in(Spelling::JavaScript).to_string()
+}
+
+/// An answer of the core as a response, compressed if that is worth it.
+fn sent(answer: tallyfold::Answer, is_packed: bool) -> Answer {
+    let is_long = answer.body.len() > WORTH_COMPRESSING;
+    let packed = (is_long && is_packed).then(|| packed(&answer.body));
+    let is_packed = packed.is_some();
+    let mut response = Response::new(whole(packed.unwrap_or(answer.body)));
+    set_head(&mut response, answer.status, answer.headers);
+    if is_long {
+        let headers = response.headers_mut();
+        headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+        if is_packed {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+    }
+    response
+}
+
+fn set_head(response: &mut Answer, status: u16, headers: Vec<(&'static str, String)>) {
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+    for (name, value) in headers {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+}
+
+/// A writer to memory never fails.
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let _ = encoder.write_all(bytes);
+    encoder.finish().unwrap_or_default()
+}
+
+/// The pieces of an answer with a range. Each piece is flushed, so the page reads a window as soon as it is there.
+struct Lines(Option<GzEncoder<Vec<u8>>>);
+
+impl Lines {
+    fn new(is_packed: bool) -> Self {
+        let encoder = || GzEncoder::new(Vec::new(), Compression::fast());
+        Self(is_packed.then(encoder))
+    }
+
+    fn piece(&mut self, lines: &[u8]) -> Bytes {
+        let Some(encoder) = &mut self.0 else {
+            return Bytes::copy_from_slice(lines);
+        };
+        // A writer to memory never fails.
+        let _ = encoder.write_all(lines);
+        let _ = encoder.flush();
+        std::mem::take(encoder.get_mut()).into()
+    }
+
+    fn end(mut self) -> Bytes {
+        let last = self.piece(LAST_LINE);
+        let rest = self.0.take().and_then(|encoder| encoder.finish().ok());
+        [&last[..], &rest.unwrap_or_default()].concat().into()
+    }
+}
+
+/// Answers in memory. The least recently used ones are dropped first.
+struct Kept {
+    most: u64,
+    bytes: u64,
+    ticks: u64,
+    answers: HashMap<String, Entry>,
+    /// Keys by when they were used last.
+    order: BTreeMap<u64, String>,
+}
+
+struct Entry {
+    found: Found,
+    until_ms: u64,
+    tick: u64,
+}
+
+impl Kept {
+    fn new(most: u64) -> Self {
+        Self {
+            most,
+            bytes: 0,
+            ticks: 0,
+            answers: HashMap::new(),
+            order: BTreeMap::new(),
+        }
+    }
+
+    fn get(&mut self, key: &str, now_ms: u64) -> Option<Found> {
+        self.ticks += 1;
+        let entry = self.answers.get_mut(key)?;
+        if entry.until_ms <= now_ms {
+            return None;
+        }
+        let name = self.order.remove(&entry.tick)?;
+        entry.tick = self.ticks;
+        self.order.insert(self.ticks, name);
+        Some(entry.found.clone())
+    }
+
+    fn set(&mut self, key: &str, found: &Found, until_ms: u64) {
+        self.ticks += 1;
+        let entry = Entry {
+            found: found.clone(),
+            until_ms,
+            tick: self.ticks,
+        };
+        self.bytes += size(key, &entry);
+        self.order.insert(self.ticks, key.to_owned());
+        if let Some(old) = self.answers.insert(key.to_owned(), entry) {
+            self.bytes -= size(key, &old);
+            self.order.remove(&old.tick);
+        }
+        while self.bytes > self.most
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            if let Some(old) = self.answers.remove(&oldest) {
+                self.bytes -= size(&oldest, &old);
+            }
+        }
+    }
+}
+
+fn size(key: &str, entry: &Entry) -> u64 {
+    (key.len() * 2 + entry.found.body.len() + ENTRY_BYTES) as u64
+}
+
+/// Answers on the disk: a compressed file for each, which only its owner can read. A file that is cut or changed isn't used.
+struct Store {
+    folder: PathBuf,
+    bytes: AtomicU64,
+}
+
+impl Store {
+    fn open(folder: &Path) -> Result<Self> {
+        let as_failure = |error| Failure::file("make the folder", folder, &error);
+        make_private(folder).map_err(as_failure)?;
+        let store = Self {
+            folder: folder.to_owned(),
+            bytes: AtomicU64::new(0),
+        };
+        store.prune();
+        Ok(store)
+    }
+
+    async fn read(self: &Arc<Self>, key: &str) -> Option<Bytes> {
+        let (path, key) = (self.path(key), key.to_owned());
+        let reading = spawn_blocking(move || {
+            let file = File::open(&path).ok()?;
+            let mut kept = Vec::new();
+            let read = GzDecoder::new(file)
+                .take(LONGEST_BODY)
+                .read_to_end(&mut kept);
+            let body = read.ok().and_then(|_| unsealed(&key, &kept));
+            match body {
+                Some(body) => Some(Bytes::copy_from_slice(body)),
+                // Otherwise it could never be written again.
+                None => fs::remove_file(&path).ok().and(None),
+            }
+        });
+        reading.await.ok().flatten()
+    }
+
+    /// Writes an answer, in the background. If that fails, the service is asked again.
+    fn write(self: &Arc<Self>, key: &str, body: Bytes) {
+        let (store, key) = (Arc::clone(self), key.to_owned());
+        spawn_blocking(move || {
+            let bytes = packed(&sealed(&key, &body));
+            if create_for_owner(&store.path(&key), &bytes).is_ok() {
+                let length = bytes.len() as u64;
+                let before = store.bytes.fetch_add(length, Ordering::Relaxed);
+                if before + length > MOST_BYTES_ON_DISK {
+                    store.prune();
+                }
+            }
+        });
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        let digest = Sha256::digest(key.as_bytes());
+        let name: String = digest[..16]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        self.folder.join(name + ".gz")
+    }
+
+    /// Counts the bytes, and removes the oldest files if there are too many.
+    fn prune(&self) {
+        let mut files = files(&self.folder).unwrap_or_default();
+        files.sort_unstable();
+        let mut bytes: u64 = files.iter().map(|(_, length, _)| length).sum();
+        if bytes > MOST_BYTES_ON_DISK {
+            for (_, length, path) in files {
+                if bytes <= MOST_BYTES_ON_DISK / 4 * 3 {
+                    break;
+                }
+                if fs::remove_file(path).is_ok() {
+                    bytes -= length;
+                }
+            }
+        }
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The files of the store: when each was written, and its length.
+fn files(folder: &Path) -> io::Result<Vec<(SystemTime, u64, PathBuf)>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)?.flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|end| end == "gz")
+            && let Ok(found) = entry.metadata()
+        {
+            files.push((found.modified()?, found.len(), path));
+        }
+    }
+    Ok(files)
+}
+
+fn make_private(folder: &Path) -> io::Result<()> {
+    if let Some(parent) = folder.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(length: usize) -> Found {
+        Found {
+            body: vec![b'a'; length].into(),
+            is_settled: true,
+        }
+    }
+
+    #[test]
+    fn the_least_recently_used_answers_give_way() {
+        let mut kept = Kept::new(5_000);
+        for key in ["a", "b"] {
+            kept.set(key, &found(1_500), u64::MAX);
+        }
+        assert!(kept.get("a", 0).is_some());
+        kept.set("c", &found(1_500), u64::MAX);
+        assert!(kept.get("b", 0).is_none());
+        assert!(kept.get("a", 0).is_some() && kept.get("c", 0).is_some());
+        kept.set("a", &found(1), 7);
+        assert!(kept.get("a", 6).is_some() && kept.get("a", 7).is_none());
+        kept.set("d", &found(9_000), u64::MAX);
+        assert_eq!(
+            (kept.bytes, kept.order.len(), kept.answers.len()),
+            (0, 0, 0)
+        );
+    }
+
+    #[tokio::test]
+    async fn an_answer_on_the_disk_is_private_and_used_only_if_it_is_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Arc::new(Store::open(&folder.path().join("pages")).unwrap());
+        store.write("key", Bytes::from_static(b"{}"));
+        let path = store.path("key");
+        while store.read("key").await.as_deref() != Some(b"{}") {
+            sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(store.read("other").await, None);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            assert_eq!((mode(&path), mode(&store.folder)), (0o600, 0o700));
+        }
+        let whole = fs::read(&path).unwrap();
+        fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+        assert_eq!(store.read("key").await, None);
+        assert!(!path.exists());
+        // The file of another key isn't used either.
+        fs::write(store.path("other"), &whole).unwrap();
+        assert_eq!(store.read("other").await, None);
+    }
+
+    #[test]
+    fn each_piece_of_a_range_can_be_read_at_once() {
+        let mut lines = Lines::new(true);
+        let first = lines.piece(b"first\n");
+        let mut decoder = GzDecoder::new(&first[..]);
+        let mut text = [0; 6];
+        decoder.read_exact(&mut text).unwrap();
+        assert_eq!(&text, b"first\n");
+        let mut all = first.to_vec();
+        all.extend_from_slice(&lines.end());
+        let mut text = String::new();
+        GzDecoder::new(&all[..]).read_to_string(&mut text).unwrap();
+        assert_eq!(text, "first\n{\"done\":true}\n");
+    }
+}

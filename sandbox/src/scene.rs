@@ -1,0 +1,98 @@
+//! Scenes: incidents in the seeded traffic, during the last hours.
+
+use std::ops::Range;
+
+use crate::vocabulary::REASONS;
+
+tallyfold::names! {
+    /// An incident of seeded traffic. It begins some hours before the first request to the sandbox, and hits the busiest
+    /// integration, source or event.
+    #[non_exhaustive]
+    pub enum Scene {
+        /// An integration fails for 45 minutes: nine of ten events to it are errors.
+        Outage = "outage",
+        /// A new filter withholds most events of a source, because consent is missing, until now.
+        ConsentFilter = "consent_filter",
+        /// An event no longer matches its schema for 90 minutes, and nearly all of it is filtered.
+        SchemaMismatch = "schema_mismatch",
+        /// A source sends nothing any more, for two hours until now.
+        SilentSource = "silent_source",
+        /// Most events of a source are counted 25 minutes late, until now, so the counts of recent windows are corrected.
+        LateData = "late_data",
+    }
+}
+
+const MINUTE_MS: i64 = 60_000;
+const LATE_MS: i64 = 25 * MINUTE_MS;
+/// Fractions are in 1/65536.
+const ONE: u64 = 1 << 16;
+const EVENT_NAME: usize = 0;
+const WRITE_KEY: usize = 1;
+const INTEGRATION: usize = 2;
+const SCHEMA_MISMATCH: usize = 2;
+const CONSENT_WITHHELD: usize = 4;
+
+/// What happens to the events of some combinations.
+#[derive(Clone, Copy)]
+pub(crate) enum Change {
+    /// So many of them are errors.
+    Errors(u64),
+    /// So many of them are filtered, with this place of `REASONS`.
+    Filtered(u64, usize),
+    /// So many of them are counted.
+    Counted(u64),
+}
+
+/// A scene, from the first request on.
+pub(crate) struct Staged {
+    scene: Scene,
+    /// The times of the first and of the last request.
+    begun_ms: Option<i64>,
+    now_ms: i64,
+    /// Ids of the event name, write key and integration that it may hit.
+    victim: [u32; 3],
+}
+
+impl Staged {
+    pub(crate) fn new(scene: Scene, victim: [u32; 3]) -> Self {
+        Self {
+            scene,
+            begun_ms: None,
+            now_ms: 0,
+            victim,
+        }
+    }
+
+    /// Takes the time of a request.
+    pub(crate) fn pass(&mut self, now_ms: i64) {
+        self.begun_ms.get_or_insert(now_ms);
+        self.now_ms = self.now_ms.max(now_ms);
+    }
+
+    /// What happens to these events of a slot, which begins and ends then.
+    pub(crate) fn change(&self, values: [u32; 3], slot: &Range<i64>) -> Option<Change> {
+        let (place, since_min, until_min) = match self.scene {
+            Scene::Outage => (INTEGRATION, 180, Some(135)),
+            Scene::ConsentFilter => (WRITE_KEY, 240, None),
+            Scene::SchemaMismatch => (EVENT_NAME, 210, Some(120)),
+            Scene::SilentSource => (WRITE_KEY, 120, None),
+            Scene::LateData => (WRITE_KEY, 180, None),
+        };
+        let begun_ms = self.begun_ms?;
+        let since = slot.start >= begun_ms - since_min * MINUTE_MS;
+        let until = until_min.is_none_or(|min: i64| slot.start < begun_ms - min * MINUTE_MS);
+        if values[place] != self.victim[place] || !(since && until) {
+            return None;
+        }
+        Some(match self.scene {
+            Scene::Outage => Change::Errors(ONE / 10 * 9),
+            Scene::ConsentFilter => Change::Filtered(ONE / 10 * 7, CONSENT_WITHHELD),
+            Scene::SchemaMismatch => Change::Filtered(ONE / 20 * 19, SCHEMA_MISMATCH),
+            Scene::SilentSource => Change::Counted(0),
+            Scene::LateData if self.now_ms < slot.end + LATE_MS => Change::Counted(ONE / 10 * 3),
+            Scene::LateData => return None,
+        })
+    }
+}
+
+const _: () = assert!(CONSENT_WITHHELD < REASONS.len() && SCHEMA_MISMATCH < REASONS.len());
