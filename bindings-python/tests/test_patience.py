@@ -124,11 +124,20 @@ def test_without_patience_an_outage_ends_it(clock: Clock, run: Run) -> None:
 
 
 @BOTH
-def test_when_the_patience_is_over_it_says_so(clock: Clock, run: Run) -> None:
+def test_when_the_patience_is_over_it_says_so(
+    clock: Clock, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
     service = Fragile(busy_day(), clock, {20: 10**9})
     seen: list[tallyfold.Progress] = []
-    with pytest.raises(tallyfold.ServiceError) as caught:
+    with (
+        caplog.at_level("INFO", logger="tallyfold"),
+        pytest.raises(tallyfold.ServiceError) as caught,
+    ):
         run(service, DAY, on_progress=seen.append)
+    # The service never came back.
+    assert {each.getMessage().partition(",")[0] for each in caplog.records} == {
+        "the service is down"
+    }
     error = caught.value
     assert "; the service has been down for 9" in str(error)
     assert "longer than the patience for it" in str(error)

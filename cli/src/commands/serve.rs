@@ -187,9 +187,13 @@ fn first_settled(flags: &ServeCommand) -> Result<Option<Timestamp>> {
     let options = flags.follow.options(None, now_ms)?;
     let end = options.window.after(flags.follow.start(now_ms)?);
     let settled = end.and_then(|end| end.unix_ms().checked_add_unsigned(options.settle_ms));
-    Ok(settled
-        .map(|ms| ms.max(now_ms))
-        .and_then(Timestamp::from_unix_ms))
+    Ok(settled.and_then(|ms| whole_second(ms.max(now_ms))))
+}
+
+/// The first whole second from then on: people read it.
+fn whole_second(unix_ms: i64) -> Option<Timestamp> {
+    let rest_ms = (-unix_ms).rem_euclid(1000);
+    Timestamp::from_unix_ms(unix_ms.checked_add(rest_ms)?)
 }
 
 async fn begin(
@@ -416,6 +420,17 @@ fn health(site: &Site) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_for_people_has_whole_seconds() {
+        for (ms, text) in [
+            (1_767_225_600_000, "2026-01-01T00:00:00Z"),
+            (1_767_225_600_001, "2026-01-01T00:00:01Z"),
+            (1_767_225_600_999, "2026-01-01T00:00:01Z"),
+        ] {
+            assert_eq!(whole_second(ms).unwrap().to_string(), text);
+        }
+    }
 
     #[test]
     fn the_text_is_what_the_scraper_asks_for() {

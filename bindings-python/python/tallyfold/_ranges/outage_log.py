@@ -20,6 +20,6 @@ class OutageLog:
             level = logging.INFO if self._is_on else logging.WARNING
             LOGGER.log(level, "the service is down, next try in %.1f s: %s", waiting, failure)
             self._is_on = True
-        elif waiting is None and self._is_on:
+        elif waiting is None and failure is None and self._is_on:
             LOGGER.warning("the service is back")
             self._is_on = False
