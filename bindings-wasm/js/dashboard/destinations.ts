@@ -1,0 +1,15 @@
+// `<tallyfold-destinations>`: which destinations lose most events; or sources, events or reasons, as `by` says.
+
+import type { Dimension } from "../src/values/types.js";
+import { Groups } from "./groups.js";
+import { DIMENSIONS } from "./view.js";
+
+export class Destinations extends Groups {
+  protected override get dimension(): Dimension {
+    return this.by;
+  }
+
+  protected override get heading(): string {
+    return DIMENSIONS[this.by].many;
+  }
+}
