@@ -1,0 +1,118 @@
+// What views say in place of numbers, and the styles that they share.
+
+import { css, html, type TemplateResult } from "lit";
+import { TallyfoldError } from "../src/index.js";
+import type { State } from "./slots.js";
+
+/** In words, what is known of a slot; nothing if it is settled. */
+export const STATES: { readonly [S in State]: string } = {
+  settled: "",
+  provisional: "provisional: these counts may still change",
+  partial: "incomplete: a part of this time is missing",
+  missing: "missing: nothing is known of this time",
+};
+
+/** A sentence in place of a view. */
+export function notice(text: string): TemplateResult {
+  return html`<p class="notice" part="notice" role="status">${text}</p>`;
+}
+
+/** What has gone wrong, in place of a view. */
+export function failure(error: unknown): TemplateResult {
+  const text = error instanceof Error || TallyfoldError.is(error) ? error.message : String(error);
+  return html`<p class="notice failed" part="error" role="alert"><bdi>${text}</bdi></p>`;
+}
+
+/** Which marks a view uses, and what they mean: only those that it shows. */
+export function marks(states: Iterable<State>): TemplateResult {
+  const shown = new Set(states);
+  return html`<ul class="marks" part="marks">
+    ${(["provisional", "partial", "missing"] as const)
+      .filter((state) => shown.has(state))
+      .map(
+        (state) =>
+          html`<li><span class="swatch ${state}" aria-hidden="true"></span>${STATES[state]}</li>`,
+      )}
+  </ul>`;
+}
+
+/** A value of a dimension: as text, apart from the direction of the text around it, and cut where it is too long. */
+export function value(text: string, empty = "(empty)"): TemplateResult {
+  return html`<bdi class="value" title=${text}>${text === "" ? empty : text}</bdi>`;
+}
+
+/** What the styles of these views add to those of all views. */
+export const shared = css`
+  :host {
+    --mark: light-dark(rgb(0 0 0 / 42%), rgb(255 255 255 / 48%));
+    --hatch: repeating-linear-gradient(135deg, transparent 0 3px, var(--mark) 3px 4px);
+    --dots: radial-gradient(var(--mark) 1px, transparent 1.3px) 0 0 / 5px 5px;
+    --cross:
+      linear-gradient(to top right, transparent 46%, var(--mark) 46% 54%, transparent 54%),
+      linear-gradient(to bottom right, transparent 46%, var(--mark) 46% 54%, transparent 54%);
+  }
+  h3 {
+    font-size: var(--body);
+    font-weight: 600;
+  }
+  .value {
+    display: inline-block;
+    max-width: min(100%, 18rem);
+    vertical-align: bottom;
+  }
+  th > .value,
+  th > .link > .value {
+    display: block;
+  }
+  .scroll {
+    position: relative;
+    overflow-x: auto;
+  }
+  .readout {
+    display: block;
+    min-height: 2.9em;
+    margin-block: var(--s2);
+    overflow-wrap: anywhere;
+  }
+  .marks,
+  .legend {
+    display: flex;
+    flex-wrap: wrap;
+    gap: var(--s1) var(--s3);
+    color: var(--muted);
+    font-size: var(--small);
+  }
+  .legend + .marks {
+    margin-block-start: var(--s2);
+  }
+  .marks:empty {
+    display: none;
+  }
+  :is(.marks, .legend) li {
+    display: flex;
+    align-items: center;
+    gap: 5px;
+  }
+  .swatch {
+    flex: none;
+    width: 16px;
+    height: 12px;
+    border: 1px solid var(--line-strong);
+    border-radius: 2px;
+    forced-color-adjust: none;
+  }
+  .swatch.provisional {
+    background-image: var(--hatch);
+  }
+  .swatch.missing {
+    background: var(--cross);
+  }
+  .swatch.partial {
+    background: var(--dots);
+  }
+  .text {
+    text-align: start;
+    white-space: normal;
+    overflow-wrap: anywhere;
+  }
+`;
