@@ -9,10 +9,10 @@ import type { CountTable } from "../src/tables/table.js";
 import { TallyfoldError } from "../src/values/error.js";
 import type { TimeStep } from "../src/values/time.js";
 import type { Dimension, Window } from "../src/values/types.js";
-import { formats } from "./formats.js";
-import { failure, marks, notice, STATES, shared, value } from "./notice.js";
-import { instant, rangeOf, type Slot, slotsOf, stepFor, type Tick, ticksOf } from "./slots.js";
-import { View } from "./view.js";
+import { marks, STATES, shared } from "./marks.js";
+import { iso, WEEK } from "./range.js";
+import { rangeOf, type Slot, slotsOf, stepFor, type Tick, ticksOf } from "./slots.js";
+import { DIMENSIONS, emptyState, View, valueText } from "./view.js";
 
 /** What the colour of a cell shows. */
 export type HeatmapMeasure = "error_rate" | "filtered_rate";
@@ -47,7 +47,6 @@ export interface HeatmapModel {
   readonly lines: readonly HeatmapLine[];
 }
 
-const WEEK = 7 * 86_400_000;
 /** At most so many columns. */
 const COLUMNS = 97;
 /** At most so many labels of time. */
@@ -117,7 +116,9 @@ function cellsOf(
   const rates = series.rates();
   const shares = measure === "error_rate" ? rates.error : rates.filter;
   const slotAt = new Map(slots.map(({ start }, place) => [start, place]));
-  const slotOf = columns.window.dictionary.map(({ start }) => slotAt.get(Date.parse(start) + shift));
+  const slotOf = columns.window.dictionary.map(({ start }) =>
+    slotAt.get(Date.parse(start) + shift),
+  );
   const lineAt = new Map(wanted.map((value, place) => [value, place]));
   const names = by && (columns[by] as DictionaryColumn);
   const lineOf = names ? names.dictionary.map((value) => lineAt.get(value)) : [0];
@@ -149,16 +150,16 @@ export function stepOfShare(share: number): number {
 
 /** The step of a difference of shares; 3 is in the middle. */
 export function stepOfDifference(difference: number): number {
-  return DIFFERENCES.findIndex((limit) => difference < limit || (limit > 0 && difference === limit));
+  return DIFFERENCES.findIndex(
+    (limit) => difference < limit || (limit > 0 && difference === limit),
+  );
 }
 
-/** What the dimensions are called in a title. */
-export const NAMES: { readonly [N in Dimension]: string } = {
-  event_name: "event name",
-  write_key: "write key",
-  integration: "integration",
-  reason: "reason",
-};
+/** A cell of the table. */
+interface Place {
+  readonly line: number;
+  readonly slot: number;
+}
 
 function clamp(place: number, least: number, most: number): number {
   return Math.min(Math.max(place, least), most);
@@ -181,7 +182,7 @@ const STYLES = css`
     --change-4: var(--tallyfold-change-4, light-dark(#fbd9b1, #6b4a24));
     --change-5: var(--tallyfold-change-5, light-dark(#ec9a4a, #c47a32));
     --change-6: var(--tallyfold-change-6, light-dark(#9c4a06, #ffc78a));
-    --head: clamp(6rem, 26cqi, 13rem);
+    --head: clamp(6.5rem, 24cqi, 13rem);
   }
   table[role="grid"] {
     table-layout: fixed;
@@ -189,7 +190,7 @@ const STYLES = css`
     font-size: 0.8125rem;
   }
   .grid.numbers {
-    --least: 3.75rem;
+    --least: 60px;
   }
   thead th {
     padding: 0 0 0.25rem;
@@ -214,11 +215,15 @@ const STYLES = css`
     z-index: 1;
     background: var(--surface);
   }
+  tr > th:first-child {
+    padding: 0 8px 0 0;
+  }
   tbody th {
-    padding: 0 0.5rem 0 0;
+    height: 24px;
+    overflow: hidden;
+    text-overflow: ellipsis;
     font-weight: 400;
     text-align: start;
-    line-height: 1.5rem;
     cursor: pointer;
   }
   tbody th .value {
@@ -233,8 +238,8 @@ const STYLES = css`
     color: var(--muted);
     cursor: default;
   }
-  td {
-    block-size: 1.5rem;
+  tbody td {
+    height: 24px;
     padding: 0;
     border: solid var(--surface);
     border-width: 1px 0.5px;
@@ -245,8 +250,8 @@ const STYLES = css`
     cursor: crosshair;
     forced-color-adjust: none;
   }
-  .numbers td {
-    padding-inline: 0.25rem;
+  .numbers tbody td {
+    padding-inline: 4px;
     font-size: 0.75rem;
     text-align: end;
   }
@@ -304,12 +309,6 @@ const STYLES = css`
   }
 `;
 
-/** What is marked in a heatmap: the slots from one to another, both included. */
-interface Brush {
-  readonly from: number;
-  readonly to: number;
-}
-
 /**
  * Values of a dimension by time, coloured by the share of events that failed or were filtered, or by how this share
  * differs from the same time a week before.
@@ -320,146 +319,142 @@ interface Brush {
 export class Heatmap extends View {
   static override properties = {
     ...View.properties,
-    measure: { reflect: true },
-    against: { reflect: true },
     rows: { type: Number },
-    numbers: { type: Boolean, reflect: true },
-    brush: { attribute: false },
+    marked: { attribute: false },
   };
 
-  /** Which share the cells show: `error_rate` or `filtered_rate`. */
-  declare measure: HeatmapMeasure;
-  /** What the colour shows: the share, or with `week` its difference from the same time a week before. */
-  declare against: "none" | "week";
+  static override styles = [View.styles, shared, STYLES];
+
   /** How many values have a row of their own. */
   declare rows: number;
-  /** Whether the numbers are written into the cells. */
-  declare numbers: boolean;
   /** The range of time that is marked. */
-  declare brush: Window | undefined;
+  declare marked: Window | undefined;
 
   #model: HeatmapModel | undefined;
   /** The cell of the cursor: its row, and its slot, or -1 for the value of the row. */
-  #cursor = { line: 0, slot: 0 };
+  #cursor: Place = { line: 0, slot: 0 };
   /** Where the marked range was begun. */
   #anchor: number | undefined;
-  #dragging = false;
+  #isDragging = false;
 
   constructor() {
     super();
-    this.measure = "error_rate";
-    this.against = "none";
     this.rows = 20;
-    this.numbers = false;
   }
 
-  protected override willUpdate(changed: PropertyValues<this>): void {
-    super.willUpdate(changed);
-    const inputs = ["table", "tableBefore", "range", "by", "measure", "rows", "zone"] as const;
-    if (!inputs.some((name) => changed.has(name))) return;
-    const range = this.range ?? (this.table && rangeOf(this.table));
-    const { table, tableBefore, by, measure, rows, zone } = this;
-    const isShown = table?.dimensions.includes(by) && range;
-    this.#model = isShown
-      ? heatmapOf(table, tableBefore, { by, measure, rows, range, zone })
-      : undefined;
-    const { lines = [], slots = [] } = this.#model ?? {};
-    this.#cursor = {
-      line: Math.min(this.#cursor.line, Math.max(0, lines.length - 1)),
-      slot: Math.min(this.#cursor.slot, Math.max(0, slots.length - 1)),
-    };
+  protected override get heading(): string {
+    const share = this.#measure === "error_rate" ? "Failed share" : "Filtered share";
+    const { many } = DIMENSIONS[this.by];
+    return `${share} by time: ${many.toLowerCase()}`;
   }
 
-  protected override render(): TemplateResult {
-    return html`<section part="view" aria-labelledby="title" aria-busy=${this.loading}>
-      <div class="head" part="head">
-        <h2 id="title" part="title">${this.#title()}</h2>
-        ${this.#controls()}
-      </div>
-      ${this.#body()}
-    </section>`;
+  protected override note(): string {
+    return this.#isDeviation ? "change since the same time last week" : "";
   }
 
-  #title(): string {
-    const share = this.measure === "error_rate" ? "Failed share" : "Filtered share";
-    const change = this.#isDeviation ? ", change since last week," : "";
-    return `${share}${change} by ${NAMES[this.by]} and time`;
+  /** What the address says, or the defaults: an address may say anything. */
+  get #measure(): HeatmapMeasure {
+    const { share } = this.state;
+    return share === "filtered" ? "filtered_rate" : "error_rate";
   }
 
-  #controls(): TemplateResult {
-    const choose = (name: "measure" | "against") => (event: Event) => {
-      const { value: chosen } = event.target as HTMLSelectElement;
-      Object.assign(this, { [name]: chosen });
-      this.#tell("tallyfold-state", { measure: this.measure, against: this.against });
-    };
-    const option = (name: string, text: string, chosen: string, disabled = false) =>
-      html`<option value=${name} ?selected=${name === chosen} ?disabled=${disabled}>${text}</option>`;
-    return html`<div class="controls" part="controls">
-      <select aria-label="Share" @change=${choose("measure")}>
-        ${option("error_rate", "Failed", this.measure)}
-        ${option("filtered_rate", "Filtered", this.measure)}
-      </select>
-      <select aria-label="Colour" @change=${choose("against")}>
-        ${option("none", "Share", this.against)}
-        ${option("week", "Change since last week", this.against, !this.tableBefore)}
-      </select>
-      <button
+  get #isDeviation(): boolean {
+    const { colour } = this.state;
+    return colour === "change" && this.shownBefore !== undefined;
+  }
+
+  get #hasNumbers(): boolean {
+    const { numbers } = this.state;
+    return numbers === "yes";
+  }
+
+  protected override tools(): TemplateResult {
+    const button = (name: string, value: string | undefined, text: string, isOff = false) =>
+      html`<button
         type="button"
-        aria-pressed=${this.numbers}
-        @click=${() => {
-          this.numbers = !this.numbers;
-        }}
+        aria-pressed=${this.state[name] === value}
+        ?disabled=${isOff}
+        @click=${() => this.tell({ [name]: value })}
       >
-        Numbers
-      </button>
+        ${text}
+      </button>`;
+    const numbers = () => this.tell({ numbers: this.#hasNumbers ? undefined : "yes" });
+    return html`<div class="segments" role="group" aria-label="Share">
+        ${button("share", undefined, "Failed")} ${button("share", "filtered", "Filtered")}
+      </div>
+      <div class="segments" role="group" aria-label="Colour">
+        ${button("colour", undefined, "Share")}
+        ${button("colour", "change", "Change", this.shownBefore === undefined)}
+      </div>
+      <div class="segments">
+        <button type="button" aria-pressed=${this.#hasNumbers} @click=${numbers}>Numbers</button>
+      </div>`;
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    super.willUpdate(changed);
+    const inputs = ["table", "tableBefore", "where", "range", "by", "state", "rows", "zone"];
+    if (inputs.some((name) => changed.has(name))) this.#model = this.#made();
+    const { lines = [], slots = [] } = this.#model ?? {};
+    const { line, slot } = this.#cursor;
+    const isInside = line < lines.length && slot < slots.length;
+    if (!isInside) this.#cursor = { line: 0, slot: 0 };
+  }
+
+  #made(): HeatmapModel | undefined {
+    const { shown, by, rows, zone } = this;
+    const range = this.range ?? (shown && rangeOf(shown));
+    if (!shown?.dimensions.includes(by) || !range) return undefined;
+    const options = { by, measure: this.#measure, rows, range, zone };
+    return heatmapOf(shown, this.shownBefore, options);
+  }
+
+  protected override content(): TemplateResult {
+    const model = this.#model;
+    if (!model) return emptyState("No counts", "These counts do not have this dimension.");
+    const { slots, lines } = model;
+    const shape = `--slots:${slots.length}`;
+    return html`<div class="body">
+      <div class="scroll" part="scroll">
+        <div class="grid ${this.#hasNumbers ? "numbers" : ""}" style=${shape}>
+          <table
+            role="grid"
+            part="table"
+            aria-labelledby="title"
+            aria-describedby="keys"
+            @keydown=${this.#onKey}
+            @keyup=${this.#onKeyUp}
+            @focusin=${this.#onFocus}
+            @click=${this.#onClick}
+            @pointerdown=${this.#onPointerDown}
+            @pointermove=${this.#onPointerMove}
+            @pointerleave=${this.#onPointerLeave}
+          >
+            ${guard([model, this.#isDeviation, this.unit, this.formats], () => [
+              this.#header(model),
+              html`<tbody>
+                ${lines.map((line) => this.#line(line, slots))}
+              </tbody>`,
+            ])}
+          </table>
+          ${this.#mark(slots)}
+        </div>
+      </div>
+      <p id="keys" class="sr">
+        Arrow keys move through the cells. Shift with an arrow key marks a range of time, and Escape removes the mark. Enter
+        shows only the value.
+      </p>
+      <output class="readout" part="readout">${this.#readout()}</output>
+      ${this.#legend()} ${marks(slots.map(({ state }) => state))}
     </div>`;
   }
 
-  #body(): TemplateResult {
-    if (this.error !== undefined) return failure(this.error);
-    const model = this.#model;
-    if (!model) return notice(this.loading ? "Loading…" : "There is nothing to show yet.");
-    if (model.lines.length === 0) return notice("No events in this range.");
-    const { slots, lines } = model;
-    return html`<div class="scroll" part="scroll"><div
-        class="grid ${this.numbers ? "numbers" : ""}"
-        style="--slots:${slots.length}"
-      >
-        <table
-          role="grid"
-          part="table"
-          aria-labelledby="title"
-          aria-describedby="keys"
-          @keydown=${this.#onKey}
-          @focusin=${this.#onFocus}
-          @click=${this.#onClick}
-          @pointerdown=${this.#onPointerDown}
-          @pointermove=${this.#onPointerMove}
-          @pointerleave=${this.#onPointerLeave}
-        >
-          ${guard([model, this.against, this.numbers, this.unit, this.locale, this.zone], () => [
-            this.#header(model),
-            html`<tbody>
-              ${lines.map((line) => this.#line(line, slots))}
-            </tbody>`,
-          ])}
-        </table>
-        ${this.#marked(slots)}
-      </div></div>
-      <p id="keys" class="sr">
-        Arrow keys move through the cells. Shift with an arrow key marks a range of time, and Escape removes the mark. Enter
-        opens the value.
-      </p>
-      <output class="readout" part="readout">${this.#readout()}</output>
-      ${this.#legend()} ${marks(slots.map(({ state }) => state))}`;
-  }
-
   #header({ ticks }: HeatmapModel): TemplateResult {
-    const { time, date } = formats(this.locale, this.zone);
+    const { time, date } = this.formats;
     let day: string | undefined;
     return html`<thead>
       <tr>
-        <th scope="col">${NAMES[this.by]}</th>
+        <th scope="col">${DIMENSIONS[this.by].one}</th>
         ${ticks.map(({ start, span }) => {
           const text = date(start);
           const label = text === day ? time(start) : html`${text}<br />${time(start)}`;
@@ -471,9 +466,11 @@ export class Heatmap extends View {
   }
 
   #line(line: HeatmapLine, slots: readonly Slot[]): TemplateResult {
-    const { count } = formats(this.locale, this.zone);
+    const { count } = this.formats;
     const name =
-      line.value === undefined ? html`and ${count(line.values)} others` : value(line.value);
+      line.value === undefined
+        ? html`and ${count(line.values)} others`
+        : valueText(line.value, this.by);
     return html`<tr class=${line.value === undefined ? "others" : nothing}>
       <th scope="row" tabindex="-1">${name}</th>
       ${slots.map(({ state }, slot) => {
@@ -497,13 +494,9 @@ export class Heatmap extends View {
   #written(line: HeatmapLine, slot: number): string {
     const cell = line.cells[slot];
     if (!cell) return "";
-    const { count, share } = formats(this.locale, this.zone);
+    const { count, share } = this.formats;
     if (this.unit === "percent") return share(cell.share);
-    return count(this.measure === "error_rate" ? cell.errors : cell.filtered);
-  }
-
-  get #isDeviation(): boolean {
-    return this.against === "week" && this.tableBefore !== undefined;
+    return count(this.#measure === "error_rate" ? cell.errors : cell.filtered);
   }
 
   /** The cell of the cursor in words. */
@@ -511,21 +504,21 @@ export class Heatmap extends View {
     const { line: at, slot: place } = this.#cursor;
     const line = this.#model?.lines[at];
     if (!line) return "";
-    const { count, share, span } = formats(this.locale, this.zone);
+    const { count, share, span, zoneAt } = this.formats;
     const name =
       line.value === undefined
         ? html`The other ${count(line.values)} values together`
-        : value(line.value);
+        : valueText(line.value, this.by);
     const slot = this.#model?.slots[place];
     if (!slot) return html`${name}: Enter opens this value.`;
     const cell = line.cells[place];
     const state = STATES[slot.state];
-    const when = html`${span(slot.start, slot.end)} ${this.zone}`;
-    if (!cell) {
-      const why = slot.state === "missing" ? state : "no events";
+    const when = html`${span(slot.start, slot.end)} ${zoneAt(slot.start)}`;
+    if (!cell || cell.share === null) {
+      const why = slot.state === "missing" ? state : "no events that were to be sent";
       return html`${name}, ${when}: ${why}.`;
     }
-    const what = this.measure === "error_rate" ? "failed" : "filtered";
+    const what = this.#measure === "error_rate" ? "failed" : "filtered";
     const then = line.before[place];
     const lastWeek = then && html` Last week: ${share(then.share)} ${what}, ${this.#counts(then)}.`;
     return html`${name}, ${when}: <b>${share(cell.share)}</b> ${what}, ${this.#counts(cell)}.${lastWeek}
@@ -533,12 +526,12 @@ export class Heatmap extends View {
   }
 
   #counts({ success, errors, filtered }: HeatmapCell): string {
-    const { count } = formats(this.locale, this.zone);
+    const { count } = this.formats;
     return `${count(errors)} failed, ${count(filtered)} filtered, ${count(success)} delivered`;
   }
 
   #legend(): TemplateResult {
-    const { share } = formats(this.locale, this.zone);
+    const { share } = this.formats;
     const limits = this.#isDeviation ? DIFFERENCES : SHARES;
     const name = this.#isDeviation ? "change" : "share";
     const texts = limits.map((limit, step) => {
@@ -554,12 +547,12 @@ export class Heatmap extends View {
   }
 
   /** The marked range, over the columns. */
-  #marked(slots: readonly Slot[]): TemplateResult | typeof nothing {
-    const { brush } = this;
-    if (!brush) return nothing;
-    const [start, end] = [Date.parse(brush.start), Date.parse(brush.end)];
+  #mark(slots: readonly Slot[]): TemplateResult | typeof nothing {
+    const { marked } = this;
+    if (!marked) return nothing;
+    const [start, end] = [Date.parse(marked.start), Date.parse(marked.end)];
     const from = slots.findIndex((it) => it.end > start);
-    const to = slots.findLastIndex((it) => it.start < end);
+    const to = slots.filter((it) => it.start < end).length - 1;
     if (from < 0 || to < from) return nothing;
     const place = `--from:${from};--to:${to + 1};--slots:${slots.length}`;
     return html`<div class="brush" part="brush" style=${place}></div>`;
@@ -588,14 +581,17 @@ export class Heatmap extends View {
         slot: clamp(move[1], event.shiftKey ? 0 : -1, slots.length - 1),
       };
       if (event.shiftKey) this.#extend(this.#anchor ?? Math.max(0, slot), to.slot);
-      else this.#anchor = undefined;
       this.#focusOn(to);
       return;
     }
     if (event.key === "Enter") this.#open(line);
-    else if (event.key === "Escape" && this.brush) this.#mark(undefined);
+    else if (event.key === "Escape" && this.marked) this.marked = undefined;
     else return;
     event.preventDefault();
+  };
+
+  readonly #onKeyUp = (event: KeyboardEvent): void => {
+    if (event.key === "Shift") this.#finish();
   };
 
   readonly #onFocus = (event: FocusEvent): void => {
@@ -612,11 +608,11 @@ export class Heatmap extends View {
     const cell = this.#cellOf(event.target);
     // A finger scrolls the table.
     if (!cell || cell.slot < 0 || event.pointerType === "touch" || event.button !== 0) return;
-    this.#dragging = true;
+    this.#isDragging = true;
     this.#anchor = cell.slot;
     const end = () => {
-      this.#dragging = false;
-      this.#anchor = undefined;
+      this.#isDragging = false;
+      this.#finish();
     };
     addEventListener("pointerup", end, { once: true });
     addEventListener("pointercancel", end, { once: true });
@@ -625,11 +621,11 @@ export class Heatmap extends View {
   readonly #onPointerMove = (event: PointerEvent): void => {
     const cell = this.#cellOf(event.target);
     if (!cell) return;
-    if (!this.#dragging) {
+    if (!this.#isDragging) {
       if (event.pointerType !== "touch" && cell.slot >= 0) this.#show(cell);
     } else if (this.#anchor !== undefined && cell.slot >= 0) {
       // A click marks nothing.
-      if (cell.slot !== this.#anchor || this.brush) this.#extend(this.#anchor, cell.slot);
+      if (cell.slot !== this.#anchor || this.marked) this.#extend(this.#anchor, cell.slot);
     }
   };
 
@@ -639,19 +635,19 @@ export class Heatmap extends View {
   };
 
   /** The place of a cell of the table. */
-  #cellOf(target: EventTarget | null): { line: number; slot: number } | undefined {
+  #cellOf(target: EventTarget | null): Place | undefined {
     const cell = target instanceof Element ? target.closest<HTMLTableCellElement>("td,th") : null;
     const row = cell?.closest("tr");
     if (!cell || row?.parentElement?.tagName !== "TBODY") return undefined;
     return { line: row.sectionRowIndex, slot: cell.cellIndex - 1 };
   }
 
-  #focusOn({ line, slot }: { line: number; slot: number }): void {
+  #focusOn({ line, slot }: Place): void {
     const row = this.shadowRoot?.querySelector("tbody")?.rows[line];
     row?.cells[slot + 1]?.focus();
   }
 
-  #show(cursor: { line: number; slot: number }): void {
+  #show(cursor: Place): void {
     if (cursor.line === this.#cursor.line && cursor.slot === this.#cursor.slot) return;
     this.#cursor = cursor;
     this.requestUpdate();
@@ -671,24 +667,21 @@ export class Heatmap extends View {
 
   #open(line: number): void {
     const value = this.#model?.lines[line]?.value;
-    if (value !== undefined) this.#tell("tallyfold-select", { dimension: this.by, value });
+    if (value !== undefined) this.select(this.by, value);
   }
 
+  /** Marks the time between two slots. */
   #extend(anchor: number, slot: number): void {
     this.#anchor = anchor;
-    this.#mark({ from: Math.min(anchor, slot), to: Math.max(anchor, slot) });
-  }
-
-  #mark(range: Brush | undefined): void {
     const slots = this.#model?.slots ?? [];
-    const [first, last] = [slots[range?.from ?? -1], slots[range?.to ?? -1]];
-    this.brush = first && last && { start: instant(first.start), end: instant(last.end) };
-    this.#tell("tallyfold-brush", this.brush ?? null);
+    const [first, last] = [slots[Math.min(anchor, slot)], slots[Math.max(anchor, slot)]];
+    if (first && last) this.marked = { start: iso(first.start), end: iso(last.end) };
   }
 
-  #tell(name: string, detail: unknown): void {
-    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
+  /** Reports the marked range. */
+  #finish(): void {
+    const isMarking = this.#anchor !== undefined;
+    this.#anchor = undefined;
+    if (isMarking && this.marked) this.brush(this.marked.start, this.marked.end);
   }
-
-  static override styles = [...[View.styles].flat(), shared, STYLES];
 }

@@ -1,6 +1,11 @@
 // The windows that a view draws: steps of a table, with the time that nothing is known of in between.
 
-import type { CountTable, Series, SeriesWindow, TimeStep, Window } from "../src/index.js";
+import type { Series, SeriesWindow } from "../src/tables/series.js";
+import type { CountTable } from "../src/tables/table.js";
+import type { TimeStep } from "../src/values/time.js";
+import type { Window } from "../src/values/types.js";
+import { zoneName } from "./formats.js";
+import { DAY } from "./range.js";
 
 /** What is known of a slot: all, all so far, a part, or nothing. */
 export type State = "settled" | "provisional" | "partial" | "missing";
@@ -18,7 +23,6 @@ export interface Slot {
 const MOST_SLOTS = 400;
 
 const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
 
 /** The steps that a view adds windows up to: each is a part of the day. */
 const STEPS: readonly (readonly [TimeStep, number])[] = [
@@ -110,8 +114,9 @@ export function ticksOf(slots: readonly Slot[], zone: string, most: number): Tic
 
 /** By how many milliseconds the clocks of a zone are ahead of UTC. */
 export function offsetOf(zone: string, at: number): number {
-  if (zone === "UTC") return 0;
-  const format = clockOf(zone);
+  const name = zoneName(zone);
+  if (name === "UTC") return 0;
+  const format = clockOf(name);
   const part: { [type: string]: number } = {};
   for (const { type, value } of format.formatToParts(at)) part[type] = Number(value);
   const { year = 0, month = 1, day, hour, minute, second } = part;
@@ -137,15 +142,4 @@ function clockOf(zone: string): Intl.DateTimeFormat {
     clocks.set(zone, format);
   }
   return format;
-}
-
-/** The same time a week before. */
-export function weekBefore({ start, end }: Window): Window {
-  const earlier = (text: string) => new Date(Date.parse(text) - 7 * DAY).toISOString();
-  return { start: earlier(start), end: earlier(end) };
-}
-
-/** The instant as the library writes it, to the second. */
-export function instant(ms: number): string {
-  return new Date(ms).toISOString().replace(".000Z", "Z");
 }

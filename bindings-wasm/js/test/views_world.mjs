@@ -18,7 +18,12 @@ export function evening() {
     const timestamp = new Date(Date.parse(INCIDENT.start) + quarter * 900_000);
     sandbox.record({ ...event, timestamp, integration: FAILING, count: 400 });
   }
-  sandbox.record({ ...event, timestamp: "2026-03-10T10:05:00Z", integration: HOSTILE, count: 9_000 });
+  sandbox.record({
+    ...event,
+    timestamp: "2026-03-10T10:05:00Z",
+    integration: HOSTILE,
+    count: 9_000,
+  });
   const client = new Client({
     ...sandbox.credentials,
     clusterEndpoint: "http://localhost",

@@ -1,7 +1,6 @@
-// What views say in place of numbers, and the styles that they share.
+// How views mark windows that are not settled, and the styles that they share.
 
 import { css, html, type TemplateResult } from "lit";
-import { TallyfoldError } from "../src/index.js";
 import type { State } from "./slots.js";
 
 /** In words, what is known of a slot; nothing if it is settled. */
@@ -11,17 +10,6 @@ export const STATES: { readonly [S in State]: string } = {
   partial: "incomplete: a part of this time is missing",
   missing: "missing: nothing is known of this time",
 };
-
-/** A sentence in place of a view. */
-export function notice(text: string): TemplateResult {
-  return html`<p class="notice" part="notice" role="status">${text}</p>`;
-}
-
-/** What has gone wrong, in place of a view. */
-export function failure(error: unknown): TemplateResult {
-  const text = error instanceof Error || TallyfoldError.is(error) ? error.message : String(error);
-  return html`<p class="notice failed" part="error" role="alert"><bdi>${text}</bdi></p>`;
-}
 
 /** Which marks a view uses, and what they mean: only those that it shows. */
 export function marks(states: Iterable<State>): TemplateResult {
@@ -36,11 +24,6 @@ export function marks(states: Iterable<State>): TemplateResult {
   </ul>`;
 }
 
-/** A value of a dimension: as text, apart from the direction of the text around it, and cut where it is too long. */
-export function value(text: string, empty = "(empty)"): TemplateResult {
-  return html`<bdi class="value" title=${text}>${text === "" ? empty : text}</bdi>`;
-}
-
 /** What the styles of these views add to those of all views. */
 export const shared = css`
   :host {
@@ -48,8 +31,9 @@ export const shared = css`
     --hatch: repeating-linear-gradient(135deg, transparent 0 3px, var(--mark) 3px 4px);
     --dots: radial-gradient(var(--mark) 1px, transparent 1.3px) 0 0 / 5px 5px;
     --cross:
-      linear-gradient(to top right, transparent 46%, var(--mark) 46% 54%, transparent 54%),
-      linear-gradient(to bottom right, transparent 46%, var(--mark) 46% 54%, transparent 54%);
+      linear-gradient(to top right, transparent 47%, var(--faint) 47% 53%, transparent 53%),
+      linear-gradient(to bottom right, transparent 47%, var(--faint) 47% 53%, transparent 53%);
+    --faint: light-dark(rgb(0 0 0 / 26%), rgb(255 255 255 / 30%));
   }
   h3 {
     font-size: var(--body);
