@@ -2,13 +2,10 @@
 
 import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { guard } from "lit/directives/guard.js";
-import type { DictionaryColumn } from "../src/tables/columns.js";
 import type { Row } from "../src/tables/counts.js";
-import type { Series } from "../src/tables/series.js";
 import type { CountTable } from "../src/tables/table.js";
-import { TallyfoldError } from "../src/values/error.js";
-import type { TimeStep } from "../src/values/time.js";
 import type { Dimension, Window } from "../src/values/types.js";
+import { type Cell, type Cells, cellsOf, seriesOf, sumsOf } from "./cells.js";
 import { marks, STATES, shared } from "./marks.js";
 import { iso, WEEK } from "./range.js";
 import { rangeOf, type Slot, slotsOf, stepFor, type Tick, ticksOf } from "./slots.js";
@@ -16,18 +13,6 @@ import { DIMENSIONS, emptyState, View, valueText } from "./view.js";
 
 /** What the colour of a cell shows. */
 export type HeatmapMeasure = "error_rate" | "filtered_rate";
-
-/** The counts of a cell, and the share that colours it. */
-export interface HeatmapCell {
-  readonly success: bigint;
-  readonly errors: bigint;
-  readonly filtered: bigint;
-  /** `null` if there is nothing to divide by. */
-  readonly share: number | null;
-}
-
-/** Per slot, a cell; `undefined` if nothing is known of it. */
-type Cells = readonly (HeatmapCell | undefined)[];
 
 /** A row of the heatmap. */
 export interface HeatmapLine {
@@ -76,66 +61,23 @@ export function heatmapOf(
   const step = stepFor(table, range, COLUMNS);
   const slots = slotsOf(counts.byWindow(step), range);
   const earlier = before?.groupBy(by);
-  const linesOf = (wanted: string[], isSum: boolean): Cells[][] => {
-    const both = [counts, earlier].map((own, weeks) => {
-      const some = own?.filter({ [by]: wanted });
-      const series = seriesOf(isSum ? some?.groupBy() : some, step);
-      return series ? cellsOf(series, isSum ? [] : [by, wanted], measure, slots, weeks * WEEK) : [];
-    });
-    return wanted.map((_, place) => both.map((cells) => cells[place] ?? []));
-  };
+  const both = (some: string[]) => [counts, earlier].map((it) => it?.filter({ [by]: some }));
   const lines: HeatmapLine[] = [];
-  const add = (value: string | undefined, count: number, [cells = [], then = []]: Cells[]) =>
-    lines.push({ value, values: count, cells, before: then });
   if (values.length > 0) {
-    for (const [place, own] of linesOf(values, false).entries()) add(values[place], 1, own);
+    const [now, then] = both(values).map((it, weeks) =>
+      cellsOf(seriesOf(it, step), by, values, slots, weeks * WEEK),
+    );
+    for (const [line, value] of values.entries()) {
+      lines.push({ value, values: 1, cells: now?.[line] ?? [], before: then?.[line] ?? [] });
+    }
   }
-  if (others.length > 0) add(undefined, others.length, linesOf(others, true)[0] ?? []);
+  if (others.length > 0) {
+    const [cells = [], before = []] = both(others).map((it, weeks) =>
+      sumsOf(seriesOf(it?.groupBy(), step), slots, weeks * WEEK),
+    );
+    lines.push({ value: undefined, values: others.length, cells, before });
+  }
   return { slots, ticks: ticksOf(slots, zone, LABELS), lines };
-}
-
-/** The counts by step, with 0 where a window has no event; `undefined` if its windows cross the edge of a step. */
-function seriesOf(table: CountTable | undefined, step: TimeStep): Series | undefined {
-  try {
-    return table?.byWindow(step).fillZeros();
-  } catch (error) {
-    if (TallyfoldError.is(error) && error.code === "unaligned_window") return undefined;
-    throw error;
-  }
-}
-
-/** Per wanted value, or for the sum, the cells of the slots that start later than the windows by `shift`. */
-function cellsOf(
-  series: Series,
-  [by, wanted = [""]]: [Dimension, string[]] | [],
-  measure: HeatmapMeasure,
-  slots: readonly Slot[],
-  shift: number,
-): Cells[] {
-  const columns = series.columns();
-  const rates = series.rates();
-  const shares = measure === "error_rate" ? rates.error : rates.filter;
-  const slotAt = new Map(slots.map(({ start }, place) => [start, place]));
-  const slotOf = columns.window.dictionary.map(({ start }) =>
-    slotAt.get(Date.parse(start) + shift),
-  );
-  const lineAt = new Map(wanted.map((value, place) => [value, place]));
-  const names = by && (columns[by] as DictionaryColumn);
-  const lineOf = names ? names.dictionary.map((value) => lineAt.get(value)) : [0];
-  const lines = wanted.map(() => new Array<HeatmapCell | undefined>(slots.length));
-  for (let row = 0; row < shares.length; row++) {
-    const slot = slotOf[columns.window.ids[row] as number];
-    const line = lineOf[names?.ids[row] ?? 0];
-    if (slot === undefined || line === undefined) continue;
-    const share = shares[row] as number;
-    (lines[line] as (HeatmapCell | undefined)[])[slot] = {
-      success: columns.success[row] as bigint,
-      errors: columns.errors[row] as bigint,
-      filtered: columns.filtered[row] as bigint,
-      share: Number.isNaN(share) ? null : share,
-    };
-  }
-  return lines;
 }
 
 /** The steps of the scale for shares: each holds what is below its limit and not in the one before. */
@@ -483,11 +425,17 @@ export class Heatmap extends View {
   /** The class of a cell's colour. */
   #step(line: HeatmapLine, slot: number): string {
     const cell = line.cells[slot];
-    if (!cell || cell.share === null) return "none";
-    if (!this.#isDeviation) return `share${stepOfShare(cell.share)}`;
-    const then = line.before[slot]?.share;
-    if (then === undefined || then === null) return "none";
-    return `change${stepOfDifference(cell.share - then)}`;
+    const now = this.#shareOf(cell);
+    if (now === null) return "none";
+    if (!this.#isDeviation) return `share${stepOfShare(now)}`;
+    const then = this.#shareOf(line.before[slot]);
+    return then === null ? "none" : `change${stepOfDifference(now - then)}`;
+  }
+
+  /** The share that the view is about. */
+  #shareOf(cell: Cell | undefined): number | null {
+    if (!cell) return null;
+    return this.#measure === "error_rate" ? cell.rates.error : cell.rates.filter;
   }
 
   /** What a cell says. */
@@ -495,7 +443,7 @@ export class Heatmap extends View {
     const cell = line.cells[slot];
     if (!cell) return "";
     const { count, share } = this.formats;
-    if (this.unit === "percent") return share(cell.share);
+    if (this.unit === "percent") return share(this.#shareOf(cell));
     return count(this.#measure === "error_rate" ? cell.errors : cell.filtered);
   }
 
@@ -514,18 +462,19 @@ export class Heatmap extends View {
     const cell = line.cells[place];
     const state = STATES[slot.state];
     const when = html`${span(slot.start, slot.end)} ${zoneAt(slot.start)}`;
-    if (!cell || cell.share === null) {
+    if (!cell || this.#shareOf(cell) === null) {
       const why = slot.state === "missing" ? state : "no events that were to be sent";
       return html`${name}, ${when}: ${why}.`;
     }
     const what = this.#measure === "error_rate" ? "failed" : "filtered";
     const then = line.before[place];
-    const lastWeek = then && html` Last week: ${share(then.share)} ${what}, ${this.#counts(then)}.`;
-    return html`${name}, ${when}: <b>${share(cell.share)}</b> ${what}, ${this.#counts(cell)}.${lastWeek}
+    const lastWeek =
+      then && html` Last week: ${share(this.#shareOf(then))} ${what}, ${this.#counts(then)}.`;
+    return html`${name}, ${when}: <b>${share(this.#shareOf(cell))}</b> ${what}, ${this.#counts(cell)}.${lastWeek}
       ${state ? html`<em>${state}.</em>` : nothing}`;
   }
 
-  #counts({ success, errors, filtered }: HeatmapCell): string {
+  #counts({ success, errors, filtered }: Cell): string {
     const { count } = this.formats;
     return `${count(errors)} failed, ${count(filtered)} filtered, ${count(success)} delivered`;
   }
