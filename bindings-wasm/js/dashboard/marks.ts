@@ -1,6 +1,8 @@
 // How views mark windows that are not settled, and the styles that they share.
 
 import { css, html, type TemplateResult } from "lit";
+import type { CountTable } from "../src/tables/table.js";
+import type { Window } from "../src/values/types.js";
 import type { State } from "./slots.js";
 
 /** In words, what is known of a slot; nothing if it is settled. */
@@ -44,6 +46,9 @@ export const shared = css`
     max-width: min(100%, 18rem);
     vertical-align: bottom;
   }
+  td .value {
+    max-width: 14rem;
+  }
   th > .value,
   th > .link > .value {
     display: block;
@@ -66,8 +71,15 @@ export const shared = css`
     color: var(--muted);
     font-size: var(--small);
   }
-  .legend + .marks {
+  .marks {
     margin-block-start: var(--s2);
+  }
+  .link {
+    max-width: 100%;
+    vertical-align: middle;
+  }
+  tbody th {
+    max-width: 14rem;
   }
   .marks:empty {
     display: none;
@@ -100,3 +112,9 @@ export const shared = css`
     overflow-wrap: anywhere;
   }
 `;
+
+/** What is known of the windows of a range. */
+export function statesOf(table: CountTable, range: Window): State[] {
+  const states: State[] = table.provisional.length > 0 ? ["provisional"] : [];
+  return table.gaps(range).length > 0 ? [...states, "partial"] : states;
+}
