@@ -1,13 +1,22 @@
 // A ranked table of groups: what `<tallyfold-destinations>` and `<tallyfold-reasons>` have in common.
 
-import { type CSSResultGroup, css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import {
+  type CSSResultGroup,
+  css,
+  html,
+  nothing,
+  type PropertyValues,
+  type TemplateResult,
+} from "lit";
 import { repeat } from "lit/directives/repeat.js";
+import { Aggregator } from "../src/tables/aggregator.js";
 import { type ComparisonRow, compare } from "../src/tables/comparison.js";
 import type { Counts, Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
-import type { CountName, Dimension, RankBy } from "../src/values/types.js";
+import type { CountName, Dimension, RankBy, Shares } from "../src/values/types.js";
+import type { Where } from "./elements.js";
 import { barsOf, type Trends, trendsOf } from "./trends.js";
-import { DIMENSIONS, emptyState, View, valueText } from "./view.js";
+import { DIMENSIONS, emptyState, filtered, grouped, View, valueText } from "./view.js";
 
 /** A column of numbers: the count that it shows, and what rows are ranked by when it is chosen. */
 interface Column {
@@ -20,7 +29,7 @@ interface Column {
   readonly isTurned?: boolean;
 }
 
-const COLUMNS: readonly Column[] = [
+const COLUMNS: readonly [Column, Column, Column] = [
   { name: "errors", label: "Failed", share: "error", byCount: "errors", byShare: "error_rate" },
   {
     name: "filtered",
@@ -39,6 +48,9 @@ const COLUMNS: readonly Column[] = [
   },
 ];
 
+/** Reasons are given for what was not delivered. */
+const LOST = [COLUMNS[1], COLUMNS[0]] as readonly [Column, Column];
+
 type Group = Row<Dimension>;
 
 /** How many rows are shown at first. */
@@ -51,7 +63,9 @@ const MOST_POINTS = 4_000_000;
 
 /** Rows of one dimension, ranked, with a search and a trend. */
 export abstract class Groups extends View {
-  static override styles: CSSResultGroup = [View.styles, css`
+  static override styles: CSSResultGroup = [
+    View.styles,
+    css`
     :host {
       --row: ${ROW_PX}px;
     }
@@ -154,7 +168,7 @@ export abstract class Groups extends View {
       border-radius: 3px;
       background: var(--failed);
     }
-    .reasons .rate i::before {
+    .by-reason .rate i::before {
       background: var(--filtered);
     }
     svg.bars {
@@ -226,16 +240,21 @@ export abstract class Groups extends View {
         z-index: 3;
       }
     }
-  `];
+  `,
+  ];
 
   /** The dimension of the rows. */
-  protected abstract readonly dimension: Dimension;
+  protected abstract get dimension(): Dimension;
   /** Whether the table stands next to another one, and has fewer columns. */
-  protected readonly isCompact: boolean = false;
+  protected get isCompact(): boolean {
+    return false;
+  }
 
-  #groups: CountTable | undefined;
+  #groups: CountTable<Dimension> | undefined;
   #rows: readonly Group[] = [];
   #changes: ReadonlyMap<string, ComparisonRow<Dimension>> | undefined;
+  /** Per reason, its part of all that was lost. */
+  #shares: ReadonlyMap<string, Shares> | undefined;
   #trends: Trends | undefined;
   #isWhole = false;
   #from = 0;
@@ -282,9 +301,25 @@ export abstract class Groups extends View {
   }
 
   #group(): void {
-    this.#groups = this.shown?.groupBy(...([this.dimension] as never[])) as CountTable | undefined;
+    this.#groups = this.shown && grouped(this.shown, this.dimension);
     this.#trends = undefined;
     this.#from = 0;
+    this.#shares = undefined;
+    if (!this.shown || !this.#groups || !this.#isReason) return;
+    const shares = new Map<string, Shares>();
+    const since = compare(nothingOf(this.shown, this.where, this.dimension), this.#groups);
+    for (const row of since as Iterable<ComparisonRow<Dimension>>) {
+      shares.set(row.dimensions[this.dimension], row.share);
+    }
+    this.#shares = shares;
+  }
+
+  get #isReason(): boolean {
+    return this.dimension === "reason";
+  }
+
+  get #columns(): readonly Column[] {
+    return this.#isReason ? LOST : COLUMNS;
   }
 
   /** The same time a week before, if all of it is known. */
@@ -294,7 +329,7 @@ export abstract class Groups extends View {
     if (!this.#groups || !before || !shown || !range) return;
     if (!before.dimensions.includes(this.dimension as never)) return;
     if (shown.gaps(range).length > 0 || before.gaps().length > 0) return;
-    const earlier = before.groupBy(...([this.dimension] as never[])) as CountTable;
+    const earlier = grouped(before, this.dimension);
     const changes = new Map<string, ComparisonRow<Dimension>>();
     for (const row of compare(earlier, this.#groups) as Iterable<ComparisonRow<Dimension>>) {
       changes.set(row.dimensions[this.dimension], row);
@@ -303,7 +338,7 @@ export abstract class Groups extends View {
   }
 
   #rank(): void {
-    const groups = this.#groups as CountTable<Dimension> | undefined;
+    const groups = this.#groups;
     if (groups === undefined) {
       this.#rows = [];
       return;
@@ -314,7 +349,8 @@ export abstract class Groups extends View {
     if (key === "name") rows = [...groups] as Group[];
     else {
       const turned = column?.isTurned && this.unit === "percent";
-      const by = column?.[this.unit === "percent" ? "byShare" : "byCount"] ?? "undelivered";
+      const isShare = this.unit === "percent" && !this.#isReason;
+      const by = column?.[isShare ? "byShare" : "byCount"] ?? "undelivered";
       rows = groups.top(groups.length, { by }) as Group[];
       if (turned) rows.reverse();
     }
@@ -329,7 +365,10 @@ export abstract class Groups extends View {
   protected override content(): TemplateResult {
     const rows = this.#rows;
     if (rows.length === 0) {
-      return emptyState("Nothing found", html`Nothing contains <bdi>“${this.state["q"]?.slice(0, 100)}”</bdi>.`);
+      return emptyState(
+        "Nothing found",
+        html`Nothing contains <bdi>“${this.state["q"]?.slice(0, 100)}”</bdi>.`,
+      );
     }
     const isMany = rows.length > MANY && this.#isWhole;
     const limit = this.#isWhole ? rows.length : Math.min(rows.length, this.isCompact ? 8 : FIRST);
@@ -338,7 +377,7 @@ export abstract class Groups extends View {
     const seen = rows.slice(from, to);
     const trends = this.#trendsOf(seen);
     const most = this.#mostShare();
-    const classes = `${isMany ? "many" : ""} ${this.isCompact ? "compact" : "wide"} ${this.localName.replace("tallyfold-", "")}`;
+    const classes = `${isMany ? "many" : ""} ${this.isCompact ? "compact" : "wide"} ${this.#isReason ? "by-reason" : ""}`;
     const space = (px: number) =>
       px > 0 ? html`<tr aria-hidden="true" style="height:${px}px"></tr>` : nothing;
     return html`
@@ -352,7 +391,7 @@ export abstract class Groups extends View {
         <table aria-rowcount=${rows.length + 2} part="table">
           <colgroup>
             <col class="name" />
-            ${COLUMNS.map(() => html`<col class="number" />`)}
+            ${this.#columns.map(() => html`<col class="number" />`)}
             <col class="share" />
             ${this.isCompact ? nothing : html`<col class="number" />`}
             <col class="trend" />
@@ -360,7 +399,7 @@ export abstract class Groups extends View {
           <thead>
             <tr>
               ${this.#header("name", DIMENSIONS[this.dimension].one)}
-              ${COLUMNS.map(({ name, label }) => this.#header(name, label))}
+              ${this.#columns.map(({ name, label }) => this.#header(name, label))}
               <th scope="col">${this.#shareLabel()}</th>
               ${this.isCompact ? nothing : html`<th scope="col">Last week</th>`}
               <th scope="col">Trend</th>
@@ -416,10 +455,10 @@ export abstract class Groups extends View {
           ${valueText(value, this.dimension)}
         </button>
       </th>
-      ${COLUMNS.map((column) => this.#cell(column, row))}
-      <td>${this.#share(row, most)}</td>
+      ${this.#columns.map((column) => this.#cell(column, row, value))}
+      <td>${this.#share(row, value, most)}</td>
       ${this.isCompact ? nothing : html`<td>${this.#change(value)}</td>`}
-      <td>${barsOf(trends?.get(value), trends?.marks, this.drawn)}</td>
+      <td>${barsOf(trends?.get(value), trends?.marks)}</td>
     </tr>`;
   }
 
@@ -427,48 +466,62 @@ export abstract class Groups extends View {
     const totals = (this.#groups as CountTable).totals;
     return html`<tr aria-rowindex=${this.#rows.length + 2}>
       <th scope="row">All ${DIMENSIONS[this.dimension].many.toLowerCase()}</th>
-      ${COLUMNS.map((column) => this.#cell(column, totals))}
-      <td>${this.#complement(totals)}</td>
+      ${this.#columns.map((column) => this.#cell(column, totals))}
+      <td>${this.#isReason ? nothing : this.#complement(totals)}</td>
       ${this.isCompact ? nothing : html`<td></td>`}
       <td></td>
     </tr>`;
   }
 
-  /** What the trend shows. */
-  protected readonly drawn: "errors" | "filtered" = "errors";
+  /** The count whose share and change are shown. */
+  get #main(): "errors" | "filtered" {
+    return this.#isReason ? "filtered" : "errors";
+  }
 
-  #cell({ name, share }: Column, counts: Counts): TemplateResult {
-    const { count, share: percent } = this.formats;
-    const text = this.unit === "percent" ? percent(counts.rates[share]) : count(counts[name]);
-    const other = this.unit === "percent" ? count(counts[name]) : percent(counts.rates[share]);
-    const look = counts[name] === 0n ? "zero" : name === "errors" ? "failed" : name === "filtered" ? "filtered" : "";
+  /** The share of a cell: for a reason, its part of all that was lost; else, of the group's own events. */
+  #rate({ name, share }: Column, counts: Counts, value: string | undefined): number | null {
+    if (!this.#isReason) return counts.rates[share];
+    if (value === undefined) return counts[name] === 0n ? null : 1;
+    return this.#shares?.get(value)?.[name] ?? null;
+  }
+
+  #cell(column: Column, counts: Counts, value?: string): TemplateResult {
+    const { count, share } = this.formats;
+    const { name } = column;
+    const [number, part] = [count(counts[name]), share(this.#rate(column, counts, value))];
+    const [text, other] = this.unit === "percent" ? [part, number] : [number, part];
+    const looks = { errors: "failed", filtered: "filtered", success: "" };
+    const look = counts[name] === 0n ? "zero" : looks[name];
     return html`<td class=${look} title=${other} data-count=${name}>${text}</td>`;
   }
 
   #shareLabel(): string {
-    const what = this.drawn === "errors" ? "Failed" : "Filtered";
-    return this.unit === "percent" ? `${what}, events` : `${what}, share`;
+    const what = this.#isReason ? "filtered" : "failed";
+    return this.unit === "percent" ? `Events ${what}` : this.#isReason ? "Share" : "Failed share";
   }
 
-  #complement(counts: Counts): string {
+  #complement(counts: Counts, value?: string): string {
     const { count, share } = this.formats;
-    if (this.unit === "percent") return count(counts[this.drawn]);
-    return share(this.drawn === "errors" ? counts.rates.error : counts.rates.filter);
+    if (this.unit === "percent") return count(counts[this.#main]);
+    return share(this.#rate(this.#isReason ? LOST[0] : COLUMNS[0], counts, value));
   }
 
-  #share(row: Group, most: number): TemplateResult {
-    const share = this.drawn === "errors" ? row.rates.error : row.rates.filter;
-    const part = share === null || most === 0 ? 0 : Math.max(share / most, share > 0 ? 0.02 : 0);
-    return html`<span class="rate"><i style="--part:${part}"></i><span>${this.#complement(row)}</span></span>`;
+  #partOf(row: Group): number {
+    const value = row.dimensions[this.dimension];
+    return this.#rate(this.#isReason ? LOST[0] : COLUMNS[0], row, value) ?? 0;
   }
 
-  /** The largest share of all rows: the length of the longest bar. */
+  #share(row: Group, value: string, most: number): TemplateResult {
+    const share = this.#partOf(row);
+    const part = most === 0 ? 0 : Math.max(share / most, share > 0 ? 0.02 : 0);
+    return html`<span class="rate">
+      <i style="--part:${part}"></i><span>${this.#complement(row, value)}</span>
+    </span>`;
+  }
+
+  /** The largest share of the first rows: the length of the longest bar. */
   #mostShare(): number {
-    let most = 0;
-    for (const { rates } of this.#rows.slice(0, MANY)) {
-      most = Math.max(most, (this.drawn === "errors" ? rates.error : rates.filter) ?? 0);
-    }
-    return most;
+    return this.#rows.slice(0, MANY).reduce((most, row) => Math.max(most, this.#partOf(row)), 0);
   }
 
   #change(value: string): TemplateResult | string {
@@ -476,24 +529,25 @@ export abstract class Groups extends View {
     const { count, delta, share } = this.formats;
     if (row === undefined) return html`<span class="muted">–</span>`;
     if (row.before === null) return html`<span class="muted">new</span>`;
-    const change = row.delta[this.drawn];
+    const change = row.delta[this.#main];
     const direction = change > 0n ? "up" : change < 0n ? "down" : "muted";
     if (this.unit === "percent") {
       const rates = row.before.rates;
-      return html`<span class="muted" title=${count(row.before[this.drawn])}>${share(
-        this.drawn === "errors" ? rates.error : rates.filter,
+      return html`<span class="muted" title=${count(row.before[this.#main])}>${share(
+        this.#isReason ? rates.filter : rates.error,
       )}</span>`;
     }
-    return html`<span class=${direction} title="${count(row.before[this.drawn])} last week">${delta(change)}</span>`;
+    return html`<span class=${direction} title="${count(row.before[this.#main])} last week">${delta(change)}</span>`;
   }
 
   #trendsOf(seen: readonly Group[]): Trends | undefined {
     const { shown, range } = this;
     if (!shown || !range || shown.length * shown.windows.length > MOST_POINTS) return undefined;
     const values = seen.map((row) => row.dimensions[this.dimension]);
-    this.#trends ??= trendsOf(shown, this.dimension, range);
-    this.#trends.draw(values);
-    return this.#trends;
+    const trends = this.#trends ?? trendsOf(shown, this.dimension, range);
+    trends.draw(values);
+    this.#trends = trends;
+    return trends;
   }
 
   readonly #showAll = () => {
@@ -509,3 +563,15 @@ export abstract class Groups extends View {
     this.requestUpdate();
   };
 }
+
+/** A table without counts. Compared with it, the share of each row is its part of the whole. */
+function nothingOf(table: CountTable, where: Where, by: Dimension): CountTable<Dimension> {
+  const { dimensions, metric } = table;
+  const aggregator = new Aggregator({ dimensions: dimensions as Dimension[], metric });
+  aggregator.push(NO_COUNTS);
+  return grouped(filtered(aggregator.finish() as CountTable, where), by);
+}
+
+const NO_COUNTS = new TextEncoder().encode(
+  '{"start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","totalDelivered":"0","totalErrors":"0","totalFiltered":"0","counts":[]}',
+);

@@ -35,7 +35,8 @@ export function menus(view: Menued, pictures: readonly ExportItem[]): TemplateRe
     "Export",
     DOWNLOAD,
     html`${items.map(
-      (item) => html`<button type="button" class="item" @click=${save(view, item)}>${item.label}</button>`,
+      (item) =>
+        html`<button type="button" class="item" @click=${save(view, item)}>${item.label}</button>`,
     )}<span class="sr" role="status"></span>`,
   )}${view.query ? disclosure("Command", PROMPT, commandList(commandsOf(view, view.query))) : nothing}`;
 }

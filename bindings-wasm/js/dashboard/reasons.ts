@@ -4,8 +4,15 @@ import type { Dimension } from "../src/values/types.js";
 import { Groups } from "./groups.js";
 
 export class Reasons extends Groups {
-  protected override readonly dimension: Dimension = "reason";
-  protected override readonly heading = "Reasons";
-  protected override readonly isCompact = true;
-  protected override readonly drawn = "filtered" as const;
+  protected override get dimension(): Dimension {
+    return "reason";
+  }
+
+  protected override get heading(): string {
+    return "Reasons";
+  }
+
+  protected override get isCompact(): boolean {
+    return true;
+  }
 }

@@ -1,12 +1,11 @@
 // The small bars at the end of a row: what failed or was filtered, step by step.
 
-import { nothing, svg, type TemplateResult, html } from "lit";
+import { html, nothing, svg, type TemplateResult } from "lit";
 import type { SeriesColumns, SeriesWindow } from "../src/tables/series.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { TimeStep } from "../src/values/time.js";
 import type { Dimension, Window } from "../src/values/types.js";
-
-type Drawn = "errors" | "filtered";
+import { grouped } from "./view.js";
 
 /** What is known of each step. */
 export type Mark = "settled" | "provisional" | "partial" | "missing";
@@ -40,7 +39,7 @@ export interface Trends {
 }
 
 /** The trends of all values of a dimension. */
-export function trendsOf(table: CountTable, by: Dimension, range: Window): Trends | undefined {
+export function trendsOf(table: CountTable, by: Dimension, range: Window): Trends {
   const length = Date.parse(range.end) - Date.parse(range.start);
   const longest = Math.max(...table.windows.map((it) => Date.parse(it.end) - Date.parse(it.start)));
   const found = STEPS.find(
@@ -53,11 +52,12 @@ export function trendsOf(table: CountTable, by: Dimension, range: Window): Trend
   const stepMs = minutes * 60_000;
   const first = Math.floor(Date.parse(range.start) / stepMs) * stepMs;
   const bars = Math.ceil((Date.parse(range.end) - first) / stepMs);
-  const series = table.groupBy(...([by] as never[])).byWindow(step);
+  const series = grouped(table, by).byWindow(step);
   const columns = series.columns() as SeriesColumns<Dimension>;
   const slots = columns.window.dictionary.map((it) => (Date.parse(it.start) - first) / stepMs);
   const marks: Mark[] = Array.from({ length: bars }, () => "missing");
-  for (const [at, it] of columns.window.dictionary.entries()) marks[slots[at] as number] = markOf(it, range);
+  for (const [at, it] of columns.window.dictionary.entries())
+    marks[slots[at] as number] = markOf(it, range);
   const places = new Map(columns[by].dictionary.map((value, id) => [value, id]));
   const drawn = new Map<string, Trend>();
   return {
@@ -94,30 +94,47 @@ function markOf(window: SeriesWindow, range: Window): Mark {
   return window.complete || isEdge ? "settled" : "partial";
 }
 
-/** Bars, on a scale of their own. Provisional steps are paler, and missing ones have a line at the bottom. */
+/** Bars, on a scale of their own: what failed, and on top of it what was filtered. Provisional steps are paler. */
 export function barsOf(
   trend: Trend | undefined,
   marks: readonly Mark[] | undefined,
-  name: Drawn,
 ): TemplateResult | typeof nothing {
   if (!trend || !marks) return nothing;
-  const values = trend[name];
-  const most = values.reduce((one, other) => Math.max(one, other), 0);
-  const paths: Record<"settled" | "open" | "missing", string> = { settled: "", open: "", missing: "" };
+  const { errors, filtered } = trend;
+  const heights = errors.map((failed, at) => failed + (filtered[at] as number));
+  const most = Math.max(
+    heights.reduce((one, other) => Math.max(one, other), 0),
+    1,
+  );
+  const paths = { failed: ["", ""], filtered: ["", ""], missing: "" };
   for (const [at, mark] of marks.entries()) {
-    const value = values[at] as number;
     if (mark === "missing") {
-      paths.missing += `M${at} 19.5h.7`;
+      paths.missing += `M${at} 19h.7`;
       continue;
     }
-    if (value === 0) continue;
-    const height = Math.max(1.5, (value / most) * 19);
-    paths[mark === "settled" ? "settled" : "open"] += `M${at} 20h.7v${-height}h-.7z`;
+    const open = mark === "settled" ? 0 : 1;
+    const [low, high] = [(errors[at] as number) / most, (heights[at] as number) / most];
+    if (low > 0) paths.failed[open] += bar(at, 0, low);
+    if (high > low) paths.filtered[open] += bar(at, low, high);
   }
-  return html`<svg class="bars" viewBox="0 0 ${marks.length} 20" preserveAspectRatio="none" aria-hidden="true">
-    ${svg`<path d="M0 19.75H${marks.length}" stroke="var(--line)" stroke-width=".5" vector-effect="non-scaling-stroke"/>
-    <path d=${paths.settled} fill="var(--${name === "errors" ? "failed" : "filtered"})"/>
-    <path d=${paths.open} fill="var(--${name === "errors" ? "failed" : "filtered"})" opacity=".45"/>
-    <path d=${paths.missing} stroke="var(--muted)" stroke-width="1.5" vector-effect="non-scaling-stroke"/>`}
+  return html`<svg
+    class="bars"
+    viewBox="0 0 ${marks.length} 20"
+    preserveAspectRatio="none"
+    aria-hidden="true"
+  >
+    ${(["failed", "filtered"] as const).map((name) =>
+      paths[name].map(
+        (path, open) =>
+          svg`<path d=${path} fill="var(--${name})" opacity=${open === 1 ? 0.45 : 1}></path>`,
+      ),
+    )}
+    ${svg`<path d=${paths.missing} stroke="var(--muted)" stroke-width="2" vector-effect="non-scaling-stroke"></path>`}
   </svg>`;
+}
+
+/** From one height to another, each from 0 to 1. */
+function bar(at: number, from: number, to: number): string {
+  const height = Math.max((to - from) * 20, 0.6);
+  return `M${at} ${(20 - from * 20).toFixed(2)}h.7v-${height.toFixed(2)}h-.7z`;
 }
