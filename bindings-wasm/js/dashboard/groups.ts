@@ -97,6 +97,24 @@ export abstract class Groups extends View {
     col.trend {
       width: 132px;
     }
+    .compact col.number {
+      width: 80px;
+    }
+    .compact col.share {
+      width: 76px;
+    }
+    .compact col.trend {
+      width: 96px;
+    }
+    .compact .rate i {
+      display: none;
+    }
+    .compact .rate {
+      grid-template-columns: 1fr;
+    }
+    .compact td:last-child {
+      padding-inline-end: var(--s3);
+    }
     thead th {
       position: sticky;
       inset-block-start: 0;

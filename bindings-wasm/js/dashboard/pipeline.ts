@@ -57,7 +57,7 @@ export class Pipeline extends View {
       li.stage + li.stage {
         border-inline-start: 1px solid var(--line);
       }
-      .label {
+      .stage-label {
         display: flex;
         align-items: center;
         gap: var(--s2);
@@ -65,7 +65,7 @@ export class Pipeline extends View {
         font-size: var(--small);
         font-weight: 500;
       }
-      .label::before {
+      .stage-label::before {
         content: "";
         width: 8px;
         height: 8px;
@@ -88,6 +88,9 @@ export class Pipeline extends View {
       .number span {
         color: var(--muted);
         font-size: var(--small);
+      }
+      dl {
+        margin-block-start: var(--s1);
       }
       dl,
       .reasons {
@@ -220,7 +223,7 @@ export class Pipeline extends View {
     const text = ({ name, share: rate }: Stage, counts: Counts) =>
       this.unit === "percent" ? share(counts.rates[rate]) : count(counts[name]);
     return html`<li class="stage" data-stage="ingested">
-      <span class="label">Ingested</span>
+      <span class="stage-label">Ingested</span>
       ${
         totals &&
         html`<dl>
@@ -241,7 +244,7 @@ export class Pipeline extends View {
     const [number, part] = [count(totals[name]), share(totals.rates[rate])];
     const isPercent = this.unit === "percent";
     return html`<li class="stage" data-stage=${name} style="--colour:var(--${colour(name)})">
-      <span class="label">${label}</span>
+      <span class="stage-label">${label}</span>
       <p class="number">
         <strong data-count=${name}>${isPercent ? part : number}</strong>
         <span>${isPercent ? `${number} events` : `${part} ${of}`}</span>
