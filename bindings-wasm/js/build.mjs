@@ -6,6 +6,7 @@ import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
+import { commandPage, dashboard } from "./build_dashboard.mjs";
 
 /** What `exports` in package.json names. */
 const entries = ["index", "node", "server", "export", "health"];
@@ -82,6 +83,8 @@ const files = Object.fromEntries(
 await esModules("dist/workerd", (name) => `../${files[name]}`);
 await Promise.all(entries.map(commonJs));
 await declarations();
+await dashboard();
+await commandPage();
 
 /**
  * A script with the bytes inside, so that no host has to find, fetch or copy a file. They are deflated, because
@@ -172,8 +175,11 @@ async function declarations() {
   const all = await mkdtemp(join(tmpdir(), "tallyfold-types-"));
   execFileSync("node_modules/.bin/tsc", ["--outDir", all], { stdio: "inherit" });
   const files = await readdir(all, { recursive: true });
-  const paths = new Map(files.map((path) => [basename(path), path]));
-  const reached = new Set(entries);
+  const own = files.filter((path) => path.startsWith("src"));
+  const paths = new Map(own.map((path) => [basename(path), path]));
+  // The elements' classes are Lit's, which is no dependency: the public types are these.
+  paths.set("dashboard.d.ts", "dashboard/elements.d.ts");
+  const reached = new Set([...entries, "dashboard"]);
   for (const name of reached) {
     const written = await readFile(join(all, paths.get(`${name}.d.ts`)), "utf8");
     if (written.includes("/wasm/"))
@@ -181,6 +187,8 @@ async function declarations() {
     const text = written.replace(/"\.[\w./]*\/(\w+)\.js"/g, '"./$1.js"');
     for (const [, next] of text.matchAll(/"\.\/(\w+)\.js"/g)) reached.add(next);
     await writeFile(`dist/${name}.d.ts`, text);
+    // The dashboard is for browsers, which have no CommonJS.
+    if (name === "dashboard") continue;
     await writeFile(`dist/${name}.d.cts`, text.replace(/("\.\/\w+)\.js"/g, '$1.cjs"'));
   }
   await rm(all, { recursive: true });

@@ -1,0 +1,86 @@
+// Builds the dashboard: dist/dashboard.js and its parts, which are loaded when they are needed, and the page of the
+// command. `node build_dashboard.mjs` builds only these, when the rest of dist/ is there.
+
+import { createHash } from "node:crypto";
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+
+const common = {
+  bundle: true,
+  format: "esm",
+  target: "es2022",
+  platform: "browser",
+  splitting: true,
+  minify: true,
+  legalComments: "none",
+  logLevel: "warning",
+  tsconfigRaw: { compilerOptions: { useDefineForClassFields: true } },
+};
+
+/** Where the command takes its page from. */
+const PAGE = "../../cli/page";
+
+/** The elements as ES modules that import the package's own modules, so that a page has each of them once. */
+export async function dashboard() {
+  for (const name of await readdir("dist")) {
+    if (/^dashboard.*\.js$/.test(name)) await rm(`dist/${name}`);
+  }
+  await build({
+    ...common,
+    entryPoints: { dashboard: "dashboard/index.ts" },
+    outdir: "dist",
+    chunkNames: "dashboard-[name]-[hash]",
+    // A server that renders pages imports this too, and has no document.
+    define: { HTMLElement: "ElementHere", document: "documentHere" },
+    inject: ["dashboard/globals.ts"],
+    plugins: [
+      {
+        name: "modules of the package",
+        setup(own) {
+          own.onResolve({ filter: /\/src\/.*\.js$/ }, ({ path }) => ({
+            path: `./${basename(path)}`,
+            external: true,
+          }));
+        },
+      },
+    ],
+  });
+  // Their code is in the bundle.
+  for (const name of ["lit", "uplot"]) {
+    await copyFile(`node_modules/${name}/LICENSE`, `dist/LICENSE-${name}`);
+  }
+}
+
+/** The page of `tallyfold dashboard`: whole, compressed, and with names that change with the content. */
+export async function commandPage() {
+  await rm(PAGE, { recursive: true, force: true });
+  await mkdir(PAGE, { recursive: true });
+  const { outputFiles, metafile } = await build({
+    ...common,
+    entryPoints: { dashboard: "dist/dashboard.js" },
+    outdir: PAGE,
+    entryNames: "[name]-[hash]",
+    chunkNames: "[name]-[hash]",
+    write: false,
+    metafile: true,
+  });
+  for (const { path, contents } of outputFiles) await packed(basename(path), contents);
+  const entry = Object.entries(metafile.outputs).find(([, { entryPoint }]) => entryPoint);
+  const style = await readFile("dashboard/page.css");
+  const styleName = `page-${createHash("sha256").update(style).digest("hex").slice(0, 8)}.css`;
+  await packed(styleName, style);
+  const page = await readFile("dashboard/page.html", "utf8");
+  const text = page.replace("page.css", styleName).replace("dashboard.js", basename(entry[0]));
+  await writeFile(join(PAGE, "index.html"), text);
+}
+
+async function packed(name, contents) {
+  await writeFile(join(PAGE, `${name}.gz`), gzipSync(contents, { level: 9 }));
+}
+
+if (process.argv[1] === import.meta.filename) {
+  await dashboard();
+  await commandPage();
+}

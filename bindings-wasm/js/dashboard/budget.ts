@@ -1,0 +1,246 @@
+// `<tallyfold-budget>`: how much of the allowed failures the rules with a budget have left.
+
+import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import type { Finding } from "../src/health.js";
+import type { Row } from "../src/tables/counts.js";
+import type { CountTable } from "../src/tables/table.js";
+import type { Dimension } from "../src/values/types.js";
+import type { Where } from "./elements.js";
+import { marks, shared, statesOf } from "./marks.js";
+import { rangeOf, type State } from "./slots.js";
+import { DIMENSIONS, emptyState, failureText, skeleton, View, valueText } from "./view.js";
+
+/** A rule that has a budget, as its text says. */
+export interface BudgetRule {
+  readonly name: string;
+  /** The share of events that may fail, or be filtered. */
+  readonly share: number;
+  readonly measure: "error_rate" | "filtered_rate";
+  readonly by: readonly Dimension[];
+  readonly where: Where;
+}
+
+/** The rules with a budget in the text of a rules file, as far as each key stands on a line of its own. */
+export function budgetsIn(text: string): BudgetRule[] {
+  return text.split(/^\s*\[\[\s*rule\s*\]\]/m).flatMap((block, place) => {
+    if (place === 0) return [];
+    // A rule ends where the next table begins.
+    const [own = ""] = block.split(/^\s*\[/m);
+    const entry = (key: string) =>
+      new RegExp(`^\\s*${key}\\s*=\\s*(.*?)\\s*(?:#[^"']*)?$`, "m").exec(own)?.[1];
+    const [kind] = textsIn(entry("kind"));
+    const [metric = "event_delivery"] = textsIn(entry("metric"));
+    const [name] = textsIn(entry("name"));
+    const percent = /^["'](\d+(?:\.\d+)?)\s*%["']$/.exec(entry("budget") ?? "")?.[1];
+    if (kind !== "budget" || metric !== "event_delivery" || !name || !percent) return [];
+    const [measure] = textsIn(entry("measure"));
+    return [
+      {
+        name,
+        share: Number(percent) / 100,
+        measure: measure === "filtered_rate" ? "filtered_rate" : "error_rate",
+        by: textsIn(entry("by")).filter(isDimension),
+        where: whereIn(entry("where")),
+      } as const,
+    ];
+  });
+}
+
+function isDimension(name: string): name is Dimension {
+  return Object.hasOwn(DIMENSIONS, name);
+}
+
+/** The strings in a value of TOML. */
+function textsIn(value: string | undefined): string[] {
+  const found = value?.matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'/g) ?? [];
+  return Array.from(found, ([, double, single]) => single ?? unescaped(double ?? ""));
+}
+
+function unescaped(text: string): string {
+  try {
+    return JSON.parse(`"${text}"`) as string;
+  } catch {
+    return text;
+  }
+}
+
+function whereIn(value: string | undefined): Where {
+  const pairs = value?.matchAll(/(\w+)\s*=\s*(\[[^\]]*\]|"(?:[^"\\]|\\.)*"|'[^']*')/g) ?? [];
+  const wanted = Array.from(pairs, ([, name = "", texts]) => [name, textsIn(texts)] as const);
+  return Object.fromEntries(wanted.filter(([name]) => isDimension(name)));
+}
+
+/** How much of a budget a group has used. */
+export interface Used {
+  readonly rule: BudgetRule;
+  readonly row: Row;
+  /** The share of its events that failed or were filtered; `null` without any. */
+  readonly rate: number | null;
+}
+
+/** How many groups of a rule are shown. */
+const GROUPS = 10;
+
+/** The groups of a rule that have the highest share; `undefined` if the table lacks one of its dimensions. */
+export function usedOf(rule: BudgetRule, table: CountTable): Used[] | undefined {
+  const { by, where, measure } = rule;
+  const needed = [...by, ...Object.keys(where)];
+  if (!needed.every((name) => table.dimensions.includes(name as Dimension))) return undefined;
+  const groups = table.filter(where).groupBy(...(by as never[])) as CountTable;
+  return (groups.top(GROUPS, { by: measure }) as Row[]).map((row) => ({
+    rule,
+    row,
+    rate: measure === "error_rate" ? row.rates.error : row.rates.filter,
+  }));
+}
+
+const STYLES = css`
+  tbody th {
+    white-space: nowrap;
+  }
+  .meter {
+    position: relative;
+    display: block;
+    width: 100%;
+    min-width: 80px;
+    height: 4px;
+    margin-block-start: 1px;
+    border-radius: 3px;
+    background: var(--line);
+    overflow: hidden;
+  }
+  .meter i {
+    position: absolute;
+    inset-block: 0;
+    inset-inline-start: 0;
+    border-radius: 3px;
+    background: var(--accent);
+  }
+  .over .meter i {
+    background: var(--failed);
+  }
+  .over .used {
+    color: var(--failed);
+    font-weight: 600;
+  }
+  .burning {
+    margin-block: var(--s2);
+    padding-inline-start: var(--s3);
+    border-inline-start: 3px solid var(--failed);
+    overflow-wrap: anywhere;
+  }
+  .note-below {
+    margin-block-start: var(--s2);
+    color: var(--muted);
+    font-size: var(--small);
+  }
+`;
+
+/** For each rule with a budget: how much of it this range has used, and whether it is used too fast. */
+export class Budget extends View {
+  static override styles = [View.styles, shared, STYLES];
+
+  #used: readonly { readonly rule: BudgetRule; readonly groups: Used[] | undefined }[] | undefined;
+  #burning: readonly Finding[] = [];
+  #states: State[] = [];
+  #failed: unknown;
+
+  protected override get heading(): string {
+    return "Error budget";
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    super.willUpdate(changed);
+    if (["rules", "table", "where", "range"].some((name) => changed.has(name))) void this.#judge();
+  }
+
+  async #judge(): Promise<void> {
+    const { shown } = this;
+    if (!shown) return;
+    try {
+      const health = await import("../src/health.js");
+      await health.init();
+      const rules =
+        this.rules === undefined ? health.Rules.standard() : health.Rules.parse(this.rules);
+      const range = this.range ?? rangeOf(shown);
+      this.#used = budgetsIn(rules.text).map((rule) => ({ rule, groups: usedOf(rule, shown) }));
+      this.#states = range ? statesOf(shown, range) : [];
+      const { start, end } = range ?? {};
+      const findings = start && end ? rules.replay({ delivery: shown, start, end }).findings : [];
+      this.#burning = findings.filter(({ kind }) => kind === "budget");
+      this.#failed = undefined;
+    } catch (error) {
+      this.#failed = error;
+    }
+    this.requestUpdate();
+  }
+
+  protected override content(): TemplateResult {
+    if (this.#failed !== undefined) {
+      const { title, text } = failureText(this.#failed);
+      return emptyState(title, text);
+    }
+    if (!this.#used) return skeleton();
+    if (this.#used.length === 0) {
+      return emptyState("No budget", html`No rule has <code>kind = "budget"</code>.`);
+    }
+    return html`<div class="body">
+      <div class="scroll" tabindex="0" role="group" aria-label=${this.heading}>
+        <table part="table">
+          <thead>
+            <tr>
+              <th scope="col">Rule</th>
+              <th scope="col" class="text">Group</th>
+              <th scope="col">Used</th>
+              <th scope="col">In this range</th>
+              <th scope="col">Allowed</th>
+              <th scope="col">Failed</th>
+              <th scope="col">Filtered</th>
+              <th scope="col">Delivered</th>
+            </tr>
+          </thead>
+          <tbody>
+            ${this.#used.map(({ rule, groups }) =>
+              groups
+                ? groups.map((it) => this.#row(it))
+                : html`<tr>
+                    <th scope="row"><bdi class="value">${rule.name}</bdi></th>
+                    <td colspan="7" class="text muted">These counts lack a dimension of this rule.</td>
+                  </tr>`,
+            )}
+          </tbody>
+        </table>
+      </div>
+      ${this.#burning.map(
+        ({ sentence }) => html`<p class="burning" part="burning"><bdi>${sentence}</bdi></p>`,
+      )}
+      <p class="note-below">
+        At 100%, this range used exactly its part of the budget. An alert fires when the budget is used several times too fast.
+      </p>
+      ${marks(this.#states)}
+    </div>`;
+  }
+
+  #row({ rule, row, rate }: Used): TemplateResult {
+    const { count, share } = this.formats;
+    const used = rate === null ? null : rate / rule.share;
+    const values = Object.entries(row.dimensions) as [Dimension, string][];
+    return html`<tr class=${used !== null && used > 1 ? "over" : nothing}>
+      <th scope="row"><bdi class="value" title=${rule.name}>${rule.name}</bdi></th>
+      <td class="text">
+        ${values.length === 0 ? html`<span class="muted">all</span>` : values.map(([name, value]) => valueText(value, name))}
+      </td>
+      <td class="used">
+        ${share(used)}
+        <span class="meter" aria-hidden="true"
+          ><i style="width:${Math.min(used ?? 0, 1) * 100}%"></i
+        ></span>
+      </td>
+      <td>${share(rate)}</td>
+      <td>${share(rule.share)}</td>
+      <td>${count(row.errors)}</td>
+      <td>${count(row.filtered)}</td>
+      <td>${count(row.success)}</td>
+    </tr>`;
+  }
+}

@@ -1,0 +1,86 @@
+// The counts of a view's slots, as the library adds them up.
+
+import type { DictionaryColumn } from "../src/tables/columns.js";
+import type { Series } from "../src/tables/series.js";
+import type { CountTable } from "../src/tables/table.js";
+import { TallyfoldError } from "../src/values/error.js";
+import type { TimeStep } from "../src/values/time.js";
+import type { Dimension, Rates } from "../src/values/types.js";
+import type { Slot } from "./slots.js";
+
+/** The counts of a slot, and their rates. */
+export interface Cell {
+  readonly success: bigint;
+  readonly errors: bigint;
+  readonly filtered: bigint;
+  readonly rates: Rates;
+}
+
+/** Per slot, a cell; `undefined` if nothing is known of it. */
+export type Cells = readonly (Cell | undefined)[];
+
+/** The counts by step, with 0 where a window has no event; `undefined` if its windows cross the edge of a step. */
+export function seriesOf(table: CountTable | undefined, step: TimeStep): Series | undefined {
+  try {
+    return table?.byWindow(step).fillZeros();
+  } catch (error) {
+    if (TallyfoldError.is(error) && error.code === "unaligned_window") return undefined;
+    throw error;
+  }
+}
+
+/** The cells of a series without dimensions, in slots that start later than its windows by `shift`. */
+export function sumsOf(series: Series | undefined, slots: readonly Slot[], shift: number): Cells {
+  return series ? (placed(series, [0], undefined, slots, shift)[0] ?? []) : [];
+}
+
+/** The same for each of some values of the series' dimension. */
+export function cellsOf(
+  series: Series | undefined,
+  by: Dimension,
+  values: readonly string[],
+  slots: readonly Slot[],
+  shift: number,
+): Cells[] {
+  if (!series) return values.map(() => []);
+  const { [by]: names } = series.columns() as { [N in Dimension]?: DictionaryColumn };
+  const lineAt = new Map(values.map((value, line) => [value, line]));
+  const lines = names?.dictionary.map((value) => lineAt.get(value)) ?? [];
+  return placed(series, lines, names?.ids, slots, shift, values.length);
+}
+
+/** @param lines For each value of the dictionary, its line. */
+function placed(
+  series: Series,
+  lines: readonly (number | undefined)[],
+  ids: Uint32Array | undefined,
+  slots: readonly Slot[],
+  shift: number,
+  count = 1,
+): Cells[] {
+  const { window, success, errors, filtered } = series.columns();
+  const rates = series.rates();
+  const slotAt = new Map(slots.map(({ start }, place) => [start, place]));
+  const slotOf = window.dictionary.map(({ start }) => slotAt.get(Date.parse(start) + shift));
+  const cells = Array.from({ length: count }, () => new Array<Cell | undefined>(slots.length));
+  for (let row = 0; row < success.length; row++) {
+    const slot = slotOf[window.ids[row] as number];
+    const own = cells[lines[ids?.[row] ?? 0] ?? -1];
+    if (slot === undefined || own === undefined) continue;
+    own[slot] = {
+      success: success[row] as bigint,
+      errors: errors[row] as bigint,
+      filtered: filtered[row] as bigint,
+      rates: {
+        delivery: orNull(rates.delivery[row]),
+        error: orNull(rates.error[row]),
+        filter: orNull(rates.filter[row]),
+      },
+    };
+  }
+  return cells;
+}
+
+function orNull(rate: number | undefined): number | null {
+  return rate === undefined || Number.isNaN(rate) ? null : rate;
+}

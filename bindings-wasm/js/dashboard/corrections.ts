@@ -1,0 +1,236 @@
+// `<tallyfold-corrections>`: what data that came late has changed, and when this was seen.
+
+import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import type { Revision } from "../src/ranges/follow.js";
+import { type Comparison, compare } from "../src/tables/comparison.js";
+import { CountTable } from "../src/tables/table.js";
+import { TallyfoldError } from "../src/values/error.js";
+import type { Deltas, Dimension, Window } from "../src/values/types.js";
+import { shared } from "./marks.js";
+import { DIMENSIONS, emptyState, View, valueText } from "./view.js";
+
+/** A window whose counts differ from those of an earlier reading. */
+export interface Correction {
+  readonly window: Window;
+  /** When the change was seen, in milliseconds since 1970. */
+  readonly at: number;
+  /** Whether the counts no longer change. */
+  readonly isSettled: boolean;
+  /** How the sums changed. */
+  readonly delta: Deltas;
+  /** The groups that changed most. */
+  readonly rows: readonly {
+    readonly dimensions: { readonly [N in Dimension]?: string };
+    readonly delta: Deltas;
+  }[];
+  /** How many groups changed. */
+  readonly groups: number;
+}
+
+/** How many groups of a correction are kept. */
+const ROWS = 10;
+/** How many corrections are kept. */
+const KEPT = 200;
+
+/** What the page has seen of some counts. It is kept only in memory: another user of the browser never sees it. */
+interface Log {
+  last: CountTable | undefined;
+  entries: Correction[];
+}
+
+const logs = new Map<string, Log>();
+
+/** What has changed in windows that were provisional when `before` was read. */
+export function correctionsOf(before: CountTable, now: CountTable, at: number): Correction[] {
+  const open = new Set(now.provisional.map(placeOf));
+  return before.provisional.flatMap((window) => {
+    const [earlier, later] = [part(before, window), part(now, window)];
+    if (!earlier || !later) return [];
+    const found = correctionOf(window, compare(earlier, later), !open.has(placeOf(window)), at);
+    return found ? [found] : [];
+  });
+}
+
+/** `undefined` if nothing has changed. */
+export function correctionOf(
+  window: Window,
+  changes: Comparison,
+  isSettled: boolean,
+  at: number,
+): Correction | undefined {
+  const { success, errors, filtered } = changes.deltas();
+  let groups = 0;
+  for (let row = 0; row < success.length; row++) {
+    if (success[row] !== 0n || errors[row] !== 0n || filtered[row] !== 0n) groups += 1;
+  }
+  if (groups === 0) return undefined;
+  const delta = changes.totalDelta;
+  const by = (["errors", "filtered", "success"] as const).find((name) => delta[name] !== 0n);
+  const rows = changes
+    .top(ROWS, { by: by ?? "success" })
+    .filter(({ delta: it }) => it.success !== 0n || it.errors !== 0n || it.filtered !== 0n)
+    .map(({ dimensions, delta: own }) => ({ dimensions, delta: own }));
+  return { window, at, isSettled, delta, rows, groups };
+}
+
+function placeOf({ start, end }: Window): string {
+  return `${start}/${end}`;
+}
+
+/** The counts of a window; `undefined` if the table does not have it as such. */
+function part(table: CountTable, window: Window): CountTable | undefined {
+  try {
+    return table.between(window);
+  } catch (error) {
+    if (TallyfoldError.is(error)) return undefined;
+    throw error;
+  }
+}
+
+const STYLES = css`
+  th small {
+    color: var(--muted);
+  }
+  details {
+    white-space: normal;
+  }
+  summary {
+    width: max-content;
+  }
+  .groups li {
+    display: flex;
+    flex-wrap: wrap;
+    gap: 0 var(--s2);
+    padding-block: 2px;
+    color: var(--muted);
+  }
+  tbody th {
+    height: auto;
+    min-width: 10rem;
+    max-width: none;
+    padding-block: 6px;
+    white-space: normal;
+  }
+`;
+
+/**
+ * What data that came late has changed since this page first read the counts: for each window the changes of the sums, and
+ * the groups that changed most. {@link Corrections.record} adds the revisions of a follow.
+ */
+export class Corrections extends View {
+  static override styles = [View.styles, shared, STYLES];
+
+  protected override get heading(): string {
+    return "Corrections";
+  }
+
+  protected override note(): string {
+    return "what late data changed since this page was opened";
+  }
+
+  get #log(): Log {
+    const { metric, dimensions, window } = this.query ?? {};
+    const names = dimensions ?? (this.table instanceof CountTable ? this.table.dimensions : []);
+    const key = JSON.stringify([this.src, metric, names, window]);
+    const log = logs.get(key) ?? { last: undefined, entries: [] };
+    logs.set(key, log);
+    return log;
+  }
+
+  override exported(): CountTable | undefined {
+    return undefined;
+  }
+
+  /** Adds what a revision of a follow has changed. */
+  record(revision: Revision): void {
+    const { window, changes, settled, number } = revision;
+    if (number === 0) return;
+    const found = correctionOf(window, changes, settled, Date.now());
+    if (found) this.#add([found]);
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    super.willUpdate(changed);
+    if (!changed.has("table") || !(this.table instanceof CountTable)) return;
+    const log = this.#log;
+    const { table } = this;
+    if (log.last && log.last !== table) {
+      // Another range may have been read meanwhile: only windows that both have are compared.
+      const found = isAlike(log.last, table) ? correctionsOf(log.last, table, Date.now()) : [];
+      this.#add(found);
+    }
+    log.last = table;
+  }
+
+  #add(found: readonly Correction[]): void {
+    const log = this.#log;
+    log.entries = [...found, ...log.entries].slice(0, KEPT);
+    this.requestUpdate();
+  }
+
+  protected override content(): TemplateResult {
+    const { entries, last } = this.#log;
+    const { count, moment, span, delta, zoneAt } = this.formats;
+    const open = last?.provisional.length ?? 0;
+    if (entries.length === 0) {
+      const text =
+        open === 0
+          ? "All windows of this range are settled."
+          : `${count(open)} windows may still change. What late data changes in them is listed here.`;
+      return emptyState("No correction", text);
+    }
+    const zone = zoneAt(entries[0]?.window.start ?? 0);
+    return html`<div class="body">
+      <div class="scroll" tabindex="0" role="group" aria-label=${this.heading}>
+        <table part="table">
+          <thead>
+            <tr>
+              <th scope="col">Window (${zone})</th>
+              <th scope="col">Seen</th>
+              <th scope="col">Delivered</th>
+              <th scope="col">Failed</th>
+              <th scope="col">Filtered</th>
+            </tr>
+          </thead>
+          <tbody aria-live="polite">
+            ${entries.map(
+              (it) => html`<tr>
+                <th scope="row">
+                  ${span(it.window.start, it.window.end)}
+                  <small>${it.isSettled ? "settled" : "provisional"}</small>
+                  ${this.#groups(it)}
+                </th>
+                <td>${moment(it.at)}</td>
+                <td>${delta(it.delta.success)}</td>
+                <td>${delta(it.delta.errors)}</td>
+                <td>${delta(it.delta.filtered)}</td>
+              </tr>`,
+            )}
+          </tbody>
+        </table>
+      </div>
+    </div>`;
+  }
+
+  #groups({ rows, groups }: Correction): TemplateResult {
+    const { count, delta } = this.formats;
+    return html`<details>
+      <summary>${count(groups)} ${groups === 1 ? "group" : "groups"}</summary>
+      <ul class="groups">
+        ${rows.map(({ dimensions, delta: own }) => {
+          const values = Object.entries(dimensions) as [Dimension, string][];
+          return html`<li>
+            ${values.map(([name, value]) => html`<span title=${DIMENSIONS[name].one}>${valueText(value, name)}</span>`)}
+            <span>delivered ${delta(own.success)}, failed ${delta(own.errors)}, filtered ${delta(own.filtered)}</span>
+          </li>`;
+        })}
+        ${groups > rows.length ? html`<li>and ${count(groups - rows.length)} others</li>` : nothing}
+      </ul>
+    </details>`;
+  }
+}
+
+/** Whether two tables can be compared. */
+function isAlike(one: CountTable, other: CountTable): boolean {
+  return one.metric === other.metric && one.dimensions.join() === other.dimensions.join();
+}

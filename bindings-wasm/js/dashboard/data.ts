@@ -1,0 +1,271 @@
+// Where the dashboard's counts come from: a client of the server for pages, which reads a range in one request and keeps
+// what no longer changes for as long as the page is open. The library reads and adds up all counts.
+
+import { Client } from "../src/client/client.js";
+import { Plan } from "../src/ranges/plan.js";
+import type { CountTable } from "../src/tables/table.js";
+import { TallyfoldError } from "../src/values/error.js";
+import type { Fetch, FetchInit, FetchResponse, Progress } from "../src/values/types.js";
+import type { DashboardQuery, LoadOptions } from "./elements.js";
+
+/** What was read of a range: all of it, or as much as could be read, and why not more. */
+export interface Loaded {
+  /** `undefined` if nothing could be read. */
+  readonly table: CountTable | undefined;
+  readonly error?: TallyfoldError;
+}
+
+const sources = new Map<string, Source>();
+
+/** The counts of one server for pages, shared by all elements of the page. */
+export function sourceOf(src: string): Source {
+  const address = new URL(src, document.baseURI).href.replace(/\/+$/, "");
+  const source = sources.get(address) ?? new Source(address);
+  sources.set(address, source);
+  return source;
+}
+
+/** How many tables are kept, of other ranges or other dimensions. */
+const KEPT = 6;
+/** A range of fewer windows is read window by window. */
+const WORTH_A_RANGE = 2;
+
+export class Source {
+  readonly #client: Client;
+  readonly #ranges: Ranges;
+  /** What was read, by metric, dimensions and length of the windows; the one used last at the end. */
+  readonly #tables = new Map<string, CountTable>();
+  readonly #underWay = new Map<string, Promise<Loaded>>();
+
+  constructor(address: string) {
+    this.#ranges = new Ranges(address);
+    this.#client = new Client({
+      clusterEndpoint: address,
+      tokenless: true,
+      fetch: this.#ranges.fetch,
+      maxRetries: 2,
+    });
+  }
+
+  /** The counts of a range. Equal questions at the same time are one. It rejects only when its signal aborts. */
+  load(query: DashboardQuery, options: LoadOptions = {}): Promise<Loaded> {
+    const key = JSON.stringify([keyOf(query), query.start, query.end]);
+    const underWay = options.signal === undefined ? this.#underWay.get(key) : undefined;
+    if (underWay) return underWay;
+    const loading = this.#load(query, options).finally(() => this.#underWay.delete(key));
+    if (options.signal === undefined) this.#underWay.set(key, loading);
+    return loading;
+  }
+
+  async #load(query: DashboardQuery, { signal, onProgress }: LoadOptions): Promise<Loaded> {
+    const key = keyOf(query);
+    const have = this.#tables.get(key);
+    const stop = new AbortController();
+    const wanted = wantedOf(query, have);
+    if (wanted.size >= WORTH_A_RANGE) this.#ranges.begin(query, wanted, stop.signal);
+    try {
+      const table = await this.#client.collect({
+        ...query,
+        have,
+        concurrency: 8,
+        // A viewer sees what is there, and can try again.
+        patienceMs: 0,
+        signal,
+        onProgress: onProgress && (({ done, planned }: Progress) => onProgress(done, planned)),
+      } as never);
+      this.#keep(key, table);
+      return { table };
+    } catch (error) {
+      if (!TallyfoldError.is(error)) throw error;
+      if (error.partial) this.#keep(key, error.partial);
+      return { table: error.partial, error };
+    } finally {
+      stop.abort();
+    }
+  }
+
+  #keep(key: string, table: CountTable): void {
+    this.#tables.delete(key);
+    this.#tables.set(key, table);
+    for (const oldest of this.#tables.keys()) {
+      if (this.#tables.size <= KEPT) break;
+      this.#tables.delete(oldest);
+    }
+  }
+}
+
+function keyOf({ metric, dimensions, window }: DashboardQuery): string {
+  return JSON.stringify([metric, dimensions, window]);
+}
+
+/** The windows to read, as `start/end` in milliseconds. */
+function wantedOf({ start, end, window }: DashboardQuery, have: CountTable | undefined) {
+  const plan = new Plan({ start, end, window });
+  const wanted = new Set(Array.from(plan, (it) => placeOf(it.start, it.end)));
+  plan[Symbol.dispose]();
+  if (have) {
+    const open = new Set(have.provisional.map((it) => placeOf(it.start, it.end)));
+    for (const it of have.windows) {
+      const place = placeOf(it.start, it.end);
+      if (!open.has(place)) wanted.delete(place);
+    }
+  }
+  return wanted;
+}
+
+function placeOf(start: string, end: string): string {
+  return `${Date.parse(start)}/${Date.parse(end)}`;
+}
+
+/** So many windows may wait to be read by the library before the stream of the range pauses. */
+const AHEAD = 64;
+/** The server's limit of windows in one request. */
+const MOST_WINDOWS = 3_000;
+
+/**
+ * Answers the client's requests for single windows from the lines of one request for the whole range. What the range
+ * lacks, such as windows that failed, is asked for window by window. So is everything if the server has no ranges.
+ */
+class Ranges {
+  readonly #address: string;
+  readonly #streams = new Map<string, RangeStream>();
+  #isMissing = false;
+
+  constructor(address: string) {
+    this.#address = address;
+  }
+
+  begin(query: DashboardQuery, wanted: ReadonlySet<string>, signal: AbortSignal): void {
+    if (this.#isMissing || wanted.size > MOST_WINDOWS) return;
+    const times = Array.from(wanted, (place) => place.split("/").map(Number));
+    const start = Math.min(...times.map(([from]) => from as number));
+    const end = Math.max(...times.map(([, to]) => to as number));
+    const asked = new URLSearchParams({
+      start: new Date(start).toISOString(),
+      end: new Date(end).toISOString(),
+      window: query.window,
+      dimensions: query.dimensions.join(","),
+    });
+    const path = `/v1.1/analytics/${query.metric}`;
+    const stream = new RangeStream(wanted);
+    const key = streamKey(path, query.dimensions);
+    this.#streams.set(key, stream);
+    signal.addEventListener("abort", () => {
+      stream.end();
+      if (this.#streams.get(key) === stream) this.#streams.delete(key);
+    });
+    void this.#read(`${this.#address}${path}/windows?${asked}`, stream, signal);
+  }
+
+  async #read(url: string, stream: RangeStream, signal: AbortSignal): Promise<void> {
+    try {
+      // The browser revalidates what it has stored.
+      const response = await fetch(url, { cache: "no-cache", credentials: "same-origin", signal });
+      const type = response.headers.get("content-type") ?? "";
+      if (response.ok && type.includes("ndjson")) await stream.read(response);
+      else if ([400, 404, 405, 501].includes(response.status)) this.#isMissing = true;
+    } catch {
+      // Each window is asked for by itself, and says what is wrong.
+    } finally {
+      stream.end();
+    }
+  }
+
+  /** The client's `fetch`. */
+  readonly fetch: Fetch = async (url: string, init: FetchInit): Promise<FetchResponse> => {
+    const found = init.body && this.#streams.size > 0 && (await this.#found(url, init.body));
+    return found || (await fetch(url, init as RequestInit));
+  };
+
+  async #found(url: string, body: Uint8Array): Promise<Response | undefined> {
+    const { start, end, dimensions } = JSON.parse(new TextDecoder().decode(body));
+    const path = url.slice(url.lastIndexOf("/v1.1/"));
+    return await this.#streams.get(streamKey(path, dimensions))?.take(placeOf(start, end));
+  }
+}
+
+function streamKey(path: string, dimensions: readonly string[]): string {
+  return `${path} ${dimensions.join(",")}`;
+}
+
+/** The lines of a range, each kept until its window is asked for. */
+class RangeStream {
+  readonly #wanted: Set<string>;
+  readonly #arrived = new Map<string, Response>();
+  readonly #waiting = new Map<string, (response: Response | undefined) => void>();
+  #isOver = false;
+  #taken = () => {};
+
+  constructor(wanted: ReadonlySet<string>) {
+    this.#wanted = new Set(wanted);
+  }
+
+  async read(response: Response): Promise<void> {
+    const date = response.headers.get("date");
+    const headers = { "content-type": "application/json", ...(date && { date }) };
+    let place: string | undefined;
+    for await (const line of linesOf(response)) {
+      if (place !== undefined) {
+        await this.#put(place, new Response(line, { headers }));
+        place = undefined;
+        continue;
+      }
+      const { start, end, error, done } = JSON.parse(line);
+      if (done) return;
+      if (error) this.#answer(placeOf(start, end), undefined);
+      else place = placeOf(start, end);
+    }
+  }
+
+  /** The answer for a window; `undefined` if the range does not have it. */
+  take(place: string): Promise<Response | undefined> | Response | undefined {
+    const found = this.#arrived.get(place);
+    if (found || this.#isOver || !this.#wanted.has(place)) {
+      this.#arrived.delete(place);
+      this.#wanted.delete(place);
+      this.#taken();
+      return found;
+    }
+    return new Promise((resolve) => this.#waiting.set(place, resolve));
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#taken();
+    for (const resolve of this.#waiting.values()) resolve(undefined);
+    this.#waiting.clear();
+  }
+
+  async #put(place: string, response: Response): Promise<void> {
+    if (!this.#wanted.has(place)) return;
+    if (this.#waiting.has(place)) return this.#answer(place, response);
+    this.#arrived.set(place, response);
+    while (this.#arrived.size > AHEAD && !this.#isOver) {
+      await new Promise<void>((resolve) => {
+        this.#taken = resolve;
+      });
+    }
+  }
+
+  #answer(place: string, response: Response | undefined): void {
+    // A window is asked for again after a failure, and then by itself.
+    this.#wanted.delete(place);
+    this.#waiting.get(place)?.(response);
+    this.#waiting.delete(place);
+  }
+}
+
+async function* linesOf({ body }: Response): AsyncGenerator<string> {
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  const pieces: string[] = [];
+  while (reader) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    let from = 0;
+    for (let at = value.indexOf("\n"); at >= 0; at = value.indexOf("\n", from)) {
+      yield pieces.splice(0).join("") + value.slice(from, at);
+      from = at + 1;
+    }
+    if (from < value.length) pieces.push(value.slice(from));
+  }
+}

@@ -1,0 +1,94 @@
+// How views write numbers, shares and times: by Intl, in the page's language and the chosen zone.
+
+/** The formats of one language and one time zone. */
+export interface Formats {
+  /** A number of events, exact. */
+  count(value: bigint | number): string;
+  /** A number of events in few characters, such as `1.2M`: only next to the exact one. */
+  compact(value: bigint | number): string;
+  /** A change, with its sign. */
+  delta(value: bigint | number): string;
+  /** A share from 0 to 1; a dash if there is none. */
+  share(value: number | null | undefined): string;
+  /** A time of day. */
+  time(ms: number | string): string;
+  date(ms: number | string): string;
+  /** Date and time of day. */
+  moment(ms: number | string): string;
+  /** From one time to another. */
+  span(start: number | string, end: number | string): string;
+  /** The name of the zone, to stand next to times: `UTC`, or such as `GMT+1`. */
+  zoneAt(ms: number | string): string;
+}
+
+const kept = new Map<string, Formats>();
+
+/** The name that Intl has for a zone of the dashboard. */
+export function zoneName(zone: string | undefined): string {
+  if (zone && zone !== "local") return zone;
+  return zone === "local" ? Intl.DateTimeFormat().resolvedOptions().timeZone : "UTC";
+}
+
+/** @param zone `UTC`, `local`, or the name of a zone. */
+export function formats(locale: string | undefined, zone: string): Formats {
+  const key = `${locale}\n${zone}`;
+  const found = kept.get(key) ?? made(locale, zone);
+  kept.set(key, found);
+  return found;
+}
+
+function made(given: string | undefined, zone: string): Formats {
+  const locale = valid(given);
+  const number = new Intl.NumberFormat(locale);
+  const compact = new Intl.NumberFormat(locale, {
+    notation: "compact",
+    maximumFractionDigits: 1,
+  });
+  const delta = new Intl.NumberFormat(locale, { signDisplay: "exceptZero" });
+  const percent = new Intl.NumberFormat(locale, {
+    style: "percent",
+    minimumFractionDigits: 2,
+    maximumFractionDigits: 2,
+  });
+  const small = new Intl.NumberFormat(locale, { style: "percent", maximumSignificantDigits: 2 });
+  const timeZone = zoneName(zone);
+  const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone } as const;
+  const day = { month: "short", day: "numeric", timeZone } as const;
+  const time = new Intl.DateTimeFormat(locale, clock);
+  const date = new Intl.DateTimeFormat(locale, day);
+  const moment = new Intl.DateTimeFormat(locale, { ...day, ...clock });
+  const named = new Intl.DateTimeFormat(locale, { timeZone, timeZoneName: "short" });
+  return {
+    count: (value) => number.format(value),
+    compact: (value) => compact.format(value),
+    delta: (value) => delta.format(value),
+    share: (value) => {
+      if (value === null || value === undefined || Number.isNaN(value)) return "–";
+      // A few of many events are not none, and all but a few are not all.
+      if (value > 0 && value < 0.00005) return `<${small.format(0.0001)}`;
+      if (value < 1 && value >= 0.99995) return `>${percent.format(0.9999)}`;
+      return percent.format(value);
+    },
+    time: (at) => time.format(ms(at)),
+    date: (at) => date.format(ms(at)),
+    moment: (at) => moment.format(ms(at)),
+    span: (start, end) => moment.formatRange(ms(start), ms(end)),
+    zoneAt: (at) => {
+      const parts = named.formatToParts(ms(at));
+      return parts.find(({ type }) => type === "timeZoneName")?.value ?? timeZone;
+    },
+  };
+}
+
+function ms(at: number | string): number {
+  return typeof at === "string" ? Date.parse(at) : at;
+}
+
+/** The browser's own language in place of one that is none. */
+function valid(locale: string | undefined): string | undefined {
+  try {
+    return locale === undefined ? undefined : Intl.getCanonicalLocales(locale)[0];
+  } catch {
+    return undefined;
+  }
+}

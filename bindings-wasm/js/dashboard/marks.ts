@@ -1,0 +1,120 @@
+// How views mark windows that are not settled, and the styles that they share.
+
+import { css, html, type TemplateResult } from "lit";
+import type { CountTable } from "../src/tables/table.js";
+import type { Window } from "../src/values/types.js";
+import type { State } from "./slots.js";
+
+/** In words, what is known of a slot; nothing if it is settled. */
+export const STATES: { readonly [S in State]: string } = {
+  settled: "",
+  provisional: "provisional: these counts may still change",
+  partial: "incomplete: a part of this time is missing",
+  missing: "missing: nothing is known of this time",
+};
+
+/** Which marks a view uses, and what they mean: only those that it shows. */
+export function marks(states: Iterable<State>): TemplateResult {
+  const shown = new Set(states);
+  return html`<ul class="marks" part="marks">
+    ${(["provisional", "partial", "missing"] as const)
+      .filter((state) => shown.has(state))
+      .map(
+        (state) =>
+          html`<li><span class="swatch ${state}" aria-hidden="true"></span>${STATES[state]}</li>`,
+      )}
+  </ul>`;
+}
+
+/** What the styles of these views add to those of all views. */
+export const shared = css`
+  :host {
+    --mark: light-dark(rgb(0 0 0 / 42%), rgb(255 255 255 / 48%));
+    --hatch: repeating-linear-gradient(135deg, transparent 0 3px, var(--mark) 3px 4px);
+    --dots: radial-gradient(var(--mark) 1px, transparent 1.3px) 0 0 / 5px 5px;
+    --cross:
+      linear-gradient(to top right, transparent 47%, var(--faint) 47% 53%, transparent 53%),
+      linear-gradient(to bottom right, transparent 47%, var(--faint) 47% 53%, transparent 53%);
+    --faint: light-dark(rgb(0 0 0 / 26%), rgb(255 255 255 / 30%));
+  }
+  h3 {
+    font-size: var(--body);
+    font-weight: 600;
+  }
+  .value {
+    display: inline-block;
+    max-width: min(100%, 18rem);
+    vertical-align: bottom;
+  }
+  td .value {
+    max-width: 14rem;
+  }
+  th > .value,
+  th > .link > .value {
+    display: block;
+  }
+  .scroll {
+    position: relative;
+    overflow-x: auto;
+  }
+  .readout {
+    display: block;
+    min-height: 2.9em;
+    margin-block: var(--s2);
+    overflow-wrap: anywhere;
+  }
+  .marks,
+  .legend {
+    display: flex;
+    flex-wrap: wrap;
+    gap: var(--s1) var(--s3);
+    color: var(--muted);
+    font-size: var(--small);
+  }
+  .marks {
+    margin-block-start: var(--s2);
+  }
+  .link {
+    max-width: 100%;
+    vertical-align: middle;
+  }
+  tbody th {
+    max-width: 14rem;
+  }
+  .marks:empty {
+    display: none;
+  }
+  :is(.marks, .legend) li {
+    display: flex;
+    align-items: center;
+    gap: 5px;
+  }
+  .swatch {
+    flex: none;
+    width: 16px;
+    height: 12px;
+    border: 1px solid var(--line-strong);
+    border-radius: 2px;
+    forced-color-adjust: none;
+  }
+  .swatch.provisional {
+    background-image: var(--hatch);
+  }
+  .swatch.missing {
+    background: var(--cross);
+  }
+  .swatch.partial {
+    background: var(--dots);
+  }
+  .text {
+    text-align: start;
+    white-space: normal;
+    overflow-wrap: anywhere;
+  }
+`;
+
+/** What is known of the windows of a range. */
+export function statesOf(table: CountTable, range: Window): State[] {
+  const states: State[] = table.provisional.length > 0 ? ["provisional"] : [];
+  return table.gaps(range).length > 0 ? [...states, "partial"] : states;
+}

@@ -1,0 +1,145 @@
+// The windows that a view draws: steps of a table, with the time that nothing is known of in between.
+
+import type { Series, SeriesWindow } from "../src/tables/series.js";
+import type { CountTable } from "../src/tables/table.js";
+import type { TimeStep } from "../src/values/time.js";
+import type { Window } from "../src/values/types.js";
+import { zoneName } from "./formats.js";
+import { DAY } from "./range.js";
+
+/** What is known of a slot: all, all so far, a part, or nothing. */
+export type State = "settled" | "provisional" | "partial" | "missing";
+
+/** A step of time in a view. */
+export interface Slot {
+  readonly start: number;
+  readonly end: number;
+  readonly state: State;
+  /** Its place among the windows of the series; -1 if nothing is known of it. */
+  readonly window: number;
+}
+
+/** How many slots a view draws at most, whatever it is given. */
+const MOST_SLOTS = 400;
+
+const HOUR = 3_600_000;
+
+/** The steps that a view adds windows up to: each is a part of the day. */
+const STEPS: readonly (readonly [TimeStep, number])[] = [
+  ["1m", HOUR / 60],
+  ["5m", HOUR / 12],
+  ["15m", HOUR / 4],
+  ["30m", HOUR / 2],
+  ["1h", HOUR],
+  ["2h", 2 * HOUR],
+  ["3h", 3 * HOUR],
+  ["4h", 4 * HOUR],
+  ["6h", 6 * HOUR],
+  ["12h", 12 * HOUR],
+  ["1d", DAY],
+];
+
+/** The shortest step that holds every window of the table and cuts the range into at most so many slots. */
+export function stepFor(table: CountTable, range: Window, most: number): TimeStep {
+  const length = Date.parse(range.end) - Date.parse(range.start);
+  const longest = Math.max(...table.windows.map((it) => Date.parse(it.end) - Date.parse(it.start)));
+  const fits = STEPS.find(([, ms]) => ms >= longest && ms % longest === 0 && length / ms <= most);
+  return fits?.[0] ?? "1d";
+}
+
+/** The range from the first window of a table to its last. */
+export function rangeOf(table: CountTable): Window | undefined {
+  const { coverage } = table;
+  const [first, last] = [coverage[0], coverage.at(-1)];
+  return first && last && { start: first.start, end: last.end };
+}
+
+/** What is known of a window of a series. */
+export function stateOf({ complete, provisional }: SeriesWindow): State {
+  if (provisional) return "provisional";
+  return complete ? "settled" : "partial";
+}
+
+/** The slots of a range: the windows of a series, and the time in between that no window covers. */
+export function slotsOf(series: Series, range: Window): Slot[] {
+  const windows = series.windows.map((it) => ({
+    start: Date.parse(it.start),
+    end: Date.parse(it.end),
+    state: stateOf(it),
+  }));
+  const step = STEPS.find(([name]) => name === series.step)?.[1] ?? DAY;
+  const slots: Slot[] = [];
+  const missing = (from: number, to: number) => {
+    for (let start = from; start < to && slots.length < MOST_SLOTS; start += step) {
+      slots.push({ start, end: Math.min(start + step, to), state: "missing", window: -1 });
+    }
+  };
+  let reached = Date.parse(range.start);
+  const end = Date.parse(range.end);
+  for (const [window, it] of windows.entries()) {
+    if (it.end <= reached || it.start >= end) continue;
+    missing(reached, it.start);
+    slots.push({ ...it, window });
+    reached = it.end;
+  }
+  missing(reached, end);
+  return slots;
+}
+
+/** A label over adjacent slots. */
+export interface Tick {
+  /** When the first of its slots starts. */
+  readonly start: number;
+  /** How many slots it is over. */
+  readonly span: number;
+}
+
+const TICKS = [HOUR / 4, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY];
+
+/** At most so many labels for the slots, each over slots that begin in the same part of the zone's day. */
+export function ticksOf(slots: readonly Slot[], zone: string, most: number): Tick[] {
+  const length = (slots.at(-1)?.end ?? 0) - (slots[0]?.start ?? 0);
+  const every = TICKS.find((ms) => length / ms <= most) ?? 14 * DAY;
+  const ticks: { start: number; span: number }[] = [];
+  let last: number | undefined;
+  for (const { start } of slots) {
+    const part = Math.floor((start + offsetOf(zone, start)) / every);
+    const tick = ticks.at(-1);
+    if (tick && part === last) tick.span += 1;
+    else ticks.push({ start, span: 1 });
+    last = part;
+  }
+  return ticks;
+}
+
+/** By how many milliseconds the clocks of a zone are ahead of UTC. */
+export function offsetOf(zone: string, at: number): number {
+  const name = zoneName(zone);
+  if (name === "UTC") return 0;
+  const format = clockOf(name);
+  const part: { [type: string]: number } = {};
+  for (const { type, value } of format.formatToParts(at)) part[type] = Number(value);
+  const { year = 0, month = 1, day, hour, minute, second } = part;
+  const shown = Date.UTC(year, month - 1, day, hour, minute, second);
+  return shown - Math.floor(at / 1000) * 1000;
+}
+
+const clocks = new Map<string, Intl.DateTimeFormat>();
+
+function clockOf(zone: string): Intl.DateTimeFormat {
+  let format = clocks.get(zone);
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat("en-US", {
+      year: "numeric",
+      month: "numeric",
+      day: "numeric",
+      hour: "numeric",
+      minute: "numeric",
+      second: "numeric",
+      hourCycle: "h23",
+      timeZone: zone,
+    });
+    clocks.set(zone, format);
+  }
+  return format;
+}

@@ -1,0 +1,612 @@
+// `<tallyfold-timeline>`: the incidents that rules find in a range, and an editor that shows when other rules would have
+// fired.
+
+import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import type { Incident, Need, Observed, Replay } from "../src/health.js";
+import { CountTable } from "../src/tables/table.js";
+import { TallyfoldError } from "../src/values/error.js";
+import type { Dimension, Metric, Window } from "../src/values/types.js";
+import { shared } from "./marks.js";
+import { DAY, iso } from "./range.js";
+import { rangeOf, ticksOf } from "./slots.js";
+import { emptyState, failureText, skeleton, View } from "./view.js";
+
+type Health = typeof import("../src/health.js");
+
+/** Where a rules file is wrong. */
+export interface Mistake {
+  readonly line: number;
+  readonly column: number;
+  readonly text: string;
+}
+
+/** The place that an error about rules names: its message has line and column. */
+export function mistakeOf(error: unknown): Mistake | undefined {
+  if (!TallyfoldError.is(error) || error.code !== "invalid_rules") return undefined;
+  const [, line, column, text] =
+    /line (\d+), column (\d+): ([\s\S]*)$/.exec(error.message) ?? ([] as string[]);
+  if (text === undefined) return { line: 1, column: 1, text: error.message };
+  return { line: Number(line), column: Number(column), text };
+}
+
+/** Where a place is in a text, counted from its start. */
+export function offsetIn(text: string, { line, column }: Mistake): number {
+  const before = text.split("\n").slice(0, line - 1);
+  const start = before.reduce((sum, it) => sum + it.length + 1, 0);
+  return Math.min(start + column - 1, text.length);
+}
+
+/** At most so many incidents are drawn. */
+const SHOWN = 100;
+/** How much history is read at most, unless all of it is asked for. */
+const HISTORY = 28 * DAY;
+/** How long after the last key the rules are judged. */
+const PAUSE_MS = 400;
+
+const STYLES = css`
+  .summary {
+    margin-block-end: var(--s2);
+  }
+  .bars {
+    table-layout: fixed;
+  }
+  .bars th,
+  .bars td {
+    vertical-align: top;
+    height: auto;
+    padding-block: 6px;
+  }
+  .bars th:first-child {
+    width: 44%;
+    padding-inline-start: 0;
+    white-space: normal;
+  }
+  .bars th:last-child,
+  .bars td:last-child {
+    padding-inline-end: 0;
+  }
+  .bars tbody th {
+    max-width: none;
+  }
+  .axis {
+    position: relative;
+    height: 1.5em;
+  }
+  .axis span {
+    position: absolute;
+    inset-inline-start: var(--from);
+    padding-inline-start: 4px;
+    border-inline-start: 1px solid var(--line-strong);
+    white-space: nowrap;
+  }
+  .track {
+    position: relative;
+    height: 20px;
+    border-radius: 3px;
+    background: var(--sunken);
+  }
+  .track button {
+    position: absolute;
+    inset-block: 2px;
+    inset-inline-start: var(--from);
+    width: max(6px, var(--long));
+    min-height: 0;
+    padding: 0;
+    border: 0;
+    border-radius: 3px;
+    background: var(--ink);
+  }
+  .track button:hover:not(:disabled) {
+    background: color-mix(in srgb, var(--ink) 80%, var(--text));
+  }
+  .info {
+    --ink: var(--accent);
+  }
+  .warning {
+    --ink: var(--filtered);
+  }
+  .critical {
+    --ink: var(--failed);
+  }
+  .severity {
+    display: inline-block;
+    margin-inline-end: var(--s1);
+    padding: 0 6px;
+    border: 1px solid var(--ink);
+    border-radius: 3px;
+    color: var(--ink);
+    font-size: 11px;
+  }
+  .sentence {
+    display: -webkit-box;
+    -webkit-box-orient: vertical;
+    -webkit-line-clamp: 4;
+    overflow: hidden;
+    overflow-wrap: anywhere;
+  }
+  .when {
+    display: block;
+    color: var(--muted);
+    font-size: var(--small);
+  }
+  .parts {
+    margin-block: var(--s1) 0;
+    padding-inline-start: var(--s3);
+    border-inline-start: 2px solid var(--line);
+  }
+  .parts li {
+    padding-block: 2px;
+    overflow-wrap: anywhere;
+  }
+  summary {
+    width: max-content;
+    color: var(--muted);
+    font-size: var(--small);
+  }
+  .editor {
+    margin-block-start: var(--s4);
+    border-block-start: 1px solid var(--line);
+    padding-block-start: var(--s3);
+  }
+  .code {
+    position: relative;
+    display: grid;
+    grid-template-columns: auto 1fr;
+    margin-block: var(--s2);
+    border: 1px solid var(--line-strong);
+    border-radius: 6px;
+    overflow: hidden;
+    background: var(--sunken);
+    direction: ltr;
+    text-align: left;
+  }
+  .code:has(textarea:focus-visible) {
+    outline: 2px solid var(--accent);
+    outline-offset: 1px;
+  }
+  .code textarea,
+  .numbers {
+    height: 18rem;
+    margin: 0;
+    padding: 8px;
+    border: 0;
+    font: 12px/18px var(--mono);
+    tab-size: 2;
+  }
+  .code textarea {
+    width: 100%;
+    resize: none;
+    color: var(--text);
+    background: none;
+    white-space: pre;
+    overflow: auto;
+    outline: none;
+  }
+  .numbers {
+    overflow: hidden;
+    color: var(--muted);
+    text-align: right;
+    border-right: 1px solid var(--line);
+    user-select: none;
+  }
+  .numbers span {
+    display: block;
+  }
+  .numbers .wrong {
+    margin-inline: -8px;
+    padding-inline: 8px;
+    background: var(--failed);
+    color: var(--surface);
+  }
+  .mistake {
+    color: var(--failed);
+    overflow-wrap: anywhere;
+  }
+  .row {
+    display: flex;
+    flex-wrap: wrap;
+    gap: var(--s2);
+    align-items: center;
+  }
+  .mistake:not(:has(bdi)) {
+    display: none;
+  }
+  progress {
+    accent-color: var(--accent);
+  }
+  @container (max-width: 560px) {
+    .bars,
+    .bars tbody,
+    .bars tr,
+    .bars th,
+    .bars td {
+      display: block;
+      width: 100%;
+    }
+    .bars th:first-child {
+      width: auto;
+      border: 0;
+      padding-block-end: 0;
+    }
+    .bars thead {
+      display: none;
+    }
+  }
+`;
+
+/**
+ * The incidents that rules find in the range, as bars in time, and an editor of the rules: what is typed is replayed, and
+ * shows when it would have fired.
+ *
+ * Rules that compare with earlier weeks need more counts than the range: a button reads them. A page that has them can set
+ * `observed`.
+ */
+export class Timeline extends View {
+  static override properties = {
+    ...View.properties,
+    observed: { attribute: false },
+  };
+
+  static override styles = [View.styles, shared, STYLES];
+
+  /** The counts with their history that the rules judge; by default those that were read for the range. */
+  declare observed: Observed | undefined;
+
+  #health: Health | undefined;
+  #text: string | undefined;
+  #replay: Replay | undefined;
+  #needs: readonly Need[] = [];
+  #mistake: Mistake | undefined;
+  #failed: unknown;
+  /** Whether the editor is open. */
+  #isOpen = false;
+  /** What was read for the rules, and for which needs. */
+  #history: { readonly key: string; readonly observed: Observed } | undefined;
+  #reading: { readonly stop: AbortController; done: number; planned: number } | undefined;
+  #pause: ReturnType<typeof setTimeout> | undefined;
+
+  protected override get heading(): string {
+    return "Alerts";
+  }
+
+  /** The text of the rules as it stands in the editor. */
+  get text(): string {
+    return this.#text ?? this.rules ?? "";
+  }
+
+  override exported(): CountTable | undefined {
+    return undefined;
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    clearTimeout(this.#pause);
+    this.#reading?.stop.abort();
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    super.willUpdate(changed);
+    if (changed.has("rules")) this.#text = undefined;
+    const inputs = ["rules", "table", "tableBefore", "range", "observed"];
+    if (inputs.some((name) => changed.has(name))) void this.#judge();
+  }
+
+  /** Replays the rules over the counts that there are. */
+  async #judge(): Promise<void> {
+    try {
+      if (!this.#health) {
+        const health = await import("../src/health.js");
+        await health.init();
+        this.#health = health;
+      }
+      this.#text ??= this.rules ?? this.#health.Rules.standard().text;
+      const rules = this.#health.Rules.parse(this.#text);
+      this.#mistake = undefined;
+      this.#needs = rules.needs();
+      const counts = this.#counts();
+      const range = this.#span();
+      this.#replay = counts && range && rules.replay({ ...counts, ...range });
+      this.#failed = undefined;
+    } catch (error) {
+      this.#mistake = mistakeOf(error);
+      if (this.#mistake) this.#isOpen = true;
+      else this.#failed = error;
+    }
+    this.requestUpdate();
+  }
+
+  #span(): Window | undefined {
+    const { shown } = this;
+    const range = this.range ?? (shown && rangeOf(shown));
+    return range && { start: range.start, end: range.end };
+  }
+
+  #counts(): Observed | undefined {
+    if (this.observed) return this.observed;
+    if (this.#history?.key === this.#key()) return this.#history.observed;
+    const given = this.table;
+    if (given === undefined) return undefined;
+    const [delivery, before] = [given, this.tableBefore].map((it) =>
+      it === undefined || it instanceof CountTable ? it : CountTable.fromJSON(it),
+    ) as [CountTable, CountTable | undefined];
+    return { delivery: before ? joined(before, delivery) : delivery };
+  }
+
+  /** For which needs and range a history is good. */
+  #key(): string {
+    return JSON.stringify([
+      this.#needs.map(({ metric, dimensions, window }) => [metric, dimensions, window]),
+      this.#span(),
+    ]);
+  }
+
+  /** Reads what the rules need. */
+  async #read(most: number): Promise<void> {
+    const { load } = this;
+    const range = this.#span();
+    if (!load || !range) return;
+    const stop = new AbortController();
+    this.#reading = { stop, done: 0, planned: 0 };
+    this.requestUpdate();
+    const observed: { delivery?: CountTable; ingestion?: CountTable } = {};
+    const key = this.#key();
+    try {
+      for (const { metric, dimensions, window, backMs } of this.#needs) {
+        const start = iso(Date.parse(range.start) - Math.min(backMs, most));
+        const query = { metric: metric as Metric, dimensions: dimensions as Dimension[], window };
+        const onProgress = (done: number, planned: number) => {
+          Object.assign(this.#reading ?? {}, { done, planned });
+          this.requestUpdate();
+        };
+        const table = await load(
+          { ...query, start, end: range.end },
+          { signal: stop.signal, onProgress },
+        );
+        observed[metric === "event_ingestion" ? "ingestion" : "delivery"] = table;
+      }
+      this.#history = { key, observed };
+      this.#failed = undefined;
+    } catch (error) {
+      if (!stop.signal.aborted) this.#failed = error;
+    } finally {
+      this.#reading = undefined;
+    }
+    await this.#judge();
+  }
+
+  protected override body(): unknown {
+    // The editor is there before there are counts.
+    if (this.shown === undefined && !this.observed) return super.body();
+    return this.content();
+  }
+
+  protected override content(): TemplateResult {
+    if (!this.#health && this.#failed === undefined) return skeleton();
+    return html`<div class="body">
+      ${this.#failed === undefined ? nothing : this.#failure()}
+      ${this.#replay ? this.#found(this.#replay) : nothing} ${this.#editor()}
+    </div>`;
+  }
+
+  #failure(): TemplateResult {
+    const { title, text } = failureText(this.#failed);
+    return html`<p class="mistake" role="alert"><b>${title}.</b> <bdi>${text}</bdi></p>`;
+  }
+
+  #found(replay: Replay): TemplateResult {
+    const { incidents, findings, judged, unjudged, leftOut } = replay;
+    const { count } = this.formats;
+    const many = (number: number, one: string, more: string) =>
+      `${count(number)} ${number === 1 ? one : more}`;
+    return html`<p class="summary" role="status">
+        <b>${many(incidents.length, "incident", "incidents")}</b> of
+        ${many(findings.length, "finding", "findings")}; ${count(judged)} windows judged.
+        ${leftOut > 0n ? html`${count(leftOut)} findings were left out, because there are too many.` : nothing}
+      </p>
+      ${
+        incidents.length === 0
+          ? emptyState("No incident", "These rules would not have fired in this range.")
+          : this.#bars(incidents)
+      }
+      ${
+        unjudged.length > 0
+          ? html`<details>
+            <summary>${many(unjudged.length, "rule", "rules")} could not judge anything</summary>
+            <ul class="parts">
+              ${unjudged.map(({ rule, reason }) => html`<li><b><bdi>${rule}</bdi></b>: <bdi>${reason}</bdi></li>`)}
+            </ul>
+          </details>`
+          : nothing
+      }
+      ${this.#more()}`;
+  }
+
+  /** What more can be read for the rules. */
+  #more(): TemplateResult | typeof nothing {
+    if (this.#reading) {
+      const { done, planned, stop } = this.#reading;
+      const { count } = this.formats;
+      return html`<p class="row" role="status">
+        <progress max=${planned || 1} .value=${done} aria-label="Reading history"></progress>
+        ${count(done)} of ${count(planned)} windows
+        <button type="button" @click=${() => stop.abort()}>Cancel</button>
+      </p>`;
+    }
+    const isRead = this.observed !== undefined || this.#history?.key === this.#key();
+    if (!this.load || isRead || this.#mistake) return nothing;
+    const longest = Math.max(0, ...this.#needs.map(({ backMs }) => backMs));
+    const days = (ms: number) => this.formats.count(Math.ceil(ms / DAY));
+    const some = Math.min(longest, HISTORY);
+    return html`<p class="row">
+      <span class="muted">These rules compare with the past ${days(longest)} days.</span>
+      <button type="button" @click=${() => void this.#read(some)}>Read ${days(some)} days</button>
+      ${
+        longest > some
+          ? html`<button type="button" @click=${() => void this.#read(longest)}>
+            Read all ${days(longest)} days
+          </button>`
+          : nothing
+      }
+    </p>`;
+  }
+
+  #bars(incidents: readonly Incident[]): TemplateResult {
+    const range = this.#span() as Window;
+    const { time, date, zoneAt, count } = this.formats;
+    const [start, end] = [Date.parse(range.start), Date.parse(range.end)];
+    const place = (ms: number) =>
+      (100 * (Math.min(Math.max(ms, start), end) - start)) / (end - start);
+    // A slot a hundredth as long as the range is enough for the labels.
+    const slots = Array.from({ length: 96 }, (_, at) => {
+      const from = start + (at * (end - start)) / 96;
+      return { start: from, end: from + (end - start) / 96, state: "settled" as const, window: at };
+    });
+    const isLong = end - start > 2 * DAY;
+    return html`<table class="bars" part="table">
+        <thead>
+          <tr>
+            <th scope="col">Incident</th>
+            <th scope="col">
+              <span class="sr">Time (${zoneAt(start)})</span>
+              <div class="axis" aria-hidden="true">
+                ${ticksOf(slots, this.zone, 5)
+                  .filter((it) => it.start < end - (end - start) / 10)
+                  .map(
+                    (it) =>
+                      html`<span style="--from:${place(it.start)}%">${isLong ? date(it.start) : time(it.start)}</span>`,
+                  )}
+              </div>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          ${incidents.slice(0, SHOWN).map((it) => this.#bar(it, place))}
+        </tbody>
+      </table>
+      ${
+        incidents.length > SHOWN
+          ? html`<p class="muted">and ${count(incidents.length - SHOWN)} later ones</p>`
+          : nothing
+      }`;
+  }
+
+  #bar(incident: Incident, place: (ms: number) => number): TemplateResult {
+    const { severity, status, since, until, sentence, parts, provisional } = incident;
+    const { span, zoneAt, count } = this.formats;
+    const [from, to] = [place(Date.parse(since)), place(Date.parse(until))];
+    const when = `${span(since, until)} ${zoneAt(since)}`;
+    return html`<tr class=${severity}>
+      <th scope="row">
+        <span class="severity">${severity}</span>
+        <span class="sentence"><bdi>${sentence}</bdi></span>
+        <span class="when">
+          ${when}, ${status}${provisional ? ", provisional: counts may still change" : nothing}
+        </span>
+        ${
+          parts.length > 1
+            ? html`<details>
+              <summary>${count(parts.length)} findings</summary>
+              <ul class="parts">
+                ${parts.map((part) => html`<li><bdi>${part.sentence}</bdi></li>`)}
+              </ul>
+            </details>`
+            : nothing
+        }
+      </th>
+      <td>
+        <div class="track">
+          <button
+            type="button"
+            style="--from:${from}%;--long:${to - from}%"
+            title=${when}
+            aria-label="Mark ${when}"
+            @click=${() => this.brush(since, until)}
+          ></button>
+        </div>
+      </td>
+    </tr>`;
+  }
+
+  #editor(): TemplateResult {
+    const lines = this.text.split("\n").length;
+    const mistake = this.#mistake;
+    return html`<details
+      class="editor"
+      ?open=${this.#isOpen}
+      @toggle=${(event: Event) => {
+        this.#isOpen = (event.target as HTMLDetailsElement).open;
+      }}
+    >
+      <summary>Rules</summary>
+      <p class="muted">Edit them to see when they would have fired. Nothing is saved.</p>
+      <div class="code">
+        <div class="numbers" aria-hidden="true">
+          ${Array.from({ length: lines }, (_, at) => html`<span class=${at + 1 === mistake?.line ? "wrong" : nothing}>${at + 1}</span>`)}
+        </div>
+        <textarea
+          part="rules"
+          aria-label="Rules as TOML"
+          aria-invalid=${mistake ? "true" : "false"}
+          aria-describedby="mistake"
+          spellcheck="false"
+          autocapitalize="off"
+          .value=${this.text}
+          @input=${this.#onInput}
+          @scroll=${this.#onScroll}
+        ></textarea>
+      </div>
+      <div class="row">
+        <span id="mistake" class="mistake" role="status">
+          ${
+            mistake
+              ? html`Line ${mistake.line}, column ${mistake.column}: <bdi>${mistake.text}</bdi>${this.#replay ? ". The incidents above are those of the last valid rules." : nothing}`
+              : nothing
+          }
+        </span>
+        ${mistake ? html`<button type="button" @click=${() => this.#goTo(mistake)}>Go to line ${mistake.line}</button>` : nothing}
+        <button type="button" @click=${this.#reset}>Reset</button>
+      </div>
+    </details>`;
+  }
+
+  readonly #onInput = (event: Event): void => {
+    this.#text = (event.target as HTMLTextAreaElement).value;
+    this.requestUpdate();
+    clearTimeout(this.#pause);
+    this.#pause = setTimeout(() => {
+      void this.#judge();
+      this.emit("tallyfold-rules", { text: this.text });
+    }, PAUSE_MS);
+  };
+
+  readonly #onScroll = (event: Event): void => {
+    const { scrollTop } = event.target as HTMLTextAreaElement;
+    const numbers = this.renderRoot.querySelector(".numbers");
+    if (numbers) numbers.scrollTop = scrollTop;
+  };
+
+  readonly #reset = (): void => {
+    this.#text = undefined;
+    void this.#judge();
+  };
+
+  /** Puts the cursor where the mistake is. */
+  #goTo(mistake: Mistake): void {
+    const area = this.renderRoot.querySelector("textarea");
+    if (!area) return;
+    const place = offsetIn(this.text, mistake);
+    area.focus();
+    area.setSelectionRange(place, place);
+    area.scrollTop = Math.max(0, (mistake.line - 6) * 18);
+  }
+}
+
+/** Two tables as one, if they go together. */
+function joined(before: CountTable, table: CountTable): CountTable {
+  try {
+    return CountTable.mergeAll([before, table]);
+  } catch (error) {
+    if (TallyfoldError.is(error)) return table;
+    throw error;
+  }
+}

@@ -1,0 +1,606 @@
+// `<tallyfold-trend>`: events over time, and the same time a week before.
+
+import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
+import type uPlot from "uplot";
+import type { CountTable } from "../src/tables/table.js";
+import type { Window } from "../src/values/types.js";
+import { type Cell, type Cells, seriesOf, sumsOf } from "./cells.js";
+import { zoneName } from "./formats.js";
+import { marks, STATES, shared } from "./marks.js";
+import type { ExportItem } from "./menus.js";
+import { DAY, iso, WEEK } from "./range.js";
+import { offsetOf, rangeOf, type Slot, slotsOf, stepFor } from "./slots.js";
+import { emptyState, View } from "./view.js";
+
+/** What the line shows. */
+export type TrendMeasure = "failed" | "filtered" | "delivered";
+
+/** What the trend draws: per slot the counts, and those of a week before. */
+export interface TrendModel {
+  readonly slots: readonly Slot[];
+  readonly cells: Cells;
+  readonly before: Cells;
+}
+
+/** What is usual in a slot of time. */
+export interface Usual extends Window {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** At most so many slots: a day of 5 minutes has 288. */
+const SLOTS = 290;
+
+/** The sums of a table in the order of time. */
+export function trendOf(
+  table: CountTable,
+  before: CountTable | undefined,
+  range: Window,
+): TrendModel {
+  const step = stepFor(table, range, SLOTS);
+  const slots = slotsOf(table.byWindow(step), range);
+  const [cells = [], then = []] = [table, before].map((it, weeks) =>
+    sumsOf(seriesOf(it?.groupBy(), step), slots, weeks * WEEK),
+  );
+  return { slots, cells, before: then };
+}
+
+/**
+ * The lines of a chart. Each slot has two points, so that a line is level while a slot lasts: its start, and just before
+ * its end.
+ */
+export function linesOf(
+  { slots, cells, before }: TrendModel,
+  heightOf: (cell: Cell | undefined) => number | null,
+): { x: number[]; settled: Line; open: Line; lastWeek: Line } {
+  const twice = (values: readonly (number | null)[]) => values.flatMap((it) => [it, it]);
+  const now = slots.map((_, place) => heightOf(cells[place]));
+  const isSettled = slots.map(({ state }) => state === "settled");
+  const settled = twice(now.map((it, place) => (isSettled[place] ? it : null)));
+  const open = twice(now.map((it, place) => (isSettled[place] ? null : it)));
+  for (const [place, { state }] of slots.entries()) {
+    // The two lines meet.
+    if (isSettled[place] && slots[place + 1] && !isSettled[place + 1]) {
+      open[2 * place + 1] = settled[2 * place + 1] ?? null;
+    }
+    if (isSettled[place] && place > 0 && !isSettled[place - 1] && state === "settled") {
+      open[2 * place] = settled[2 * place] ?? null;
+    }
+  }
+  return {
+    x: slots.flatMap(({ start, end }) => [start / 1000, (end - 1) / 1000]),
+    settled,
+    open,
+    lastWeek: twice(slots.map((_, place) => heightOf(before[place]))),
+  };
+}
+
+type Line = (number | null)[];
+
+const STYLES = css`
+  .chart {
+    position: relative;
+    height: 220px;
+    direction: ltr;
+    touch-action: pan-y;
+  }
+  .chart:focus-visible {
+    outline-offset: 2px;
+    border-radius: 4px;
+  }
+  .u-wrap {
+    position: relative;
+    user-select: none;
+  }
+  .u-over,
+  .u-under {
+    position: absolute;
+  }
+  .u-under {
+    overflow: hidden;
+  }
+  canvas {
+    display: block;
+    position: relative;
+    width: 100%;
+    height: 100%;
+  }
+  .u-axis {
+    position: absolute;
+  }
+  .u-select {
+    position: absolute;
+    border-inline: 2px solid var(--accent);
+    background: color-mix(in srgb, var(--accent) 14%, transparent);
+    pointer-events: none;
+  }
+  .u-select[style*="width: 0px"] {
+    border: 0;
+  }
+  .u-cursor-x,
+  .u-cursor-y {
+    position: absolute;
+    inset-block-start: 0;
+    left: 0;
+    pointer-events: none;
+  }
+  .u-cursor-x {
+    height: 100%;
+    border-inline-end: 1px solid var(--line-strong);
+  }
+  .u-off {
+    display: none;
+  }
+  .ink {
+    display: none;
+  }
+  .key {
+    flex: none;
+    width: 18px;
+    height: 0;
+    border-block-start: 2px solid;
+  }
+  .key.open {
+    border-block-start-style: dotted;
+  }
+  .key.week {
+    border-color: var(--line-strong);
+    border-block-start-width: 1px;
+    border-block-start-style: dashed;
+  }
+  .key.usual {
+    height: 10px;
+    border: 0;
+    background: color-mix(in srgb, var(--muted) 22%, transparent);
+  }
+  .legend li {
+    color: var(--muted);
+  }
+  .legend .key {
+    color: var(--ink);
+  }
+  details {
+    margin-block-start: var(--s2);
+  }
+  details > summary {
+    width: max-content;
+    color: var(--muted);
+    font-size: var(--small);
+  }
+  .rows {
+    max-height: 320px;
+    overflow: auto;
+    margin-block-start: var(--s2);
+  }
+  thead th {
+    position: sticky;
+    inset-block-start: 0;
+    background: var(--surface);
+  }
+`;
+
+/**
+ * Events over time as a line, with the same time a week before. What may still change is drawn with dots, and time that
+ * nothing is known of is left out.
+ *
+ * A drag marks a range of time, as do the arrow keys with the shift key; this fires `tallyfold-brush`.
+ */
+export class Trend extends View {
+  static override properties = {
+    ...View.properties,
+    marked: { attribute: false },
+    usual: { attribute: false },
+  };
+
+  static override styles = [View.styles, shared, STYLES];
+
+  /** The range of time that is marked. */
+  declare marked: Window | undefined;
+  /** What is usual at some times, in what the line shows: drawn as a band behind it. */
+  declare usual: readonly Usual[] | undefined;
+
+  #model: TrendModel | undefined;
+  #plot: uPlot | undefined;
+  #chart: typeof uPlot | undefined;
+  /** The slot of the cursor. */
+  #place = 0;
+  #anchor: number | undefined;
+  readonly #size = new ResizeObserver(() => this.#fit());
+  readonly #scheme = matchMedia("(prefers-color-scheme: dark)");
+  readonly #redraw = () => this.#plot?.redraw(false);
+
+  protected override get heading(): string {
+    const name = { failed: "Failed", filtered: "Filtered", delivered: "Delivered" }[this.#measure];
+    return this.unit === "percent" ? `${name} share over time` : `${name} events over time`;
+  }
+
+  get #measure(): TrendMeasure {
+    const { measure } = this.state;
+    return measure === "filtered" || measure === "delivered" ? measure : "failed";
+  }
+
+  protected override tools(): TemplateResult {
+    const button = (measure: TrendMeasure, text: string) => html`<button
+      type="button"
+      aria-pressed=${this.#measure === measure}
+      @click=${() => this.tell({ measure: measure === "failed" ? undefined : measure })}
+    >
+      ${text}
+    </button>`;
+    return html`<div class="segments" role="group" aria-label="Events">
+      ${button("failed", "Failed")} ${button("filtered", "Filtered")}
+      ${button("delivered", "Delivered")}
+    </div>`;
+  }
+
+  override exported(): CountTable | undefined {
+    return this.shown?.groupBy() as CountTable | undefined;
+  }
+
+  protected override exports(): ExportItem[] {
+    const canvas = this.#plot?.ctx.canvas;
+    if (!canvas) return [];
+    const make = () =>
+      new Promise<Blob>((resolve, reject) => {
+        canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no picture"))));
+      });
+    return [{ label: "PNG", extension: "png", make }];
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.#scheme.addEventListener("change", this.#redraw);
+    // Moved to another place of the page, the element has its chart still to draw.
+    this.requestUpdate();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#scheme.removeEventListener("change", this.#redraw);
+    this.#discard();
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    super.willUpdate(changed);
+    if (["table", "tableBefore", "where", "range"].some((name) => changed.has(name))) {
+      const { shown } = this;
+      const range = this.range ?? (shown && rangeOf(shown));
+      this.#model = shown && range && trendOf(shown, this.shownBefore, range);
+      this.#place = Math.max(0, (this.#model?.slots.length ?? 0) - 1);
+    }
+  }
+
+  protected override content(): TemplateResult {
+    const model = this.#model;
+    if (!model || model.slots.length === 0) return emptyState("No counts", "Nothing was read yet.");
+    const measure = this.#measure;
+    return html`<div class="body" style="--ink:var(--${measure})">
+      <i class="ink" style="color:var(--${measure})"></i>
+      <i class="ink" style="color:var(--line-strong)"></i>
+      <i class="ink" style="color:var(--muted)"></i>
+      <i class="ink" style="color:var(--line)"></i>
+      <div
+        class="chart"
+        part="chart"
+        role="group"
+        aria-labelledby="title"
+        aria-describedby="keys"
+        tabindex="0"
+        @focus=${() => this.#show(this.#place)}
+        @keydown=${this.#onKey}
+        @keyup=${this.#onKeyUp}
+        @pointerdown=${this.#onPointerDown}
+        @pointermove=${this.#onPointerMove}
+      ></div>
+      <p id="keys" class="sr">
+        Arrow keys move through time. Shift with an arrow key marks a range of time, and Escape removes the mark.
+      </p>
+      <output class="readout" part="readout">${this.#readout(model)}</output>
+      <ul class="legend" part="legend">
+        <li><span class="key"></span>${measure}</li>
+        ${
+          model.slots.some(({ state }) => state === "provisional" || state === "partial")
+            ? html`<li><span class="key open"></span>may still change</li>`
+            : nothing
+        }
+        ${this.shownBefore ? html`<li><span class="key week"></span>same time last week</li>` : nothing}
+        ${this.usual ? html`<li><span class="key usual"></span>usual</li>` : nothing}
+      </ul>
+      ${marks(model.slots.map(({ state }) => state).filter((state) => state !== "provisional"))}
+      <details @toggle=${() => this.requestUpdate()}>
+        <summary>Table</summary>
+        ${this.renderRoot.querySelector("details")?.open ? this.#table(model) : nothing}
+      </details>
+    </div>`;
+  }
+
+  #readout({ slots, cells, before }: TrendModel): TemplateResult | string {
+    const slot = slots[this.#place];
+    if (!slot) return "";
+    const { span, zoneAt } = this.formats;
+    const when = html`${span(slot.start, slot.end)} ${zoneAt(slot.start)}`;
+    const cell = cells[this.#place];
+    if (!cell) return html`${when}: ${STATES.missing}.`;
+    const then = before[this.#place];
+    return html`${when}: ${this.#said(cell)}.
+    ${then ? html`Last week: ${this.#said(then)}.` : nothing}
+    ${slot.state === "settled" ? nothing : html`<em class="muted">${STATES[slot.state]}.</em>`}`;
+  }
+
+  /** A cell in words. */
+  #said(cell: Cell): TemplateResult {
+    const { count, share } = this.formats;
+    const { errors, filtered, success, rates } = cell;
+    return html`<b>${count(errors)}</b> failed (${share(rates.error)}), <b>${count(filtered)}</b> filtered
+      (${share(rates.filter)}), <b>${count(success)}</b> delivered (${share(rates.delivery)})`;
+  }
+
+  /** The same in a table, for those who do not see the line. */
+  #table({ slots, cells, before }: TrendModel): TemplateResult {
+    const { span, zoneAt, count, share } = this.formats;
+    const shown = (cell: Cell | undefined) => {
+      if (!cell) return "";
+      return this.unit === "percent" ? share(this.#rateOf(cell)) : count(this.#countOf(cell));
+    };
+    return html`<div class="rows" tabindex="0" role="group" aria-label="Table of ${this.heading}">
+      <table part="table">
+        <thead>
+          <tr>
+            <th scope="col">Time (${zoneAt(slots[0]?.start ?? 0)})</th>
+            <th scope="col">${this.heading.replace(" over time", "")}</th>
+            <th scope="col">Last week</th>
+            <th scope="col">State</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${slots.map(
+            ({ start, end, state }, place) => html`<tr>
+              <th scope="row">${span(start, end)}</th>
+              <td>${shown(cells[place])}</td>
+              <td>${shown(before[place])}</td>
+              <td>${state}</td>
+            </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>`;
+  }
+
+  #countOf({ errors, filtered, success }: Cell): bigint {
+    return { failed: errors, filtered, delivered: success }[this.#measure];
+  }
+
+  #rateOf({ rates }: Cell): number | null {
+    return { failed: rates.error, filtered: rates.filter, delivered: rates.delivery }[
+      this.#measure
+    ];
+  }
+
+  /** Where a cell is in the chart. Pixels need no exact number. */
+  readonly #heightOf = (cell: Cell | undefined): number | null => {
+    if (!cell) return null;
+    return this.unit === "percent" ? this.#rateOf(cell) : Number(this.#countOf(cell));
+  };
+
+  protected override updated(changed: PropertyValues): void {
+    super.updated(changed);
+    const chart = this.renderRoot.querySelector<HTMLElement>(".chart");
+    if (!chart || !this.#model) {
+      this.#discard();
+      return;
+    }
+    const drawn = ["table", "tableBefore", "where", "range", "state", "unit", "usual"];
+    const looks = ["zone", "locale"];
+    if (this.#plot && looks.some((name) => changed.has(name))) this.#discard();
+    if (!this.#plot || this.#plot.root.parentElement !== chart) void this.#draw(chart);
+    else if (drawn.some((name) => changed.has(name))) this.#plot.setData(this.#data());
+    if (changed.has("marked")) this.#showMark();
+  }
+
+  async #draw(chart: HTMLElement): Promise<void> {
+    if (!this.#chart) {
+      const { default: loaded } = await import("uplot");
+      this.#chart = loaded;
+      // What has changed meanwhile is drawn, too.
+      return this.requestUpdate();
+    }
+    this.#discard();
+    this.#plot = new this.#chart(this.#options(chart), this.#data(), chart);
+    this.#size.observe(chart);
+    this.#showMark();
+    this.requestUpdate();
+  }
+
+  #discard(): void {
+    this.#size.disconnect();
+    this.#plot?.destroy();
+    this.#plot = undefined;
+  }
+
+  #fit(): void {
+    const chart = this.#plot?.root.parentElement;
+    if (!chart || chart.clientWidth === 0) return;
+    this.#plot?.setSize({ width: chart.clientWidth, height: chart.clientHeight });
+    this.#showMark();
+  }
+
+  #data(): uPlot.AlignedData {
+    const model = this.#model as TrendModel;
+    const { x, settled, open, lastWeek } = linesOf(model, this.#heightOf);
+    const usualAt = new Map(this.usual?.map((it) => [Date.parse(it.start), it]));
+    const bound = (name: "low" | "high") =>
+      model.slots.flatMap(({ start }) => {
+        const it = usualAt.get(start)?.[name] ?? null;
+        return [it, it];
+      });
+    return [x, bound("low"), bound("high"), lastWeek, settled, open];
+  }
+
+  #options(chart: HTMLElement): uPlot.Options {
+    const ink = (place: number) => () => {
+      const probe = chart.parentElement?.querySelectorAll(".ink")[place];
+      return probe ? getComputedStyle(probe).color : "gray";
+    };
+    const [main, week, muted, line] = [ink(0), ink(1), ink(2), ink(3)];
+    const hidden = { points: { show: false }, stroke: "transparent", width: 0 };
+    const shownLine = { points: { show: false }, spanGaps: false };
+    const font = `12px ${getComputedStyle(chart).fontFamily}`;
+    const axis = { stroke: muted, font, ticks: { stroke: line, width: 1, size: 4 } };
+    const zone = zoneName(this.zone);
+    const make = this.#chart as typeof uPlot;
+    return {
+      width: chart.clientWidth,
+      height: chart.clientHeight,
+      padding: [8, 28, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, points: { show: false }, drag: { x: false, y: false, setScale: false } },
+      tzDate: (seconds) => make.tzDate(new Date(seconds * 1000), zone),
+      scales: {
+        x: {
+          range: () => {
+            const { slots } = this.#model as TrendModel;
+            return [(slots[0]?.start ?? 0) / 1000, (slots.at(-1)?.end ?? 1) / 1000];
+          },
+        },
+        y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] },
+      },
+      axes: [
+        {
+          ...axis,
+          size: 32,
+          grid: { show: false },
+          values: (_, splits) => splits.map((it) => this.#timeLabel(it * 1000)),
+        },
+        {
+          ...axis,
+          grid: { stroke: line, width: 1 },
+          ticks: { show: false },
+          size: 56,
+          values: (_, splits) => splits.map((it) => this.#label(it)),
+        },
+      ],
+      series: [
+        {},
+        hidden,
+        hidden,
+        { ...shownLine, stroke: week, width: 1, dash: [4, 4] },
+        { ...shownLine, stroke: main, width: 2 },
+        { ...shownLine, stroke: main, width: 2, dash: [2, 3] },
+      ],
+      bands: [{ series: [2, 1], fill: () => faded(muted()) }],
+    };
+  }
+
+  #timeLabel(ms: number): string {
+    const { time, date } = this.formats;
+    const isMidnight = (ms + offsetOf(this.zone, ms)) % DAY === 0;
+    return isMidnight ? date(ms) : time(ms);
+  }
+
+  #label(value: number): string {
+    const { compact, share } = this.formats;
+    return this.unit === "percent" ? share(value) : compact(value);
+  }
+
+  #showMark(): void {
+    const plot = this.#plot;
+    if (!plot) return;
+    const { marked } = this;
+    const at = (text: string) => plot.valToPos(Date.parse(text) / 1000, "x");
+    const [left, right] = marked ? [at(marked.start), at(marked.end)] : [0, 0];
+    const height = marked ? plot.over.clientHeight : 0;
+    plot.setSelect({ left, width: right - left, top: 0, height }, false);
+  }
+
+  #show(place: number): void {
+    this.#place = place;
+    const plot = this.#plot;
+    const slot = this.#model?.slots[place];
+    if (plot && slot) {
+      const left = plot.valToPos((slot.start + slot.end) / 2000, "x");
+      plot.setCursor({ left, top: 0 }, false);
+    }
+    this.requestUpdate();
+  }
+
+  readonly #onKey = (event: KeyboardEvent): void => {
+    const last = (this.#model?.slots.length ?? 0) - 1;
+    const from = this.#place;
+    const moves: { readonly [key: string]: number } = {
+      ArrowLeft: from - 1,
+      ArrowRight: from + 1,
+      PageUp: from - 10,
+      PageDown: from + 10,
+      Home: 0,
+      End: last,
+    };
+    const move = moves[event.key];
+    if (move !== undefined) {
+      event.preventDefault();
+      const to = Math.min(Math.max(move, 0), last);
+      if (event.shiftKey) this.#extend(this.#anchor ?? from, to);
+      this.#show(to);
+    } else if (event.key === "Escape" && this.marked) {
+      event.preventDefault();
+      this.marked = undefined;
+    }
+  };
+
+  readonly #onKeyUp = (event: KeyboardEvent): void => {
+    if (event.key === "Shift") this.#finish();
+  };
+
+  /** The slot under the pointer. */
+  #under(event: PointerEvent): number | undefined {
+    const plot = this.#plot;
+    if (!plot || !this.#model) return undefined;
+    const ms = plot.posToVal(event.clientX - plot.over.getBoundingClientRect().left, "x") * 1000;
+    const { slots } = this.#model;
+    if (slots.length === 0) return undefined;
+    const place = slots.findIndex(({ end }) => ms < end);
+    return place < 0 ? slots.length - 1 : place;
+  }
+
+  readonly #onPointerDown = (event: PointerEvent): void => {
+    const place = this.#under(event);
+    if (place === undefined || event.pointerType === "touch" || event.button !== 0) return;
+    this.#anchor = place;
+    const end = () => this.#finish();
+    addEventListener("pointerup", end, { once: true });
+    addEventListener("pointercancel", end, { once: true });
+  };
+
+  readonly #onPointerMove = (event: PointerEvent): void => {
+    const place = this.#under(event);
+    if (place === undefined) return;
+    // A click marks nothing.
+    if (this.#anchor !== undefined && event.buttons > 0 && place !== this.#anchor) {
+      this.#extend(this.#anchor, place);
+    }
+    if (place !== this.#place) {
+      this.#place = place;
+      this.requestUpdate();
+    }
+  };
+
+  #extend(anchor: number, place: number): void {
+    this.#anchor = anchor;
+    const slots = this.#model?.slots ?? [];
+    const [first, last] = [slots[Math.min(anchor, place)], slots[Math.max(anchor, place)]];
+    if (first && last) this.marked = { start: iso(first.start), end: iso(last.end) };
+  }
+
+  #finish(): void {
+    const isMarking = this.#anchor !== undefined;
+    this.#anchor = undefined;
+    if (isMarking && this.marked) this.brush(this.marked.start, this.marked.end);
+  }
+}
+
+/** A colour that lets the line show through. */
+function faded(color: string): string {
+  return color.replace(/^rgba?\(([^)]*)\)$/, (_, parts: string) => {
+    const [red, green, blue] = parts.split(/[\s,/]+/);
+    return `rgb(${red} ${green} ${blue} / 20%)`;
+  });
+}

@@ -1,0 +1,347 @@
+// What all views have in common: their counts and where these come from, the frame with the title and the menus, and
+// what stands in place of counts while there are none.
+
+import {
+  type CSSResultGroup,
+  html,
+  LitElement,
+  nothing,
+  type PropertyValues,
+  type TemplateResult,
+} from "lit";
+import { CountTable, type SavedTable } from "../src/tables/table.js";
+import { TallyfoldError } from "../src/values/error.js";
+import type { Dimension, Metric, Window } from "../src/values/types.js";
+import { sourceOf } from "./data.js";
+import type { DashboardQuery, LoadOptions, Unit, Where } from "./elements.js";
+import { type Formats, formats } from "./formats.js";
+import { type ExportItem, menus } from "./menus.js";
+import { rangeOf, shifted, WEEK } from "./range.js";
+import { parts, tokens } from "./styles.js";
+
+/** The dimensions in the order in which they are asked for, and their names as people say them. */
+export const DIMENSIONS: Readonly<Record<Dimension, { one: string; many: string }>> = {
+  integration: { one: "Destination", many: "Destinations" },
+  reason: { one: "Reason", many: "Reasons" },
+  event_name: { one: "Event", many: "Events" },
+  write_key: { one: "Source", many: "Sources" },
+};
+
+/** Reads counts as the dashboard does. It rejects with an error that has the `partial` table. */
+export type Load = (query: DashboardQuery, options?: LoadOptions) => Promise<CountTable>;
+
+/** A view: a custom element that shows counts. */
+export abstract class View extends LitElement {
+  static override properties = {
+    src: {},
+    period: {},
+    by: {},
+    unit: {},
+    zone: {},
+    locale: {},
+    rules: {},
+    table: { attribute: false },
+    tableBefore: { attribute: false },
+    ingestion: { attribute: false },
+    range: { attribute: false },
+    where: { attribute: false },
+    state: { attribute: false },
+    query: { attribute: false },
+    load: { attribute: false },
+    loading: { attribute: false },
+    error: { attribute: false },
+  };
+
+  static override styles: CSSResultGroup = [tokens, parts];
+
+  declare src: string;
+  declare period: string;
+  declare by: Dimension;
+  declare unit: Unit;
+  declare zone: string;
+  declare locale: string | undefined;
+  /** Rules as TOML. */
+  declare rules: string | undefined;
+  /** What was read, window by window, by the dimensions of `query`. */
+  declare table: CountTable | SavedTable | undefined;
+  /** The same time a week before. */
+  declare tableBefore: CountTable | SavedTable | undefined;
+  /** Ingestion in the same time, for views that want it. */
+  declare ingestion: CountTable | undefined;
+  /** The range that was asked for. Parts of it that `table` lacks are missing. */
+  declare range: Window | undefined;
+  declare where: Where;
+  /** What the address says of this view. To change it, call {@link tell}. */
+  declare state: { readonly [name: string]: string | undefined };
+  /** What was asked. */
+  declare query: DashboardQuery | undefined;
+  /** Reads other counts. */
+  declare load: Load | undefined;
+  declare loading: boolean;
+  declare error: unknown;
+
+  /** The rows to show: those of `table` that `where` keeps. */
+  protected shown: CountTable | undefined;
+  protected shownBefore: CountTable | undefined;
+  #reading: AbortController | undefined;
+
+  constructor() {
+    super();
+    this.src = "";
+    this.period = "24h";
+    this.by = "integration";
+    this.unit = "counts";
+    this.zone = "UTC";
+    this.where = {};
+    this.state = {};
+    this.loading = false;
+  }
+
+  /** The title of the view. */
+  protected abstract get heading(): string;
+
+  /** What the view shows when there are counts. */
+  protected abstract content(): TemplateResult | typeof nothing;
+
+  /** What stands in the head next to the menus. */
+  protected tools(): unknown {
+    return nothing;
+  }
+
+  /** A short text after the title. */
+  protected note(): unknown {
+    return nothing;
+  }
+
+  /** What can be exported next to CSV and JSON, such as a picture. */
+  protected exports(): ExportItem[] {
+    return [];
+  }
+
+  /** The table that CSV and JSON are written of. */
+  exported(): CountTable | undefined {
+    return this.shown && grouped(this.shown, this.by);
+  }
+
+  /** The metrics that the view reads when it reads for itself. */
+  protected get metrics(): readonly Metric[] {
+    return ["event_delivery"];
+  }
+
+  /** The dimensions that the view needs. */
+  protected get dimensions(): Dimension[] {
+    return dimensionsOf([this.by, "reason", ...(Object.keys(this.where) as Dimension[])]);
+  }
+
+  /** How numbers and times are written. */
+  get formats(): Formats {
+    return formats(languageOf(this), this.zone);
+  }
+
+  /** Reads counts from `src`. */
+  async refresh(): Promise<void> {
+    this.#reading?.abort();
+    const own = new AbortController();
+    this.#reading = own;
+    const { signal } = own;
+    const range = rangeOf(this.period, Date.now());
+    if (range === undefined) {
+      this.error = new RangeError(`period: want a length such as "24h", or "start/end"`);
+      return;
+    }
+    const source = sourceOf(this.src);
+    const query = { ...range, metric: "event_delivery" as Metric, dimensions: this.dimensions };
+    this.load ??= loadOf(this.src);
+    this.loading = true;
+    this.error = undefined;
+    try {
+      const before = shifted(query, -WEEK);
+      const earlier = source.load(before, { signal }).catch(() => undefined);
+      const { table, error } = await source.load(query, { signal });
+      Object.assign(this, { table, error, query, range: { start: range.start, end: range.end } });
+      if (this.metrics.includes("event_ingestion")) {
+        const dimensions = query.dimensions.filter((name) => name !== "reason");
+        const asked = { ...query, metric: "event_ingestion" as Metric, dimensions };
+        this.ingestion = (await source.load(asked, { signal })).table;
+      }
+      this.tableBefore = (await earlier)?.table;
+      this.emit("tallyfold-load", { query, table });
+      if (error) this.emit("tallyfold-error", { error });
+    } catch (error) {
+      if (signal.aborted) return;
+      this.error = error;
+      this.emit("tallyfold-error", { error });
+    } finally {
+      if (this.#reading === own) this.loading = false;
+    }
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.#reading?.abort();
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    if (changed.has("src") || changed.has("period") || changed.has("by")) {
+      if (this.src !== "") void this.refresh();
+    }
+    if (changed.has("table") || changed.has("where")) this.shown = this.#kept("table");
+    if (changed.has("tableBefore") || changed.has("where")) {
+      this.shownBefore = this.#kept("tableBefore");
+    }
+  }
+
+  #kept(name: "table" | "tableBefore"): CountTable | undefined {
+    const given = this[name];
+    if (given === undefined || given === null) return undefined;
+    const table = given instanceof CountTable ? given : CountTable.fromJSON(given);
+    return filtered(table, this.where);
+  }
+
+  override render(): unknown {
+    return html`<section class="card" part="view" aria-labelledby="title" aria-busy=${this.loading}>
+      <header class="head" part="header">
+        <h2 id="title" part="title">${this.heading}</h2>
+        <span class="note">${this.note()}</span>
+        <div class="tools" part="tools">${this.tools()}${this.shown && menus(this, this.exports())}</div>
+      </header>
+      ${this.body()}
+    </section>`;
+  }
+
+  /** The content, or what stands in its place. */
+  protected body(): unknown {
+    if (this.shown === undefined) {
+      if (this.error !== undefined) return failureState(this.error, () => void this.retry());
+      return this.loading || this.src
+        ? skeleton()
+        : emptyState("No counts", "Nothing was read yet.");
+    }
+    if (this.shown.length === 0) {
+      const span = this.range ? this.formats.span(this.range.start, this.range.end) : "this range";
+      return emptyState("No events", `No events were counted in ${span}.`);
+    }
+    return this.content();
+  }
+
+  /** Reads again: what the button does that stands next to an error. */
+  protected retry(): Promise<void> | undefined {
+    if (this.src !== "") return this.refresh();
+    this.emit("tallyfold-retry", {});
+    return undefined;
+  }
+
+  /** Shows only the rows with this value. */
+  protected select(dimension: Dimension, value: string): void {
+    this.emit("tallyfold-select", { dimension, value });
+  }
+
+  /** Shows this range. */
+  protected brush(start: string, end: string): void {
+    this.emit("tallyfold-brush", { start, end });
+  }
+
+  /** Puts a part of the view's state into the address. */
+  protected tell(state: { readonly [name: string]: string | undefined }): void {
+    this.state = { ...this.state, ...state };
+    this.emit("tallyfold-state", state);
+  }
+
+  protected emit(name: string, detail: unknown): void {
+    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
+  }
+}
+
+/** Reads from the server for pages at `src`. */
+export function loadOf(src: string): Load {
+  return async (query, options) => {
+    const { table, error } = await sourceOf(src).load(query, options);
+    if (error || !table) throw error;
+    return table;
+  };
+}
+
+/** Dimensions without repeats, in the order in which they are asked for. */
+export function dimensionsOf(names: readonly Dimension[]): Dimension[] {
+  return (Object.keys(DIMENSIONS) as Dimension[]).filter((name) => names.includes(name));
+}
+
+/** Rows added up by one dimension, whose name is only known now. */
+export function grouped(table: CountTable, by: Dimension): CountTable<Dimension> {
+  return (table as CountTable<Dimension>).groupBy(by);
+}
+
+/** The rows that `where` keeps, as far as the table has its dimensions. */
+export function filtered(table: CountTable, where: Where): CountTable {
+  const names = new Set<string>(table.dimensions);
+  const kept = Object.entries(where).filter(([name, values]) => names.has(name) && values);
+  return kept.length === 0 ? table : table.filter(Object.fromEntries(kept));
+}
+
+/** The language of an element: its own, or that of the page. */
+export function languageOf(
+  element: HTMLElement & { locale?: string | undefined },
+): string | undefined {
+  if (element.locale) return element.locale;
+  return element.closest<HTMLElement>("[lang]")?.lang || document.documentElement.lang || undefined;
+}
+
+/** A value of a dimension as text, never as markup. */
+export function valueText(value: string, dimension: Dimension): TemplateResult {
+  if (value !== "")
+    return html`<bdi class="value" title=${shortened(value)}>${shortened(value)}</bdi>`;
+  const text = dimension === "reason" ? "no reason given" : "(empty)";
+  return html`<span class="value empty-value">${text}</span>`;
+}
+
+/** Longer values are cut: no screen shows more. */
+const LONGEST_VALUE = 300;
+
+function shortened(value: string): string {
+  return value.length <= LONGEST_VALUE ? value : `${value.slice(0, LONGEST_VALUE)}…`;
+}
+
+/** What stands in place of counts that are being read. */
+export function skeleton(): TemplateResult {
+  return html`<div class="skeleton" part="loading" role="status">
+    <span class="sr">Loading…</span>${Array.from({ length: 6 }, () => html`<i></i>`)}
+  </div>`;
+}
+
+export function emptyState(title: string, text: unknown): TemplateResult {
+  return html`<div class="state" part="empty" role="status"><strong>${title}</strong><p>${text}</p></div>`;
+}
+
+/** What went wrong, by whom it can be mended, and a button. */
+export function failureState(error: unknown, retry: () => void): TemplateResult {
+  const { title, text } = failureText(error);
+  return html`<div class="state" part="error" role="alert">
+    <strong>${title}</strong>
+    <p>${text}</p>
+    <button type="button" @click=${retry}>Try again</button>
+  </div>`;
+}
+
+/** An error in words. */
+export function failureText(error: unknown): { title: string; text: string } {
+  if (!TallyfoldError.is(error)) {
+    return {
+      title: "Something went wrong",
+      text: error instanceof Error ? error.message : String(error),
+    };
+  }
+  const { code, status, message } = error;
+  if (status === 401 || status === 403) {
+    return {
+      title: "Your session has expired",
+      text: `Sign in again, then try again. Or you may not see these counts. (${message})`,
+    };
+  }
+  const titles: Partial<Record<string, string>> = {
+    network_failed: "The server can't be reached",
+    timed_out: "The server took too long",
+    rate_limited: "Too many requests",
+    wasm_forbidden: "The page's security policy forbids WebAssembly",
+  };
+  return { title: titles[code] ?? "The counts could not be read", text: message };
+}

@@ -1,0 +1,55 @@
+// The counts that the tests of the views show: a sandbox with a fixed seed, and an incident in the evening.
+
+import { Client, Sandbox } from "tallyfold";
+
+export const RANGE = { start: "2026-03-10T00:00:00Z", end: "2026-03-11T00:00:00Z" };
+export const BEFORE = { start: "2026-03-03T00:00:00Z", end: "2026-03-04T00:00:00Z" };
+export const FAILING = "Push Notifications";
+/** When it fails. */
+export const INCIDENT = { start: "2026-03-10T20:00:00Z", end: "2026-03-10T21:30:00Z" };
+export const SILENT = "Tape Archive";
+/** Its last event. */
+export const SILENT_SINCE = "2026-03-10T13:30:00Z";
+export const VANISHED = "Old CRM";
+export const HOSTILE = `<img src=x onerror="globalThis.hacked=1"> \u202e javascript:alert(1) ${"long ".repeat(2_000)}`;
+
+/** A client at five past midnight, so that the last hour is provisional. */
+export function evening() {
+  const now = () => ({ monotonicMs: 0, unixMs: Date.parse("2026-03-11T00:05:00Z") });
+  const sandbox = new Sandbox({ seed: 7, now });
+  const event = { eventName: "order_placed", writeKey: "web", outcome: "errors" };
+  for (let quarter = 0; quarter < 6; quarter++) {
+    const timestamp = new Date(Date.parse(INCIDENT.start) + quarter * 900_000);
+    sandbox.record({ ...event, timestamp, integration: FAILING, count: 400 });
+  }
+  sandbox.record({
+    ...event,
+    timestamp: "2026-03-10T10:05:00Z",
+    integration: HOSTILE,
+    count: 9_000,
+  });
+  // One stops in the afternoon, another was there last week only.
+  for (const [day, hours] of [
+    ["2026-03-03", 24],
+    ["2026-03-10", 14],
+  ]) {
+    for (let hour = 0; hour < hours; hour++) {
+      const timestamp = new Date(Date.parse(`${day}T00:20:00Z`) + hour * 3_600_000);
+      sandbox.record({ ...event, timestamp, outcome: "success", integration: SILENT, count: 120 });
+    }
+  }
+  const last = { ...event, timestamp: "2026-03-03T08:00:00Z", outcome: "success" };
+  sandbox.record({ ...last, integration: VANISHED, count: 77 });
+  const client = new Client({
+    ...sandbox.credentials,
+    clusterEndpoint: "http://localhost",
+    fetch: sandbox.fetch,
+    now,
+  });
+  return { sandbox, client };
+}
+
+/** Counts of a range by quarters of an hour. */
+export function counts(client, range, dimensions = ["integration", "reason"]) {
+  return client.collect({ ...range, metric: "event_delivery", dimensions, window: "15m" });
+}
