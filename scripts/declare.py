@@ -41,7 +41,7 @@ BY_HAND = {"FaultOptions"}
 #: What the packages say of the state of a check, which is a document in them.
 STATE = "What the next check has to know, as a document with a checksum: give it as `state`."
 #: Not a type of its own in the packages.
-INLINED = {"FaultKind": None, "Outcome": "CountName", "Target": None, "HostFailure": None}
+INLINED = {"FaultKind": None, "Scene": None, "Outcome": "CountName", "Target": None, "HostFailure": None}
 
 #: For arguments that take names: any sequence of text that is not itself a text.
 TEXTS = """
@@ -317,6 +317,7 @@ class Python(Language):
         "RankBy": "RankBy",
         "ReceiverKind": "ReceiverKind",
         "RuleKind": "RuleKind",
+        "Scene": "Scene",
         "Severity": "Severity",
         "Status": "Status",
         "Target": "TargetName",

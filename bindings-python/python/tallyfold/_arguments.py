@@ -473,6 +473,11 @@ class SandboxArguments(TypedDict, total=False):
 
     By default, no traffic is generated.
     """
+    scene: Scene | None
+    """An incident in the generated traffic, during the hours before the first request.
+
+    Without a seed, the seed is 1.
+    """
     client_id: str
     """The client id that both token endpoints accept. Default: `sandbox-client`."""
     client_secret: str
