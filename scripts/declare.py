@@ -551,7 +551,7 @@ class Python(Language):
                     ),
                     (
                         "from tallyfold._names import (\n    DimensionName,\n    EndpointName,\n    ExportWindows,\n    Guarantee,\n"
-                        "    MetricName,\n    Tolerance,\n)"
+                        "    MetricName,\n    Scene,\n    Tolerance,\n)"
                     ),
                     ("if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n    from tallyfold._values import Limits"),
                     exported(["ENVIRONMENT", *declared, "Dimensions", "Instant", "Step", "Texts"]),

@@ -1,5 +1,6 @@
 """`python -m tallyfold sandbox [--port N] [--host H] [--seed S] [--scene NAME]
-[--fault JSON]...`."""
+[--fault JSON]...`.
+"""
 
 import argparse
 import json

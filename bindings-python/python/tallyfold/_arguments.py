@@ -13,6 +13,7 @@ from tallyfold._names import (
     ExportWindows,
     Guarantee,
     MetricName,
+    Scene,
     Tolerance,
 )
 

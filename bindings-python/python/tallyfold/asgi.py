@@ -461,9 +461,7 @@ class _Range:
     async def _tag(self) -> str | None:
         """The tag; `None` if the windows that may still change fail, or take too long."""
         own = self._server._own  # noqa: SLF001
-        places = [
-            place for place, (_, _, (_, settled)) in enumerate(self._windows) if not settled
-        ]
+        places = [place for place, (_, _, (_, settled)) in enumerate(self._windows) if not settled]
         tasks = [self._begin(place) for place in places]
         if tasks:
             await asyncio.wait(tasks, timeout=RANGE_PATIENCE)
