@@ -1,6 +1,4 @@
-"""`python -m tallyfold sandbox [--port N] [--host H] [--seed S] [--scene NAME]
-[--fault JSON]...`.
-"""
+"""`python -m tallyfold sandbox [--port N] [--host H] [--seed S] [--scene S] [--fault JSON]...`."""
 
 import argparse
 import json
