@@ -96,7 +96,7 @@ pub(crate) struct DashboardFlags {
     trust_header: Option<String>,
     /// Answers requests for this name, too, such as counts.example; may be repeated
     ///
-    /// Requests for IP addresses and for localhost are always answered. Other names are refused, because a web page could let its own
+    /// Requests for localhost, and for IP addresses, are always answered. Other names are refused, because a web page could let its own
     /// name point to this server and read the counts.
     #[arg(long = "allow-host", value_name = "NAME", help_heading = "Serving")]
     hosts: Vec<String>,
