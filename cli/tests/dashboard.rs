@@ -344,7 +344,7 @@ fn a_range_has_the_numbers_of_the_command_digit_for_digit() {
 fn rows_of(document: &Value) -> BTreeMap<(String, String), [u128; 3]> {
     let mut rows = BTreeMap::new();
     for row in document["clusters"][0]["rows"].as_array().unwrap() {
-        let name = |of: &str| row[of].as_str().unwrap_or("").to_owned();
+        let name = |of: &str| row["dimensions"][of].as_str().unwrap_or("").to_owned();
         let count = |of: &str| {
             row[of]
                 .to_string()
