@@ -249,7 +249,12 @@ class TypeScript(Language):
         for of in arguments:
             lines.append(comment(self.argument_doc(of, own), "  "))
             optional, undefined = ("", "") if is_required(of) else ("?", " | undefined")
-            lines.append(f"  readonly {self.spelled(of['name'])}{optional}: {self.given(of)}{undefined};")
+            field, given = f"  readonly {self.spelled(of['name'])}{optional}:", f"{self.given(of)}{undefined}"
+            if len(f"{field} {given};") > 100:
+                given = "".join(f"\n    | {one}" for one in given.split(" | "))
+                lines.append(f"{field}{given};")
+            else:
+                lines.append(f"{field} {given};")
         head = comment(self.doc(self.abouts[name], own))
         return "\n".join([head, *lines, "}"])
 

@@ -1510,7 +1510,13 @@ export interface SandboxArguments {
    *
    * Without a seed, the seed is 1.
    */
-  readonly scene?: "outage" | "consent_filter" | "schema_mismatch" | "silent_source" | "late_data" | undefined;
+  readonly scene?:
+    | "outage"
+    | "consent_filter"
+    | "schema_mismatch"
+    | "silent_source"
+    | "late_data"
+    | undefined;
   /** The client id that both token endpoints accept. Default: `sandbox-client`. */
   readonly clientId?: string | undefined;
   /**
