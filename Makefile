@@ -255,7 +255,8 @@ $(docs_node): scripts/docs/package-lock.json $(node_modules)
 	touch $@
 
 # The static binary and its wheel, in dist/cli.
-$(static_cli): $(core_files) $(cli_files) | $(packages_python)
+# The page of the dashboard, which is embedded, comes with the npm package.
+$(static_cli): $(core_files) $(cli_files) $(npm) | $(packages_python)
 	scripts/build-cli.sh
 	scripts/build-cli.sh --wheel
 	touch $@

@@ -41,7 +41,7 @@ BY_HAND = {"FaultOptions"}
 #: What the packages say of the state of a check, which is a document in them.
 STATE = "What the next check has to know, as a document with a checksum: give it as `state`."
 #: Not a type of its own in the packages.
-INLINED = {"FaultKind": None, "Outcome": "CountName", "Target": None, "HostFailure": None}
+INLINED = {"FaultKind": None, "Scene": None, "Outcome": "CountName", "Target": None, "HostFailure": None}
 
 #: For arguments that take names: any sequence of text that is not itself a text.
 TEXTS = """
@@ -249,7 +249,12 @@ class TypeScript(Language):
         for of in arguments:
             lines.append(comment(self.argument_doc(of, own), "  "))
             optional, undefined = ("", "") if is_required(of) else ("?", " | undefined")
-            lines.append(f"  readonly {self.spelled(of['name'])}{optional}: {self.given(of)}{undefined};")
+            field, given = f"  readonly {self.spelled(of['name'])}{optional}:", f"{self.given(of)}{undefined}"
+            if len(f"{field} {given};") > 100:
+                given = "".join(f"\n    | {one}" for one in given.split(" | "))
+                lines.append(f"{field}{given};")
+            else:
+                lines.append(f"{field} {given};")
         head = comment(self.doc(self.abouts[name], own))
         return "\n".join([head, *lines, "}"])
 
@@ -317,6 +322,7 @@ class Python(Language):
         "RankBy": "RankBy",
         "ReceiverKind": "ReceiverKind",
         "RuleKind": "RuleKind",
+        "Scene": "Scene",
         "Severity": "Severity",
         "Status": "Status",
         "Target": "TargetName",
@@ -550,7 +556,7 @@ class Python(Language):
                     ),
                     (
                         "from tallyfold._names import (\n    DimensionName,\n    EndpointName,\n    ExportWindows,\n    Guarantee,\n"
-                        "    MetricName,\n    Tolerance,\n)"
+                        "    MetricName,\n    Scene,\n    Tolerance,\n)"
                     ),
                     ("if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n    from tallyfold._values import Limits"),
                     exported(["ENVIRONMENT", *declared, "Dimensions", "Instant", "Step", "Texts"]),

@@ -795,3 +795,149 @@ def test_a_path_that_is_no_text_is_refused(sandbox: tallyfold.Sandbox) -> None:
         assert (await ask_as(app, scope))[0]["status"] == 400
 
     run(test)
+
+
+DAY = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-02T00:00:00Z", "window": "15m"}
+
+
+def ranged(path: str = PATH, **query: str) -> str:
+    given = {**DAY, "dimensions": "integration,reason", **query}
+    return f"{path}/windows?{httpx2.QueryParams(given)}"
+
+
+async def get(app: Any, target: str, headers: dict[str, str] | None = None) -> httpx2.Response:
+    transport = httpx2.ASGITransport(app=app)
+    async with httpx2.AsyncClient(transport=transport, base_url=SITE) as plain:
+        return await plain.get(target, headers=headers)
+
+
+def test_a_day_in_one_request_has_the_same_counts_as_its_windows() -> None:
+    async def test() -> None:
+        sandbox = tallyfold.Sandbox(seed=1)
+        app = PageServer(client_of(sandbox), allow)
+        response = await get(app, ranged())
+        assert response.status_code == 200
+        assert response.headers["content-type"] == "application/x-ndjson"
+        assert response.headers["cache-control"] == "private, no-cache"
+        assert response.headers["content-encoding"] == "gzip"
+        lines = [json.loads(line) for line in response.text.splitlines()]
+        assert lines.pop() == {"done": True}
+        windows = list(tallyfold.Plan(DAY["start"], DAY["end"], "15m"))
+        assert len(lines) == 2 * len(windows) == 192
+        assert [line["settled"] for line in lines[::2]] == [True] * 96
+        assert sandbox.stats["event_delivery"] == 96
+        direct = await client_of(sandbox).event_delivery(DAY["start"], DAY["end"], ["integration"])
+        assert sum(int(body["totalErrors"]) for body in lines[1::2]) == direct.totals.errors
+        # Windows of ranges and single requests share what is kept.
+        body = {
+            "start": lines[0]["start"],
+            "end": lines[0]["end"],
+            "dimensions": ["integration", "reason"],
+        }
+        assert (await post(app, PATH, body)).json() == lines[1]
+        calls = sandbox.stats["event_delivery"]
+        etag = {"if-none-match": response.headers["etag"]}
+        again = await get(app, ranged(), etag)
+        assert (again.status_code, again.content) == (304, b"")
+        plain = await get(app, ranged(), {"accept-encoding": "identity"})
+        assert plain.text == response.text
+        assert (await get(app, ranged(window="1h"), etag)).status_code == 200
+        assert sandbox.stats["event_delivery"] == calls + 24
+
+    run(test)
+
+
+def test_a_window_of_a_range_that_fails_has_a_line_and_is_asked_for_again() -> None:
+    async def test() -> None:
+        sandbox = tallyfold.Sandbox(seed=1)
+        sandbox.inject("status", status=503, endpoint="event_delivery")
+        app = PageServer(client_of(sandbox), allow)
+        response = await get(app, ranged())
+        lines = [json.loads(line) for line in response.text.splitlines()]
+        failed = [line["error"] for line in lines if "error" in line]
+        assert [(one["code"], one["kind"], one["status"]) for one in failed] == [
+            ("server_error", "service", 503)
+        ]
+        assert "injected" not in response.text
+        assert len(lines) == 2 * 95 + 2
+        again = await get(app, ranged(), {"if-none-match": response.headers["etag"]})
+        assert again.status_code == 200
+        assert len(again.text.splitlines()) == 2 * 96 + 1
+
+    run(test)
+
+
+def test_a_range_that_is_wrong_or_not_allowed_is_refused() -> None:
+    async def test() -> None:
+        sandbox = tallyfold.Sandbox(seed=1)
+        app = PageServer(client_of(sandbox), allow)
+        for query, headers, status, word in [
+            ({"window": "7m"}, {}, 400, "window"),
+            ({"window": "1s"}, {}, 400, "window"),
+            ({"end": DAY["start"]}, {}, 400, "start"),
+            ({}, {"sec-fetch-site": "cross-site"}, 403, "origin"),
+        ]:
+            response = await get(app, ranged(**query), headers)
+            assert response.status_code == status
+            assert word in response.text
+        closed = PageServer(client_of(sandbox), lambda _: False)
+        assert (await get(closed, ranged())).status_code == 403
+        assert sandbox.stats["event_delivery"] == 0
+
+    run(test)
+
+
+def test_work_for_a_range_ends_when_its_visitor_leaves() -> None:
+    async def test() -> None:
+        sandbox = tallyfold.Sandbox(seed=1)
+        own = sandbox.async_transport()
+        hanging = 0
+        most = 0
+        three = asyncio.Event()
+
+        class Hanging(httpx2.AsyncBaseTransport):
+            async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+                nonlocal hanging, most
+                if "analytics" not in str(request.url):
+                    return await own.handle_async_request(request)
+                hanging += 1
+                most = max(most, hanging)
+                if hanging == 3:
+                    three.set()
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    hanging -= 1
+                raise AssertionError
+
+        client = client_of(sandbox, transport=Hanging())
+        app = PageServer(client, allow, concurrency=3)
+        path, _, query = ranged().partition("?")
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": path,
+            "query_string": query.encode(),
+            "headers": [],
+        }
+        left = asyncio.Event()
+        asked = False
+
+        async def receive() -> dict[str, Any]:
+            nonlocal asked
+            if not asked:
+                asked = True
+                return {"type": "http.request", "body": b""}
+            await left.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(_message: Any) -> None:
+            pass
+
+        task = asyncio.create_task(app(scope, receive, send))
+        await three.wait()
+        left.set()
+        await task
+        assert (hanging, most) == (0, 3)
+
+    run(test)

@@ -333,6 +333,7 @@ CASES: list[tuple[str, Callable[[World], Callable[..., Any]], dict[str, Any], Ri
         {},
         {
             "seed": ("none", "int"),
+            "scene": ("none", "str"),
             "client_id": ("none", "str"),
             "client_secret": ("none", "str"),
             "token_lifetime": ("none", "int"),

@@ -159,6 +159,7 @@ fn values() -> Map<String, Value> {
     add::<tallyfold_health::Unjudged>(&mut schemas);
     add::<tallyfold_sandbox::FaultKind>(&mut schemas);
     add::<tallyfold_sandbox::SandboxEndpoint>(&mut schemas);
+    add::<tallyfold_sandbox::Scene>(&mut schemas);
     add::<tallyfold_sandbox::Outcome>(&mut schemas);
     schemas.take_definitions(true)
 }

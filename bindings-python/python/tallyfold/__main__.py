@@ -1,12 +1,14 @@
-"""`python -m tallyfold sandbox [--port N] [--host H] [--seed S] [--fault JSON]...`."""
+"""`python -m tallyfold sandbox [--port N] [--host H] [--seed S] [--scene S] [--fault JSON]...`."""
 
 import argparse
 import json
 import signal
 import sys
 import threading
+from typing import get_args
 
 from tallyfold import ConfigError, Sandbox, __version__, serve
+from tallyfold._names import Scene
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -17,6 +19,11 @@ def main(arguments: list[str] | None = None) -> int:
     sandbox = commands.add_parser("sandbox", help="serve a replica of the service")
     sandbox.add_argument("--port", type=_port, default=0, help="0, the default, takes any free one")
     sandbox.add_argument("--seed", type=_seed, default=1, help="for made-up traffic (default: 1)")
+    sandbox.add_argument(
+        "--scene",
+        choices=get_args(Scene),
+        help="an incident in the traffic of the last hours",
+    )
     sandbox.add_argument(
         "--host",
         default="127.0.0.1",
@@ -32,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         "may be repeated",
     )
     options = parser.parse_args(arguments)
-    service = Sandbox(seed=options.seed)
+    service = Sandbox(seed=options.seed, scene=options.scene)
     for fault in options.fault:
         try:
             service.inject(**json.loads(fault))

@@ -13,6 +13,7 @@ from tallyfold._names import (
     ExportWindows,
     Guarantee,
     MetricName,
+    Scene,
     Tolerance,
 )
 
@@ -472,6 +473,11 @@ class SandboxArguments(TypedDict, total=False):
     """The seed of realistic generated traffic: the same seed gives the same counts.
 
     By default, no traffic is generated.
+    """
+    scene: Scene | None
+    """An incident in the generated traffic, during the hours before the first request.
+
+    Without a seed, the seed is 1.
     """
     client_id: str
     """The client id that both token endpoints accept. Default: `sandbox-client`."""

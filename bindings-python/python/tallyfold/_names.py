@@ -24,6 +24,7 @@ __all__ = [
     "RankBy",
     "ReceiverKind",
     "RuleKind",
+    "Scene",
     "Severity",
     "Status",
     "TargetName",
@@ -178,6 +179,11 @@ RuleKind = Literal[
     "reconciliation",
 ]
 """What a rule looks for."""
+
+Scene = Literal["outage", "consent_filter", "schema_mismatch", "silent_source", "late_data"]
+"""An incident of seeded traffic. It begins some hours before the first request to the sandbox, and
+hits the busiest integration, source or event.
+"""
 
 Severity = Literal["info", "warning", "critical"]
 """How bad a finding is."""

@@ -27,10 +27,12 @@ import json
 import logging
 import re
 import secrets
+import zlib
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from http import HTTPStatus
 from typing import Any, Protocol, Unpack, cast
 from urllib.parse import quote
 
@@ -42,11 +44,16 @@ from tallyfold._tallyfold import (
     Call,
     busy_answer,
     failed_answer,
+    failed_line,
     good_answer,
+    last_line,
     page_question,
     pages_options,
+    range_answer,
+    range_tag,
     sealed,
     unsealed,
+    window_lines,
 )
 from tallyfold._time import Now
 
@@ -59,6 +66,10 @@ Send = Callable[[Message], Awaitable[None]]
 _Query = tuple[str, str, list[DimensionName]]
 Answer = tuple[int, list[tuple[str, str]], bytes]
 """Status, headers and body."""
+_Found = tuple[Answer, bool]
+"""An answer, and whether it never changes."""
+_Window = tuple[MetricName, _Query, tuple[str, bool]]
+"""A window of a range: the metric, its arguments, its key, and whether it is settled."""
 
 LONGEST_BODY = 16 * 1024
 """A request has a few hundred bytes. Of a longer one, as much is read as the core needs to refuse
@@ -69,6 +80,12 @@ STORE_PATIENCE = 1.0
 
 BUSY_SECONDS = 1
 """After how many seconds a request that found the queue full may come again."""
+
+RANGE_PATIENCE = 1.0
+"""A range whose provisional windows take longer begins without them, and browsers don't keep it."""
+
+AHEAD = 64
+"""So many windows of a range are looked up before the page has read the first of them."""
 
 LEAST_COMPRESSED = 1024
 """A body of fewer bytes is sent as it is."""
@@ -137,6 +154,12 @@ class PageServer:
     it any more. The answer for a window that ended more than an hour ago never changes and is kept.
     A page of another origin is refused. A large answer is compressed if the browser accepts gzip.
 
+    A page may also request all windows of a range at once, up to 3,000 of them: `GET` with the path
+    of the endpoint and `/windows`, and `start`, `end`, `window` and `dimensions` in the query. The
+    answer is a stream of lines: for each window its edges and whether it is settled, then the body
+    that the service has sent, or its edges and the error; at last `{"done":true}`. It has an
+    `ETag`, so the browser doesn't load again what has not changed.
+
     What went wrong between this server and the service stays inside: the page gets a reference, and
     the logger `tallyfold` has the whole text under it.
 
@@ -199,11 +222,14 @@ class PageServer:
         self._authorize = authorize
         self._store = store
         self._options = options
+        self._concurrency = concurrency
         self._turns = asyncio.Semaphore(concurrency)
         self._waiting = 0
         self._kept = _Kept(memory_bytes)
         self._under_way: dict[str, _Shared] = {}
         self._saving: set[asyncio.Task[None]] = set()
+        # What tags of ranges begin with. With another one, browsers don't use what they have kept.
+        self._own = secrets.token_hex(8)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request; the framework or the ASGI server calls it."""
@@ -223,11 +249,26 @@ class PageServer:
         body = await _beginning(receive) if allowed is True else b""
         if body is None:
             return
-        answering = asyncio.ensure_future(
-            self._answer(request, headers, body, is_allowed=allowed is True)
-        )
+        work = self._respond(request, headers, body, send, is_allowed=allowed is True)
+        answering = asyncio.ensure_future(work)
         if await _ends_first(answering, receive):
-            await _send(send, await _compressed(answering.result(), request.headers))
+            answering.result()
+
+    async def _respond(
+        self,
+        request: PageRequest,
+        headers: list[tuple[str, str]],
+        body: bytes,
+        send: Send,
+        *,
+        is_allowed: bool,
+    ) -> None:
+        """Answers; work ends when this is cancelled, because the visitor has left."""
+        answer = await self._answer(request, headers, body, is_allowed=is_allowed)
+        if isinstance(answer, _Range):
+            await answer.send(send, request.headers)
+        else:
+            await _send(send, await _compressed(answer, request.headers))
 
     async def _answer(
         self,
@@ -236,7 +277,7 @@ class PageServer:
         body: bytes,
         *,
         is_allowed: bool,
-    ) -> Answer:
+    ) -> "Answer | _Range":
         query = request.scope.get("query_string", b"").decode("latin-1")
         # The path is the one that `authorize` has seen: a `?` in it begins no query.
         target = f"{quote(request.path, errors='replace')}?{query}"
@@ -259,15 +300,16 @@ class PageServer:
                 return good_answer(
                     json.dumps({"accessToken": token, "expiresIn": seconds}).encode()
                 )
+            if kind == "windows":
+                return _Range(self, cast("list[_Window]", asked), cast("str", keeping))
             if kind == "audit_logs":
                 logs = self._client._machine.audit_logs(*asked)  # noqa: SLF001
                 return (await self._asked(logs))[0]
-            return await self._shared(kind, cast("_Query", asked), *keeping)
+            return (await self._shared(kind, cast("_Query", asked), *keeping))[0]
         except _BusyError:
             return busy_answer(BUSY_SECONDS)
         except TallyfoldError as error:
-            reference = secrets.token_hex(8)
-            LOGGER.warning("the page server got no answer (reference %s): %s", reference, error)
+            reference = _noted(error)
             return failed_answer(error.code, error.status, str(error), error.retry_after, reference)
 
     async def _shared(
@@ -276,14 +318,19 @@ class PageServer:
         asked: "_Query",
         key: str,
         is_settled: bool,  # noqa: FBT001
-    ) -> Answer:
-        """Gives the answer that is kept, or that of the call under way, or that of a new call."""
+        *,
+        limit: asyncio.Semaphore | None = None,
+    ) -> _Found:
+        """Gives the answer that is kept, or that of the call under way, or that of a new call.
+
+        The windows of a range have a `limit` of their own, and wait as long as it takes.
+        """
         if kept := self._kept.get(key, _seconds()):
             return kept
         shared = self._under_way.get(key)
         if shared is None:
             begin = getattr(self._client._machine, metric)  # noqa: SLF001
-            found = self._found(key, begin(*asked), is_settled=is_settled)
+            found = self._found(key, begin(*asked), is_settled=is_settled, limit=limit)
             shared = self._under_way[key] = _Shared(asyncio.create_task(found))
             shared.task.add_done_callback(lambda _: self._ended(key, shared))
         try:
@@ -298,12 +345,14 @@ class PageServer:
         if self._under_way.get(key) is shared:
             del self._under_way[key]
 
-    async def _found(self, key: str, call: Call[Any], *, is_settled: bool) -> Answer:
+    async def _found(
+        self, key: str, call: Call[Any], *, is_settled: bool, limit: asyncio.Semaphore | None
+    ) -> _Found:
         stored = await self._stored(key) if is_settled else None
         if stored is not None:
             answer = good_answer(stored)
         else:
-            answer, table = await self._asked(call)
+            answer, table = await self._asked(call, limit)
             # By the service's clock, too: this computer's may be ahead.
             is_settled = not table.provisional
         until = float("inf") if is_settled else _seconds() + self._provisional
@@ -313,11 +362,24 @@ class PageServer:
             saving = asyncio.create_task(self._save(self._store, key, answer[2]))
             self._saving.add(saving)
             saving.add_done_callback(self._saving.discard)
-        return answer
+        return answer, is_settled
 
-    async def _asked(self, call: Call[Any]) -> tuple[Answer, Any]:
+    async def _asked(
+        self, call: Call[Any], limit: asyncio.Semaphore | None = None
+    ) -> tuple[Answer, Any]:
         """Asks the service: gives the body that it has sent as the answer, and what it means."""
         copying = _Copying(call)
+        async with contextlib.AsyncExitStack() as turns:
+            if limit is not None:
+                await turns.enter_async_context(limit)
+                await self._turns.acquire()
+            else:
+                await self._turn()
+            turns.callback(self._turns.release)
+            output = await self._client._run(cast("Call[Any]", copying))  # noqa: SLF001
+        return good_answer(b"".join(copying.pieces)), output
+
+    async def _turn(self) -> None:
         if self._turns.locked() and self._waiting >= self._queue:
             raise _BusyError
         self._waiting += 1
@@ -325,11 +387,6 @@ class PageServer:
             await self._turns.acquire()
         finally:
             self._waiting -= 1
-        try:
-            output = await self._client._run(cast("Call[Any]", copying))  # noqa: SLF001
-        finally:
-            self._turns.release()
-        return good_answer(b"".join(copying.pieces)), output
 
     async def _stored(self, key: str) -> bytes | None:
         if self._store is None:
@@ -351,6 +408,105 @@ class PageServer:
             pass
 
 
+class _Range:
+    """The answer with all windows of a range."""
+
+    def __init__(self, server: PageServer, windows: list[_Window], key: str) -> None:
+        self._server = server
+        self._windows = windows
+        self._key = key
+        self._limit = asyncio.Semaphore(server._concurrency)  # noqa: SLF001
+        self._begun: dict[int, asyncio.Task[_Found]] = {}
+
+    async def send(self, send: Send, headers: Mapping[str, str]) -> None:
+        try:
+            await self._send(send, headers)
+        finally:
+            for task in self._begun.values():
+                task.cancel()
+            await asyncio.gather(*self._begun.values(), return_exceptions=True)
+
+    async def _send(self, send: Send, headers: Mapping[str, str]) -> None:
+        answer = range_answer(await self._tag(), headers.get("if-none-match"))
+        status, own, _ = answer
+        if status == HTTPStatus.NOT_MODIFIED:
+            await _send(send, answer)
+            return
+        own = [*own, ("vary", "accept-encoding")]
+        packer = None
+        if _accepts_gzip(headers):
+            own.append(("content-encoding", "gzip"))
+            packer = zlib.compressobj(6, wbits=31)
+        raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in own]
+        await send({"type": "http.response.start", "status": status, "headers": raw})
+        async for lines in self._lines():
+            piece = lines
+            if packer is not None:
+                # Flushed, so that the page reads a window as soon as it is there.
+                piece = packer.compress(lines) + packer.flush(zlib.Z_SYNC_FLUSH)
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        rest = b"" if packer is None else packer.flush()
+        await send({"type": "http.response.body", "body": rest})
+
+    def _begin(self, place: int) -> "asyncio.Task[_Found]":
+        """Begins to look a window up. Whoever waits for it sees what it raises."""
+        task = self._begun.get(place)
+        if task is None:
+            metric, asked, (key, is_settled) = self._windows[place]
+            shared = self._server._shared  # noqa: SLF001
+            found = shared(metric, asked, key, is_settled, limit=self._limit)
+            task = self._begun[place] = asyncio.create_task(found)
+        return task
+
+    async def _tag(self) -> str | None:
+        """The tag; `None` if the windows that may still change fail, or take too long."""
+        own = self._server._own  # noqa: SLF001
+        places = [place for place, (_, _, (_, settled)) in enumerate(self._windows) if not settled]
+        tasks = [self._begin(place) for place in places]
+        if tasks:
+            await asyncio.wait(tasks, timeout=RANGE_PATIENCE)
+        if not all(task.done() and task.exception() is None for task in tasks):
+            return None
+        found = zip(places, tasks, strict=True)
+        bodies = [(self._windows[place][2][0], task.result()[0][2]) for place, task in found]
+        return range_tag(own, self._key, bodies)
+
+    async def _lines(self) -> AsyncIterator[bytes]:
+        for place in range(len(self._windows)):
+            for ahead in range(place, min(place + AHEAD, len(self._windows))):
+                self._begin(ahead)
+            yield await self._window(place)
+            del self._begun[place]
+        yield last_line()
+
+    async def _window(self, place: int) -> bytes:
+        """The lines of a window, also if its call fails."""
+        _, (start, end, _), (_, should_be_settled) = self._windows[place]
+        while True:
+            try:
+                (_, _, body), is_settled = await self._begin(place)
+            except _BusyError:
+                # It had joined a request that was refused.
+                await asyncio.sleep(BUSY_SECONDS)
+                del self._begun[place]
+                continue
+            except TallyfoldError as error:
+                if should_be_settled:
+                    self._server._own = secrets.token_hex(8)  # noqa: SLF001
+                told = (error.code, error.status, str(error), error.retry_after, _noted(error))
+                return failed_line(start, end, *told)
+            if should_be_settled and not is_settled:
+                self._server._own = secrets.token_hex(8)  # noqa: SLF001
+            return window_lines(start, end, is_settled, body)
+
+
+def _noted(error: TallyfoldError) -> str:
+    """Logs what went wrong inside, and gives the reference that the page gets in its place."""
+    reference = secrets.token_hex(8)
+    LOGGER.warning("the page server got no answer (reference %s): %s", reference, error)
+    return reference
+
+
 class _BusyError(Exception):
     """Too many calls wait already."""
 
@@ -358,11 +514,11 @@ class _BusyError(Exception):
 class _Shared:
     """A call to the service, and how many wait for its answer."""
 
-    def __init__(self, task: asyncio.Task[Answer]) -> None:
+    def __init__(self, task: asyncio.Task[_Found]) -> None:
         self.task = task
         self.waiting = 0
 
-    async def result(self) -> Answer:
+    async def result(self) -> _Found:
         """The answer. Whoever waits may go away; the others still get it."""
         self.waiting += 1
         try:
@@ -381,7 +537,7 @@ def _by_name(headers: list[tuple[str, str]]) -> dict[str, str]:
     return named
 
 
-async def _ends_first(answering: "asyncio.Future[Answer]", receive: Receive) -> bool:
+async def _ends_first(answering: "asyncio.Future[None]", receive: Receive) -> bool:
     """Waits for an answer; whether it came before its visitor went away. Then work ends."""
     leaving = asyncio.ensure_future(_disconnected(receive))
     both: set[asyncio.Future[Any]] = {answering, leaving}
@@ -404,8 +560,7 @@ async def _disconnected(receive: Receive) -> None:
 async def _compressed(answer: Answer, headers: Mapping[str, str]) -> Answer:
     """The answer, compressed if it is worth it and the browser accepts gzip."""
     status, given, body = answer
-    codings = headers.get("accept-encoding", "").lower().split(",")
-    accepts = any(map(GZIP.fullmatch, codings))
+    accepts = _accepts_gzip(headers)
     if len(body) < LEAST_COMPRESSED:
         return answer
     given = [*given, ("vary", "accept-encoding")]
@@ -416,6 +571,11 @@ async def _compressed(answer: Answer, headers: Mapping[str, str]) -> Answer:
     else:
         body = gzip.compress(body, 6, mtime=0)
     return status, [*given, ("content-encoding", "gzip")], body
+
+
+def _accepts_gzip(headers: Mapping[str, str]) -> bool:
+    codings = headers.get("accept-encoding", "").lower().split(",")
+    return any(map(GZIP.fullmatch, codings))
 
 
 def _wrong(argument: str, want: str) -> ArgumentTypeError:
@@ -482,12 +642,12 @@ class _Kept:
         self._bytes = 0
         self._answers: OrderedDict[str, tuple[Answer, float, int]] = OrderedDict()
 
-    def get(self, key: str, at: float) -> Answer | None:
+    def get(self, key: str, at: float) -> _Found | None:
         found = self._answers.get(key)
         if found is None or found[1] <= at:
             return None
         self._answers.move_to_end(key)
-        return found[0]
+        return found[0], found[1] == float("inf")
 
     def set(self, key: str, answer: Answer, until: float) -> None:
         if key in self._answers:

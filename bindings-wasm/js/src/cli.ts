@@ -2,22 +2,24 @@
 // `tallyfold sandbox` serves the sandbox until Ctrl-C.
 
 import { parseArgs } from "node:util";
-import { Sandbox, version } from "./index.js";
+import { Sandbox, type SandboxOptions, version } from "./index.js";
 import { serve } from "./node.js";
 
-const usage = `Usage: tallyfold sandbox [--port N] [--host H] [--seed S] [--fault JSON]...
+const usage = `Usage: tallyfold sandbox [--port N] [--host H] [--seed S] [--scene NAME] [--fault JSON]...
        tallyfold --version
 
 sandbox         serves the sandbox, a replica of the service, until Ctrl-C
   --port N      the port to listen on; 0, the default, takes a free one
   --host H      the address to listen on; 127.0.0.1 by default, 0.0.0.0 lets other machines in
   --seed S      makes the traffic: the same seed gives the same counts; 1 by default
+  --scene NAME  an incident in the traffic of the last hours: outage, consent_filter, schema_mismatch, silent_source or late_data
   --fault JSON  a fault, such as '{"kind": "status", "status": 503, "endpoint": "event_delivery", "every": 3}';
                 may be repeated`;
 
 const options = {
   port: { type: "string", default: "0" },
   seed: { type: "string", default: "1" },
+  scene: { type: "string" },
   host: { type: "string", default: "127.0.0.1" },
   fault: { type: "string", multiple: true },
   version: { type: "boolean" },
@@ -41,11 +43,14 @@ interface Values {
   readonly port: string;
   readonly host: string;
   readonly seed: string;
+  readonly scene?: string | undefined;
   readonly fault?: string[] | undefined;
 }
 
-async function sandbox({ port, host, seed, fault = [] }: Values): Promise<void> {
-  const replica = new Sandbox({ seed: BigInt(whole("seed", seed)) });
+async function sandbox({ port, host, seed, scene, fault = [] }: Values): Promise<void> {
+  // Another name is refused with the list of those that there are.
+  const known = scene as SandboxOptions["scene"];
+  const replica = new Sandbox({ seed: BigInt(whole("seed", seed)), scene: known });
   for (const text of fault) inject(replica, text);
   const server = await serve(replica, { port: portOf(port), host });
   const { clientId, clientSecret, controlAudience, orchestrationAudience } = replica.credentials;

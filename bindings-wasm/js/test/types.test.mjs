@@ -259,6 +259,7 @@ const cases = {
     {},
     {
       seed: [...WHOLE, ...ABSENT],
+      scene: ["text", ...ABSENT],
       clientId: ["text", ...ABSENT],
       clientSecret: ["text", ...ABSENT],
       tokenLifetime: [...WHOLE, ...ABSENT],

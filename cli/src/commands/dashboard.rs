@@ -68,9 +68,10 @@ const LEAST_PASSWORD: usize = 12;
 const WRONG_PASSWORD: Duration = Duration::from_secs(1);
 /// The longest body of a request. Real ones have a few hundred bytes.
 const LONGEST_BODY: usize = 16 * 1024;
-/// What the page may load and do: its own files and requests to this server only.
-const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; \
-     connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// What the page may load and do: its own files and requests to this server only. Attributes give bars their length, so `style` is
+/// allowed in attributes, and nowhere else.
+const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; style-src-attr 'unsafe-inline'; \
+     img-src 'self' data: blob:; connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
@@ -96,7 +97,7 @@ pub(crate) struct DashboardFlags {
     trust_header: Option<String>,
     /// Answers requests for this name, too, such as counts.example; may be repeated
     ///
-    /// Requests for IP addresses and for localhost are always answered. Other names are refused, because a web page could let its own
+    /// Requests for localhost, and for IP addresses, are always answered. Other names are refused, because a web page could let its own
     /// name point to this server and read the counts.
     #[arg(long = "allow-host", value_name = "NAME", help_heading = "Serving")]
     hosts: Vec<String>,
@@ -397,6 +398,9 @@ async fn answered(site: &Rc<Site>, request: Request<Incoming>) -> Answer {
     }
     if path == "/rules.toml" {
         return typed(StatusCode::OK, "application/toml", site.rules.clone());
+    }
+    if path == "/favicon.ico" {
+        return empty(StatusCode::NO_CONTENT);
     }
     let name = match path {
         "/" => "index.html",

@@ -45,6 +45,9 @@ class Sandbox(Service):
 
     Args:
         seed: the seed of generated traffic; without it, there is none.
+        scene: an incident in the generated traffic, during the hours before the first request:
+            `outage`, `consent_filter`, `schema_mismatch`, `silent_source` or `late_data`. Without a
+            seed, the seed is 1.
         client_id: the client id that it accepts; by default, a documented one.
         client_secret: its secret.
         control_audience: the audience identifier of the Control API.

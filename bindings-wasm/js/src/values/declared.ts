@@ -1510,6 +1510,18 @@ export interface SandboxArguments {
    * By default, no traffic is generated.
    */
   readonly seed?: number | bigint | undefined;
+  /**
+   * An incident in the generated traffic, during the hours before the first request.
+   *
+   * Without a seed, the seed is 1.
+   */
+  readonly scene?:
+    | "outage"
+    | "consent_filter"
+    | "schema_mismatch"
+    | "silent_source"
+    | "late_data"
+    | undefined;
   /** The client id that both token endpoints accept. Default: `sandbox-client`. */
   readonly clientId?: string | undefined;
   /**

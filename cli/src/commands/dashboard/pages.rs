@@ -66,7 +66,9 @@ enum Missed {
     Busy,
 }
 
-type Finding = Shared<LocalBoxFuture<'static, Result<Found, Missed>>>;
+type Work = LocalBoxFuture<'static, Result<Found, Missed>>;
+
+type Finding = Shared<Work>;
 
 /// Whether a call may be refused because too many others wait.
 #[derive(Clone)]
@@ -87,7 +89,7 @@ pub(super) struct Pages {
     waiting: Cell<u32>,
     kept: RefCell<Kept>,
     store: Option<Arc<Store>>,
-    under_way: RefCell<HashMap<String, WeakShared<LocalBoxFuture<'static, Result<Found, Missed>>>>>,
+    under_way: RefCell<HashMap<String, WeakShared<Work>>>,
     /// What tags of ranges begin with. With another one, browsers don't use what they have kept.
     own: Cell<u64>,
 }
