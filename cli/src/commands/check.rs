@@ -45,8 +45,8 @@ Examples:
 
 /// What the help ends with.
 pub(crate) const ENDING: &str = "\
-The first run reads the history that the rules look back on: eleven weeks, which may take some minutes. Later runs read
-only what is new. With several clusters, each has files of its own below --state and --history.
+The first run reads the history that the rules look back on: eleven weeks, which may take some minutes. It judges the last
+day first. Later runs read only what is new. With several clusters, each has files of its own below --state and --history.
 An alert is sent after as many bad windows as the rule's key for requires, once their counts no longer change: --settle after
 the end of the window. Until then, the finding is pending or provisional. Run this every few minutes.
 Exit codes: 1 if a warning or critical finding fires that is neither silenced nor provisional, else 0; 2 for invalid flags,
