@@ -461,7 +461,7 @@ impl Job<'_> {
     /// Removes what is too old, and writes how long a run may take that reads much. Returns whether the last day is judged first:
     /// if nothing is stored yet, and all of the history takes much longer.
     fn begin(&self, cluster: &Cluster, wanted: &[Wanted]) -> Result<bool> {
-        const MANY: u64 = 100;
+        const MANY: u64 = 400;
         const EACH_MS: u64 = 250;
         const AT_ONCE: u64 = 8;
         const MUCH_LONGER: u64 = 4;
