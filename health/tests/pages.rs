@@ -138,7 +138,7 @@ fn fixtures(seed: u64, windows: impl Iterator<Item = usize>, end: usize) -> [Fix
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2, ..ProptestConfig::default() })]
 
     #[test]
     fn pages_find_what_all_counts_at_once_find(

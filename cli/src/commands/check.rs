@@ -45,8 +45,8 @@ Examples:
 
 /// What the help ends with.
 pub(crate) const ENDING: &str = "\
-The first run reads the history that the rules look back on: eleven weeks, which may take some minutes. Later runs read
-only what is new. With several clusters, each has files of its own below --state and --history.
+The first run reads the history that the rules look back on: eleven weeks, which may take some minutes. It judges the last
+day first. Later runs read only what is new. With several clusters, each has files of its own below --state and --history.
 An alert is sent after as many bad windows as the rule's key for requires, once their counts no longer change: --settle after
 the end of the window. Until then, the finding is pending or provisional. Run this every few minutes.
 Exit codes: 1 if a warning or critical finding fires that is neither silenced nor provisional, else 0; 2 for invalid flags,
@@ -461,7 +461,7 @@ impl Job<'_> {
     /// Removes what is too old, and writes how long a run may take that reads much. Returns whether the last day is judged first:
     /// if nothing is stored yet, and all of the history takes much longer.
     fn begin(&self, cluster: &Cluster, wanted: &[Wanted]) -> Result<bool> {
-        const MANY: u64 = 100;
+        const MANY: u64 = 400;
         const EACH_MS: u64 = 250;
         const AT_ONCE: u64 = 8;
         const MUCH_LONGER: u64 = 4;

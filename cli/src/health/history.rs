@@ -274,6 +274,8 @@ const TABLE: &str = ".json.gz";
 
 /// When the time range of a file begins, according to its name.
 fn start_of(name: &str) -> Option<i64> {
+    // A run that was killed has left the part of a page that it had written.
+    let name = name.strip_suffix(".new").unwrap_or(name);
     let day = name
         .strip_suffix(PAGE)
         .or_else(|| name.strip_suffix(TABLE))?;
@@ -640,11 +642,13 @@ mod tests {
             assert_eq!(page.to_bytes(&[]), bytes);
         }
         fs::write(history.folder.join("notes.txt"), "mine").unwrap();
+        let torn = crate::files::with_end(&history.path(spans[2].start_ms), ".new");
+        fs::write(&torn, "torn").unwrap();
         let start = Timestamp::parse("2026-01-02T23:45:00Z").unwrap();
         history.drop_before(start).unwrap();
         assert!(history.head(spans[2]).unwrap().unwrap().is_none());
         assert!(history.head(spans[1]).unwrap().unwrap().is_some());
-        assert!(history.folder.join("notes.txt").exists());
+        assert!(history.folder.join("notes.txt").exists() && !torn.exists());
     }
 
     #[test]
