@@ -67,7 +67,9 @@ export async function commandPage() {
     metafile: true,
   });
   for (const { path, contents } of outputFiles) await packed(basename(path), contents);
-  const entry = Object.entries(metafile.outputs).find(([, { entryPoint }]) => entryPoint);
+  // Parts that are loaded later are entry points, too.
+  const isEntry = ([, { entryPoint }]) => entryPoint === "dist/dashboard.js";
+  const entry = Object.entries(metafile.outputs).find(isEntry);
   const style = await readFile("dashboard/page.css");
   const styleName = `page-${createHash("sha256").update(style).digest("hex").slice(0, 8)}.css`;
   await packed(styleName, style);
