@@ -155,6 +155,12 @@ READERS: dict[str, tuple[readers.Reader, Callable[[str], str], bool]] = {
 @pytest.mark.parametrize("form", READERS)
 def test_values_come_back(form: str, table: tallyfold.CountTable) -> None:
     read, name, empty = READERS[form]
+    if form == "dogstatsd":
+        # An agent would cut the lines of a group with very long values.
+        with pytest.raises(tallyfold.ConfigError, match="8,?192"):
+            list(tallyfold.export(table, form, LABELS, windows="all"))
+        short = {value for pair in PAIRS for value in pair if len(value.encode()) <= 2000}
+        table = table.filter(**dict.fromkeys(DIMENSIONS, sorted(short)))
     pieces = list(tallyfold.export(table, form, LABELS, windows="all"))  # type: ignore[arg-type]
     assert read(pieces) == wanted(table, name, empty=empty)
     # And the same if each piece is small.
