@@ -1,8 +1,12 @@
 //! What a server for pages asks the core.
 
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use tallyfold::{Answer, Code, PageQuestion, PageRequest, PagesOptions};
+use tallyfold::{
+    Answer, Code, MetricsQuestion, PageQuestion, PageRequest, PagesOptions, RangeTag, Window,
+    WindowsQuestion,
+};
 
 use crate::arguments::{Named, keywords};
 use crate::error::Result;
@@ -55,26 +59,11 @@ pub(crate) fn page_question<'py>(
     };
     Ok(
         match PageQuestion::read(&options, service, asked, Clocks::of("now", now)?.0)? {
-            PageQuestion::Metrics {
-                metric,
-                query,
-                key,
-                is_settled,
-            } => (
-                metric.as_str(),
-                (
-                    query.start.to_string(),
-                    query.end.to_string(),
-                    query
-                        .dimensions
-                        .iter()
-                        .map(|one| one.as_str())
-                        .collect::<Vec<_>>(),
-                ),
-                (key, is_settled),
-            )
-                .into_pyobject(py)?
-                .into_any(),
+            PageQuestion::Metrics(question) => parts_of(question).into_pyobject(py)?.into_any(),
+            PageQuestion::Windows(WindowsQuestion { windows, key }) => {
+                let windows: Vec<_> = windows.into_iter().map(parts_of).collect();
+                ("windows", windows, key).into_pyobject(py)?.into_any()
+            }
             PageQuestion::Token(api) => {
                 ("token", (api.as_str(),), ()).into_pyobject(py)?.into_any()
             }
@@ -82,6 +71,23 @@ pub(crate) fn page_question<'py>(
                 .into_pyobject(py)?
                 .into_any(),
         },
+    )
+}
+
+/// The metric, its arguments, the key of the answer and whether it is settled.
+type Metrics = (
+    &'static str,
+    (String, String, Vec<&'static str>),
+    (String, bool),
+);
+
+fn parts_of(question: MetricsQuestion) -> Metrics {
+    let query = question.query;
+    let dimensions = query.dimensions.iter().map(|one| one.as_str()).collect();
+    (
+        question.metric.as_str(),
+        (query.start.to_string(), query.end.to_string(), dimensions),
+        (question.key, question.is_settled),
     )
 }
 
@@ -101,8 +107,7 @@ pub(crate) fn failed_answer<'py>(
     retry_after: Option<u64>,
     reference: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let known = Code::ALL.iter().find(|known| known.as_str() == code);
-    let code = known.copied().unwrap_or(Code::UnexpectedStatus);
+    let code = code_of(code);
     let answer = match reference {
         None => Answer::failed(code, status, message, retry_after),
         Some(reference) => Answer::failed_inside(code, status, message, retry_after, reference),
@@ -114,6 +119,75 @@ pub(crate) fn failed_answer<'py>(
 #[pyfunction]
 pub(crate) fn busy_answer(py: Python<'_>, retry_after: u64) -> PyResult<Bound<'_, PyAny>> {
     parts(py, Answer::busy(retry_after))
+}
+
+fn code_of(name: &str) -> Code {
+    let known = Code::ALL.iter().find(|known| known.as_str() == name);
+    known.copied().unwrap_or(Code::UnexpectedStatus)
+}
+
+/// The status and headers of the answer with a range, or 304 with what the page sends as `if-none-match`.
+#[pyfunction]
+pub(crate) fn range_answer<'py>(
+    py: Python<'py>,
+    tag: Option<String>,
+    if_none_match: Option<&str>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let tag = tag.map(RangeTag::resume);
+    parts(py, Answer::of_range(tag.as_ref(), if_none_match))
+}
+
+/// The tag of a range, and of the windows that are not settled: their keys and bodies.
+#[pyfunction]
+pub(crate) fn range_tag(own: &str, key: &str, windows: Vec<(String, PyBackedBytes)>) -> String {
+    let tag = windows
+        .iter()
+        .fold(RangeTag::new(own, key), |tag, (key, body)| {
+            tag.with(key, body)
+        });
+    tag.to_string()
+}
+
+/// The lines of a window.
+#[pyfunction]
+pub(crate) fn window_lines<'py>(
+    py: Python<'py>,
+    start: &str,
+    end: &str,
+    is_settled: bool,
+    body: &[u8],
+) -> Result<Bound<'py, PyBytes>> {
+    let window = Window::parse(start, end)?;
+    let lines = tallyfold::window_lines(window, is_settled, body);
+    Ok(PyBytes::new(py, &lines))
+}
+
+/// The line of a window whose call has failed.
+#[pyfunction]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "the window and all parts of an error"
+)]
+pub(crate) fn failed_line<'py>(
+    py: Python<'py>,
+    start: &str,
+    end: &str,
+    code: &str,
+    status: Option<u16>,
+    message: String,
+    retry_after: Option<u64>,
+    reference: &str,
+) -> Result<Bound<'py, PyBytes>> {
+    let window = Window::parse(start, end)?;
+    let code = code_of(code);
+    let line = tallyfold::failed_line(window, code, status, message, retry_after, reference);
+    Ok(PyBytes::new(py, &line))
+}
+
+/// The last line of the answer with a range.
+#[pyfunction]
+pub(crate) fn last_line(py: Python<'_>) -> Bound<'_, PyBytes> {
+    PyBytes::new(py, tallyfold::LAST_LINE)
 }
 
 fn parts(py: Python<'_>, answer: Answer) -> PyResult<Bound<'_, PyAny>> {

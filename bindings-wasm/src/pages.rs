@@ -1,8 +1,11 @@
 //! What a server for pages asks the core.
 
-use js_sys::{Array, Float64Array};
+use js_sys::{Array, Float64Array, Uint8Array};
 use serde::Serialize;
-use tallyfold::{Answer, Code, Dimension, PageQuestion, PageRequest, PagesOptions, Timestamp};
+use tallyfold::{
+    Answer, Code, Dimension, MetricsQuestion, PageQuestion, PageRequest, PagesOptions, RangeTag,
+    Timestamp, Window, WindowsQuestion,
+};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -34,13 +37,10 @@ pub fn pages_options(given: &JsValue) -> Result<Float64Array, Thrown> {
     rename_all_fields = "camelCase"
 )]
 enum Question {
-    Metrics {
-        metric: &'static str,
-        start: Timestamp,
-        end: Timestamp,
-        dimensions: Vec<Dimension>,
+    Metrics(Metrics),
+    Windows {
+        windows: Vec<Metrics>,
         key: String,
-        is_settled: bool,
     },
     Token {
         api: &'static str,
@@ -51,6 +51,31 @@ enum Question {
         #[serde(skip_serializing_if = "Option::is_none")]
         per_page: Option<f64>,
     },
+}
+
+/// [`MetricsQuestion`].
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Metrics {
+    metric: &'static str,
+    start: Timestamp,
+    end: Timestamp,
+    dimensions: Vec<Dimension>,
+    key: String,
+    is_settled: bool,
+}
+
+impl From<MetricsQuestion> for Metrics {
+    fn from(question: MetricsQuestion) -> Self {
+        Self {
+            metric: question.metric.as_str(),
+            start: question.query.start,
+            end: question.query.end,
+            dimensions: question.query.dimensions,
+            key: question.key,
+            is_settled: question.is_settled,
+        }
+    }
 }
 
 /// What a page asks. Its request is given as the method, the target, the body, and names and values of the headers
@@ -76,18 +101,10 @@ pub fn page_question(
     let pages: PagesOptions = options("options", given, &[])?;
     let question = PageQuestion::read(&pages, service, request, host::now(now)?)?;
     Ok(plain(&match question {
-        PageQuestion::Metrics {
-            metric,
-            query,
+        PageQuestion::Metrics(question) => Question::Metrics(question.into()),
+        PageQuestion::Windows(WindowsQuestion { windows, key }) => Question::Windows {
+            windows: windows.into_iter().map(Metrics::from).collect(),
             key,
-            is_settled,
-        } => Question::Metrics {
-            metric: metric.as_str(),
-            start: query.start,
-            end: query.end,
-            dimensions: query.dimensions,
-            key,
-            is_settled,
         },
         PageQuestion::Token(api) => Question::Token { api: api.as_str() },
         PageQuestion::AuditLogs(logs) => Question::AuditLogs {
@@ -112,9 +129,8 @@ pub fn failed_answer(
     retry_after: Option<f64>,
     reference: Option<String>,
 ) -> Returned<Array> {
-    let known = Code::ALL.iter().find(|known| known.as_str() == code);
     let retry_after_s = retry_after.map(|seconds| seconds as u64);
-    let code = known.copied().unwrap_or(Code::UnexpectedStatus);
+    let code = code_of(code);
     Ok(parts(match reference {
         None => Answer::failed(code, status, message, retry_after_s),
         Some(reference) => Answer::failed_inside(code, status, message, retry_after_s, &reference),
@@ -125,6 +141,76 @@ pub fn failed_answer(
 #[wasm_bindgen(js_name = busyAnswer)]
 pub fn busy_answer(retry_after: f64) -> Returned<Array> {
     Ok(parts(Answer::busy(retry_after as u64)))
+}
+
+fn code_of(name: &str) -> Code {
+    let known = Code::ALL.iter().find(|known| known.as_str() == name);
+    known.copied().unwrap_or(Code::UnexpectedStatus)
+}
+
+/// The status and headers of the answer with a range, or 304 with what the page sends as `if-none-match`. Without a tag, the
+/// browser does not keep it.
+#[wasm_bindgen(js_name = rangeAnswer)]
+pub fn range_answer(tag: Option<String>, if_none_match: Option<String>) -> Returned<Array> {
+    let tag = tag.map(RangeTag::resume);
+    Ok(parts(Answer::of_range(
+        tag.as_ref(),
+        if_none_match.as_deref(),
+    )))
+}
+
+/// The tag of a range.
+#[wasm_bindgen(js_name = rangeTag)]
+#[must_use]
+pub fn range_tag(own: &str, key: &str) -> String {
+    RangeTag::new(own, key).to_string()
+}
+
+/// The tag with one more window that is not settled.
+#[wasm_bindgen(js_name = rangeTagWith)]
+#[must_use]
+pub fn range_tag_with(tag: String, key: &str, body: &[u8]) -> String {
+    RangeTag::resume(tag).with(key, body).to_string()
+}
+
+/// The lines of a window.
+#[wasm_bindgen(js_name = windowLines)]
+pub fn window_lines(
+    start: &str,
+    end: &str,
+    is_settled: bool,
+    body: &[u8],
+) -> Result<Uint8Array, Thrown> {
+    let window = Window::parse(start, end)?;
+    Ok(bytes(&tallyfold::window_lines(window, is_settled, body)))
+}
+
+/// The line of a window whose call has failed.
+#[wasm_bindgen(js_name = failedLine)]
+pub fn failed_line(
+    start: &str,
+    end: &str,
+    code: &str,
+    status: Option<u16>,
+    message: String,
+    retry_after: Option<f64>,
+    reference: &str,
+) -> Result<Uint8Array, Thrown> {
+    let window = Window::parse(start, end)?;
+    let seconds = retry_after.map(|seconds| seconds as u64);
+    let code = code_of(code);
+    let line = tallyfold::failed_line(window, code, status, message, seconds, reference);
+    Ok(bytes(&line))
+}
+
+/// The last line of the answer with a range.
+#[wasm_bindgen(js_name = lastLine)]
+pub fn last_line() -> Returned<Uint8Array> {
+    Ok(bytes(tallyfold::LAST_LINE))
+}
+
+fn bytes(bytes: &[u8]) -> Uint8Array {
+    Uint8Array::from(bytes)
 }
 
 fn parts(answer: Answer) -> Array {

@@ -154,4 +154,6 @@ pub use pages::{
     answer::Answer,
     asked::{PageQuestion, PageRequest, PagesOptions},
     kept::{sealed, unsealed},
+    lines::{LAST_LINE, RangeTag, failed_line, window_lines},
+    windows::{MetricsQuestion, WindowsQuestion},
 };

@@ -9,8 +9,9 @@ mod support;
 
 use support::{ADDRESS, at, client, client_of_one_try, drive, options, sandbox};
 use tallyfold::{
-    Answer, Api, Call, Code, CountTable, Dimension, HostFailure, Kind, Machine, MachineOptions,
-    Now, PageQuestion, PageRequest, PagesOptions, QueryOptions, Result, Step, Token, Window,
+    Answer, Api, Call, Code, CountTable, Dimension, HostFailure, Kind, LAST_LINE, Machine,
+    MachineOptions, Now, PageQuestion, PageRequest, PagesOptions, QueryOptions, RangeTag, Result,
+    Step, Token, Window, WindowsQuestion, failed_line, window_lines,
 };
 
 const DELIVERY: &str = "/mounted/anywhere/v1.1/analytics/event_delivery";
@@ -31,9 +32,7 @@ fn asked(body: &str) -> PageRequest<'_> {
 /// The key of a metrics question, and whether its answer is settled.
 fn read(asked: PageRequest<'_>, now: Now) -> (String, bool) {
     match PageQuestion::read(&PagesOptions::default(), ADDRESS, asked, now) {
-        Ok(PageQuestion::Metrics {
-            key, is_settled, ..
-        }) => (key, is_settled),
+        Ok(PageQuestion::Metrics(question)) => (question.key, question.is_settled),
         other => panic!("{other:?}"),
     }
 }
@@ -74,6 +73,10 @@ fn query(start: &str, end: &str, dimension: Dimension) -> QueryOptions {
 fn settled() -> QueryOptions {
     let (start, end) = ("2025-12-31T22:00:00Z", "2025-12-31T23:00:00Z");
     query(start, end, Dimension::Integration)
+}
+
+fn hour() -> Window {
+    Window::new(settled().start, settled().end).expect("a window")
 }
 
 /// A quarter of an hour.
@@ -443,4 +446,187 @@ fn a_server_that_is_busy_says_when_to_come_back() {
     let answer = Answer::busy(2);
     assert_eq!(answer.status, 503);
     assert!(answer.headers.contains(&("retry-after", "2".to_owned())));
+}
+
+const RANGE: &str =
+    "start=2025-12-31T22:00:00Z&end=2026-01-01T00:00:00Z&window=15m&dimensions=integration,reason";
+
+/// What the range question with this query is read as, or the error.
+fn range(query: &str, now: Now) -> Result<WindowsQuestion> {
+    let target = format!("{DELIVERY}/windows?{query}");
+    let asked = PageRequest {
+        method: "GET",
+        target: &target,
+        headers: &[],
+        ..asked("")
+    };
+    match PageQuestion::read(&PagesOptions::default(), ADDRESS, asked, now)? {
+        PageQuestion::Windows(question) => Ok(question),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_range_asks_for_each_of_its_windows_as_a_page_would() {
+    let question = range(RANGE, at(0)).expect("a range");
+    assert_eq!(question.windows.len(), 8);
+    let settled: Vec<bool> = question.windows.iter().map(|one| one.is_settled).collect();
+    assert_eq!(
+        settled,
+        [true, true, true, true, false, false, false, false]
+    );
+    let second = &question.windows[1];
+    let body = format!(
+        r#"{{"start":"{}","end":"{}","dimensions":["integration","reason"]}}"#,
+        second.query.start, second.query.end
+    );
+    assert_eq!(read(asked(&body), at(0)), (second.key.clone(), true));
+    // Equal ranges have one key, however they are written.
+    let escaped = RANGE
+        .replace(':', "%3A")
+        .replace("integration,reason", "integration%2creason");
+    let same = range(&escaped, at(0)).expect("a range");
+    assert_eq!(same.key, question.key);
+    for other in [
+        RANGE.replace("15m", "30m"),
+        RANGE.replace("22:00", "22:15"),
+        RANGE.replace(",reason", ""),
+    ] {
+        let other = range(&other, at(0)).expect("a range");
+        assert_ne!(other.key, question.key);
+    }
+}
+
+#[test]
+fn a_range_that_is_wrong_names_its_argument() {
+    for (from, to, argument) in [
+        ("22:00:00Z", "22:00", "start"),
+        ("start=2025-12-31T22:00:00Z&", "", "start"),
+        ("00:00:00Z&window", "00:00&window", "end"),
+        ("2026-01-01T00", "2025-12-31T20", "start"),
+        ("15m", "7m", "window"),
+        ("15m", "", "window"),
+        ("15m", "1s", "window"),
+        ("integration", "colour", "dimensions"),
+        ("integration,reason", "", "dimensions"),
+        ("integration", "reason", "dimensions"),
+    ] {
+        let error = range(&RANGE.replace(from, to), at(0)).expect_err("it is refused");
+        assert_eq!(
+            error.argument_name(),
+            Some(argument),
+            "{from} to {to}: {error}"
+        );
+        assert_eq!(Answer::of_error(&error).status, 400);
+    }
+    for query in [
+        &format!("{RANGE}&start=2025-12-31T22:00:00Z"),
+        &format!("{RANGE}&more=1"),
+        &RANGE.replace("15m", "%FF"),
+    ] {
+        let error = range(query, at(0)).expect_err("it is refused");
+        assert_eq!(error.code(), Code::InvalidArgument, "{query}");
+    }
+    // 3,000 windows are answered, one more is not.
+    let at_most = RANGE.replace(
+        "2026-01-01T00:00:00Z&window=15m",
+        "2026-01-02T00:00:00Z&window=30s",
+    );
+    let day = at_most.replace("2025-12-31T22:00:00Z", "2026-01-01T00:00:00Z");
+    assert_eq!(range(&day, at(0)).expect("a day").windows.len(), 2_880);
+    let error = range(&at_most, at(0)).expect_err("too many");
+    assert!(error.to_string().contains("3120"), "{error}");
+}
+
+#[test]
+fn a_page_of_another_origin_gets_no_range() {
+    let target = format!("{DELIVERY}/windows?{RANGE}");
+    for (headers, is_allowed, is_right) in [
+        (&[("sec-fetch-site", "same-origin")][..], true, true),
+        (&[("sec-fetch-site", "same-origin")][..], false, false),
+        (&[("sec-fetch-site", "cross-site")][..], true, false),
+        (&[("sec-fetch-site", "none")][..], true, false),
+    ] {
+        let asked = PageRequest {
+            method: "GET",
+            target: &target,
+            headers,
+            is_allowed,
+            ..asked("")
+        };
+        let question = PageQuestion::read(&PagesOptions::default(), ADDRESS, asked, at(0));
+        assert_eq!(question.is_ok(), is_right, "{headers:?}");
+    }
+    for target in ["/v1.1/oauth/token/windows", "/windows", &target] {
+        let asked = PageRequest {
+            method: if target.len() > 50 { "PUT" } else { "GET" },
+            target,
+            ..asked("")
+        };
+        assert_eq!(
+            refused(&PagesOptions::default(), asked),
+            ("invalid_argument".to_owned(), 400)
+        );
+    }
+}
+
+#[test]
+fn the_lines_of_a_window_hold_what_the_service_has_sent() {
+    let lines = window_lines(hour(), true, b"{\r\n \"a\": \"b\"\n}");
+    let text = String::from_utf8(lines).expect("JSON");
+    let head = r#"{"start":"2025-12-31T22:00:00Z","end":"2025-12-31T23:00:00Z","settled":true}"#;
+    assert_eq!(text, format!("{head}\n{{   \"a\": \"b\" }}\n"));
+    let inner = "rate_limited: https://10.0.0.7".to_owned();
+    let line = failed_line(hour(), Code::RateLimited, Some(429), inner, Some(7), "3f2a");
+    let text = String::from_utf8(line).expect("JSON");
+    assert!(
+        text.ends_with("\"status\":429,\"retry_after\":7}}\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("3f2a") && !text.contains("10.0.0.7"),
+        "{text}"
+    );
+    let own = "unknown_dimension: colour".to_owned();
+    let line = failed_line(hour(), Code::UnknownDimension, None, own, None, "3f2a");
+    let text = String::from_utf8(line).expect("JSON");
+    assert!(text.ends_with("\"kind\":\"config\",\"message\":\"unknown_dimension: colour\"}}\n"));
+    assert_eq!(LAST_LINE, b"{\"done\":true}\n");
+}
+
+#[test]
+fn a_range_that_the_page_has_already_is_304() {
+    let tag = RangeTag::new("own", "key").with("window", b"{}");
+    let answer = Answer::of_range(Some(&tag), None);
+    let of = |name| {
+        let mut named = answer.headers.iter().filter(|(own, _)| *own == name);
+        named.next().map(|(_, value)| value.as_str())
+    };
+    assert_eq!(
+        (answer.status, of("cache-control")),
+        (200, Some("private, no-cache"))
+    );
+    assert_eq!(of("content-type"), Some("application/x-ndjson"));
+    let known = of("etag").expect("a tag").to_owned();
+    for (if_none_match, status) in [
+        (known.clone(), 304),
+        (format!("W/\"12345678\", {known}"), 304),
+        ("W/\"12345678\"".to_owned(), 200),
+        ("*".to_owned(), 200),
+    ] {
+        let answer = Answer::of_range(Some(&tag), Some(&if_none_match));
+        assert_eq!(answer.status, status, "{if_none_match}");
+    }
+    for other in [
+        RangeTag::new("own", "key"),
+        RangeTag::new("other", "key").with("window", b"{}"),
+        RangeTag::new("own", "other").with("window", b"{}"),
+        RangeTag::new("own", "key").with("other", b"{}"),
+        RangeTag::new("own", "key").with("window", b"{ }"),
+    ] {
+        assert_eq!(Answer::of_range(Some(&other), Some(&known)).status, 200);
+    }
+    let unknown = Answer::of_range(None, Some(&known));
+    let caching = unknown.headers.iter().any(|(_, value)| value == "no-store");
+    assert!(caching && unknown.status == 200);
 }

@@ -103,14 +103,19 @@ __all__ = [
     "error_codes",
     "explain",
     "failed_answer",
+    "failed_line",
     "good_answer",
     "hold",
+    "last_line",
     "limits_of",
     "page_question",
     "pages_options",
+    "range_answer",
+    "range_tag",
     "sealed",
     "segment_name",
     "unsealed",
+    "window_lines",
 ]
 
 __version__: Final[str]
@@ -138,8 +143,10 @@ def error_codes() -> dict[ErrorCode, ErrorKind]: ...
 def limits_of(**limits: Unpack[LimitsArguments]) -> dict[str, int]: ...
 def segment_name(number: int) -> str: ...
 
+_Metrics: TypeAlias = tuple[MetricName, tuple[str, str, list[DimensionName]], tuple[str, bool]]
 _Asked: TypeAlias = (
-    tuple[MetricName, tuple[str, str, list[DimensionName]], tuple[str, bool]]
+    _Metrics
+    | tuple[Literal["windows"], list[_Metrics], str]
     | tuple[Literal["token"], tuple[ApiName], tuple[()]]
     | tuple[Literal["audit_logs"], tuple[int | None, int | None], tuple[()]]
 )
@@ -161,6 +168,19 @@ def failed_answer(
     code: str, status: int | None, message: str, retry_after: int | None, reference: str | None
 ) -> _Answer: ...
 def busy_answer(retry_after: int) -> _Answer: ...
+def range_answer(tag: str | None, if_none_match: str | None) -> _Answer: ...
+def range_tag(own: str, key: str, windows: Sequence[tuple[str, bytes]]) -> str: ...
+def window_lines(start: str, end: str, is_settled: bool, body: bytes) -> bytes: ...
+def failed_line(
+    start: str,
+    end: str,
+    code: str,
+    status: int | None,
+    message: str,
+    retry_after: int | None,
+    reference: str,
+) -> bytes: ...
+def last_line() -> bytes: ...
 def sealed(key: str, body: bytes) -> bytes: ...
 def unsealed(key: str, kept: bytes) -> bytes | None: ...
 

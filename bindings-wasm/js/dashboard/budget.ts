@@ -145,7 +145,9 @@ export class Budget extends View {
   #states: State[] = [];
   #failed: unknown;
 
-  protected override readonly heading = "Error budget";
+  protected override get heading(): string {
+    return "Error budget";
+  }
 
   protected override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed);

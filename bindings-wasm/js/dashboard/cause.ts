@@ -94,7 +94,9 @@ export class Cause extends View {
   #failed: unknown;
   #searching: AbortController | undefined;
 
-  protected override readonly heading = "What changed here?";
+  protected override get heading(): string {
+    return "What changed here?";
+  }
 
   protected override note(): unknown {
     const { marked } = this;

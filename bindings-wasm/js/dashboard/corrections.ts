@@ -120,7 +120,9 @@ const STYLES = css`
 export class Corrections extends View {
   static override styles = [View.styles, shared, STYLES];
 
-  protected override readonly heading = "Corrections";
+  protected override get heading(): string {
+    return "Corrections";
+  }
 
   protected override note(): string {
     return "what late data changed since this page was opened";

@@ -1,13 +1,15 @@
 // The entry `tallyfold/dashboard`: defines the elements.
 
-import { View } from "./view.js";
+import { Dashboard } from "./dashboard.js";
+import { Destinations } from "./destinations.js";
+import { define, watch } from "./lazy.js";
+import { Pipeline } from "./pipeline.js";
+import { Reasons } from "./reasons.js";
 
 export type * from "./elements.js";
 
-/** Defines an element, unless the page has it already, or is rendered by a server. */
-function define(name: string, element: CustomElementConstructor): void {
-  const elements = globalThis.customElements;
-  if (elements && !elements.get(name)) elements.define(name, element);
-}
-void View;
-void define;
+define("tallyfold-destinations", Destinations);
+define("tallyfold-reasons", Reasons);
+define("tallyfold-pipeline", Pipeline);
+define("tallyfold-dashboard", Dashboard);
+watch();

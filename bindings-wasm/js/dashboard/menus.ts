@@ -1,6 +1,6 @@
-// The two menus of a view: what can be exported, and commands that give the same numbers.
+// The two menus of a view: what it can be saved as, and commands that give the same numbers.
 
-import { html, type TemplateResult } from "lit";
+import { html, nothing, type TemplateResult } from "lit";
 import type { CountTable } from "../src/tables/table.js";
 import type { DashboardQuery, Where } from "./elements.js";
 
@@ -15,13 +15,226 @@ export interface ExportItem {
 }
 
 /** What the menus need of a view. */
-interface Menued extends HTMLElement {
+export interface Menued extends HTMLElement {
   readonly query: DashboardQuery | undefined;
   readonly where: Where;
   readonly by: string;
+  /** The table of which CSV and JSON are written. */
   exported(): CountTable | undefined;
 }
 
-export function menus(view: Menued, items: ExportItem[]): TemplateResult {
-  return html`${view.query ? "" : ""}${items.length ? "" : ""}`;
+/** A command in one of the languages. */
+interface Command {
+  readonly label: string;
+  readonly text: string;
 }
+
+export function menus(view: Menued, pictures: readonly ExportItem[]): TemplateResult {
+  const items = [...tables(view), ...pictures];
+  return html`${disclosure(
+    "Export",
+    DOWNLOAD,
+    html`${items.map(
+      (item) =>
+        html`<button type="button" class="item" @click=${save(view, item)}>${item.label}</button>`,
+    )}<span class="sr" role="status"></span>`,
+  )}${view.query ? disclosure("Command", PROMPT, commandList(commandsOf(view, view.query))) : nothing}`;
+}
+
+/** A button that opens a box below it. It closes when something else is used, and by the key Escape. */
+export function disclosure(label: string, icon: unknown, content: unknown): TemplateResult {
+  return html`<details class="menu" @toggle=${toggled} @keydown=${closeByKey} @focusout=${closeByFocus}>
+    <summary class="plain" aria-label=${label}>${icon}<span class="label">${label}</span></summary>
+    <div class="pop">${content}</div>
+  </details>`;
+}
+
+function toggled({ currentTarget }: Event): void {
+  const menu = currentTarget as HTMLDetailsElement;
+  if (!menu.open) return;
+  const close = (event: Event) => {
+    if (event.composedPath().includes(menu)) return;
+    menu.open = false;
+  };
+  document.addEventListener("pointerdown", close, { capture: true });
+  const over = () => document.removeEventListener("pointerdown", close, { capture: true });
+  menu.addEventListener("toggle", over, { once: true });
+}
+
+function closeByKey(event: KeyboardEvent): void {
+  const menu = event.currentTarget as HTMLDetailsElement;
+  if (event.key !== "Escape" || !menu.open) return;
+  event.stopPropagation();
+  menu.open = false;
+  menu.querySelector("summary")?.focus();
+}
+
+function closeByFocus(event: FocusEvent): void {
+  const menu = event.currentTarget as HTMLDetailsElement;
+  const next = event.relatedTarget as Node | null;
+  if (next && !menu.contains(next)) menu.open = false;
+}
+
+/** CSV and JSON, both written by the library. */
+function tables(view: Menued): ExportItem[] {
+  if (view.exported() === undefined) return [];
+  const table = () => view.exported() as CountTable;
+  return [
+    {
+      label: "CSV",
+      extension: "csv",
+      make: async () => {
+        const { exportCounts, init } = await import("../src/export.js");
+        await init();
+        // Windows are added up to one row per group: what the view shows.
+        const csv = exportCounts(table(), { format: "csv", onNote: () => {} });
+        return new Blob([...csv], { type: "text/csv" });
+      },
+    },
+    {
+      label: "JSON",
+      extension: "json",
+      make: () => new Blob([JSON.stringify(table(), null, 1)], { type: "application/json" }),
+    },
+  ];
+}
+
+function save(view: Menued, item: ExportItem): (event: Event) => Promise<void> {
+  return async ({ currentTarget }) => {
+    const button = currentTarget as HTMLElement;
+    const menu = button.closest("details") as HTMLDetailsElement;
+    const status = menu.querySelector("[role=status]") as HTMLElement;
+    try {
+      const url = URL.createObjectURL(await item.make());
+      const link = document.createElement("a");
+      link.href = url;
+      link.download = fileName(view, item.extension);
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(url), 60_000);
+      menu.open = false;
+    } catch (error) {
+      status.className = "";
+      status.textContent = error instanceof Error ? error.message : String(error);
+    }
+  };
+}
+
+function fileName({ localName, query }: Menued, extension: string): string {
+  const what = localName.replace("tallyfold-", "");
+  const when = query ? `-${query.start.slice(0, 16)}-${query.end.slice(0, 16)}` : "";
+  return `${what}${when}`.replace(/[^\w-]/g, "") + `.${extension}`;
+}
+
+function commandList(commands: readonly Command[]): TemplateResult {
+  return html`<div class="commands">
+    ${commands.map(
+      ({ label, text }) => html`<div class="command">
+        <div class="command-head">
+          <strong>${label}</strong
+          ><button type="button" class="plain" aria-label=${`Copy: ${label}`} @click=${copy(text)}>Copy</button>
+        </div>
+        <pre tabindex="0" role="group" aria-label=${label}>${text}</pre>
+      </div>`,
+    )}
+  </div>`;
+}
+
+function copy(text: string): (event: Event) => Promise<void> {
+  return async ({ currentTarget }) => {
+    const button = currentTarget as HTMLElement;
+    const was = button.textContent;
+    try {
+      await navigator.clipboard.writeText(text);
+      button.textContent = "Copied";
+    } catch {
+      // Without permission, the viewer copies the marked text.
+      const pre = button.closest(".command")?.querySelector("pre");
+      if (pre) getSelection()?.selectAllChildren(pre);
+      button.textContent = "Press Ctrl+C";
+    }
+    setTimeout(() => {
+      button.textContent = was;
+    }, 2_000);
+  };
+}
+
+/** Commands that give the numbers of a view. */
+export function commandsOf(
+  { by, where }: Pick<Menued, "by" | "where">,
+  { metric, start, end, window, dimensions }: DashboardQuery,
+): Command[] {
+  const filters = Object.entries(where).flatMap(([name, values]) =>
+    (values ?? []).map((value): [string, string] => [name, value]),
+  );
+  const noun = metric === "event_delivery" ? "delivery" : "ingestion";
+  const flags = filters.map(([name, value]) => ` \\\n  --where ${shellQuoted(`${name}=${value}`)}`);
+  const shell =
+    `tallyfold ${noun} --from ${start} --to ${end} \\\n  --window ${window} --by ${by}` +
+    flags.join("");
+
+  const kept = Object.entries(where).map(([name, values]): [string, string] => [
+    name,
+    `[${(values ?? []).map(literal).join(", ")}]`,
+  ]);
+  const list = `[${dimensions.map(literal).join(", ")}]`;
+  const pythonKept = kept.map(([name, values]) => `${name}=${values}`).join(", ");
+  const python = `import tallyfold
+
+with tallyfold.Client.from_env() as client:
+    table = client.collect(
+        "${metric}", "${start}", "${end}",
+        ${list}, window="${window}",
+    )
+for row in table${kept.length ? `.filter(${pythonKept})` : ""}.group_by("${by}"):
+    print(row.dimensions["${by}"], row.success, row.errors, row.filtered)`;
+
+  const jsKept = kept.map(([name, values]) => `${name}: ${values}`).join(", ");
+  const javascript = `import { Client } from "tallyfold";
+
+const table = await Client.fromEnv().collect({
+  metric: "${metric}",
+  start: "${start}",
+  end: "${end}",
+  dimensions: ${list},
+  window: "${window}",
+});
+console.table(table${kept.length ? `.filter({ ${jsKept} })` : ""}.groupBy("${by}").rows);`;
+  return [
+    { label: "Shell", text: shell },
+    { label: "Python", text: python },
+    { label: "JavaScript", text: javascript },
+  ];
+}
+
+/** Characters that don't show, or change the direction of what follows. */
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** A literal that both Python and JavaScript read. */
+function literal(value: string): string {
+  const hidden = (found: string) =>
+    Array.from({ length: found.length }, (_, at) => unit(found.charCodeAt(at))).join("");
+  return JSON.stringify(value).replace(HIDDEN, hidden);
+}
+
+function unit(code: number): string {
+  return `\\u${code.toString(16).padStart(4, "0")}`;
+}
+
+/** An argument of a POSIX shell; with `$'…'` of bash and zsh if it has characters that don't show. */
+function shellQuoted(value: string): string {
+  if (value.search(HIDDEN) < 0) {
+    return /^[\w=.,:/@%+-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`;
+  }
+  const text = value.replace(/[\\']/g, "\\$&").replace(HIDDEN, (found) => {
+    const code = found.codePointAt(0) as number;
+    return `\\U${code.toString(16).padStart(8, "0")}`;
+  });
+  return `$'${text}'`;
+}
+
+const DOWNLOAD = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+  <path d="M8 2v7.5m-3-3 3 3 3-3M3 13h10" />
+</svg>`;
+const PROMPT = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+  <path d="m3 4.5 3.5 3.5L3 11.5M8 12h5" />
+</svg>`;

@@ -367,6 +367,34 @@ export const parts = css`
   .pop button.item:hover {
     background: var(--sunken);
   }
+  .icon {
+    flex: none;
+    width: 16px;
+    height: 16px;
+    fill: none;
+    stroke: currentColor;
+    stroke-width: 1.5;
+    stroke-linecap: round;
+    stroke-linejoin: round;
+  }
+  @container (max-width: 560px) {
+    summary .label {
+      display: none;
+    }
+  }
+  .commands {
+    display: grid;
+    gap: var(--s3);
+    width: 520px;
+    max-width: 100%;
+    padding: var(--s2);
+  }
+  .command-head {
+    display: flex;
+    justify-content: space-between;
+    align-items: center;
+    font-size: var(--small);
+  }
   pre {
     margin: 0;
     padding: var(--s2) var(--s3);

@@ -265,7 +265,9 @@ export class Timeline extends View {
   #reading: { readonly stop: AbortController; done: number; planned: number } | undefined;
   #pause: ReturnType<typeof setTimeout> | undefined;
 
-  protected override readonly heading = "Alerts";
+  protected override get heading(): string {
+    return "Alerts";
+  }
 
   /** The text of the rules as it stands in the editor. */
   get text(): string {

@@ -80,7 +80,9 @@ export class Values extends View {
   #differences: Differences | undefined;
   #states: State[] = [];
 
-  protected override readonly heading = "New and vanished";
+  protected override get heading(): string {
+    return "New and vanished";
+  }
 
   protected override note(): string {
     return "compared with the same time last week";

@@ -98,7 +98,7 @@ export abstract class View extends LitElement {
   }
 
   /** The title of the view. */
-  protected abstract readonly heading: string;
+  protected abstract get heading(): string;
 
   /** What the view shows when there are counts. */
   protected abstract content(): TemplateResult | typeof nothing;
@@ -120,7 +120,7 @@ export abstract class View extends LitElement {
 
   /** The table that CSV and JSON are written of. */
   exported(): CountTable | undefined {
-    return this.shown?.groupBy(...([this.by] as never[])) as CountTable | undefined;
+    return this.shown && grouped(this.shown, this.by);
   }
 
   /** The metrics that the view reads when it reads for itself. */
@@ -264,6 +264,11 @@ export function loadOf(src: string): Load {
 /** Dimensions without repeats, in the order in which they are asked for. */
 export function dimensionsOf(names: readonly Dimension[]): Dimension[] {
   return (Object.keys(DIMENSIONS) as Dimension[]).filter((name) => names.includes(name));
+}
+
+/** Rows added up by one dimension, whose name is only known now. */
+export function grouped(table: CountTable, by: Dimension): CountTable<Dimension> {
+  return (table as CountTable<Dimension>).groupBy(by);
 }
 
 /** The rows that `where` keeps, as far as the table has its dimensions. */

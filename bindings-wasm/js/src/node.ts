@@ -110,6 +110,8 @@ async function listened(
   const answer = await handle(asked);
   if (signal.aborted) return;
   response.writeHead(answer.status, [...answer.headers].flat());
+  // The head of a stream whose first bytes take longer is sent by itself.
+  setImmediate(() => response.flushHeaders());
   if (answer.body) await pipeline(Readable.fromWeb(answer.body as NodeStream), response);
   else response.end();
 }

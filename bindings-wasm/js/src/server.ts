@@ -4,6 +4,7 @@
 import { type Glue, glue } from "../wasm/tallyfold_pages.js";
 import source from "../wasm/tallyfold_pages_bg.wasm";
 import type { BytesOf, Client } from "./client/client.js";
+import { onAbort, pause } from "./http/abort.js";
 import { Full, Shared, Turns } from "./http/turns.js";
 import { isWorkers } from "./loading/runtime.js";
 import { Module } from "./loading/start.js";
@@ -60,6 +61,11 @@ export interface PageServerOptions extends PagesArguments {
  * questions at the same time are one call to the service. The answer for a window that ended more than an hour
  * ago never changes and is kept. A page of another origin is refused.
  *
+ * A page may also request all windows of a range at once, up to 3,000 of them: `GET` with the path of the endpoint and `/windows`, and
+ * `start`, `end`, `window` and `dimensions` in the query. The answer is a stream of lines (`application/x-ndjson`): the edges of each
+ * window and whether it is settled, then the body that the service has sent, in one line; or its edges and the error. The last line is
+ * `{"done":true}`. It has an `ETag`, so the browser does not load again what has not changed.
+ *
  * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
  * @example
  * import { pageServer } from "tallyfold/server";
@@ -78,16 +84,25 @@ export function pageServer(
 }
 
 /** What the core makes of a request. */
-type Question = MetricsQuestion | { type: "token"; api: Api } | AuditLogsQuestion;
+type Question =
+  | ({ readonly type: "metrics" } & MetricsQuestion)
+  | ({ readonly type: "windows" } & WindowsQuestion)
+  | { readonly type: "token"; readonly api: Api }
+  | AuditLogsQuestion;
 
 interface MetricsQuestion {
-  readonly type: "metrics";
   readonly metric: Metric;
   readonly start: string;
   readonly end: string;
   readonly dimensions: Dimension[];
   readonly key: string;
   readonly isSettled: boolean;
+}
+
+/** The windows of a range, in order of time. */
+interface WindowsQuestion {
+  readonly windows: MetricsQuestion[];
+  readonly key: string;
 }
 
 interface AuditLogsQuestion {
@@ -100,8 +115,23 @@ interface AuditLogsQuestion {
 interface Answer {
   readonly status: number;
   readonly headers: [string, string][];
-  readonly body: Uint8Array<ArrayBuffer>;
+  readonly body: Bytes | ReadableStream<Bytes>;
 }
+
+/** What a page gets for a window, which may be kept. */
+interface KeptAnswer extends Answer {
+  readonly body: Bytes;
+  readonly isSettled: boolean;
+}
+
+/** The lines of a window of a range, and its answer unless its call has failed. */
+interface Found {
+  readonly lines: Bytes;
+  readonly answer?: KeptAnswer;
+}
+
+/** Runs a call to the service when it is its turn. */
+type Turn = <T>(signal: AbortSignal, ask: () => Promise<T>) => Promise<T>;
 
 /** A request has a few hundred bytes. Of a longer one, as much is read as the core needs to refuse it. */
 const LONGEST_BODY = 16 * 1024;
@@ -111,6 +141,10 @@ const BUSY_SECONDS = 1;
 const WORTH_COMPRESSING = 1024;
 /** A store or a callback that takes longer is left alone. */
 const STORE_PATIENCE_MS = 1000;
+/** A range whose provisional windows take longer begins without them, and browsers don't keep it. */
+const RANGE_PATIENCE_MS = 1000;
+/** So many windows of a range are looked up before the page has read the first of them. */
+const AHEAD = 64;
 
 class PageServer {
   readonly #client: Client;
@@ -127,7 +161,9 @@ class PageServer {
   /** Of errors that several requests have met. */
   readonly #references = new WeakMap<TallyfoldError, string>();
   /** The calls under way, by key. */
-  readonly #underWay = new Map<string, Shared<Answer>>();
+  readonly #underWay = new Map<string, Shared<KeptAnswer>>();
+  /** What tags of ranges begin with. With another one, browsers don't use what they have kept. */
+  #own = crypto.randomUUID();
 
   constructor(given: PageServerOptions) {
     const { client, authorize, store, onFailure, ...options } = own(given);
@@ -174,7 +210,7 @@ class PageServer {
       return failed(error);
     }
     try {
-      return await this.#to(question, signal);
+      return await this.#to(question, request);
     } catch (error) {
       if (signal.aborted) return GONE;
       if (error instanceof Full) return answerOf(pagesCore().busyAnswer(BUSY_SECONDS));
@@ -202,10 +238,13 @@ class PageServer {
     return pagesCore().pageQuestion(this.#options, this.#service, asked, isAllowed, now);
   }
 
-  async #to(question: Question, signal: AbortSignal): Promise<Answer> {
+  async #to(question: Question, { signal, headers }: Request): Promise<Answer> {
+    const turn: Turn = (signal, ask) => this.#turns.take(signal, ask);
     switch (question.type) {
       case "metrics":
-        return this.#shared(question, signal);
+        return this.#shared(question, signal, turn);
+      case "windows":
+        return this.#range(question, signal, headers.get("if-none-match"));
       case "auditLogs": {
         const ask = () => this.#bytesOf.auditLogs(question, signal);
         return good(await this.#turns.take(signal, ask));
@@ -216,7 +255,7 @@ class PageServer {
   }
 
   /** The answer that is kept, or that of the call under way, or that of a new call. */
-  async #shared(question: MetricsQuestion, signal: AbortSignal): Promise<Answer> {
+  async #shared(question: MetricsQuestion, signal: AbortSignal, turn: Turn): Promise<KeptAnswer> {
     const { key } = question;
     for (;;) {
       const kept = this.#kept.get(key, this.#nowMs());
@@ -227,48 +266,156 @@ class PageServer {
       if (answer) return answer;
       // Its visitor has left.
     }
-    const own = new Shared<Answer>();
+    const own = new Shared<KeptAnswer>();
     this.#underWay.set(key, own);
     try {
-      return await own.by(signal, () => this.#asked(question, signal));
+      return await own.by(signal, () => this.#asked(question, signal, turn));
     } finally {
       if (this.#underWay.get(key) === own) this.#underWay.delete(key);
     }
   }
 
-  async #asked(question: MetricsQuestion, signal: AbortSignal): Promise<Answer> {
+  async #asked(question: MetricsQuestion, signal: AbortSignal, turn: Turn): Promise<KeptAnswer> {
     const { key, isSettled: isOld, metric } = question;
     const stored = isOld ? await this.#stored(key) : undefined;
     const ask = () => this.#bytesOf.metrics(metric, question, signal);
-    const [body, isSettled] = stored ? [stored.body, true] : await this.#turns.take(signal, ask);
-    const answer = stored ?? good(body);
+    const [body, isSettled] = stored ? [stored, true] : await turn(signal, ask);
+    const answer = { ...good(body), body, isSettled };
     const until = isSettled ? Number.POSITIVE_INFINITY : this.#nowMs() + this.#provisionalMs;
     this.#kept.set(key, answer, until);
     if (isSettled && stored === undefined) {
-      const keeping = this.#keep(key, answer);
+      const keeping = this.#keep(key, body);
       // A Worker ends with its answer; elsewhere no request waits for this.
       if (isWorkers()) await soon(keeping);
     }
     return answer;
   }
 
+  /** The answer with all windows of a range. Those that may still change come first, because the tag is made of them. */
+  async #range(
+    { windows, key }: WindowsQuestion,
+    visitor: AbortSignal,
+    known: string | null,
+  ): Promise<Answer> {
+    const leaving = new AbortController();
+    const forget = onAbort(visitor, () => leaving.abort(visitor.reason));
+    const { signal } = leaving;
+    const limits = new Turns(this.#turns.most, Number.POSITIVE_INFINITY);
+    const turn: Turn = (signal, ask) => limits.take(signal, () => this.#patiently(signal, ask));
+    const begun = new Map<MetricsQuestion, Promise<Found>>();
+    const find = (window: MetricsQuestion): Promise<Found> => {
+      const finding = begun.get(window) ?? this.#found(window, signal, turn);
+      // What it rejects with, the stream of the answer meets.
+      finding.catch(() => {});
+      begun.set(window, finding);
+      return finding;
+    };
+    const end = (): void => {
+      forget();
+      leaving.abort(new DOMException("", "AbortError"));
+    };
+    let answer: Answer;
+    try {
+      const tag = await soon(this.#tagOf(windows, key, find), RANGE_PATIENCE_MS);
+      const asked = pagesCore().rangeAnswer(tag as string | undefined, known ?? undefined);
+      answer = answerOf(asked);
+    } catch (error) {
+      end();
+      throw error;
+    }
+    if (answer.status === NOT_MODIFIED) {
+      end();
+      return answer;
+    }
+    let place = 0;
+    const body = new ReadableStream<Bytes>({
+      pull: async (controller) => {
+        for (const window of windows.slice(place, place + AHEAD)) find(window);
+        const window = windows[place];
+        place += 1;
+        if (window === undefined) {
+          controller.enqueue(pagesCore().lastLine() as Bytes);
+          controller.close();
+          end();
+          return;
+        }
+        try {
+          controller.enqueue((await find(window)).lines);
+          begun.delete(window);
+        } catch (error) {
+          end();
+          throw error;
+        }
+      },
+      cancel: end,
+    });
+    return { ...answer, body };
+  }
+
+  /** The tag of a range; `undefined` if a window has failed. */
+  async #tagOf(
+    windows: MetricsQuestion[],
+    key: string,
+    find: (window: MetricsQuestion) => Promise<Found>,
+  ): Promise<string | undefined> {
+    const own = this.#own;
+    const provisional = windows.filter((window) => !window.isSettled);
+    const found = await Promise.all(provisional.map(find));
+    let tag = pagesCore().rangeTag(own, key);
+    for (const [place, { answer }] of found.entries()) {
+      if (answer === undefined) return undefined;
+      tag = pagesCore().rangeTagWith(tag, provisional[place]?.key ?? "", answer.body);
+    }
+    return tag;
+  }
+
+  /** The lines of a window of a range, also if its call fails. */
+  async #found(window: MetricsQuestion, signal: AbortSignal, turn: Turn): Promise<Found> {
+    const { start, end } = window;
+    try {
+      const answer = await this.#shared(window, signal, turn);
+      if (window.isSettled && !answer.isSettled) this.#own = crypto.randomUUID();
+      const lines = pagesCore().windowLines(start, end, answer.isSettled, answer.body);
+      return { answer, lines: lines as Bytes };
+    } catch (error) {
+      if (signal.aborted || !TallyfoldError.is(error)) throw error;
+      if (window.isSettled) this.#own = crypto.randomUUID();
+      const reference = await this.#referenceTo(error);
+      const { code, status, message, retryAfter } = error;
+      const parts = [code, status, message, retryAfter, reference] as const;
+      return { lines: pagesCore().failedLine(start, end, ...parts) as Bytes };
+    }
+  }
+
+  /** Takes a turn, and waits as long as too many others wait. */
+  async #patiently<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await this.#turns.take(signal, ask);
+      } catch (error) {
+        if (!(error instanceof Full)) throw error;
+        await pause(BUSY_SECONDS * 1000, signal);
+      }
+    }
+  }
+
   #nowMs(): number {
     return this.#bytesOf.now().monotonicMs;
   }
 
-  async #stored(key: string): Promise<Answer | undefined> {
+  async #stored(key: string): Promise<Bytes | undefined> {
     if (this.#store === undefined) return undefined;
     try {
       const text = await soon(this.#store.get(key));
       const body = typeof text === "string" ? pagesCore().unsealed(key, text) : undefined;
-      return body === undefined ? undefined : good(encoded(body));
+      return body === undefined ? undefined : encoded(body);
     } catch {
       return undefined;
     }
   }
 
   /** A store that fails does no harm. */
-  async #keep(key: string, { body }: Answer): Promise<void> {
+  async #keep(key: string, body: Bytes): Promise<void> {
     if (this.#store === undefined) return;
     try {
       const text = pagesCore().sealed(key, new TextDecoder().decode(body));
@@ -281,6 +428,7 @@ class PageServer {
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
+const NOT_MODIFIED = 304;
 /** For a visitor who has left, and does not see it. */
 const GONE: Answer = { status: 499, headers: [], body: new Uint8Array() };
 
@@ -334,14 +482,17 @@ async function beginning(request: Request): Promise<string | undefined> {
 
 /** The answer as a response, compressed if that is worth it. */
 function response({ status, headers, body }: Answer, request: Request): Response {
+  if (status === NOT_MODIFIED) return new Response(null, { status, headers });
+  const isStream = body instanceof ReadableStream;
   // Cloudflare compresses what a Worker answers by itself.
-  const isLong = body.length > WORTH_COMPRESSING && !isWorkers();
+  const isLong = (isStream || body.length > WORTH_COMPRESSING) && !isWorkers();
   if (!isLong || typeof CompressionStream !== "function") {
     return new Response(body, { status, headers });
   }
   const all: [string, string][] = [...headers, ["vary", "accept-encoding"]];
   if (!takesGzip(request)) return new Response(body, { status, headers: all });
-  const compressed = new Blob([body]).stream().pipeThrough(new CompressionStream("gzip"));
+  const stream = isStream ? body : new Blob([body]).stream();
+  const compressed = stream.pipeThrough(new CompressionStream("gzip"));
   return new Response(compressed, { status, headers: [...all, ["content-encoding", "gzip"]] });
 }
 
@@ -351,10 +502,10 @@ function takesGzip({ headers }: Request): boolean {
 }
 
 /** What comes within the patience for a store or a callback. */
-async function soon(promised: unknown): Promise<unknown> {
+async function soon(promised: unknown, patienceMs = STORE_PATIENCE_MS): Promise<unknown> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise((resolve) => {
-    timer = setTimeout(resolve, STORE_PATIENCE_MS);
+    timer = setTimeout(resolve, patienceMs);
   });
   try {
     return await Promise.race([promised, late]);
@@ -367,20 +518,20 @@ async function soon(promised: unknown): Promise<unknown> {
 class Kept {
   readonly #most: number;
   #bytes = 0;
-  readonly #answers = new Map<string, { answer: Answer; until: number; bytes: number }>();
+  readonly #answers = new Map<string, { answer: KeptAnswer; until: number; bytes: number }>();
 
   constructor(most: number) {
     this.#most = most;
   }
 
-  get(key: string, at: number): Answer | undefined {
+  get(key: string, at: number): KeptAnswer | undefined {
     const found = this.#drop(key);
     if (found === undefined || found.until <= at) return undefined;
     this.set(key, found.answer, found.until);
     return found.answer;
   }
 
-  set(key: string, answer: Answer, until: number): void {
+  set(key: string, answer: KeptAnswer, until: number): void {
     this.#drop(key);
     const bytes = key.length + answer.body.length + ENTRY_BYTES;
     this.#answers.set(key, { answer, until, bytes });
@@ -391,7 +542,7 @@ class Kept {
     }
   }
 
-  #drop(key: string): { answer: Answer; until: number } | undefined {
+  #drop(key: string): { answer: KeptAnswer; until: number } | undefined {
     const found = this.#answers.get(key);
     if (found) {
       this.#answers.delete(key);

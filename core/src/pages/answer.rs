@@ -21,10 +21,31 @@ pub struct Answer {
 }
 
 #[derive(Serialize)]
-struct Failure {
-    code: Code,
-    kind: &'static str,
-    message: String,
+pub(super) struct Failure {
+    pub(super) code: Code,
+    pub(super) kind: &'static str,
+    pub(super) message: String,
+}
+
+impl Failure {
+    fn new(code: Code, message: String) -> Self {
+        Self {
+            code,
+            kind: code.kind().as_str(),
+            message,
+        }
+    }
+
+    /// What a page may know of an error of the call to the service.
+    pub(super) fn inside(code: Code, message: String, reference: &str) -> Self {
+        let shown = match code.kind() {
+            Kind::Config => message,
+            _ => format!(
+                "{code}: the server got no answer from the service; its log says more under {reference}"
+            ),
+        };
+        Self::new(code, shown)
+    }
 }
 
 impl Answer {
@@ -50,13 +71,27 @@ impl Answer {
         message: String,
         retry_after_s: Option<u64>,
     ) -> Self {
-        let kind = code.kind();
-        let failure = Failure {
-            code,
-            kind: kind.as_str(),
-            message,
-        };
-        let answered = match (kind, status) {
+        Self::of(Failure::new(code, message), status, retry_after_s)
+    }
+
+    /// The same for an error of the call to the service, whose text stays inside: it may quote addresses and bodies that
+    /// are none of a page's business. The page gets a `reference`, under which the server logs the text. An error of
+    /// the page's own arguments keeps its text.
+    #[must_use]
+    pub fn failed_inside(
+        code: Code,
+        status: Option<u16>,
+        message: String,
+        retry_after_s: Option<u64>,
+        reference: &str,
+    ) -> Self {
+        let failure = Failure::inside(code, message, reference);
+        Self::of(failure, status, retry_after_s)
+    }
+
+    fn of(failure: Failure, status: Option<u16>, retry_after_s: Option<u64>) -> Self {
+        let code = failure.code;
+        let answered = match (code.kind(), status) {
             (_, Some(status @ (403 | 429))) => status,
             (Kind::Config, _) => 400,
             // A 401 would say that the page itself has to sign in.
@@ -71,34 +106,11 @@ impl Answer {
         answer
     }
 
-    /// The same for an error of the call to the service, whose text stays inside: it may quote addresses and bodies that
-    /// are none of a page's business. The page gets a `reference`, under which the server logs the text. An error of
-    /// the page's own arguments keeps its text.
-    #[must_use]
-    pub fn failed_inside(
-        code: Code,
-        status: Option<u16>,
-        message: String,
-        retry_after_s: Option<u64>,
-        reference: &str,
-    ) -> Self {
-        let shown = match code.kind() {
-            Kind::Config => message,
-            _ => format!(
-                "{code}: the server got no answer from the service; its log says more under {reference}"
-            ),
-        };
-        Self::failed(code, status, shown, retry_after_s)
-    }
-
     /// The answer when too many requests are waiting already. The page may repeat its request after `retry_after_s` seconds.
     #[must_use]
     pub fn busy(retry_after_s: u64) -> Self {
-        let failure = Failure {
-            code: Code::ServerError,
-            kind: Code::ServerError.kind().as_str(),
-            message: "the server has too much to do; ask again later".to_owned(),
-        };
+        let message = "the server has too much to do; ask again later".to_owned();
+        let failure = Failure::new(Code::ServerError, message);
         let mut answer = Self::new(503, json_of(&failure).into_bytes());
         answer
             .headers

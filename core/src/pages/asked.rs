@@ -3,15 +3,12 @@
 use crate::access::api::Api;
 use crate::code::Code;
 use crate::counts::dimension::Dimension;
-use crate::counts::identity::Identity;
 use crate::counts::metric::Metric;
 use crate::counts::tree::Tree;
-use crate::endpoint::contract::Client;
 use crate::endpoint::{AuditLogsOptions, QueryOptions, audit_logs, endpoint_of};
 use crate::error::{Error, Result};
-use crate::fold::read_options::ReadOptions;
+use crate::pages::windows::{MetricsQuestion, PATH as WINDOWS, WindowsQuestion, refused};
 use crate::time::now::Now;
-use crate::time::settling::{SETTLE_MS, is_settled};
 use crate::time::window::Window;
 use crate::wire::headers::named;
 use crate::wire::status::is_json;
@@ -82,16 +79,9 @@ pub struct PageRequest<'a> {
 #[derive(Clone, Debug)]
 pub enum PageQuestion {
     /// Counts. The page gets the body that the service sends, once it was found valid.
-    Metrics {
-        /// Which counts.
-        metric: Metric,
-        /// The window and the dimensions.
-        query: QueryOptions,
-        /// Equal for equal questions to the same service, which have the same answer.
-        key: String,
-        /// Whether the answer never changes. If not, it is kept for [`PagesOptions::provisional_ms`].
-        is_settled: bool,
-    },
+    Metrics(MetricsQuestion),
+    /// Counts of the windows of a range. The page gets the lines of each, in order of time.
+    Windows(WindowsQuestion),
     /// An access token. Its answer must not be kept.
     Token(Api),
     /// A page of the audit logs. Its answer must not be kept.
@@ -122,6 +112,12 @@ impl PageQuestion {
         if asked.method == "GET" && options.audit_logs && path.ends_with(audit_logs::PATH) {
             return page_of(query).map(Self::AuditLogs);
         }
+        if asked.method == "GET"
+            && let Some(endpoint) = path.strip_suffix(WINDOWS)
+        {
+            let metric = metric_at(endpoint).ok_or_else(unknown)?;
+            return WindowsQuestion::read(metric, query, service, now).map(Self::Windows);
+        }
         if asked.method != "POST" {
             return Err(unknown());
         }
@@ -131,22 +127,9 @@ impl PageQuestion {
         {
             return Err(refused("want the header content-type: application/json"));
         }
-        for metric in [Metric::EventDelivery, Metric::EventIngestion] {
-            let endpoint = endpoint_of(metric);
-            if path.ends_with(endpoint.path) {
-                let query = query_of(asked.body)?;
-                let client = Client {
-                    reading: ReadOptions::default(),
-                    identity: &Identity::default(),
-                };
-                let checked = query.check(endpoint, &client)?;
-                return Ok(Self::Metrics {
-                    metric,
-                    query,
-                    key: [service, endpoint.path, " ", &checked.text()].concat(),
-                    is_settled: is_settled(checked.window(), SETTLE_MS, [now; 2], None),
-                });
-            }
+        if let Some(metric) = metric_at(path) {
+            let query = query_of(asked.body)?;
+            return MetricsQuestion::new(metric, query, service, now).map(Self::Metrics);
         }
         if options.hand_out_tokens {
             for api in [Api::Control, Api::Orchestration] {
@@ -157,6 +140,12 @@ impl PageQuestion {
         }
         Err(unknown())
     }
+}
+
+/// The metric whose endpoint a path names.
+fn metric_at(path: &str) -> Option<Metric> {
+    let mut metrics = [Metric::EventDelivery, Metric::EventIngestion].into_iter();
+    metrics.find(|metric| path.ends_with(endpoint_of(*metric).path))
 }
 
 /// Whether a request was not made by a page of another origin. A browser says so itself, and a page can't change it.
@@ -210,10 +199,6 @@ fn page_of(query: &str) -> Result<AuditLogsOptions> {
 
 fn forbidden(message: &'static str) -> Error {
     Error::new(Code::Forbidden, message).with_status(403)
-}
-
-fn refused(message: &'static str) -> Error {
-    Error::new(Code::InvalidArgument, message)
 }
 
 fn unknown() -> Error {

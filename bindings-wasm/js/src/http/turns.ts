@@ -40,7 +40,8 @@ export class Full extends Error {}
 
 /** Lets so many things run at the same time, in the order in which they came. */
 export class Turns {
-  readonly #most: number;
+  /** How many run at the same time. */
+  readonly most: number;
   readonly #queue: number;
   /** Those at the front are at work, the others wait. */
   #line: Presence[] = [];
@@ -48,7 +49,7 @@ export class Turns {
 
   /** @param queue How many may wait. */
   constructor(most: number, queue: number) {
-    this.#most = most;
+    this.most = most;
     this.#queue = queue;
   }
 
@@ -59,10 +60,10 @@ export class Turns {
    */
   async take<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     this.#line = this.#line.filter((one) => !one.isOver);
-    if (this.#line.length >= this.#most + this.#queue) throw new Full();
+    if (this.#line.length >= this.most + this.#queue) throw new Full();
     const own = new Presence();
     try {
-      while (this.#placeOf(own) >= this.#most) await this.#waiting.forChange(signal);
+      while (this.#placeOf(own) >= this.most) await this.#waiting.forChange(signal);
       return await work();
     } finally {
       own.end();

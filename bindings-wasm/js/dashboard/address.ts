@@ -1,0 +1,62 @@
+// The state of the dashboard as text after the `#` or the `?` of the address, so that a link shows another person the same.
+
+import type { Dimension, Window } from "../src/values/types.js";
+import type { Unit, Where } from "./elements.js";
+import { DIMENSIONS } from "./view.js";
+
+/** What a link says. What is left out has its default. */
+export interface Place {
+  readonly cluster?: string;
+  readonly period?: string;
+  readonly by?: Dimension;
+  readonly unit?: Unit;
+  readonly zone?: string;
+  readonly view?: string;
+  readonly where: Where;
+  readonly marked?: Window;
+  /** The states of the views: `destinations.sort`. */
+  readonly views: Readonly<Record<string, string>>;
+}
+
+const NAMES = Object.keys(DIMENSIONS) as Dimension[];
+
+export function placeIn(text: string): Place {
+  const all = new URLSearchParams(text);
+  const where: { [N in Dimension]?: string[] } = {};
+  for (const name of NAMES) if (all.has(name)) where[name] = all.getAll(name);
+  const views = Object.fromEntries([...all].filter(([name]) => /^\w+\.\w+$/.test(name)));
+  const one = (name: string) => all.get(name) ?? undefined;
+  const by = NAMES.find((name) => name === one("by"));
+  const [start, end] = one("mark")?.split("/") ?? [];
+  const isMarked = Date.parse(start ?? "") < Date.parse(end ?? "");
+  const cluster = one("cluster");
+  const period = one("range");
+  const zone = one("zone");
+  const view = one("view");
+  return {
+    where,
+    views,
+    ...(cluster && { cluster }),
+    ...(period && { period }),
+    ...(by && { by }),
+    ...(one("unit") === "percent" && { unit: "percent" as const }),
+    ...(zone && { zone }),
+    ...(view && { view }),
+    ...(isMarked && start && end && { marked: { start, end } }),
+  };
+}
+
+/** @param defaults What need not be written. */
+export function textOf(place: Place, defaults: Omit<Place, "where" | "views">): string {
+  const all = new URLSearchParams();
+  for (const name of ["view", "cluster", "by", "unit", "zone"] as const) {
+    const value = place[name];
+    if (value !== undefined && value !== defaults[name]) all.set(name, value);
+  }
+  if (place.period !== defaults.period) all.set("range", place.period ?? "");
+  for (const name of NAMES) for (const value of place.where[name] ?? []) all.append(name, value);
+  if (place.marked) all.set("mark", `${place.marked.start}/${place.marked.end}`);
+  for (const [name, value] of Object.entries(place.views)) all.set(name, value);
+  // Readable where an address allows it.
+  return all.toString().replace(/%3A/g, ":").replace(/%2F/g, "/");
+}

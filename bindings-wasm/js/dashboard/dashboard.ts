@@ -1,0 +1,1019 @@
+// `<tallyfold-dashboard>`: all views, for one range, one cluster and the chosen rows.
+
+import { css, html, LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
+import type { CountTable } from "../src/tables/table.js";
+import { TallyfoldError } from "../src/values/error.js";
+import type { Dimension, Metric, Window } from "../src/values/types.js";
+import { type Place, placeIn, textOf } from "./address.js";
+import { type Loaded, sourceOf } from "./data.js";
+import type { DashboardCluster, DashboardQuery, Unit, Where } from "./elements.js";
+import { type Formats, formats } from "./formats.js";
+import { need } from "./lazy.js";
+import { picker, pickerStyles } from "./picker.js";
+import { DAY, type Range, rangeOf, shifted, WEEK } from "./range.js";
+import { parts, tokens } from "./styles.js";
+import {
+  DIMENSIONS,
+  dimensionsOf,
+  failureState,
+  failureText,
+  filtered,
+  type Load,
+  languageOf,
+  loadOf,
+  valueText,
+} from "./view.js";
+
+/** The pages of the dashboard, and the elements that each needs in addition. */
+const PAGES: Readonly<Record<string, { label: string; needs: readonly string[] }>> = {
+  overview: { label: "Overview", needs: ["tallyfold-trend"] },
+  time: { label: "Over time", needs: ["tallyfold-heatmap", "tallyfold-cause", "tallyfold-trend"] },
+  changes: {
+    label: "Changes",
+    needs: ["tallyfold-values", "tallyfold-silent", "tallyfold-corrections"],
+  },
+  alerts: { label: "Alerts", needs: ["tallyfold-budget", "tallyfold-timeline"] },
+};
+
+/** Longer ranges are not compared with the week before. */
+const LONGEST_COMPARED = 7 * DAY;
+/** A window that has just closed is read a little later. */
+const AFTER_CLOSE = 5_000;
+const ORDER: readonly Dimension[] = ["integration", "reason", "event_name", "write_key"];
+
+export class Dashboard extends LitElement {
+  static override properties = {
+    src: {},
+    clusters: { type: Array },
+    cluster: {},
+    period: {},
+    by: {},
+    unit: {},
+    zone: {},
+    locale: {},
+    view: {},
+    address: {},
+    heading: {},
+    live: { type: Boolean },
+    rulesSrc: { attribute: "rules" },
+    rules: { attribute: false },
+    where: { attribute: false },
+    marked: { attribute: false },
+  };
+
+  declare src: string;
+  declare clusters: readonly DashboardCluster[];
+  declare cluster: string | undefined;
+  declare period: string;
+  declare by: Dimension;
+  declare unit: Unit;
+  declare zone: string;
+  declare locale: string | undefined;
+  declare view: string;
+  declare address: "hash" | "query" | "none";
+  declare heading: string;
+  declare live: boolean;
+  declare rulesSrc: string | undefined;
+  declare rules: string | undefined;
+  declare where: Where;
+  declare marked: Window | undefined;
+
+  #views: Readonly<Record<string, string>> = {};
+  #defaults: Omit<Place, "where" | "views"> = {};
+  /** What is shown: the answer to a query. */
+  #query: DashboardQuery | undefined;
+  #range: Range | undefined;
+  #table: CountTable | undefined;
+  #before: CountTable | undefined;
+  #ingestion: CountTable | undefined;
+  #error: unknown;
+  #reading: AbortController | undefined;
+  #progress: { readonly done: number; readonly planned: number } | undefined;
+  #readAt: number | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** What the views are given: new objects only if they are other ones. */
+  #loadFrom: { readonly src: string; readonly load: Load } | undefined;
+  readonly #states = new Map<string, Readonly<Record<string, string | undefined>>>();
+
+  constructor() {
+    super();
+    this.src = "";
+    this.clusters = [];
+    this.period = "24h";
+    this.by = "integration";
+    this.unit = "counts";
+    this.zone = "UTC";
+    this.view = "overview";
+    this.address = "hash";
+    this.heading = "Event delivery";
+    this.live = true;
+    this.where = {};
+  }
+
+  static override styles = [
+    tokens,
+    parts,
+    pickerStyles,
+    css`
+      :host {
+        container-type: inline-size;
+        background: var(--tallyfold-page, light-dark(#f4f6f8, #101317));
+        min-height: 320px;
+      }
+      .page {
+        display: grid;
+        grid-template-columns: minmax(0, 1fr);
+        gap: var(--s4);
+        max-width: 1760px;
+        margin-inline: auto;
+        padding: var(--s4) var(--s5) var(--s5);
+      }
+      .top {
+        display: flex;
+        flex-wrap: wrap;
+        align-items: center;
+        gap: var(--s2) var(--s3);
+      }
+      .top h1 {
+        margin: 0;
+        font-size: 20px;
+        line-height: 28px;
+        font-weight: 650;
+        letter-spacing: -0.01em;
+      }
+      .top .tools {
+        display: flex;
+        flex-wrap: wrap;
+        align-items: center;
+        gap: var(--s2);
+        margin-inline-start: auto;
+        min-width: 0;
+      }
+      .bar {
+        display: flex;
+        flex-wrap: wrap;
+        align-items: center;
+        gap: var(--s2) var(--s4);
+      }
+      [role="tablist"] {
+        display: flex;
+        gap: var(--s4);
+        border-block-end: 1px solid var(--line);
+        overflow-x: auto;
+        scrollbar-width: none;
+      }
+      [role="tab"] {
+        min-height: 36px;
+        padding: 6px 2px;
+        border: 0;
+        border-block-end: 2px solid transparent;
+        border-radius: 0;
+        background: none;
+        color: var(--muted);
+        white-space: nowrap;
+      }
+      [role="tab"]:hover {
+        color: var(--text);
+        background: none;
+      }
+      [role="tab"]:focus-visible {
+        outline-offset: -3px;
+      }
+      [role="tab"][aria-selected="true"] {
+        color: var(--text);
+        border-color: var(--accent);
+        font-weight: 600;
+      }
+      .crumbs {
+        display: flex;
+        flex-wrap: wrap;
+        align-items: center;
+        gap: var(--s1) var(--s2);
+        min-width: 0;
+      }
+      .crumbs ol {
+        display: flex;
+        flex-wrap: wrap;
+        gap: var(--s1);
+        min-width: 0;
+      }
+      .crumb {
+        display: inline-flex;
+        align-items: center;
+        max-width: min(420px, 80vw);
+        background: var(--accent-soft);
+        border-radius: 6px;
+      }
+      .crumb > button {
+        min-height: 28px;
+        border: 0;
+        background: none;
+        color: var(--text);
+      }
+      .crumb > button:first-child {
+        display: flex;
+        gap: 6px;
+        min-width: 0;
+        padding-inline-end: 4px;
+      }
+      .crumb > button:last-child {
+        padding-inline: 6px 8px;
+        color: var(--muted);
+      }
+      .crumb > button:last-child:hover {
+        color: var(--text);
+      }
+      .group {
+        display: flex;
+        flex-wrap: wrap;
+        align-items: center;
+        gap: var(--s2);
+        margin-inline-start: auto;
+      }
+      .notice {
+        display: flex;
+        flex-wrap: wrap;
+        align-items: center;
+        gap: var(--s1) var(--s3);
+        padding: var(--s2) var(--s4);
+        background: var(--failed-soft);
+        border: 1px solid color-mix(in srgb, var(--failed) 40%, transparent);
+        border-radius: var(--radius);
+      }
+      .notice p {
+        flex: 1 1 320px;
+        min-width: 0;
+        overflow-wrap: anywhere;
+      }
+      .notice.mark {
+        background: var(--accent-soft);
+        border-color: color-mix(in srgb, var(--accent) 40%, transparent);
+        color: var(--text);
+        font-size: var(--body);
+      }
+      .notice.mark::before {
+        content: none;
+      }
+      .status {
+        display: flex;
+        flex-wrap: wrap;
+        align-items: center;
+        gap: var(--s1) var(--s4);
+        min-height: 20px;
+        color: var(--muted);
+        font-size: var(--small);
+      }
+      .status .reading {
+        display: inline-flex;
+        align-items: center;
+        gap: var(--s2);
+      }
+      progress {
+        appearance: none;
+        width: 120px;
+        height: 6px;
+        border: 0;
+        border-radius: 3px;
+        overflow: hidden;
+        background: var(--line);
+      }
+      progress::-webkit-progress-bar {
+        background: var(--line);
+      }
+      progress::-webkit-progress-value {
+        background: var(--accent);
+      }
+      progress::-moz-progress-bar {
+        background: var(--accent);
+      }
+      .grid {
+        display: grid;
+        grid-template-columns: minmax(0, 1fr);
+        gap: var(--s4);
+        align-items: start;
+      }
+      .grid > * {
+        min-width: 0;
+      }
+      .stale {
+        opacity: 0.6;
+      }
+      select {
+        max-width: 220px;
+      }
+      @container (min-width: 1240px) {
+        .grid .split {
+          display: grid;
+          grid-template-columns: minmax(0, 1.75fr) minmax(0, 1fr);
+          gap: var(--s4);
+          align-items: start;
+        }
+      }
+      .split {
+        display: grid;
+        gap: var(--s4);
+        grid-template-columns: minmax(0, 1fr);
+      }
+      @container (max-width: 560px) {
+        .page {
+          padding: var(--s3);
+          gap: var(--s3);
+        }
+        .top .tools,
+        .group {
+          margin-inline-start: 0;
+          width: 100%;
+        }
+        .picker {
+          width: 100%;
+        }
+        .picker > details {
+          flex: 1;
+        }
+        .picker > details > summary {
+          width: 100%;
+          justify-content: center;
+        }
+        .group .segments {
+          max-width: 100%;
+          overflow-x: auto;
+        }
+      }
+    `,
+  ];
+
+  /** How numbers and times are written. */
+  get formats(): Formats {
+    return formats(languageOf(this), this.zone);
+  }
+
+  /** The path of the server for pages. */
+  get #server(): string {
+    return (
+      (this.clusters.find(({ name }) => name === this.cluster) ?? this.clusters[0])?.src ?? this.src
+    );
+  }
+
+  get #load(): Load {
+    if (this.#loadFrom?.src !== this.#server) {
+      this.#loadFrom = { src: this.#server, load: loadOf(this.#server) };
+    }
+    return this.#loadFrom.load;
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    const { cluster, period, by, unit, zone, view } = this;
+    this.#defaults = { period, by, unit, zone, view, ...(cluster && { cluster }) };
+    if (this.address !== "none") this.#arrive();
+    addEventListener("popstate", this.#arrive);
+    addEventListener("hashchange", this.#arrive);
+    document.addEventListener("visibilitychange", this.#awake);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    removeEventListener("popstate", this.#arrive);
+    removeEventListener("hashchange", this.#arrive);
+    document.removeEventListener("visibilitychange", this.#awake);
+    clearTimeout(this.#timer);
+    this.#reading?.abort();
+  }
+
+  /** Goes to the place that the address names. */
+  readonly #arrive = (): void => {
+    if (this.address === "none") return;
+    const text = this.address === "hash" ? location.hash.slice(1) : location.search;
+    const place = { ...this.#defaults, ...placeIn(text) };
+    const { cluster, period, by, unit, zone, view, where, marked } = place;
+    Object.assign(this, { cluster, period, by, unit, zone, view, where, marked });
+    this.#views = place.views;
+    this.requestUpdate();
+  };
+
+  /** Changes what is shown, and the address with it. */
+  #go(change: Partial<Omit<Place, "views">>, how: "push" | "replace" = "push"): void {
+    Object.assign(this, change);
+    this.#write(how);
+  }
+
+  #write(how: "push" | "replace"): void {
+    this.requestUpdate();
+    if (this.address === "none") return;
+    const { cluster, period, by, unit, zone, view, where, marked } = this;
+    const place = { period, by, unit, zone, view, where, views: this.#views };
+    const rest = { ...(cluster && { cluster }), ...(marked && { marked }) };
+    const text = textOf({ ...place, ...rest }, this.#defaults);
+    const url = new URL(location.href);
+    if (this.address === "hash") url.hash = text;
+    else url.search = text;
+    if (url.href === location.href) return;
+    if (how === "push") history.pushState(null, "", url);
+    else history.replaceState(null, "", url);
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    if (!Object.hasOwn(PAGES, this.view)) this.view = "overview";
+    if (!Object.hasOwn(DIMENSIONS, this.by)) this.by = "integration";
+    if (changed.has("rulesSrc") && this.rulesSrc) void this.#readRules(this.rulesSrc);
+    const asked = ["src", "clusters", "cluster", "period", "by", "where"];
+    if (asked.some((name) => changed.has(name)) && this.#server !== "") this.#ask();
+  }
+
+  async #readRules(address: string): Promise<void> {
+    try {
+      const response = await fetch(address, { credentials: "same-origin" });
+      if (response.ok) this.rules = await response.text();
+    } catch {
+      // The standard rules stand in.
+    }
+  }
+
+  /** Reads what is wanted and not there yet. */
+  #ask(): void {
+    const range = rangeOf(this.period, Date.now());
+    if (range === undefined) {
+      this.#error = new RangeError(`“${this.period}” is no range: want 24h, or start/end`);
+      return;
+    }
+    const names = Object.keys(this.where) as Dimension[];
+    const dimensions = dimensionsOf([
+      this.by,
+      "reason",
+      ...names,
+      ...(this.by === "reason" ? (["integration"] as const) : []),
+    ]);
+    const shown = this.#query;
+    const isSame =
+      shown?.start === range.start &&
+      shown.end === range.end &&
+      this.#loadedFrom === this.#server &&
+      dimensions.every((name) => shown.dimensions.includes(name));
+    if (isSame && (this.#table || this.#reading)) return;
+    const isOther =
+      this.#loadedFrom !== this.#server ||
+      !dimensions.every((name) => shown?.dimensions.includes(name));
+    if (isOther) this.#clear();
+    void this.#read(range, dimensions);
+  }
+
+  #loadedFrom: string | undefined;
+
+  #clear(): void {
+    this.#table = undefined;
+    this.#before = undefined;
+    this.#ingestion = undefined;
+  }
+
+  /** Reads the counts again. */
+  async refresh(): Promise<void> {
+    const range = rangeOf(this.period, Date.now());
+    if (range && this.#query) await this.#read(range, this.#query.dimensions);
+  }
+
+  async #read(range: Range, dimensions: readonly Dimension[]): Promise<void> {
+    this.#reading?.abort();
+    clearTimeout(this.#timer);
+    const own = new AbortController();
+    this.#reading = own;
+    const { signal } = own;
+    const src = this.#server;
+    const query: DashboardQuery = { ...range, metric: "event_delivery", dimensions };
+    this.#query = query;
+    this.#loadedFrom = src;
+    this.#error = undefined;
+    this.#progress = { done: 0, planned: 0 };
+    this.requestUpdate();
+    try {
+      const source = sourceOf(src);
+      const read = (asked: DashboardQuery, onProgress?: (done: number, planned: number) => void) =>
+        source.load(asked, { signal, onProgress });
+      const { table, error } = await read(query, this.#onProgress);
+      this.#table = table;
+      this.#error = error;
+      this.#range = range;
+      this.#readAt = Date.now();
+      this.#tell("tallyfold-load", { query, table });
+      if (error) this.#tell("tallyfold-error", { error });
+      this.requestUpdate();
+      if (table) await this.#readRest(range, dimensions, read);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#error = error;
+      this.#tell("tallyfold-error", { error });
+    } finally {
+      if (this.#reading === own) {
+        this.#reading = undefined;
+        this.#progress = undefined;
+        this.#schedule(range);
+        this.requestUpdate();
+      }
+    }
+  }
+
+  /** Ingestion, and the same time a week before, after the first view. */
+  async #readRest(
+    range: Range,
+    dimensions: readonly Dimension[],
+    read: (query: DashboardQuery) => Promise<Loaded>,
+  ): Promise<void> {
+    const others = dimensions.filter((name) => name !== "reason");
+    const ingestion = { ...range, metric: "event_ingestion" as Metric, dimensions: others };
+    const length = Date.parse(range.end) - Date.parse(range.start);
+    const before = { ...shifted(range, -WEEK), metric: "event_delivery" as Metric, dimensions };
+    const isCompared = length <= LONGEST_COMPARED;
+    const [came, earlier] = await Promise.all([
+      read(ingestion),
+      isCompared ? read(before) : undefined,
+    ]);
+    this.#ingestion = came.table;
+    this.#before = earlier?.table;
+  }
+
+  readonly #onProgress = (done: number, planned: number): void => {
+    this.#progress = { done, planned };
+    this.requestUpdate();
+  };
+
+  /** Reads again when the next window has closed. */
+  #schedule(range: Range): void {
+    clearTimeout(this.#timer);
+    if (!this.live || !this.isConnected || this.period.includes("/")) return;
+    const step = Date.parse(rangeOf(this.period, Date.now() + 3_600_000)?.end ?? "");
+    if (Number.isNaN(step)) return;
+    let next = Date.parse(range.end);
+    const length =
+      { "5m": 300_000, "15m": 900_000, "1h": 3_600_000 }[range.window as "5m"] ?? 900_000;
+    next += length + AFTER_CLOSE;
+    this.#timer = setTimeout(this.#due, Math.max(next - Date.now(), AFTER_CLOSE));
+  }
+
+  readonly #due = (): void => {
+    // Nobody sees it now; it is read when the page is seen again.
+    if (document.visibilityState === "hidden") return;
+    void this.refresh();
+  };
+
+  readonly #awake = (): void => {
+    if (document.visibilityState !== "visible" || !this.live || this.#reading) return;
+    const range = rangeOf(this.period, Date.now());
+    if (range && range.end !== this.#query?.end) void this.refresh();
+  };
+
+  #tell(name: string, detail: unknown): void {
+    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
+  }
+
+  override render(): TemplateResult {
+    const range = this.#range ?? rangeOf(this.period, Date.now());
+    return html`<div
+      class="page"
+      part="page"
+      @tallyfold-select=${this.#selected}
+      @tallyfold-brush=${this.#brushed}
+      @tallyfold-state=${this.#stated}
+      @tallyfold-retry=${() => void this.refresh()}
+      @tallyfold-rules=${({ detail }: CustomEvent) => {
+        this.rules = detail.text;
+      }}
+    >
+      <header class="top" part="header">
+        <h1 part="heading">${this.heading}</h1>
+        ${this.#clusterSwitch()}
+        <div class="tools">
+          ${
+            range &&
+            picker({
+              period: this.period,
+              range: rangeOf(this.period, Date.now()) ?? range,
+              formats: this.formats,
+              zone: this.zone,
+              nowMs: Date.now(),
+              choose: (period) => this.#go({ period, marked: undefined as never }),
+            })
+          }
+          ${segments(
+            "Unit",
+            this.unit,
+            [
+              ["counts", "Counts"],
+              ["percent", "Percent"],
+            ],
+            (unit) => this.#go({ unit: unit as Unit }),
+          )}
+          ${segments(
+            "Time zone",
+            this.zone === "UTC" ? "UTC" : "local",
+            [
+              ["UTC", "UTC"],
+              ["local", "Local"],
+            ],
+            (zone) => this.#go({ zone }),
+          )}
+          <button type="button" aria-label="Refresh" ?disabled=${this.#reading !== undefined} @click=${() =>
+            void this.refresh()}>${REFRESH}</button>
+        </div>
+      </header>
+      ${this.#tabs()} ${this.#bar()}
+      ${this.#notices()}
+      <div
+        class="grid ${this.#reading && this.#table && this.#query?.start !== this.#range?.start ? "stale" : ""}"
+        role="tabpanel"
+        id="panel"
+        aria-labelledby=${`tab-${this.view}`}
+        tabindex="-1"
+      >
+        ${this.#body()}
+      </div>
+      <footer class="status" part="status">${this.#status()}</footer>
+    </div>`;
+  }
+
+  #clusterSwitch(): TemplateResult | typeof nothing {
+    if (this.clusters.length < 2) return nothing;
+    const current = this.cluster ?? this.clusters[0]?.name ?? "";
+    const go = (cluster: string) => this.#go({ cluster, where: {}, marked: undefined as never });
+    if (this.clusters.length <= 4) {
+      const names = this.clusters.map(({ name }) => [name, name] as const);
+      return segments("Cluster", current, names, go);
+    }
+    return html`<select
+      aria-label="Cluster"
+      @change=${({ target }: Event) => go((target as HTMLSelectElement).value)}
+    >
+      ${this.clusters.map(
+        ({ name }) => html`<option value=${name} ?selected=${name === current}>${name}</option>`,
+      )}
+    </select>`;
+  }
+
+  #tabs(): TemplateResult {
+    const names = Object.keys(PAGES);
+    const move = (event: KeyboardEvent) => {
+      const keys: Record<string, number> = { ArrowRight: 1, ArrowLeft: -1 };
+      const way = (keys[event.key] ?? 0) * (this.matches(":dir(rtl)") ? -1 : 1);
+      const edge = { Home: 0, End: names.length - 1 }[event.key];
+      if (way === 0 && edge === undefined) return;
+      event.preventDefault();
+      const at = edge ?? (names.indexOf(this.view) + way + names.length) % names.length;
+      this.#go({ view: names[at] as string });
+      void this.updateComplete.then(() => {
+        this.renderRoot.querySelector<HTMLElement>("[aria-selected=true]")?.focus();
+      });
+    };
+    return html`<div role="tablist" aria-label="Pages" @keydown=${move}>
+      ${names.map(
+        (name) => html`<button
+          type="button"
+          role="tab"
+          id=${`tab-${name}`}
+          aria-controls="panel"
+          aria-selected=${name === this.view}
+          tabindex=${name === this.view ? 0 : -1}
+          @click=${() => this.#go({ view: name })}
+        >
+          ${PAGES[name]?.label}
+        </button>`,
+      )}
+    </div>`;
+  }
+
+  #bar(): TemplateResult {
+    const crumbs = (Object.entries(this.where) as [Dimension, readonly string[]][]).flatMap(
+      ([name, values]) => values.map((value) => [name, value] as const),
+    );
+    const others = ORDER.filter((name) => this.where[name] === undefined || name === this.by);
+    return html`<div class="bar">
+      <nav class="crumbs" aria-label="Shown rows">
+        ${
+          crumbs.length === 0
+            ? html`<span class="muted">All events</span>`
+            : html`<button type="button" class="link" @click=${() => this.#go({ where: {}, by: "integration" })}>
+                  All events
+                </button>
+                <ol>
+                  ${crumbs.map(
+                    ([name, value], at) => html`<li class="crumb">
+                      <button
+                        type="button"
+                        aria-current=${at === crumbs.length - 1 ? "true" : nothing}
+                        @click=${() => this.#upTo(crumbs.slice(0, at + 1))}
+                      >
+                        <span class="muted">${DIMENSIONS[name].one}</span>${valueText(value, name)}
+                      </button>
+                      <button
+                        type="button"
+                        aria-label=${`Remove ${DIMENSIONS[name].one} ${value.slice(0, 100)}`}
+                        @click=${() => this.#upTo(crumbs.filter((_, other) => other !== at))}
+                      >
+                        ×
+                      </button>
+                    </li>`,
+                  )}
+                </ol>`
+        }
+      </nav>
+      <div class="group">
+        ${segments(
+          "Group by",
+          this.by,
+          others.map((name) => [name, DIMENSIONS[name].many] as const),
+          (by) => this.#go({ by: by as Dimension }),
+        )}
+      </div>
+    </div>`;
+  }
+
+  #upTo(crumbs: readonly (readonly [Dimension, string])[]): void {
+    const where: { [N in Dimension]?: string[] } = {};
+    for (const [name, value] of crumbs) where[name] = [...(where[name] ?? []), value];
+    const by = where[this.by] ? (ORDER.find((name) => !where[name]) ?? this.by) : this.by;
+    this.#go({ where, by });
+  }
+
+  readonly #selected = ({ detail }: CustomEvent<{ dimension: Dimension; value: string }>): void => {
+    const where = { ...this.where, [detail.dimension]: [detail.value] };
+    const by = where[this.by] ? (ORDER.find((name) => !where[name]) ?? this.by) : this.by;
+    const views = Object.entries(this.#views).filter(([name]) => !/\.(q|sort)$/.test(name));
+    this.#views = Object.fromEntries(views);
+    this.#go({ where, by });
+  };
+
+  readonly #brushed = ({ detail }: CustomEvent<Window>): void => {
+    this.#go({ marked: { start: detail.start, end: detail.end } });
+  };
+
+  readonly #stated = (event: CustomEvent<Record<string, string | undefined>>): void => {
+    const view = (event.target as HTMLElement).localName.replace("tallyfold-", "");
+    const views = { ...this.#views };
+    for (const [name, value] of Object.entries(event.detail)) {
+      if (value === undefined) delete views[`${view}.${name}`];
+      else views[`${view}.${name}`] = value;
+    }
+    this.#views = views;
+    this.#write("replace");
+  };
+
+  /** The state of a view: the same object as long as it says the same. */
+  #state(view: string): Readonly<Record<string, string | undefined>> {
+    const own = Object.entries(this.#views)
+      .filter(([name]) => name.startsWith(`${view}.`))
+      .map(([name, value]) => [name.slice(view.length + 1), value] as const);
+    const state = Object.fromEntries(own);
+    const last = this.#states.get(view);
+    if (last && JSON.stringify(last) === JSON.stringify(state)) return last;
+    this.#states.set(view, state);
+    return state;
+  }
+
+  #notices(): TemplateResult {
+    const { marked } = this;
+    const { span, zoneAt } = this.formats;
+    return html`${
+      this.#error !== undefined && this.#table !== undefined
+        ? html`<div class="notice" role="alert">
+            <p>${this.#partialText()}</p>
+            <button type="button" @click=${() => void this.refresh()}>Try again</button>
+          </div>`
+        : nothing
+    }${
+      marked
+        ? html`<div class="notice mark" role="status">
+            <p>Marked: ${span(marked.start, marked.end)} ${zoneAt(marked.start)}</p>
+            <button
+              type="button"
+              @click=${() => this.#go({ period: `${marked.start}/${marked.end}`, marked: undefined as never })}
+            >
+              Zoom in
+            </button>
+            ${
+              this.view === "time"
+                ? nothing
+                : html`<button type="button" @click=${() => this.#go({ view: "time" })}>What changed?</button>`
+            }
+            <button type="button" class="plain" @click=${() => this.#go({ marked: undefined as never })}>
+              Clear
+            </button>
+          </div>`
+        : nothing
+    }`;
+  }
+
+  /** What could not be read, and why. */
+  #partialText(): unknown {
+    const { title, text } = failureText(this.#error);
+    const failures = TallyfoldError.is(this.#error) ? this.#error.failures : [];
+    const gaps = TallyfoldError.is(this.#error) ? this.#error.gaps : [];
+    const { span, zoneAt, count } = this.formats;
+    const first = gaps[0];
+    const where = first
+      ? `${span(first.start, first.end)} ${zoneAt(first.start)}${gaps.length > 1 ? " and more" : ""} is missing from all numbers here. `
+      : "";
+    const how = failures.length > 0 ? `${count(failures.length)} windows could not be read. ` : "";
+    return html`<strong>${title}.</strong> ${how}${where}<span class="muted">${text}</span>`;
+  }
+
+  #body(): TemplateResult | typeof nothing {
+    if (this.#table === undefined && this.#error !== undefined && !this.#reading) {
+      return html`<section class="card">${failureState(this.#error, () => void this.refresh())}</section>`;
+    }
+    if (this.#server === "") {
+      return html`<section class="card">
+        <div class="state"><strong>No server</strong><p>Set the attribute src to the path of the server for pages.</p></div>
+      </section>`;
+    }
+    // What the first view needs comes first.
+    if (this.#table !== undefined) need(...(PAGES[this.view]?.needs ?? []));
+    return this.#pages[this.view]?.() ?? nothing;
+  }
+
+  readonly #pages: Readonly<Record<string, () => TemplateResult>> = {
+    overview: () => html`
+      ${this.#pipeline()} ${this.#trend()}
+      <div class="split">${this.#destinations()} ${this.by === "reason" ? this.#sideDestinations() : this.#reasons()}</div>
+    `,
+    time: () => html`${this.#trend()} ${this.#heatmap()} ${this.marked ? this.#cause() : nothing}`,
+    changes: () => html`${this.#values()} ${this.#silent()} ${this.#corrections()}`,
+    alerts: () => html`${this.#budget()} ${this.#timeline()}`,
+  };
+
+  // One template for each element, because the name of an element can't be an expression.
+
+  #pipeline(): TemplateResult {
+    return html`<tallyfold-pipeline
+      .table=${this.#table} .tableBefore=${this.#before} .ingestion=${this.#ingestion} .range=${this.#window}
+      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
+      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
+      .state=${this.#state("pipeline")} exportparts="view, header, title"
+    ></tallyfold-pipeline>`;
+  }
+
+  #destinations(): TemplateResult {
+    return html`<tallyfold-destinations
+      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window}
+      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
+      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
+      .state=${this.#state("destinations")} exportparts="view, header, title, table"
+    ></tallyfold-destinations>`;
+  }
+
+  #sideDestinations(): TemplateResult {
+    return html`<tallyfold-destinations
+      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window}
+      .query=${this.#query} .where=${this.where} .by=${"integration"} .unit=${this.unit} .zone=${this.zone}
+      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
+      .isAside=${true} exportparts="view, header, title, table"
+    ></tallyfold-destinations>`;
+  }
+
+  #reasons(): TemplateResult {
+    return html`<tallyfold-reasons
+      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window}
+      .query=${this.#query} .where=${this.where} .by=${"reason"} .unit=${this.unit} .zone=${this.zone}
+      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
+      .state=${this.#state("reasons")} exportparts="view, header, title, table"
+    ></tallyfold-reasons>`;
+  }
+
+  #trend(): TemplateResult {
+    return html`<tallyfold-trend
+      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window} .marked=${this.marked}
+      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
+      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
+      .state=${this.#state("trend")} exportparts="view, header, title"
+    ></tallyfold-trend>`;
+  }
+
+  #heatmap(): TemplateResult {
+    return html`<tallyfold-heatmap
+      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window} .marked=${this.marked}
+      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
+      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
+      .state=${this.#state("heatmap")} exportparts="view, header, title"
+    ></tallyfold-heatmap>`;
+  }
+
+  #cause(): TemplateResult {
+    return html`<tallyfold-cause
+      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window} .marked=${this.marked}
+      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
+      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
+      .state=${this.#state("cause")} exportparts="view, header, title"
+    ></tallyfold-cause>`;
+  }
+
+  #values(): TemplateResult {
+    return html`<tallyfold-values
+      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window}
+      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
+      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
+      .state=${this.#state("values")} exportparts="view, header, title"
+    ></tallyfold-values>`;
+  }
+
+  #silent(): TemplateResult {
+    return html`<tallyfold-silent
+      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window}
+      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
+      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
+      .state=${this.#state("silent")} exportparts="view, header, title"
+    ></tallyfold-silent>`;
+  }
+
+  #corrections(): TemplateResult {
+    return html`<tallyfold-corrections
+      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window}
+      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
+      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
+      .state=${this.#state("corrections")} exportparts="view, header, title"
+    ></tallyfold-corrections>`;
+  }
+
+  #budget(): TemplateResult {
+    return html`<tallyfold-budget
+      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window} .rules=${this.rules}
+      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
+      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
+      .state=${this.#state("budget")} exportparts="view, header, title"
+    ></tallyfold-budget>`;
+  }
+
+  #timeline(): TemplateResult {
+    return html`<tallyfold-timeline
+      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window} .rules=${this.rules}
+      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
+      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
+      .state=${this.#state("timeline")} exportparts="view, header, title"
+    ></tallyfold-timeline>`;
+  }
+
+  /** The range that was read: the same object as long as it is the same. */
+  get #window(): Window | undefined {
+    return this.#range;
+  }
+
+  /** What is settled, provisional and missing, and when it was read. */
+  #status(): TemplateResult {
+    const table = this.#table && filtered(this.#table, this.where);
+    const { time, zoneAt, count, span } = this.formats;
+    const progress = this.#progress;
+    const range = this.#range;
+    const provisional = table?.provisional ?? [];
+    const gaps = table && range ? table.gaps(range) : [];
+    const [first, gap] = [provisional[0], gaps[0]];
+    return html`<span role="status" class="reading"
+        >${
+          progress
+            ? html`<progress
+                  aria-label="Reading"
+                  max=${Math.max(progress.planned, 1)}
+                  value=${progress.done}
+                ></progress
+                >Reading ${count(progress.done)} of ${count(progress.planned)} windows`
+            : this.#readAt
+              ? html`Read at ${time(this.#readAt)} ${zoneAt(this.#readAt)}${
+                  this.live && !this.period.includes("/") ? ", follows new windows" : ""
+                }`
+              : nothing
+        }</span
+      >${
+        first
+          ? html`<span class="mark provisional"
+              >Provisional from ${time(first.start)} on (${count(provisional.length)} windows): these counts may still
+              change and are part of all sums</span
+            >`
+          : table && gaps.length === 0
+            ? html`<span>All windows are settled</span>`
+            : nothing
+      }${
+        gap
+          ? html`<span class="mark missing"
+              >Missing: ${span(gap.start, gap.end)}${gaps.length > 1 ? html` and ${count(gaps.length - 1)} more` : ""}</span
+            >`
+          : nothing
+      }`;
+  }
+}
+
+function segments(
+  label: string,
+  current: string,
+  all: readonly (readonly [value: string, text: string])[],
+  choose: (value: string) => void,
+): TemplateResult {
+  return html`<div class="segments" role="group" aria-label=${label}>
+    ${all.map(
+      ([value, text]) => html`<button
+        type="button"
+        aria-pressed=${value === current}
+        @click=${() => value === current || choose(value)}
+      >
+        ${text}
+      </button>`,
+    )}
+  </div>`;
+}
+
+const REFRESH = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true">
+  <path d="M13 8a5 5 0 1 1-1.5-3.5L13 6m0-3.5V6H9.5" />
+</svg>`;

@@ -1,0 +1,595 @@
+// A ranked table of groups: what `<tallyfold-destinations>` and `<tallyfold-reasons>` have in common.
+
+import {
+  type CSSResultGroup,
+  css,
+  html,
+  nothing,
+  type PropertyValues,
+  type TemplateResult,
+} from "lit";
+import { repeat } from "lit/directives/repeat.js";
+import { Aggregator } from "../src/tables/aggregator.js";
+import { type ComparisonRow, compare } from "../src/tables/comparison.js";
+import type { Counts, Row } from "../src/tables/counts.js";
+import type { CountTable } from "../src/tables/table.js";
+import type { CountName, Dimension, RankBy, Shares } from "../src/values/types.js";
+import type { Where } from "./elements.js";
+import { barsOf, type Trends, trendsOf } from "./trends.js";
+import { DIMENSIONS, emptyState, filtered, grouped, View, valueText } from "./view.js";
+
+/** A column of numbers: the count that it shows, and what rows are ranked by when it is chosen. */
+interface Column {
+  readonly name: CountName;
+  readonly label: string;
+  readonly share: "error" | "filter" | "delivery";
+  readonly byCount: RankBy;
+  readonly byShare: RankBy;
+  /** Shares of what was delivered fall as shares of what failed rise. */
+  readonly isTurned?: boolean;
+}
+
+const COLUMNS: readonly [Column, Column, Column] = [
+  { name: "errors", label: "Failed", share: "error", byCount: "errors", byShare: "error_rate" },
+  {
+    name: "filtered",
+    label: "Filtered",
+    share: "filter",
+    byCount: "filtered",
+    byShare: "filtered_rate",
+  },
+  {
+    name: "success",
+    label: "Delivered",
+    share: "delivery",
+    byCount: "success",
+    byShare: "error_rate",
+    isTurned: true,
+  },
+];
+
+/** Reasons are given for what was not delivered. */
+const LOST = [COLUMNS[1], COLUMNS[0]] as readonly [Column, Column];
+
+type Group = Row<Dimension>;
+
+/** How many rows are shown at first. */
+const FIRST = 12;
+/** From so many rows on, only those in sight are in the document. */
+const MANY = 150;
+const ROW_PX = 33;
+/** A series of more rows than this is not drawn. */
+const MOST_POINTS = 4_000_000;
+
+/** Rows of one dimension, ranked, with a search and a trend. */
+export abstract class Groups extends View {
+  static override styles: CSSResultGroup = [
+    View.styles,
+    css`
+    :host {
+      --row: ${ROW_PX}px;
+    }
+    .scroll {
+      overflow-x: auto;
+      overscroll-behavior-x: contain;
+      border-block-start: 1px solid var(--line);
+    }
+    .scroll.many {
+      max-height: 640px;
+      overflow-y: auto;
+    }
+    table {
+      table-layout: fixed;
+      min-width: 640px;
+    }
+    .compact table {
+      min-width: 420px;
+    }
+    col.name {
+      width: auto;
+    }
+    col.number {
+      width: 104px;
+    }
+    col.share {
+      width: 112px;
+    }
+    col.trend {
+      width: 132px;
+    }
+    .compact col.number {
+      width: 80px;
+    }
+    .compact col.share {
+      width: 76px;
+    }
+    .compact col.trend {
+      width: 96px;
+    }
+    .compact .rate i {
+      display: none;
+    }
+    .compact .rate {
+      grid-template-columns: 1fr;
+    }
+    .compact td:last-child {
+      padding-inline-end: var(--s3);
+    }
+    thead th {
+      position: sticky;
+      inset-block-start: 0;
+      z-index: 2;
+      background: var(--surface);
+    }
+    thead button {
+      min-height: 0;
+      width: 100%;
+      padding: 6px 0;
+      border: 0;
+      background: none;
+      text-align: inherit;
+      font-weight: 500;
+    }
+    thead button:hover {
+      color: var(--text);
+      background: none;
+    }
+    thead [aria-sort] button {
+      color: var(--text);
+    }
+    thead [aria-sort] button::after {
+      content: " ↓";
+    }
+    thead [aria-sort="ascending"] button::after {
+      content: " ↑";
+    }
+    tbody tr:hover > * {
+      background: var(--sunken);
+    }
+    th[scope="row"] button {
+      display: block;
+      width: 100%;
+      color: var(--text);
+    }
+    th[scope="row"] button:hover {
+      color: var(--accent);
+    }
+    tfoot th,
+    tfoot td {
+      position: sticky;
+      inset-block-end: 0;
+      background: var(--surface);
+      border-block-start: 1px solid var(--line-strong);
+      border-block-end: 0;
+      font-weight: 600;
+      color: var(--text);
+      font-size: var(--body);
+    }
+    .rate {
+      display: grid;
+      grid-template-columns: 1fr auto;
+      align-items: center;
+      gap: var(--s2);
+    }
+    .rate i {
+      display: block;
+      height: 6px;
+      border-radius: 3px;
+      background: var(--line);
+      overflow: hidden;
+    }
+    .rate i::before {
+      content: "";
+      display: block;
+      width: calc(var(--part) * 100%);
+      height: 100%;
+      border-radius: 3px;
+      background: var(--failed);
+    }
+    .by-reason .rate i::before {
+      background: var(--filtered);
+    }
+    svg.bars {
+      display: block;
+      width: 100%;
+      height: 20px;
+      margin-inline-start: auto;
+    }
+    .up {
+      color: var(--failed);
+    }
+    .down {
+      color: var(--delivered);
+    }
+    .search {
+      width: 150px;
+      min-height: 28px;
+      font-size: var(--small);
+    }
+    .search::placeholder {
+      color: var(--muted);
+      opacity: 1;
+    }
+    .more {
+      padding: var(--s2) var(--s3);
+    }
+    .foot {
+      display: flex;
+      flex-wrap: wrap;
+      gap: var(--s1) var(--s4);
+      padding: var(--s2) var(--s4) var(--s3);
+      color: var(--muted);
+      font-size: var(--small);
+    }
+    @container (max-width: 520px) {
+      .search {
+        width: 100%;
+      }
+      .head .tools {
+        width: 100%;
+        margin-inline-start: 0;
+      }
+      .head .tools > .search {
+        flex: 1;
+      }
+      table,
+      .compact table {
+        min-width: 480px;
+      }
+      col.name {
+        width: 148px;
+      }
+      col.number {
+        width: 84px;
+      }
+      .wide table {
+        min-width: 660px;
+      }
+      tbody th,
+      thead th:first-child,
+      tfoot th:first-child {
+        position: sticky;
+        inset-inline-start: 0;
+        z-index: 1;
+        background: var(--surface);
+      }
+      thead th:first-child,
+      tfoot th:first-child {
+        z-index: 3;
+      }
+    }
+  `,
+  ];
+
+  /** The dimension of the rows. */
+  protected abstract get dimension(): Dimension;
+  /** Whether the table stands next to another one, and has fewer columns. */
+  protected get isCompact(): boolean {
+    return false;
+  }
+
+  #groups: CountTable<Dimension> | undefined;
+  #rows: readonly Group[] = [];
+  #changes: ReadonlyMap<string, ComparisonRow<Dimension>> | undefined;
+  /** Per reason, its part of all that was lost. */
+  #shares: ReadonlyMap<string, Shares> | undefined;
+  #trends: Trends | undefined;
+  #isWhole = false;
+  #from = 0;
+  #ranked = "";
+
+  override exported(): CountTable | undefined {
+    return this.#groups;
+  }
+
+  protected override get dimensions(): Dimension[] {
+    return [...new Set([...super.dimensions, this.dimension])];
+  }
+
+  protected override note(): unknown {
+    if (this.#groups === undefined) return nothing;
+    const { sort } = this.state;
+    const rank = sort === undefined ? ", most lost events first" : "";
+    return `${this.formats.count(this.#groups.length)}${rank}`;
+  }
+
+  protected override tools(): unknown {
+    if (!this.#groups || this.#groups.length <= 5) return nothing;
+    const label = `Search ${DIMENSIONS[this.dimension].many.toLowerCase()}`;
+    return html`<input
+      class="search"
+      type="search"
+      aria-label=${label}
+      placeholder="Search"
+      .value=${this.state["q"] ?? ""}
+      @input=${({ target }: Event) => this.tell({ q: (target as HTMLInputElement).value || undefined })}
+    />`;
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    super.willUpdate(changed);
+    const isOther = ["table", "where", "by"].some((name) => changed.has(name));
+    if (isOther) this.#group();
+    if (isOther || changed.has("tableBefore")) this.#compare();
+    const ranked = JSON.stringify([this.unit, this.state["sort"], this.state["q"]]);
+    if (isOther || changed.has("tableBefore") || this.#ranked !== ranked) {
+      this.#ranked = ranked;
+      this.#rank();
+    }
+  }
+
+  #group(): void {
+    this.#groups = this.shown && grouped(this.shown, this.dimension);
+    this.#trends = undefined;
+    this.#from = 0;
+    this.#shares = undefined;
+    if (!this.shown || !this.#groups || !this.#isReason) return;
+    const shares = new Map<string, Shares>();
+    const since = compare(nothingOf(this.shown, this.where, this.dimension), this.#groups);
+    for (const row of since as Iterable<ComparisonRow<Dimension>>) {
+      shares.set(row.dimensions[this.dimension], row.share);
+    }
+    this.#shares = shares;
+  }
+
+  get #isReason(): boolean {
+    return this.dimension === "reason";
+  }
+
+  get #columns(): readonly Column[] {
+    return this.#isReason ? LOST : COLUMNS;
+  }
+
+  /** The same time a week before, if all of it is known. */
+  #compare(): void {
+    this.#changes = undefined;
+    const { shownBefore: before, shown, range } = this;
+    if (!this.#groups || !before || !shown || !range) return;
+    if (!before.dimensions.includes(this.dimension as never)) return;
+    if (shown.gaps(range).length > 0 || before.gaps().length > 0) return;
+    const earlier = grouped(before, this.dimension);
+    const changes = new Map<string, ComparisonRow<Dimension>>();
+    for (const row of compare(earlier, this.#groups) as Iterable<ComparisonRow<Dimension>>) {
+      changes.set(row.dimensions[this.dimension], row);
+    }
+    this.#changes = changes;
+  }
+
+  #rank(): void {
+    const groups = this.#groups;
+    if (groups === undefined) {
+      this.#rows = [];
+      return;
+    }
+    const [key, direction] = (this.state["sort"] ?? "").split("-");
+    const column = COLUMNS.find(({ name }) => name === key);
+    let rows: Group[];
+    if (key === "name") rows = [...groups] as Group[];
+    else {
+      const turned = column?.isTurned && this.unit === "percent";
+      const isShare = this.unit === "percent" && !this.#isReason;
+      const by = column?.[isShare ? "byShare" : "byCount"] ?? "undelivered";
+      rows = groups.top(groups.length, { by }) as Group[];
+      if (turned) rows.reverse();
+    }
+    if (direction === "up") rows.reverse();
+    const sought = (this.state["q"] ?? "").toLocaleLowerCase();
+    this.#rows = sought
+      ? rows.filter((row) => row.dimensions[this.dimension].toLocaleLowerCase().includes(sought))
+      : rows;
+    this.#from = 0;
+  }
+
+  protected override content(): TemplateResult {
+    const rows = this.#rows;
+    if (rows.length === 0) {
+      return emptyState(
+        "Nothing found",
+        html`Nothing contains <bdi>“${this.state["q"]?.slice(0, 100)}”</bdi>.`,
+      );
+    }
+    const isMany = rows.length > MANY && this.#isWhole;
+    const limit = this.#isWhole ? rows.length : Math.min(rows.length, this.isCompact ? 8 : FIRST);
+    const from = isMany ? this.#from : 0;
+    const to = isMany ? Math.min(from + 60, limit) : limit;
+    const seen = rows.slice(from, to);
+    const trends = this.#trendsOf(seen);
+    const most = this.#mostShare();
+    const classes = `${isMany ? "many" : ""} ${this.isCompact ? "compact" : "wide"} ${this.#isReason ? "by-reason" : ""}`;
+    const space = (px: number) =>
+      px > 0 ? html`<tr aria-hidden="true" style="height:${px}px"></tr>` : nothing;
+    return html`
+      <div
+        class="scroll ${classes}"
+        role="region"
+        aria-label=${this.heading}
+        tabindex="0"
+        @scroll=${isMany ? this.#scrolled : nothing}
+      >
+        <table aria-rowcount=${rows.length + 2} part="table">
+          <colgroup>
+            <col class="name" />
+            ${this.#columns.map(() => html`<col class="number" />`)}
+            <col class="share" />
+            ${this.isCompact ? nothing : html`<col class="number" />`}
+            <col class="trend" />
+          </colgroup>
+          <thead>
+            <tr>
+              ${this.#header("name", DIMENSIONS[this.dimension].one)}
+              ${this.#columns.map(({ name, label }) => this.#header(name, label))}
+              <th scope="col">${this.#shareLabel()}</th>
+              ${this.isCompact ? nothing : html`<th scope="col">Last week</th>`}
+              <th scope="col">Trend</th>
+            </tr>
+          </thead>
+          <tbody>
+            ${space(from * ROW_PX)}
+            ${repeat(
+              seen,
+              (row) => row.dimensions[this.dimension],
+              (row, at) => this.#row(row, from + at, trends, most),
+            )}
+            ${space((limit - to) * ROW_PX)}
+          </tbody>
+          <tfoot>
+            ${this.#total()}
+          </tfoot>
+        </table>
+      </div>
+      ${
+        limit < rows.length
+          ? html`<div class="more">
+              <button type="button" class="plain" @click=${this.#showAll}>
+                Show all ${this.formats.count(rows.length)}
+              </button>
+            </div>`
+          : nothing
+      }
+    `;
+  }
+
+  #header(key: string, label: string): TemplateResult {
+    const [sorted, direction] = (this.state["sort"] ?? "").split("-");
+    const isUp = (direction === "up") !== (key === "name");
+    const sort = sorted === key ? (isUp ? "ascending" : "descending") : nothing;
+    return html`<th scope="col" aria-sort=${sort}>
+      <button type="button" @click=${() => this.#sort(key)}>${label}</button>
+    </th>`;
+  }
+
+  /** Down, then up, then as it was. */
+  #sort(key: string): void {
+    const { sort } = this.state;
+    const next = sort === key ? `${key}-up` : sort === `${key}-up` ? undefined : key;
+    this.tell({ sort: next });
+  }
+
+  #row(row: Group, at: number, trends: Trends | undefined, most: number): TemplateResult {
+    const value = row.dimensions[this.dimension];
+    return html`<tr aria-rowindex=${at + 2}>
+      <th scope="row">
+        <button type="button" class="link" @click=${() => this.select(this.dimension, value)}>
+          ${valueText(value, this.dimension)}
+        </button>
+      </th>
+      ${this.#columns.map((column) => this.#cell(column, row, value))}
+      <td>${this.#share(row, value, most)}</td>
+      ${this.isCompact ? nothing : html`<td>${this.#change(value)}</td>`}
+      <td>${barsOf(trends?.get(value), trends?.marks)}</td>
+    </tr>`;
+  }
+
+  #total(): TemplateResult {
+    const totals = (this.#groups as CountTable).totals;
+    return html`<tr aria-rowindex=${this.#rows.length + 2}>
+      <th scope="row">All ${DIMENSIONS[this.dimension].many.toLowerCase()}</th>
+      ${this.#columns.map((column) => this.#cell(column, totals))}
+      <td>${this.#isReason ? nothing : this.#complement(totals)}</td>
+      ${this.isCompact ? nothing : html`<td></td>`}
+      <td></td>
+    </tr>`;
+  }
+
+  /** The count whose share and change are shown. */
+  get #main(): "errors" | "filtered" {
+    return this.#isReason ? "filtered" : "errors";
+  }
+
+  /** The share of a cell: for a reason, its part of all that was lost; else, of the group's own events. */
+  #rate({ name, share }: Column, counts: Counts, value: string | undefined): number | null {
+    if (!this.#isReason) return counts.rates[share];
+    if (value === undefined) return counts[name] === 0n ? null : 1;
+    return this.#shares?.get(value)?.[name] ?? null;
+  }
+
+  #cell(column: Column, counts: Counts, value?: string): TemplateResult {
+    const { count, share } = this.formats;
+    const { name } = column;
+    const [number, part] = [count(counts[name]), share(this.#rate(column, counts, value))];
+    const [text, other] = this.unit === "percent" ? [part, number] : [number, part];
+    const looks = { errors: "failed", filtered: "filtered", success: "" };
+    const look = counts[name] === 0n ? "zero" : looks[name];
+    return html`<td class=${look} title=${other} data-count=${name}>${text}</td>`;
+  }
+
+  #shareLabel(): string {
+    const what = this.#isReason ? "filtered" : "failed";
+    return this.unit === "percent" ? `Events ${what}` : this.#isReason ? "Share" : "Failed share";
+  }
+
+  #complement(counts: Counts, value?: string): string {
+    const { count, share } = this.formats;
+    if (this.unit === "percent") return count(counts[this.#main]);
+    return share(this.#rate(this.#isReason ? LOST[0] : COLUMNS[0], counts, value));
+  }
+
+  #partOf(row: Group): number {
+    const value = row.dimensions[this.dimension];
+    return this.#rate(this.#isReason ? LOST[0] : COLUMNS[0], row, value) ?? 0;
+  }
+
+  #share(row: Group, value: string, most: number): TemplateResult {
+    const share = this.#partOf(row);
+    const part = most === 0 ? 0 : Math.max(share / most, share > 0 ? 0.02 : 0);
+    return html`<span class="rate">
+      <i style="--part:${part}"></i><span>${this.#complement(row, value)}</span>
+    </span>`;
+  }
+
+  /** The largest share of the first rows: the length of the longest bar. */
+  #mostShare(): number {
+    return this.#rows.slice(0, MANY).reduce((most, row) => Math.max(most, this.#partOf(row)), 0);
+  }
+
+  #change(value: string): TemplateResult | string {
+    const row = this.#changes?.get(value);
+    const { count, delta, share } = this.formats;
+    if (row === undefined) return html`<span class="muted">–</span>`;
+    if (row.before === null) return html`<span class="muted">new</span>`;
+    const change = row.delta[this.#main];
+    const direction = change > 0n ? "up" : change < 0n ? "down" : "muted";
+    if (this.unit === "percent") {
+      const rates = row.before.rates;
+      return html`<span class="muted" title=${count(row.before[this.#main])}>${share(
+        this.#isReason ? rates.filter : rates.error,
+      )}</span>`;
+    }
+    return html`<span class=${direction} title="${count(row.before[this.#main])} last week">${delta(change)}</span>`;
+  }
+
+  #trendsOf(seen: readonly Group[]): Trends | undefined {
+    const { shown, range } = this;
+    if (!shown || !range || shown.length * shown.windows.length > MOST_POINTS) return undefined;
+    const values = seen.map((row) => row.dimensions[this.dimension]);
+    const trends = this.#trends ?? trendsOf(shown, this.dimension, range);
+    trends.draw(values);
+    this.#trends = trends;
+    return trends;
+  }
+
+  readonly #showAll = () => {
+    this.#isWhole = true;
+    this.requestUpdate();
+  };
+
+  readonly #scrolled = ({ currentTarget }: Event) => {
+    const first = Math.floor((currentTarget as HTMLElement).scrollTop / ROW_PX);
+    const from = Math.max(0, Math.floor((first - 15) / 10) * 10);
+    if (from === this.#from) return;
+    this.#from = from;
+    this.requestUpdate();
+  };
+}
+
+/** A table without counts. Compared with it, the share of each row is its part of the whole. */
+function nothingOf(table: CountTable, where: Where, by: Dimension): CountTable<Dimension> {
+  const { dimensions, metric } = table;
+  const aggregator = new Aggregator({ dimensions: dimensions as Dimension[], metric });
+  aggregator.push(NO_COUNTS);
+  return grouped(filtered(aggregator.finish() as CountTable, where), by);
+}
+
+const NO_COUNTS = new TextEncoder().encode(
+  '{"start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","totalDelivered":"0","totalErrors":"0","totalFiltered":"0","counts":[]}',
+);

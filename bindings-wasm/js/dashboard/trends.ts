@@ -1,0 +1,140 @@
+// The small bars at the end of a row: what failed or was filtered, step by step.
+
+import { html, nothing, svg, type TemplateResult } from "lit";
+import type { SeriesColumns, SeriesWindow } from "../src/tables/series.js";
+import type { CountTable } from "../src/tables/table.js";
+import type { TimeStep } from "../src/values/time.js";
+import type { Dimension, Window } from "../src/values/types.js";
+import { grouped } from "./view.js";
+
+/** What is known of each step. */
+export type Mark = "settled" | "provisional" | "partial" | "missing";
+
+/** Per step, how much. For drawing only: texts are made of exact counts. */
+export interface Trend {
+  readonly errors: Float64Array;
+  readonly filtered: Float64Array;
+}
+
+/** At most so many bars. */
+const MOST_BARS = 48;
+
+const STEPS: readonly (readonly [TimeStep, number])[] = [
+  ["5m", 5],
+  ["15m", 15],
+  ["30m", 30],
+  ["1h", 60],
+  ["2h", 120],
+  ["4h", 240],
+  ["6h", 360],
+  ["12h", 720],
+  ["1d", 1_440],
+];
+
+export interface Trends {
+  readonly marks: readonly Mark[];
+  /** Prepares the bars of these values. */
+  draw(values: readonly string[]): void;
+  get(value: string): Trend | undefined;
+}
+
+/** The trends of all values of a dimension. */
+export function trendsOf(table: CountTable, by: Dimension, range: Window): Trends {
+  const length = Date.parse(range.end) - Date.parse(range.start);
+  const longest = Math.max(...table.windows.map((it) => Date.parse(it.end) - Date.parse(it.start)));
+  const found = STEPS.find(
+    ([, minutes]) =>
+      minutes * 60_000 >= longest &&
+      (minutes * 60_000) % longest === 0 &&
+      length / (minutes * 60_000) <= MOST_BARS,
+  );
+  const [step, minutes] = found ?? ["1d", 1_440];
+  const stepMs = minutes * 60_000;
+  const first = Math.floor(Date.parse(range.start) / stepMs) * stepMs;
+  const bars = Math.ceil((Date.parse(range.end) - first) / stepMs);
+  const series = grouped(table, by).byWindow(step);
+  const columns = series.columns() as SeriesColumns<Dimension>;
+  const slots = columns.window.dictionary.map((it) => (Date.parse(it.start) - first) / stepMs);
+  const marks: Mark[] = Array.from({ length: bars }, () => "missing");
+  for (const [at, it] of columns.window.dictionary.entries())
+    marks[slots[at] as number] = markOf(it, range);
+  const places = new Map(columns[by].dictionary.map((value, id) => [value, id]));
+  const drawn = new Map<string, Trend>();
+  return {
+    marks,
+    get: (value) => drawn.get(value),
+    draw: (values) => {
+      const wanted = new Map<number, Trend>();
+      for (const value of values) {
+        const id = places.get(value);
+        if (drawn.has(value) || id === undefined) continue;
+        const trend = { errors: new Float64Array(bars), filtered: new Float64Array(bars) };
+        drawn.set(value, trend);
+        wanted.set(id, trend);
+      }
+      if (wanted.size === 0) return;
+      const { ids } = columns[by];
+      for (let row = 0; row < ids.length; row++) {
+        const trend = wanted.get(ids[row] as number);
+        if (trend === undefined) continue;
+        const slot = slots[columns.window.ids[row] as number] as number;
+        trend.errors[slot] = Number(columns.errors[row]);
+        trend.filtered[slot] = Number(columns.filtered[row]);
+      }
+    },
+  };
+}
+
+/** A step at the edge of the range is whole if all of it that lies in the range is there. */
+function markOf(window: SeriesWindow, range: Window): Mark {
+  if (window.provisional) return "provisional";
+  const isEdge =
+    Date.parse(window.start) < Date.parse(range.start) ||
+    Date.parse(window.end) > Date.parse(range.end);
+  return window.complete || isEdge ? "settled" : "partial";
+}
+
+/** Bars, on a scale of their own: what failed, and on top of it what was filtered. Provisional steps are paler. */
+export function barsOf(
+  trend: Trend | undefined,
+  marks: readonly Mark[] | undefined,
+): TemplateResult | typeof nothing {
+  if (!trend || !marks) return nothing;
+  const { errors, filtered } = trend;
+  const heights = errors.map((failed, at) => failed + (filtered[at] as number));
+  const most = Math.max(
+    heights.reduce((one, other) => Math.max(one, other), 0),
+    1,
+  );
+  const paths = { failed: ["", ""], filtered: ["", ""], missing: "" };
+  for (const [at, mark] of marks.entries()) {
+    if (mark === "missing") {
+      paths.missing += `M${at} 19h.7`;
+      continue;
+    }
+    const open = mark === "settled" ? 0 : 1;
+    const [low, high] = [(errors[at] as number) / most, (heights[at] as number) / most];
+    if (low > 0) paths.failed[open] += bar(at, 0, low);
+    if (high > low) paths.filtered[open] += bar(at, low, high);
+  }
+  return html`<svg
+    class="bars"
+    viewBox="0 0 ${marks.length} 20"
+    preserveAspectRatio="none"
+    aria-hidden="true"
+  >
+    ${(["failed", "filtered"] as const).map((name) =>
+      paths[name].map(
+        (path, open) =>
+          svg`<path d=${path} fill="var(--${name})" opacity=${open === 1 ? 0.45 : 1}></path>`,
+      ),
+    )}
+    ${svg`<path d=${paths.missing} stroke="var(--muted)" stroke-width="2" vector-effect="non-scaling-stroke"></path>`}
+  </svg>`;
+}
+
+/** From one height to another, each from 0 to 1. */
+function bar(at: number, from: number, to: number): string {
+  const height = Math.max((to - from) * 20, 0.6);
+  return `M${at} ${(20 - from * 20).toFixed(2)}h.7v-${height.toFixed(2)}h-.7z`;
+}

@@ -1,0 +1,187 @@
+//! The counts that a page asks for: of one window, or of all windows of a range.
+
+use crate::code::Code;
+use crate::counts::dimension::Dimension;
+use crate::counts::identity::Identity;
+use crate::counts::metric::Metric;
+use crate::endpoint::contract::Client;
+use crate::endpoint::{QueryOptions, endpoint_of};
+use crate::error::{Error, Result};
+use crate::fold::read_options::ReadOptions;
+use crate::ranges::plan::Plan;
+use crate::time::now::Now;
+use crate::time::settling::{SETTLE_MS, is_settled};
+use crate::time::step::TimeStep;
+use crate::time::timestamp::Timestamp;
+use crate::time::window::Window;
+
+/// What follows the path of an endpoint in the path of its range question.
+pub(super) const PATH: &str = "/windows";
+
+/// A month in windows of 15 minutes has 2,976.
+const MOST_WINDOWS: u64 = 3_000;
+
+/// Which counts a page asks for, in one window.
+#[derive(Clone, Debug)]
+pub struct MetricsQuestion {
+    /// Which counts.
+    pub metric: Metric,
+    /// The window and the dimensions.
+    pub query: QueryOptions,
+    /// Equal for equal questions to the same service, which have the same answer.
+    pub key: String,
+    /// Whether the answer never changes. If not, it is kept for [`PagesOptions::provisional_ms`].
+    pub is_settled: bool,
+}
+
+impl MetricsQuestion {
+    pub(super) fn new(
+        metric: Metric,
+        query: QueryOptions,
+        service: &str,
+        now: Now,
+    ) -> Result<Self> {
+        let endpoint = endpoint_of(metric);
+        let client = Client {
+            reading: ReadOptions::default(),
+            identity: &Identity::default(),
+        };
+        let checked = query.check(endpoint, &client)?;
+        Ok(Self {
+            metric,
+            query,
+            key: [service, endpoint.path, " ", &checked.text()].concat(),
+            is_settled: is_settled(checked.window(), SETTLE_MS, [now; 2], None),
+        })
+    }
+}
+
+/// Which counts a page asks for, in each window of a range.
+#[derive(Clone, Debug)]
+pub struct WindowsQuestion {
+    /// The windows in order of time, as if the page asked for each. There is at least one.
+    pub windows: Vec<MetricsQuestion>,
+    /// Equal for equal ranges of the same service.
+    pub key: String,
+}
+
+impl WindowsQuestion {
+    /// Reads the query of an address: `start`, `end`, `window` and `dimensions`, which are separated by commas.
+    pub(super) fn read(metric: Metric, query: &str, service: &str, now: Now) -> Result<Self> {
+        let fields = Fields::read(query)?;
+        let at =
+            |name, text: &str| Timestamp::parse(text).map_err(|error| error.with_argument(name));
+        let range = Window::new(at("start", &fields.start)?, at("end", &fields.end)?)?;
+        let step =
+            TimeStep::parse(&fields.window).map_err(|error| error.with_argument("window"))?;
+        let names: Result<Vec<Dimension>> =
+            fields.dimensions.split(',').map(Dimension::parse).collect();
+        let dimensions = names.map_err(|error| error.with_argument("dimensions"))?;
+        let plan = Plan::new(range, step);
+        if plan.len() > MOST_WINDOWS {
+            let message = format!(
+                "a range has at most {MOST_WINDOWS} windows, and this one has {}; want a shorter range or longer windows",
+                plan.len()
+            );
+            return Err(Error::argument("window", Code::InvalidArgument, message));
+        }
+        let question = |window| {
+            MetricsQuestion::new(metric, QueryOptions::new(window, &dimensions), service, now)
+        };
+        let whole = question(range)?.key;
+        Ok(Self {
+            windows: plan.windows().map(question).collect::<Result<_>>()?,
+            key: format!("{whole} by {}", step.seconds()),
+        })
+    }
+}
+
+/// The fields of the query, as text.
+#[derive(Default)]
+struct Fields {
+    start: String,
+    end: String,
+    window: String,
+    dimensions: String,
+}
+
+impl Fields {
+    fn read(query: &str) -> Result<Self> {
+        let mut fields = Self::default();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let field = match name {
+                "start" => &mut fields.start,
+                "end" => &mut fields.end,
+                "window" => &mut fields.window,
+                "dimensions" => &mut fields.dimensions,
+                _ => return Err(refused("want start, end, window and dimensions only")),
+            };
+            if !field.is_empty() {
+                return Err(refused("want start, end, window and dimensions once each"));
+            }
+            *field =
+                decoded(value).ok_or_else(|| refused("want a query in UTF-8, percent-encoded"))?;
+        }
+        for (name, value) in [
+            ("start", &fields.start),
+            ("end", &fields.end),
+            ("window", &fields.window),
+            ("dimensions", &fields.dimensions),
+        ] {
+            if value.is_empty() {
+                return Err(Error::argument(
+                    name,
+                    Code::MissingArgument,
+                    "the range has none",
+                ));
+            }
+        }
+        Ok(fields)
+    }
+}
+
+/// A value of a query without percent escapes; `None` if it is not UTF-8 then.
+fn decoded(value: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = after;
+        bytes.push(match first {
+            b'%' => {
+                let (digits, after) = rest.split_at_checked(2)?;
+                rest = after;
+                let [high, low] =
+                    [digits[0], digits[1]].map(|digit| char::from(digit).to_digit(16));
+                u8::try_from(high? * 16 + low?).ok()?
+            }
+            byte => *byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+pub(super) fn refused(message: &'static str) -> Error {
+    Error::new(Code::InvalidArgument, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decoded;
+
+    #[test]
+    fn percent_escapes_are_read() {
+        for (value, expected) in [
+            ("2026-01-01T00%3a00%3A00Z", Some("2026-01-01T00:00:00Z")),
+            ("a%2Cb,c", Some("a,b,c")),
+            ("%E2%82%AC", Some("€")),
+            ("%", None),
+            ("%4", None),
+            ("%zz", None),
+            ("%FF", None),
+            ("%+4", None),
+        ] {
+            assert_eq!(decoded(value).as_deref(), expected, "{value}");
+        }
+    }
+}
