@@ -39,8 +39,6 @@ class Unread extends Error {}
 
 const STYLES = css`
   .sentence {
-    max-height: 9em;
-    overflow: auto;
     margin-block-end: var(--s3);
     font-size: var(--large);
     overflow-wrap: anywhere;
@@ -65,10 +63,10 @@ const STYLES = css`
     color: var(--muted);
     font-size: var(--small);
   }
-  details {
+  .more {
     margin-block-start: var(--s2);
   }
-  summary {
+  .more > summary {
     width: max-content;
     color: var(--muted);
     font-size: var(--small);
@@ -229,7 +227,7 @@ export class Cause extends View {
       ${causes.length > 0 ? this.#table(explanation, causes, true) : nothing}
       ${
         others.length > 0
-          ? html`<details>
+          ? html`<details class="more">
             <summary>Other candidates</summary>
             ${this.#table(explanation, others, false)}
           </details>`

@@ -91,10 +91,10 @@ const STYLES = css`
   th small {
     color: var(--muted);
   }
-  details {
+  .more {
     white-space: normal;
   }
-  summary {
+  .more > summary {
     width: max-content;
   }
   .groups li {
@@ -214,7 +214,7 @@ export class Corrections extends View {
 
   #groups({ rows, groups }: Correction): TemplateResult {
     const { count, delta } = this.formats;
-    return html`<details>
+    return html`<details class="more">
       <summary>${count(groups)} ${groups === 1 ? "group" : "groups"}</summary>
       <ul class="groups">
         ${rows.map(({ dimensions, delta: own }) => {

@@ -138,7 +138,7 @@ const STYLES = css`
     padding-block: 2px;
     overflow-wrap: anywhere;
   }
-  summary {
+  :is(.more, .editor) > summary {
     width: max-content;
     color: var(--muted);
     font-size: var(--small);
@@ -410,7 +410,7 @@ export class Timeline extends View {
       }
       ${
         unjudged.length > 0
-          ? html`<details>
+          ? html`<details class="more">
             <summary>${many(unjudged.length, "rule", "rules")} could not judge anything</summary>
             <ul class="parts">
               ${unjudged.map(({ rule, reason }) => html`<li><b><bdi>${rule}</bdi></b>: <bdi>${reason}</bdi></li>`)}
@@ -504,7 +504,7 @@ export class Timeline extends View {
         </span>
         ${
           parts.length > 1
-            ? html`<details>
+            ? html`<details class="more">
               <summary>${count(parts.length)} findings</summary>
               <ul class="parts">
                 ${parts.map((part) => html`<li><bdi>${part.sentence}</bdi></li>`)}

@@ -159,10 +159,10 @@ const STYLES = css`
   .legend .key {
     color: var(--ink);
   }
-  details {
+  .more {
     margin-block-start: var(--s2);
   }
-  details > summary {
+  .more > summary {
     width: max-content;
     color: var(--muted);
     font-size: var(--small);
@@ -307,9 +307,9 @@ export class Trend extends View {
         ${this.usual ? html`<li><span class="key usual"></span>usual</li>` : nothing}
       </ul>
       ${marks(model.slots.map(({ state }) => state).filter((state) => state !== "provisional"))}
-      <details @toggle=${() => this.requestUpdate()}>
+      <details class="more" @toggle=${() => this.requestUpdate()}>
         <summary>Table</summary>
-        ${this.renderRoot.querySelector("details")?.open ? this.#table(model) : nothing}
+        ${this.renderRoot.querySelector<HTMLDetailsElement>(".more")?.open ? this.#table(model) : nothing}
       </details>
     </div>`;
   }

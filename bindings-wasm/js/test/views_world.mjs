@@ -1,6 +1,6 @@
 // The counts that the tests of the views show: a sandbox with a fixed seed, and an incident in the evening.
 
-import { Client, Sandbox } from "tallyfold";
+import { Client, CountTable, Sandbox } from "tallyfold";
 
 export const RANGE = { start: "2026-03-10T00:00:00Z", end: "2026-03-11T00:00:00Z" };
 export const BEFORE = { start: "2026-03-03T00:00:00Z", end: "2026-03-04T00:00:00Z" };
@@ -52,4 +52,37 @@ export function evening() {
 /** Counts of a range by quarters of an hour. */
 export function counts(client, range, dimensions = ["integration", "reason"]) {
   return client.collect({ ...range, metric: "event_delivery", dimensions, window: "15m" });
+}
+
+/** What arrives after the first reading. */
+export function arriveLate(sandbox) {
+  const event = { eventName: "order_placed", writeKey: "web" };
+  const failed = { ...event, outcome: "errors", integration: FAILING, count: 31 };
+  sandbox.record({ ...failed, timestamp: "2026-03-10T23:20:00Z" });
+  const delivered = { ...event, outcome: "success", integration: "Chat", count: 5 };
+  sandbox.record({ ...delivered, timestamp: "2026-03-10T23:50:00Z" });
+}
+
+/** The same counts without two hours of the morning. */
+export function withGap(table) {
+  return CountTable.mergeAll([
+    table.between({ start: RANGE.start, end: "2026-03-10T05:00:00Z" }),
+    table.between({ start: "2026-03-10T07:00:00Z", end: RANGE.end }),
+  ]);
+}
+
+export const HOUR = { start: "2026-03-10T12:00:00Z", end: "2026-03-10T13:00:00Z" };
+
+/** A service with so many integrations. */
+export function manyValues(values) {
+  const sandbox = new Sandbox();
+  const event = { eventName: "order_placed", writeKey: "web", outcome: "errors" };
+  for (let value = 0; value < values; value++) {
+    const count = 1 + (value % 9);
+    const integration = `integration ${value}`;
+    sandbox.record({ ...event, timestamp: HOUR.start, integration, count });
+  }
+  const clusterEndpoint = "http://localhost";
+  const client = new Client({ ...sandbox.credentials, clusterEndpoint, fetch: sandbox.fetch });
+  return { client, values };
 }
