@@ -44,8 +44,8 @@ core_files := Cargo.toml Cargo.lock $(shell find {core,engine,export,health,sand
 python_files := $(shell find LICENSE* $(PY)/README.md $(PY)/Cargo.toml $(PY)/pyproject.toml $(PY)/src $(PY)/python -type f)
 wasm_files := $(shell find bindings-wasm/Cargo.toml bindings-wasm/src xtask -type f)
 cli_files := cli/Cargo.toml cli/pyproject.toml cli/README.md $(shell find cli/src -type f) $(addprefix scripts/,build-cli.sh static-lookup.c)
-js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs) \
-	$(shell find LICENSE* $(JS)/src $(JS)/node $(JS)/server $(JS)/export $(JS)/health -type f)
+js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs build_dashboard.mjs) \
+	$(shell find LICENSE* $(JS)/src $(JS)/dashboard $(JS)/node $(JS)/server $(JS)/export $(JS)/health -type f)
 
 # Without the pages that scripts/docs.sh makes.
 docs_files := ARCHITECTURE.md CHANGELOG.md mkdocs.yml scripts/docs.sh $(addprefix scripts/docs/,typedoc.json docstrings.py) \

@@ -128,7 +128,8 @@ const MOST_WINDOWS = 3_000;
  */
 class Ranges {
   readonly #address: string;
-  readonly #streams = new Map<string, RangeStream>();
+  /** Several may have the same key: this week's range, and last week's. */
+  readonly #streams = new Map<RangeStream, string>();
   #isMissing = false;
 
   constructor(address: string) {
@@ -149,10 +150,10 @@ class Ranges {
     const path = `/v1.1/analytics/${query.metric}`;
     const stream = new RangeStream(wanted);
     const key = streamKey(path, query.dimensions);
-    this.#streams.set(key, stream);
+    this.#streams.set(stream, key);
     signal.addEventListener("abort", () => {
       stream.end();
-      if (this.#streams.get(key) === stream) this.#streams.delete(key);
+      this.#streams.delete(stream);
     });
     void this.#read(`${this.#address}${path}/windows?${asked}`, stream, signal);
   }
@@ -180,7 +181,10 @@ class Ranges {
   async #found(url: string, body: Uint8Array): Promise<Response | undefined> {
     const { start, end, dimensions } = JSON.parse(new TextDecoder().decode(body));
     const path = url.slice(url.lastIndexOf("/v1.1/"));
-    return await this.#streams.get(streamKey(path, dimensions))?.take(placeOf(start, end));
+    const [key, place] = [streamKey(path, dimensions), placeOf(start, end)];
+    const all = Array.from(this.#streams);
+    const found = all.find(([stream, own]) => own === key && stream.wants(place));
+    return await found?.[0].take(place);
   }
 }
 
@@ -215,6 +219,11 @@ class RangeStream {
       if (error) this.#answer(placeOf(start, end), undefined);
       else place = placeOf(start, end);
     }
+  }
+
+  /** Whether the window is among its own, and nobody has taken it or waits for it. */
+  wants(place: string): boolean {
+    return this.#wanted.has(place) && !this.#waiting.has(place);
   }
 
   /** The answer for a window; `undefined` if the range does not have it. */

@@ -138,10 +138,10 @@ export abstract class Groups extends View {
       color: var(--text);
     }
     thead [aria-sort] button::after {
-      content: " ↓";
+      content: " ↓" / "";
     }
     thead [aria-sort="ascending"] button::after {
-      content: " ↑";
+      content: " ↑" / "";
     }
     tbody tr:hover > * {
       background: var(--sunken);
@@ -402,7 +402,7 @@ export abstract class Groups extends View {
       <div
         class="scroll ${classes}"
         role="region"
-        aria-label=${this.heading}
+        aria-label=${`${this.heading}: table`}
         tabindex="0"
         @scroll=${isMany ? this.#scrolled : nothing}
       >

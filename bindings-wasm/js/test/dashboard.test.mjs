@@ -1,0 +1,639 @@
+// The dashboard in Chromium: what is on the screen is what the library gives for the same question.
+
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { after, before, describe, test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { AxeBuilder } from "@axe-core/playwright";
+import { chromium } from "playwright-core";
+import { CountTable } from "tallyfold";
+import { exportCounts } from "tallyfold/export";
+import { CHROMIUM } from "./chromium.mjs";
+import { count, DAY, NOW, ready, rowsOf, World } from "./dashboard_world.mjs";
+
+const LOST = { by: "undelivered" };
+
+/** Without whose counts they are: the page asks its server, and that asks the service. */
+function own(text) {
+  return text.replace(/ "(digest|identity)": "[^"]*",\n/g, "");
+}
+
+describe("the dashboard", () => {
+  let browser;
+  before(async () => {
+    browser = await chromium.launch(CHROMIUM);
+  });
+  after(() => browser?.close());
+
+  /** A world and a tab of its own. */
+  async function opened(t, options = {}, prepare = () => {}) {
+    const world = new World();
+    await prepare(world);
+    await world.listen();
+    const tab = await world.open(browser, options);
+    t.after(async () => {
+      await tab.context().close();
+      world.close();
+      assert.deepEqual(tab.errors, []);
+    });
+    return { world, tab };
+  }
+
+  /** What the library gives for the question that the dashboard asks. */
+  function delivery(world, dimensions = ["integration", "reason"], range = DAY) {
+    return world.client.collect({
+      ...range,
+      metric: "event_delivery",
+      dimensions,
+      window: "15m",
+    });
+  }
+
+  const cells = ({ errors, filtered, success }) => [errors, filtered, success].map(count);
+  const total = (table, name = "All destinations") => [name, ...cells(table.totals)];
+  const shownRows = (rows, by) => rows.map((row) => [row.dimensions[by], ...cells(row)]);
+
+  test("shows what the library counts, after each click", async (t) => {
+    const { world, tab } = await opened(t);
+    const table = await delivery(world);
+    const destinations = table.groupBy("integration");
+    const all = destinations.top(destinations.length, LOST);
+    assert.ok(all.length > 20);
+    assert.deepEqual(await rowsOf(tab), [
+      ...shownRows(all.slice(0, 12), "integration"),
+      total(table),
+    ]);
+
+    await tab.getByRole("button", { name: `Show all ${all.length}` }).click();
+    assert.deepEqual(await rowsOf(tab), [...shownRows(all, "integration"), total(table)]);
+
+    // Sorted by each column, down and up, and as it was.
+    const view = tab.locator("tallyfold-destinations");
+    for (const [label, by] of [
+      ["Failed", "errors"],
+      ["Filtered", "filtered"],
+      ["Delivered", "success"],
+    ]) {
+      const sorted = destinations.top(destinations.length, { by });
+      const header = view.getByRole("columnheader", { name: label, exact: true });
+      const button = header.getByRole("button");
+      await button.click();
+      assert.equal(await header.getAttribute("aria-sort"), "descending");
+      assert.deepEqual((await rowsOf(tab)).slice(0, -1), shownRows(sorted, "integration"));
+      await button.click();
+      assert.equal(await header.getAttribute("aria-sort"), "ascending");
+      assert.deepEqual(
+        (await rowsOf(tab)).slice(0, -1),
+        shownRows(sorted.toReversed(), "integration"),
+      );
+      await button.click();
+      assert.equal(await header.getAttribute("aria-sort"), null);
+    }
+
+    await view.getByRole("searchbox").fill("AD");
+    const found = all.filter((row) => row.dimensions.integration.toLowerCase().includes("ad"));
+    assert.ok(found.length > 0 && found.length < all.length);
+    assert.deepEqual(await rowsOf(tab), [...shownRows(found, "integration"), total(table)]);
+    await view.getByRole("searchbox").fill("no such destination");
+    assert.match(await view.locator("[part=empty]").textContent(), /Nothing contains/);
+    await view.getByRole("searchbox").fill("");
+
+    // Percentages.
+    await tab.getByRole("button", { name: "Percent" }).click();
+    const percent = new Intl.NumberFormat("en", { style: "percent", minimumFractionDigits: 2 });
+    const [first] = await rowsOf(tab);
+    const { rates } = all[0];
+    assert.deepEqual(
+      first.slice(1),
+      [rates.error, rates.filter, rates.delivery].map((it) => percent.format(it)),
+    );
+    assert.deepEqual(
+      (await rowsOf(tab)).slice(0, -1).map(([name]) => name),
+      all.map((row) => row.dimensions.integration),
+    );
+    await tab.getByRole("button", { name: "Counts" }).click();
+
+    // Into a destination, and then into a reason of it.
+    const [{ dimensions }] = all;
+    await view.getByRole("button", { name: dimensions.integration }).click();
+    await ready(tab);
+    const inside = table.filter({ integration: dimensions.integration });
+    const reasons = inside.groupBy("reason");
+    const ranked = reasons.top(reasons.length, LOST);
+    const name = (row) => row.dimensions.reason || "no reason given";
+    assert.deepEqual(await rowsOf(tab), [
+      ...ranked.map((row) => [name(row), count(row.filtered), count(row.errors)]),
+      ["All reasons", count(inside.totals.filtered), count(inside.totals.errors)],
+    ]);
+    const filtering = ranked.find((row) => row.filtered > 0n && row.dimensions.reason);
+    await tab
+      .locator("tallyfold-destinations")
+      .first()
+      .getByRole("button", { name: filtering.dimensions.reason })
+      .click();
+    await ready(tab);
+    const four = await delivery(world, ["event_name", "integration", "reason"]);
+    const deep = four.filter({
+      integration: dimensions.integration,
+      reason: filtering.dimensions.reason,
+    });
+    const events = deep.groupBy("event_name");
+    assert.deepEqual(await rowsOf(tab), [
+      ...shownRows(events.top(events.length, LOST), "event_name"),
+      total(deep, "All events"),
+    ]);
+
+    // Back out again by the crumbs.
+    const crumbs = tab.getByRole("navigation", { name: "Shown rows" });
+    await crumbs
+      .getByRole("button", { name: `Remove Destination ${dimensions.integration}` })
+      .click();
+    await ready(tab);
+    const everywhere = four.filter({ reason: filtering.dimensions.reason });
+    assert.deepEqual((await rowsOf(tab)).at(-1), total(everywhere, "All events"));
+    await crumbs.getByRole("button", { name: "All events", exact: true }).click();
+    await ready(tab);
+    assert.deepEqual((await rowsOf(tab)).at(-1), total(table));
+  });
+
+  test("shows a pipeline only of counts that can be compared", async (t) => {
+    const { world, tab } = await opened(t);
+    const table = await delivery(world);
+    const view = tab.locator("tallyfold-pipeline");
+    const stage = (name) => view.locator(`[data-stage=${name}]`);
+    for (const name of ["success", "errors", "filtered"]) {
+      const shown = await stage(name).locator("strong").textContent();
+      assert.equal(shown, count(table.totals[name]));
+      const incoming = stage("ingested").locator(`[data-count=${name}]`);
+      assert.equal(await incoming.textContent(), count(table.totals[name]));
+    }
+    assert.match(await stage("ingested").textContent(), /every event that came in/);
+    const reasons = table.groupBy("reason").top(3, { by: "filtered" });
+    assert.deepEqual(
+      await stage("filtered").locator("li span[data-count]").allTextContents(),
+      reasons.map((row) => count(row.filtered)),
+    );
+    await stage("filtered").getByRole("button").first().click();
+    await ready(tab);
+    assert.match(await stage("ingested").textContent(), /ingestion has no reasons/);
+    assert.equal(await stage("ingested").locator("[data-count]").count(), 0);
+  });
+
+  test("says why a pipeline is none where an event counts several times", async (t) => {
+    const { tab } = await opened(t, {}, (world) => {
+      const { fetch } = world.sandbox;
+      Object.defineProperty(world.sandbox, "fetch", {
+        value: async (url, init) => {
+          const response = await fetch(url, init);
+          if (!url.includes("event_ingestion")) return response;
+          const body = await response.json();
+          for (const it of body.counts.slice(0, 1)) it.success = String(BigInt(it.success) + 7n);
+          body.totalDelivered = String(
+            BigInt(body.totalDelivered) + (body.counts.length ? 7n : 0n),
+          );
+          return Response.json(body);
+        },
+      });
+    });
+    const text = await tab.locator("tallyfold-pipeline [data-stage=ingested]").textContent();
+    assert.match(text, /Not compared with delivery: the counts differ/);
+    assert.match(text, /several destinations/);
+  });
+
+  test("keeps its state in the address: links, back and forward", async (t) => {
+    const { world, tab } = await opened(t);
+    const [{ dimensions }] = (await delivery(world)).groupBy("integration").top(1, LOST);
+    const states = [];
+    const note = async () => {
+      await ready(tab);
+      states.push([new URL(tab.url()).hash, await rowsOf(tab)]);
+    };
+    await note();
+    await tab.getByRole("button", { name: "Percent" }).click();
+    await note();
+    await tab
+      .locator("tallyfold-destinations")
+      .getByRole("button", { name: dimensions.integration })
+      .click();
+    await note();
+    await tab
+      .getByRole("group", { name: "Group by" })
+      .getByRole("button", { name: "Sources" })
+      .click();
+    await note();
+    assert.equal(new Set(states.map(([hash]) => hash)).size, 4);
+    for (const [hash, rows] of states.slice(0, -1).reverse()) {
+      await tab.goBack();
+      await ready(tab);
+      assert.deepEqual([new URL(tab.url()).hash, await rowsOf(tab)], [hash, rows]);
+    }
+    for (const [, rows] of states.slice(1)) {
+      await tab.goForward();
+      await ready(tab);
+      assert.deepEqual(await rowsOf(tab), rows);
+    }
+    const other = await world.open(browser, { hash: states.at(-1)[0].slice(1) });
+    assert.deepEqual(await rowsOf(other), states.at(-1)[1]);
+    await other.context().close();
+  });
+
+  test("leaves the address of a page alone that wants it so", async (t) => {
+    const { tab } = await opened(t, { hash: "chapter" }, (world) => {
+      world.element =
+        '<tallyfold-dashboard src="/tallyfold" address="none" unit="percent"></tallyfold-dashboard>';
+    });
+    await tab.getByRole("button", { name: "Counts" }).click();
+    await ready(tab);
+    assert.equal(new URL(tab.url()).hash, "#chapter");
+  });
+
+  test("moves through time, and reads each settled window once", async (t) => {
+    const { world, tab } = await opened(t);
+    await tab.getByRole("button", { name: "Earlier" }).click();
+    await ready(tab);
+    const range = { start: "2026-03-09T00:00:00Z", end: "2026-03-10T00:00:00Z" };
+    const earlier = await delivery(world, ["integration", "reason"], range);
+    assert.deepEqual((await rowsOf(tab)).at(-1), total(earlier));
+    assert.ok(tab.url().includes("range=2026-03-09T00:00:00Z/2026-03-10T00:00:00Z"), tab.url());
+    assert.match(await tab.locator("[part=status]").textContent(), /All windows are settled/);
+    await tab.getByRole("button", { name: "Later" }).click();
+    await ready(tab);
+    assert.deepEqual((await rowsOf(tab)).at(-1), total(await delivery(world)));
+
+    // A preset, and two times.
+    await tab.locator(".picker summary").click();
+    await tab.getByRole("button", { name: "Last 3 hours" }).click();
+    await ready(tab);
+    const three = await world.client.collect({
+      start: "2026-03-10T21:05:00Z",
+      end: "2026-03-11T00:05:00Z",
+      metric: "event_delivery",
+      dimensions: ["integration", "reason"],
+      window: "5m",
+    });
+    assert.deepEqual((await rowsOf(tab)).at(-1), total(three));
+    await tab.locator(".picker summary").click();
+    await tab.getByLabel("From").fill("2026-03-08T10:00");
+    await tab.getByLabel("To").fill("2026-03-08T09:00");
+    await tab.getByRole("button", { name: "Show", exact: true }).click();
+    assert.match(await tab.locator(".between").textContent(), /end must be after/);
+    await tab.getByLabel("To").fill("2026-03-08T18:00");
+    await tab.getByRole("button", { name: "Show", exact: true }).click();
+    await ready(tab);
+    const given = { start: "2026-03-08T10:00:00Z", end: "2026-03-08T18:00:00Z" };
+    const between = await delivery(world, ["integration", "reason"], given);
+    assert.deepEqual((await rowsOf(tab)).at(-1), total(between));
+  });
+
+  test("asks for a range once, and never for each window", async (t) => {
+    const { world } = await opened(t);
+    const paths = world.asked.filter((it) => it.includes("/tallyfold/"));
+    const days = paths.filter(
+      (it) => it === "GET /tallyfold/v1.1/analytics/event_delivery/windows",
+    );
+    assert.equal(days.length, 2, String(paths));
+    assert.equal(paths.filter((it) => it.startsWith("POST")).length, 0, String(paths));
+  });
+
+  test("marks provisional windows and shows what late data adds", async (t) => {
+    const { world, tab } = await opened(t);
+    const status = tab.locator("[part=status]");
+    assert.match(await status.textContent(), /Provisional from 23:00 on \(4 windows\)/);
+    const was = await rowsOf(tab);
+    world.sandbox.record({
+      timestamp: "2026-03-10T23:50:00Z",
+      outcome: "errors",
+      eventName: "order_placed",
+      writeKey: "web",
+      integration: "Zeppelin",
+      count: 9_007_199_254_740_993n,
+    });
+    await tab.getByRole("button", { name: "Refresh" }).click();
+    await ready(tab);
+    const table = await delivery(world);
+    const rows = await rowsOf(tab);
+    assert.notDeepEqual(rows, was);
+    assert.deepEqual(rows[0], ["Zeppelin", "9,007,199,254,740,993", "0", "0"]);
+    assert.deepEqual(rows.at(-1), total(table));
+  });
+
+  test("follows new windows while it is seen", async (t) => {
+    const { world, tab } = await opened(t);
+    world.now = { monotonicMs: 0, unixMs: Date.parse("2026-03-11T00:20:00Z") };
+    await tab.clock.setFixedTime("2026-03-11T00:20:00Z");
+    await tab.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+    await tab.waitForFunction(() => {
+      const { shadowRoot } = document.querySelector("tallyfold-dashboard");
+      return (
+        shadowRoot.querySelector("tallyfold-destinations").range.end === "2026-03-11T00:15:00Z"
+      );
+    });
+    await ready(tab);
+    const range = { start: "2026-03-10T00:15:00Z", end: "2026-03-11T00:15:00Z" };
+    const table = await delivery(world, ["integration", "reason"], range);
+    assert.deepEqual((await rowsOf(tab)).at(-1), total(table));
+  });
+
+  test("says what is missing if windows fail, and sums the rest", async (t) => {
+    const failing = '"start":"2026-03-10T06:';
+    const { world, tab } = await opened(t, {}, (it) => {
+      it.fails = (body) => body.includes(failing);
+    });
+    const alert = tab.getByRole("alert");
+    assert.match(await alert.textContent(), /4 windows could not be read/);
+    assert.match(
+      await alert.textContent(),
+      /Mar 10, 06:00 – 07:00 UTC is missing from all numbers/,
+    );
+    assert.match(
+      await tab.locator("[part=status]").textContent(),
+      /Missing: Mar 10, 06:00 – 07:00/,
+    );
+    assert.match(
+      await tab.locator("tallyfold-pipeline section").textContent(),
+      /a part of this time is missing/,
+    );
+    world.fails = () => false;
+    const [one, two] = await Promise.all([
+      delivery(world, undefined, { ...DAY, end: "2026-03-10T06:00:00Z" }),
+      delivery(world, undefined, { ...DAY, start: "2026-03-10T07:00:00Z" }),
+    ]);
+    assert.deepEqual((await rowsOf(tab)).at(-1), total(CountTable.mergeAll([one, two])));
+    await alert.getByRole("button", { name: "Try again" }).click();
+    await ready(tab);
+    assert.equal(await alert.count(), 0);
+    assert.deepEqual((await rowsOf(tab)).at(-1), total(await delivery(world)));
+  });
+
+  test("says that a session has expired, and goes on after the visitor has signed in", async (t) => {
+    const { world, tab } = await opened(t, {}, (it) => {
+      it.isOpen = false;
+    });
+    const alert = tab.getByRole("alert");
+    assert.match(await alert.textContent(), /Your session has expired/);
+    world.isOpen = true;
+    await alert.getByRole("button", { name: "Try again" }).click();
+    await ready(tab);
+    assert.deepEqual((await rowsOf(tab)).at(-1), total(await delivery(world)));
+
+    // Later, while there are counts: they stay.
+    world.isOpen = false;
+    await tab.getByRole("button", { name: "Refresh" }).click();
+    await ready(tab);
+    assert.match(await tab.getByRole("alert").textContent(), /session has expired/);
+  });
+
+  test("shows an outage with the reference of the server's log", async (t) => {
+    const { tab } = await opened(t, {}, (it) => {
+      it.fails = (body) => body.includes("dimensions");
+    });
+    assert.match(await tab.getByRole("alert").textContent(), /its log says more under \w+/);
+  });
+
+  test("shows an empty range as empty", async (t) => {
+    const { tab } = await opened(t, {
+      hash: "range=2026-03-01T00:00:00Z/2026-03-01T01:00:00Z&integration=Nobody",
+    });
+    const empty = tab.locator("tallyfold-destinations [part=empty]");
+    assert.match(await empty.textContent(), /No events/);
+  });
+
+  test("compares with the same time last week", async (t) => {
+    const { world, tab } = await opened(t);
+    const week = { start: "2026-03-03T00:00:00Z", end: "2026-03-04T00:00:00Z" };
+    const now = (await delivery(world)).groupBy("integration");
+    const then = (await delivery(world, undefined, week)).groupBy("integration");
+    const [{ dimensions, errors }] = now.top(1, LOST);
+    const [was] = then.filter(dimensions);
+    const signed = new Intl.NumberFormat("en", { signDisplay: "exceptZero" });
+    const cell = tab.locator("tallyfold-destinations tbody tr[aria-rowindex] td").nth(4);
+    assert.equal((await cell.textContent()).trim(), signed.format(errors - was.errors));
+  });
+
+  test("exports what it shows, and shows commands for the same numbers", async (t) => {
+    const { world, tab } = await opened(t);
+    const table = (await delivery(world)).groupBy("integration");
+    const view = tab.locator("tallyfold-destinations");
+    const texts = {
+      CSV: exportCounts(table, { format: "csv" }).text(),
+      JSON: own(JSON.stringify(table, null, 1)),
+    };
+    for (const [label, text] of Object.entries(texts)) {
+      await view.locator("summary", { hasText: "Export" }).click();
+      const waiting = tab.waitForEvent("download");
+      await view.getByRole("button", { name: label, exact: true }).click();
+      const download = await waiting;
+      assert.equal(own(await readFile(await download.path(), "utf8")), text);
+      assert.match(
+        download.suggestedFilename(),
+        /^destinations-2026-03-10T0000-2026-03-11T0000\.(csv|json)$/,
+      );
+    }
+    await view.locator("summary", { hasText: "Command" }).click();
+    const [shell, , javascript] = await view.locator("pre").allTextContents();
+    assert.equal(
+      shell,
+      "tallyfold delivery --from 2026-03-10T00:00:00Z --to 2026-03-11T00:00:00Z \\\n  --window 15m --by integration",
+    );
+    const [, expression] = /await Client\.fromEnv\(\)\.collect\((\{[\s\S]*?\})\);/.exec(javascript);
+    const again = await world.client.collect(new Function(`return ${expression}`)());
+    assert.ok(again.groupBy("integration").equals(table));
+    await tab.keyboard.press("Escape");
+  });
+
+  test("is harmed by no value, however strange or many", async (t) => {
+    const strange = [
+      '<img src=x onerror="globalThis.hacked=1">',
+      "javascript:globalThis.hacked=1",
+      "\u202eright to left\u2066",
+      "__proto__",
+      "constructor",
+      "'; rm -rf / #",
+      "x".repeat(10_000),
+      " ",
+    ];
+    const { tab } = await opened(
+      t,
+      {
+        hash: "range=2026-03-10T10:00:00Z/2026-03-10T10:15:00Z",
+        viewport: { width: 1280, height: 900 },
+      },
+      ({ sandbox }) => {
+        const event = {
+          timestamp: "2026-03-10T10:01:00Z",
+          eventName: "e",
+          writeKey: "w",
+          outcome: "errors",
+        };
+        for (const [at, integration] of strange.entries()) {
+          sandbox.record({ ...event, integration, count: 1_000_000 - at });
+        }
+        for (let at = 0; at < 20_000; at++) {
+          sandbox.record({ ...event, integration: `group ${at}`, count: 1 });
+        }
+      },
+    );
+    const names = (await rowsOf(tab)).slice(0, strange.length).map(([name]) => name);
+    assert.deepEqual(names.slice(0, 6), strange.slice(0, 6));
+    assert.ok(names[6].startsWith("xxx") && names[6].length < 400);
+    const overflow = () => tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.equal(await overflow(), 0);
+    await tab.getByRole("button", { name: /^Show all/ }).click();
+    const rendered = await tab.locator("tallyfold-destinations tbody tr").count();
+    assert.ok(rendered < 100, String(rendered));
+    const list = tab.locator("tallyfold-destinations .scroll");
+    await list.evaluate((it) => it.scrollTo(0, 300_000));
+    await tab.waitForFunction(() => {
+      const view = document
+        .querySelector("tallyfold-dashboard")
+        .shadowRoot.querySelector("tallyfold-destinations");
+      return Number(view.shadowRoot.querySelector("tbody tr[aria-rowindex]").ariaRowIndex) > 8_000;
+    });
+    for (const value of strange.slice(0, 6)) {
+      await tab.goto(
+        `${tab.url().split("#")[0]}#range=2026-03-10T10:00:00Z/2026-03-10T10:15:00Z&integration=${encodeURIComponent(value)}`,
+      );
+      await ready(tab);
+      await tab.waitForFunction(
+        (wanted) => document.querySelector("tallyfold-dashboard").where.integration?.[0] === wanted,
+        value,
+      );
+      await ready(tab);
+      assert.match((await rowsOf(tab)).at(-1)[1], /^(1,000,000|999,99\d)$/);
+    }
+    assert.equal(await overflow(), 0);
+    assert.equal(await tab.evaluate(() => globalThis.hacked), undefined);
+  });
+
+  for (const colorScheme of ["light", "dark"]) {
+    for (const width of [320, 1280]) {
+      test(`has no finding of axe: ${colorScheme}, ${width} px`, async (t) => {
+        const { tab } = await opened(t, { colorScheme, viewport: { width, height: 900 } });
+        for (const page of ["Overview", "Over time", "Changes", "Alerts"]) {
+          await tab.getByRole("tab", { name: page }).click();
+          await ready(tab);
+          await tab.waitForTimeout(300);
+          const { violations } = await new AxeBuilder({ page: tab }).analyze();
+          const found = violations.map(({ id, nodes }) => [
+            id,
+            nodes.map((it) => String(it.target)),
+          ]);
+          assert.deepEqual(found, [], page);
+          const wide = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+          assert.equal(wide, 0, page);
+        }
+      });
+    }
+  }
+
+  test("is used by keyboard", async (t) => {
+    const { tab } = await opened(t);
+    await tab.getByRole("tab", { name: "Overview" }).focus();
+    await tab.keyboard.press("ArrowRight");
+    assert.equal(
+      await tab
+        .getByRole("tab", { selected: true })
+        .textContent()
+        .then((it) => it.trim()),
+      "Over time",
+    );
+    await tab.keyboard.press("Home");
+    const summary = tab.locator(".picker summary");
+    await summary.focus();
+    await tab.keyboard.press("Enter");
+    assert.ok(await tab.locator(".picker details").evaluate((it) => it.open));
+    await tab.keyboard.press("Escape");
+    assert.ok(!(await tab.locator(".picker details").evaluate((it) => it.open)));
+    const row = tab.locator("tallyfold-destinations tbody th button").first();
+    const name = (await row.textContent()).trim();
+    await row.focus();
+    await tab.keyboard.press("Enter");
+    await ready(tab);
+    assert.deepEqual(
+      await tab.evaluate(() => document.querySelector("tallyfold-dashboard").where),
+      { integration: [name] },
+    );
+  });
+
+  test("writes numbers and times in the page's language, from right to left too", async (t) => {
+    const { world, tab } = await opened(t, { viewport: { width: 1280, height: 900 } }, (it) => {
+      it.lang = 'lang="ar-EG" dir="rtl"';
+    });
+    const { totals } = await delivery(world);
+    const [, failed] = (await rowsOf(tab)).at(-1);
+    assert.equal(failed, new Intl.NumberFormat("ar-EG").format(totals.errors));
+    assert.equal(await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth), 0);
+  });
+
+  test("switches clusters, and shows each in its own time zone", async (t) => {
+    const { tab } = await opened(t, { timezoneId: "America/New_York" }, (it) => {
+      const clusters = JSON.stringify([
+        { name: "eu", src: "/tallyfold" },
+        { name: "us", src: "/tallyfold/" },
+      ]);
+      it.element = `<tallyfold-dashboard clusters='${clusters}'></tallyfold-dashboard>`;
+    });
+    await tab.getByRole("group", { name: "Cluster" }).getByRole("button", { name: "us" }).click();
+    await ready(tab);
+    assert.ok(tab.url().includes("cluster=us"));
+    await tab.getByRole("button", { name: "Local" }).click();
+    assert.match(
+      await tab.locator(".picker summary").textContent(),
+      /Mar 9, 20:00 – Mar 10, 20:00 EDT/,
+    );
+  });
+
+  test("has views that stand alone, and tell of what was chosen", async (t) => {
+    const world = await new World().listen();
+    t.after(() => world.close());
+    world.element = `<tallyfold-reasons src="/tallyfold" period="24h"></tallyfold-reasons>
+      <tallyfold-pipeline src="/tallyfold"></tallyfold-pipeline>
+      <tallyfold-heatmap src="/tallyfold" period="12h"></tallyfold-heatmap>`;
+    const context = await browser.newContext();
+    t.after(() => context.close());
+    const tab = await context.newPage();
+    await tab.clock.setFixedTime(NOW);
+    await tab.goto(world.url);
+    await tab.locator("tallyfold-reasons tbody th button").first().waitFor();
+    await tab.locator("tallyfold-heatmap table").first().waitFor();
+    const table = await delivery(world);
+    assert.deepEqual((await rowsOf(tab, "tallyfold-reasons")).at(-1), [
+      "All reasons",
+      count(table.totals.filtered),
+      count(table.totals.errors),
+    ]);
+    const told = await tab.evaluate(() => {
+      return new Promise((resolve) => {
+        document.addEventListener("tallyfold-select", ({ detail }) => resolve(detail));
+        document
+          .querySelector("tallyfold-reasons")
+          .shadowRoot.querySelector("tbody th button")
+          .click();
+      });
+    });
+    assert.equal(told.dimension, "reason");
+  });
+
+  test("can be imported by a server that renders pages", async () => {
+    assert.deepEqual(Object.keys(await import("tallyfold/dashboard")), []);
+  });
+
+  test("takes at most 60 kB before the first view", async (t) => {
+    const dist = new URL("../dist/", import.meta.url);
+    const seen = new Set();
+    let bytes = 0;
+    const visit = async (name) => {
+      if (seen.has(name)) return;
+      seen.add(name);
+      const text = await readFile(new URL(name, dist), "utf8");
+      bytes += gzipSync(text, { level: 9 }).length;
+      const imported = text.matchAll(/(?:from|import)\s*"\.\/(dashboard[\w.-]*\.js)"/g);
+      for (const [, next] of imported) await visit(next);
+    };
+    await visit("dashboard.js");
+    t.diagnostic(`${bytes} bytes in ${seen.size} files`);
+    assert.ok(bytes < 60_000);
+    const all = (await readdir(dist)).filter((name) => /^dashboard.*\.js$/.test(name));
+    assert.ok(all.length > seen.size);
+  });
+});

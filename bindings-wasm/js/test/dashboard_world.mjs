@@ -1,0 +1,141 @@
+// A page with the dashboard, its server, and the sandbox behind it, at a fixed time.
+
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { fileURLToPath } from "node:url";
+import { Client, Sandbox } from "tallyfold";
+import { nodeListener } from "tallyfold/node";
+import { pageServer } from "tallyfold/server";
+
+/** The time in the page, in its server and in the sandbox. */
+export const NOW = "2026-03-11T00:05:00Z";
+/** The last 24 hours then. */
+export const DAY = { start: "2026-03-10T00:00:00Z", end: "2026-03-11T00:00:00Z" };
+
+const dist = fileURLToPath(new URL("../dist/", import.meta.url));
+const POLICY =
+  "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'";
+
+/** What the page is, and how it can be made to fail. */
+export class World {
+  sandbox = new Sandbox({ seed: 3, now: () => this.now });
+  now = { monotonicMs: 0, unixMs: Date.parse(NOW) };
+  /** Whether visitors are signed in. */
+  isOpen = true;
+  /** Which requests of the server fail: told by their bodies. */
+  fails = () => false;
+  /** The paths that the page asked for. */
+  asked = [];
+  element = '<tallyfold-dashboard src="/tallyfold"></tallyfold-dashboard>';
+  lang = 'lang="en"';
+  #server;
+
+  constructor() {
+    const fetch = async (url, init) => {
+      const text = init.body === undefined ? "" : new TextDecoder().decode(init.body);
+      if (this.fails(text)) return new Response("{}", { status: 500 });
+      return await this.sandbox.fetch(url, init);
+    };
+    const { credentials } = this.sandbox;
+    const given = { ...credentials, clusterEndpoint: "http://localhost", now: () => this.now };
+    this.client = new Client({ ...given, fetch, maxRetries: 0 });
+    const handle = pageServer({
+      client: this.client,
+      authorize: () => this.isOpen,
+      provisionalMs: 0,
+      queue: 10_000,
+      onFailure: () => {},
+    });
+    const counts = nodeListener(handle);
+    this.#server = createServer((request, response) => {
+      const { pathname } = new URL(request.url, "http://localhost");
+      this.asked.push(`${request.method} ${pathname}`);
+      if (pathname.startsWith("/tallyfold/")) return counts(request, response);
+      return this.#file(pathname, response);
+    });
+  }
+
+  async listen() {
+    await new Promise((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    this.url = `http://127.0.0.1:${this.#server.address().port}/`;
+    return this;
+  }
+
+  close() {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  async #file(path, response) {
+    if (path === "/") {
+      response.setHeader("content-type", "text/html");
+      response.setHeader("content-security-policy", POLICY);
+      return response.end(`<!doctype html><html ${this.lang}><head><meta charset="utf-8">
+        <meta name="viewport" content="width=device-width, initial-scale=1">
+        <meta name="color-scheme" content="light dark"><title>Delivery</title>
+        <script type="module" src="/modules/dashboard.js"></script></head>
+        <body><main>${this.element}</main></body></html>`);
+    }
+    const text = await readFile(dist + path.replace("/modules/", "")).catch(() => undefined);
+    response.setHeader("content-type", "text/javascript");
+    if (text === undefined) response.writeHead(path === "/favicon.ico" ? 204 : 404);
+    return response.end(text);
+  }
+
+  /** A tab at the fixed time. `errors` has what went wrong in it. */
+  async open(browser, { hash = "", ...options } = {}) {
+    const context = await browser.newContext(options);
+    const tab = await context.newPage();
+    await tab.clock.setFixedTime(NOW);
+    tab.errors = [];
+    tab.on("pageerror", (error) => tab.errors.push(error));
+    await tab.goto(this.url + (hash && `#${hash}`));
+    await ready(tab);
+    return tab;
+  }
+}
+
+/** Until all counts have been read and drawn, those that are compared, too. */
+export async function ready(tab) {
+  for (const end = Date.now() + 60_000; Date.now() < end; ) {
+    if (await tab.evaluate(isReady)) return;
+  }
+  throw new Error("the dashboard is still reading");
+}
+
+async function isReady() {
+  const dashboard = document.querySelector("tallyfold-dashboard");
+  const busy = (root) =>
+    root.querySelector("progress, [aria-busy=true], .skeleton") !== null ||
+    /Reading (ingestion|\d)/.test(root.textContent) ||
+    [...root.querySelectorAll("*")].some((it) => it.shadowRoot && busy(it.shadowRoot));
+  // What was clicked begins to read when the element is updated.
+  for (let frame = 0; frame < 4; frame++) {
+    await dashboard?.updateComplete;
+    await new Promise((resolve) => requestAnimationFrame(() => resolve()));
+    const root = dashboard?.shadowRoot;
+    if (!root?.querySelector(".reading")?.textContent.trim() || busy(root)) return false;
+  }
+  return true;
+}
+
+/** The rows of a ranked table, as a reader sees them. */
+export async function rowsOf(tab, name = "tallyfold-destinations") {
+  return await tab
+    .locator(name)
+    .first()
+    .evaluate((view) => {
+      const rows = [...view.shadowRoot.querySelectorAll("tbody tr[aria-rowindex], tfoot tr")];
+      return rows.map((row) => [
+        row.querySelector("th").textContent.trim(),
+        ...[...row.querySelectorAll("[data-count]")].map((cell) => cell.textContent.trim()),
+      ]);
+    });
+}
+
+const counted = new Intl.NumberFormat("en");
+
+/** A count as the page writes it. */
+export function count(value) {
+  return counted.format(value);
+}
