@@ -2,7 +2,7 @@
 
 import type { Dimension, Window } from "../src/values/types.js";
 import type { Unit, Where } from "./elements.js";
-import { DIMENSIONS } from "./view.js";
+import { NAMES } from "./view.js";
 
 /** What a link says. What is left out has its default. */
 export interface Place {
@@ -17,8 +17,6 @@ export interface Place {
   /** The states of the views: `destinations.sort`. */
   readonly views: Readonly<Record<string, string>>;
 }
-
-const NAMES = Object.keys(DIMENSIONS) as Dimension[];
 
 export function placeIn(text: string): Place {
   const all = new URLSearchParams(text);

@@ -129,11 +129,6 @@ const STYLES = css`
     border-inline-start: 3px solid var(--failed);
     overflow-wrap: anywhere;
   }
-  .note-below {
-    margin-block-start: var(--s2);
-    color: var(--muted);
-    font-size: var(--small);
-  }
 `;
 
 /** For each rule with a budget: how much of it this range has used, and whether it is used too fast. */

@@ -13,6 +13,7 @@ import {
   emptyState,
   failureState,
   filtered,
+  NAMES,
   skeleton,
   View,
   valueText,
@@ -186,10 +187,8 @@ export class Cause extends View {
   async #countsOf(range: Window, signal: AbortSignal): Promise<CountTable> {
     const { load, query, shown, shownBefore } = this;
     if (load && query) {
-      const names = Object.keys(DIMENSIONS) as Dimension[];
-      const dimensions = dimensionsOf(
-        query.metric === "event_ingestion" ? names.filter((it) => it !== "reason") : names,
-      );
+      const isIngestion = query.metric === "event_ingestion";
+      const dimensions = NAMES.filter((name) => !isIngestion || name !== "reason");
       const { start, end } = range;
       return filtered(await load({ ...query, dimensions, start, end }, { signal }), this.where);
     }

@@ -4,10 +4,9 @@ import { css, html, nothing, type PropertyValues, type TemplateResult } from "li
 import type { Revision } from "../src/ranges/follow.js";
 import { type Comparison, compare } from "../src/tables/comparison.js";
 import { CountTable } from "../src/tables/table.js";
-import { TallyfoldError } from "../src/values/error.js";
 import type { Deltas, Dimension, Window } from "../src/values/types.js";
 import { shared } from "./marks.js";
-import { DIMENSIONS, emptyState, View, valueText } from "./view.js";
+import { DIMENSIONS, emptyState, partOf, View, valueText } from "./view.js";
 
 /** A window whose counts differ from those of an earlier reading. */
 export interface Correction {
@@ -44,7 +43,7 @@ const logs = new Map<string, Log>();
 export function correctionsOf(before: CountTable, now: CountTable, at: number): Correction[] {
   const open = new Set(now.provisional.map(placeOf));
   return before.provisional.flatMap((window) => {
-    const [earlier, later] = [part(before, window), part(now, window)];
+    const [earlier, later] = [partOf(before, window), partOf(now, window)];
     if (!earlier || !later) return [];
     const found = correctionOf(window, compare(earlier, later), !open.has(placeOf(window)), at);
     return found ? [found] : [];
@@ -75,16 +74,6 @@ export function correctionOf(
 
 function placeOf({ start, end }: Window): string {
   return `${start}/${end}`;
-}
-
-/** The counts of a window; `undefined` if the table does not have it as such. */
-function part(table: CountTable, window: Window): CountTable | undefined {
-  try {
-    return table.between(window);
-  } catch (error) {
-    if (TallyfoldError.is(error)) return undefined;
-    throw error;
-  }
 }
 
 const STYLES = css`

@@ -1,6 +1,15 @@
 // `<tallyfold-dashboard>`: all views, for one range, one cluster and the chosen rows.
 
-import { css, html, LitElement, nothing, type PropertyValues, type TemplateResult } from "lit";
+import {
+  css,
+  html,
+  LitElement,
+  noChange,
+  nothing,
+  type PropertyValues,
+  type TemplateResult,
+} from "lit";
+import { Directive, directive, type ElementPart } from "lit/directive.js";
 import type { CountTable } from "../src/tables/table.js";
 import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Metric, Window } from "../src/values/types.js";
@@ -21,6 +30,7 @@ import {
   type Load,
   languageOf,
   loadOf,
+  NAMES,
   valueText,
 } from "./view.js";
 
@@ -39,7 +49,24 @@ const PAGES: Readonly<Record<string, { label: string; needs: readonly string[] }
 const LONGEST_COMPARED = 7 * DAY;
 /** A window that has just closed is read a little later. */
 const AFTER_CLOSE = 5_000;
-const ORDER: readonly Dimension[] = ["integration", "reason", "event_name", "write_key"];
+
+/** Sets many properties of an element, each when it has changed. */
+class Properties extends Directive {
+  #last: { readonly [name: string]: unknown } = {};
+
+  override render(_values: object): unknown {
+    return noChange;
+  }
+
+  override update({ element }: ElementPart, [values]: [object]): unknown {
+    const changed = Object.entries(values).filter(([name, value]) => this.#last[name] !== value);
+    Object.assign(element, Object.fromEntries(changed));
+    this.#last = { ...values };
+    return noChange;
+  }
+}
+
+const properties = directive(Properties);
 
 export class Dashboard extends LitElement {
   static override properties = {
@@ -433,7 +460,7 @@ export class Dashboard extends LitElement {
   #ask(): void {
     const range = rangeOf(this.period, Date.now());
     if (range === undefined) {
-      this.#error = new RangeError(`“${this.period}” is no range: want 24h, or start/end`);
+      this.#error = new RangeError(`“${this.period}” is not a range: want 24h, or start/end`);
       return;
     }
     const names = Object.keys(this.where) as Dimension[];
@@ -682,7 +709,7 @@ export class Dashboard extends LitElement {
     const crumbs = (Object.entries(this.where) as [Dimension, readonly string[]][]).flatMap(
       ([name, values]) => values.map((value) => [name, value] as const),
     );
-    const others = ORDER.filter((name) => this.where[name] === undefined || name === this.by);
+    const others = NAMES.filter((name) => this.where[name] === undefined || name === this.by);
     return html`<div class="bar">
       <nav class="crumbs" aria-label="Shown rows">
         ${
@@ -727,16 +754,19 @@ export class Dashboard extends LitElement {
   #upTo(crumbs: readonly (readonly [Dimension, string])[]): void {
     const where: { [N in Dimension]?: string[] } = {};
     for (const [name, value] of crumbs) where[name] = [...(where[name] ?? []), value];
-    const by = where[this.by] ? (ORDER.find((name) => !where[name]) ?? this.by) : this.by;
-    this.#go({ where, by });
+    this.#go({ where, by: this.#free(where) });
+  }
+
+  /** The dimension to compare, if not that of which one value is left. */
+  #free(where: Where): Dimension {
+    return where[this.by] ? (NAMES.find((name) => !where[name]) ?? this.by) : this.by;
   }
 
   readonly #selected = ({ detail }: CustomEvent<{ dimension: Dimension; value: string }>): void => {
     const where = { ...this.where, [detail.dimension]: [detail.value] };
-    const by = where[this.by] ? (ORDER.find((name) => !where[name]) ?? this.by) : this.by;
     const views = Object.entries(this.#views).filter(([name]) => !/\.(q|sort)$/.test(name));
     this.#views = Object.fromEntries(views);
-    this.#go({ where, by });
+    this.#go({ where, by: this.#free(where) });
   };
 
   readonly #brushed = ({ detail }: CustomEvent<Window>): void => {
@@ -829,127 +859,89 @@ export class Dashboard extends LitElement {
 
   readonly #pages: Readonly<Record<string, () => TemplateResult>> = {
     overview: () => html`
-      ${this.#pipeline()} ${this.#trend()}
-      <div class="split">${this.#destinations()} ${this.by === "reason" ? this.#sideDestinations() : this.#reasons()}</div>
+      <tallyfold-pipeline
+        ${this.#given("pipeline", { ingestion: this.#ingestion })}
+        exportparts="view, header, title"
+      ></tallyfold-pipeline>
+      ${this.#trend()}
+      <div class="split">
+        <tallyfold-destinations
+          ${this.#given("destinations")}
+          exportparts="view, header, title, table"
+        ></tallyfold-destinations>
+        ${
+          this.by === "reason"
+            ? html`<tallyfold-destinations
+                ${this.#given(undefined, { by: "integration", isAside: true })}
+                exportparts="view, header, title, table"
+              ></tallyfold-destinations>`
+            : html`<tallyfold-reasons
+                ${this.#given("reasons", { by: "reason" })}
+                exportparts="view, header, title, table"
+              ></tallyfold-reasons>`
+        }
+      </div>
     `,
-    time: () => html`${this.#trend()} ${this.#heatmap()} ${this.marked ? this.#cause() : nothing}`,
-    changes: () => html`${this.#values()} ${this.#silent()} ${this.#corrections()}`,
-    alerts: () => html`${this.#budget()} ${this.#timeline()}`,
+    time: () => html`
+      ${this.#trend()}
+      <tallyfold-heatmap
+        ${this.#given("heatmap", { marked: this.marked })}
+        exportparts="view, header, title"
+      ></tallyfold-heatmap>
+      ${
+        this.marked
+          ? html`<tallyfold-cause
+              ${this.#given("cause", { marked: this.marked })}
+              exportparts="view, header, title"
+            ></tallyfold-cause>`
+          : nothing
+      }
+    `,
+    changes: () => html`
+      <tallyfold-values ${this.#given("values")} exportparts="view, header, title"></tallyfold-values>
+      <tallyfold-silent ${this.#given("silent")} exportparts="view, header, title"></tallyfold-silent>
+      <tallyfold-corrections
+        ${this.#given("corrections")}
+        exportparts="view, header, title"
+      ></tallyfold-corrections>
+    `,
+    alerts: () => html`
+      <tallyfold-budget
+        ${this.#given("budget", { rules: this.rules })}
+        exportparts="view, header, title"
+      ></tallyfold-budget>
+      <tallyfold-timeline
+        ${this.#given("timeline", { rules: this.rules })}
+        exportparts="view, header, title"
+      ></tallyfold-timeline>
+    `,
   };
-
-  // One template for each element, because the name of an element can't be an expression.
-
-  #pipeline(): TemplateResult {
-    return html`<tallyfold-pipeline
-      .table=${this.#table} .tableBefore=${this.#before} .ingestion=${this.#ingestion} .range=${this.#window}
-      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
-      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
-      .state=${this.#state("pipeline")} exportparts="view, header, title"
-    ></tallyfold-pipeline>`;
-  }
-
-  #destinations(): TemplateResult {
-    return html`<tallyfold-destinations
-      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window}
-      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
-      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
-      .state=${this.#state("destinations")} exportparts="view, header, title, table"
-    ></tallyfold-destinations>`;
-  }
-
-  #sideDestinations(): TemplateResult {
-    return html`<tallyfold-destinations
-      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window}
-      .query=${this.#query} .where=${this.where} .by=${"integration"} .unit=${this.unit} .zone=${this.zone}
-      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
-      .isAside=${true} exportparts="view, header, title, table"
-    ></tallyfold-destinations>`;
-  }
-
-  #reasons(): TemplateResult {
-    return html`<tallyfold-reasons
-      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window}
-      .query=${this.#query} .where=${this.where} .by=${"reason"} .unit=${this.unit} .zone=${this.zone}
-      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
-      .state=${this.#state("reasons")} exportparts="view, header, title, table"
-    ></tallyfold-reasons>`;
-  }
 
   #trend(): TemplateResult {
     return html`<tallyfold-trend
-      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window} .marked=${this.marked}
-      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
-      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
-      .state=${this.#state("trend")} exportparts="view, header, title"
+      ${this.#given("trend", { marked: this.marked })}
+      exportparts="view, header, title"
     ></tallyfold-trend>`;
   }
 
-  #heatmap(): TemplateResult {
-    return html`<tallyfold-heatmap
-      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window} .marked=${this.marked}
-      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
-      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
-      .state=${this.#state("heatmap")} exportparts="view, header, title"
-    ></tallyfold-heatmap>`;
-  }
-
-  #cause(): TemplateResult {
-    return html`<tallyfold-cause
-      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window} .marked=${this.marked}
-      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
-      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
-      .state=${this.#state("cause")} exportparts="view, header, title"
-    ></tallyfold-cause>`;
-  }
-
-  #values(): TemplateResult {
-    return html`<tallyfold-values
-      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window}
-      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
-      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
-      .state=${this.#state("values")} exportparts="view, header, title"
-    ></tallyfold-values>`;
-  }
-
-  #silent(): TemplateResult {
-    return html`<tallyfold-silent
-      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window}
-      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
-      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
-      .state=${this.#state("silent")} exportparts="view, header, title"
-    ></tallyfold-silent>`;
-  }
-
-  #corrections(): TemplateResult {
-    return html`<tallyfold-corrections
-      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window}
-      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
-      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
-      .state=${this.#state("corrections")} exportparts="view, header, title"
-    ></tallyfold-corrections>`;
-  }
-
-  #budget(): TemplateResult {
-    return html`<tallyfold-budget
-      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window} .rules=${this.rules}
-      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
-      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
-      .state=${this.#state("budget")} exportparts="view, header, title"
-    ></tallyfold-budget>`;
-  }
-
-  #timeline(): TemplateResult {
-    return html`<tallyfold-timeline
-      .table=${this.#table} .tableBefore=${this.#before} .range=${this.#window} .rules=${this.rules}
-      .query=${this.#query} .where=${this.where} .by=${this.by} .unit=${this.unit} .zone=${this.zone}
-      .locale=${languageOf(this)} .load=${this.#load} .loading=${this.#reading !== undefined} .error=${this.#error}
-      .state=${this.#state("timeline")} exportparts="view, header, title"
-    ></tallyfold-timeline>`;
-  }
-
-  /** The range that was read: the same object as long as it is the same. */
-  get #window(): Window | undefined {
-    return this.#range;
+  /** The properties of a view. Without its name, it has a state of its own. */
+  #given(view: string | undefined, more: object = {}): unknown {
+    return properties({
+      table: this.#table,
+      tableBefore: this.#before,
+      range: this.#range,
+      query: this.#query,
+      where: this.where,
+      by: this.by,
+      unit: this.unit,
+      zone: this.zone,
+      locale: languageOf(this),
+      load: this.#load,
+      loading: this.#reading !== undefined,
+      error: this.#error,
+      ...(view && { state: this.#state(view) }),
+      ...more,
+    });
   }
 
   /** What is settled, provisional and missing, and when it was read. */

@@ -84,7 +84,7 @@ function ms(at: number | string): number {
   return typeof at === "string" ? Date.parse(at) : at;
 }
 
-/** The browser's own language in place of one that is none. */
+/** The language, or the browser's own if this is not the name of a language. */
 function valid(locale: string | undefined): string | undefined {
   try {
     return locale === undefined ? undefined : Intl.getCanonicalLocales(locale)[0];

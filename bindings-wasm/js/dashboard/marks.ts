@@ -106,6 +106,11 @@ export const shared = css`
   .swatch.partial {
     background: var(--dots);
   }
+  .note-below {
+    margin-block-start: var(--s2);
+    color: var(--muted);
+    font-size: var(--small);
+  }
   .text {
     text-align: start;
     white-space: normal;

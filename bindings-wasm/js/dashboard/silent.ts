@@ -1,15 +1,14 @@
 // `<tallyfold-silent>`: values without any event since some time, that had events at the same time a week before.
 
-import { css, html, type PropertyValues, type TemplateResult } from "lit";
+import { html, type PropertyValues, type TemplateResult } from "lit";
 import type { DictionaryColumn } from "../src/tables/columns.js";
 import type { Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
-import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Window } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
 import { iso, shifted, WEEK } from "./range.js";
 import { rangeOf, type State } from "./slots.js";
-import { DIMENSIONS, emptyState, View, valueText } from "./view.js";
+import { DIMENSIONS, emptyState, partOf, View, valueText } from "./view.js";
 
 /** A value without events. */
 export interface Silence {
@@ -58,7 +57,7 @@ export function silencesOf(
   }
   const settledUntil = now.provisional[0]?.start ?? end;
   const found = Array.from(bySince).flatMap(([since, values]) => {
-    const then = part(earlier, shifted({ start: since, end }, -WEEK));
+    const then = partOf(earlier, shifted({ start: since, end }, -WEEK));
     const rows = then?.filter({ [by]: values }).top(SHOWN, { by: "success" }) ?? [];
     return (rows as Row<Dimension>[]).map((lastWeek) => ({
       value: lastWeek.dimensions[by],
@@ -74,27 +73,9 @@ export function silencesOf(
     .slice(0, SHOWN);
 }
 
-/** The counts of a range; `undefined` if no window lies in it, or one of them only in part. */
-function part(table: CountTable, range: Window): CountTable | undefined {
-  try {
-    return table.between(range);
-  } catch (error) {
-    if (TallyfoldError.is(error)) return undefined;
-    throw error;
-  }
-}
-
-const STYLES = css`
-  .note-below {
-    margin-block-start: var(--s2);
-    color: var(--muted);
-    font-size: var(--small);
-  }
-`;
-
 /** Values that have had no event since some time, although they had events in the same time a week before. */
 export class Silent extends View {
-  static override styles = [View.styles, shared, STYLES];
+  static override styles = [View.styles, shared];
 
   #silences: readonly Silence[] | undefined;
   #states: State[] = [];

@@ -5,10 +5,8 @@ import type { SeriesColumns, SeriesWindow } from "../src/tables/series.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { TimeStep } from "../src/values/time.js";
 import type { Dimension, Window } from "../src/values/types.js";
+import { type State, stateOf } from "./slots.js";
 import { grouped } from "./view.js";
-
-/** What is known of each step. */
-export type Mark = "settled" | "provisional" | "partial" | "missing";
 
 /** Per step, how much. For drawing only: texts are made of exact counts. */
 export interface Trend {
@@ -32,7 +30,7 @@ const STEPS: readonly (readonly [TimeStep, number])[] = [
 ];
 
 export interface Trends {
-  readonly marks: readonly Mark[];
+  readonly marks: readonly State[];
   /** Prepares the bars of these values. */
   draw(values: readonly string[]): void;
   get(value: string): Trend | undefined;
@@ -55,7 +53,7 @@ export function trendsOf(table: CountTable, by: Dimension, range: Window): Trend
   const series = grouped(table, by).byWindow(step);
   const columns = series.columns() as SeriesColumns<Dimension>;
   const slots = columns.window.dictionary.map((it) => (Date.parse(it.start) - first) / stepMs);
-  const marks: Mark[] = Array.from({ length: bars }, () => "missing");
+  const marks: State[] = Array.from({ length: bars }, () => "missing");
   for (const [at, it] of columns.window.dictionary.entries())
     marks[slots[at] as number] = markOf(it, range);
   const places = new Map(columns[by].dictionary.map((value, id) => [value, id]));
@@ -86,18 +84,17 @@ export function trendsOf(table: CountTable, by: Dimension, range: Window): Trend
 }
 
 /** A step at the edge of the range is whole if all of it that lies in the range is there. */
-function markOf(window: SeriesWindow, range: Window): Mark {
-  if (window.provisional) return "provisional";
+function markOf(window: SeriesWindow, range: Window): State {
   const isEdge =
     Date.parse(window.start) < Date.parse(range.start) ||
     Date.parse(window.end) > Date.parse(range.end);
-  return window.complete || isEdge ? "settled" : "partial";
+  return stateOf({ ...window, complete: window.complete || isEdge });
 }
 
 /** Bars, on a scale of their own: what failed, and on top of it what was filtered. Provisional steps are paler. */
 export function barsOf(
   trend: Trend | undefined,
-  marks: readonly Mark[] | undefined,
+  marks: readonly State[] | undefined,
 ): TemplateResult | typeof nothing {
   if (!trend || !marks) return nothing;
   const { errors, filtered } = trend;

@@ -27,6 +27,9 @@ export const DIMENSIONS: Readonly<Record<Dimension, { one: string; many: string 
   write_key: { one: "Source", many: "Sources" },
 };
 
+/** All dimensions, in that order. */
+export const NAMES = Object.keys(DIMENSIONS) as Dimension[];
+
 /** Reads counts as the dashboard does. It rejects with an error that has the `partial` table. */
 export type Load = (query: DashboardQuery, options?: LoadOptions) => Promise<CountTable>;
 
@@ -263,7 +266,7 @@ export function loadOf(src: string): Load {
 
 /** Dimensions without repeats, in the order in which they are asked for. */
 export function dimensionsOf(names: readonly Dimension[]): Dimension[] {
-  return (Object.keys(DIMENSIONS) as Dimension[]).filter((name) => names.includes(name));
+  return NAMES.filter((name) => names.includes(name));
 }
 
 /** Rows added up by one dimension, whose name is only known now. */
@@ -276,6 +279,16 @@ export function filtered(table: CountTable, where: Where): CountTable {
   const names = new Set<string>(table.dimensions);
   const kept = Object.entries(where).filter(([name, values]) => names.has(name) && values);
   return kept.length === 0 ? table : table.filter(Object.fromEntries(kept));
+}
+
+/** The counts of a range; `undefined` if no window lies in it, or one of them only in part. */
+export function partOf(table: CountTable, range: Window): CountTable | undefined {
+  try {
+    return table.between(range);
+  } catch (error) {
+    if (TallyfoldError.is(error)) return undefined;
+    throw error;
+  }
 }
 
 /** The language of an element: its own, or that of the page. */

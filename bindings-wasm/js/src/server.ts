@@ -304,7 +304,9 @@ class PageServer {
     const turn: Turn = (signal, ask) => limits.take(signal, () => this.#patiently(signal, ask));
     const begun = new Map<MetricsQuestion, Promise<Found>>();
     const find = (window: MetricsQuestion): Promise<Found> => {
-      const finding = begun.get(window) ?? this.#found(window, signal, turn);
+      const known = begun.get(window);
+      if (known) return known;
+      const finding = this.#found(window, signal, turn);
       // What it rejects with, the stream of the answer meets.
       finding.catch(() => {});
       begun.set(window, finding);
