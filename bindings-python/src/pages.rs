@@ -122,8 +122,7 @@ pub(crate) fn busy_answer(py: Python<'_>, retry_after: u64) -> PyResult<Bound<'_
 }
 
 fn code_of(name: &str) -> Code {
-    let known = Code::ALL.iter().find(|known| known.as_str() == name);
-    known.copied().unwrap_or(Code::UnexpectedStatus)
+    Code::from_name(name).unwrap_or(Code::UnexpectedStatus)
 }
 
 /// The status and headers of the answer with a range, or 304 with what the page sends as `if-none-match`.

@@ -144,8 +144,7 @@ pub fn busy_answer(retry_after: f64) -> Returned<Array> {
 }
 
 fn code_of(name: &str) -> Code {
-    let known = Code::ALL.iter().find(|known| known.as_str() == name);
-    known.copied().unwrap_or(Code::UnexpectedStatus)
+    Code::from_name(name).unwrap_or(Code::UnexpectedStatus)
 }
 
 /// The status and headers of the answer with a range, or 304 with what the page sends as `if-none-match`. Without a tag, the

@@ -53,6 +53,20 @@ fn irregular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "this isn't a regular file")
 }
 
+/// Creates a folder that only its owner can use, and the folders that lead to it.
+pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Bytes, such as those of a digest, as text that can be a part of a file name.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Locks a file, which is created if it does not exist; `None` if another process has locked it.
 pub(crate) fn locked(path: &Path) -> Result<Option<File>> {
     let open = || match fs::metadata(path) {

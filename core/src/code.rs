@@ -53,6 +53,12 @@ macro_rules! codes {
                 match self { $(Self::$variant => $name),+ }
             }
 
+            /// The code with that name, if there is one.
+            #[must_use]
+            pub fn from_name(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|code| code.as_str() == name)
+            }
+
             /// The kind that the code belongs to.
             #[must_use]
             pub const fn kind(self) -> Kind {

@@ -34,9 +34,11 @@ use self::pages::Pages;
 use crate::app::App;
 use crate::arguments::secret::{Place, Source};
 use crate::failure::{Exit, Failure, Result};
-use crate::files::{file_name, read_text};
+use crate::files::{file_name, hex, read_text};
 use crate::health::files::{places, rules};
-use crate::host::server::{Answer, Server, address, is_for, plain, takes_gzip, typed, whole};
+use crate::host::server::{
+    Answer, Server, address, host_of, is_for, plain, takes_gzip, typed, whole,
+};
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -236,7 +238,7 @@ fn secret_text() -> Result<String> {
     getrandom::fill(&mut bytes).map_err(|error| {
         Failure::usage(format!("this machine gives no random numbers: {error}"))
     })?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex(&bytes))
 }
 
 /// Whether two secrets are equal. The time that this takes shows nothing of them.
@@ -260,13 +262,7 @@ impl Site {
 
     /// Whether a request is for this server, and not for a name that somebody else lets point here.
     fn is_asked(&self, headers: &HeaderMap) -> bool {
-        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
-        let host = host.unwrap_or_default();
-        let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        let bare = match host.rsplit_once(':') {
-            Some((bare, port)) if is_port(port) => bare,
-            _ => host,
-        };
+        let (_, bare) = host_of(headers);
         let inner = bare
             .strip_prefix('[')
             .and_then(|rest| rest.strip_suffix(']'));

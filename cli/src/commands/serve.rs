@@ -3,15 +3,12 @@
 mod exporter;
 
 use std::cell::{Cell, RefCell};
-use std::io::Write;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use clap::Args;
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use futures_util::future::join_all;
 use hyper::body::Incoming;
 use hyper::header::{
@@ -30,7 +27,9 @@ use crate::arguments::following::FollowFlags;
 use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::Following;
-use crate::host::server::{Answer, Server, address, is_for, plain, takes_gzip, whole, with_permit};
+use crate::host::server::{
+    Answer, Server, address, is_for, packed, plain, takes_gzip, whole, with_permit,
+};
 use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
@@ -335,7 +334,7 @@ fn rendered(site: &Site, format: ScrapeFormat, is_packed: bool) -> Result<Bytes,
     }
     let text = text(site, format)?;
     let bytes = match is_packed {
-        true => packed(text.as_bytes()).map_err(|error| format!("{error}\n"))?,
+        true => Bytes::from(packed(text.as_bytes())),
         false => text.into(),
     };
     all.push(Rendered {
@@ -346,12 +345,6 @@ fn rendered(site: &Site, format: ScrapeFormat, is_packed: bool) -> Result<Bytes,
         bytes: bytes.clone(),
     });
     Ok(bytes)
-}
-
-fn packed(text: &[u8]) -> std::io::Result<Bytes> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(text)?;
-    encoder.finish().map(Bytes::from)
 }
 
 fn text(site: &Site, format: ScrapeFormat) -> Result<String, String> {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::failure::{Failure, Result};
-use crate::files::{Replacement, replace};
+use crate::files::{Replacement, create_private_folder, hex, replace};
 
 /// The file in the working folder that is used if the user trusts it.
 pub(crate) const HERE: &str = "tallyfold.toml";
@@ -189,7 +189,7 @@ impl Trust {
     pub(crate) fn allow(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let path = known_path(path)?;
         self.revoke(&path)?;
-        create_folder(&self.folder)?;
+        create_private_folder(&self.folder)?;
         let entry = self.entry(&path, bytes);
         replace(&entry, Replacement::Private, |out| {
             out.write_all(path.as_os_str().as_encoded_bytes())
@@ -239,8 +239,7 @@ impl Trust {
             .chain_update(b"\n")
             .chain_update(bytes)
             .finalize();
-        let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.folder.join(digest)
+        self.folder.join(hex(&digest))
     }
 }
 
@@ -317,15 +316,6 @@ fn path_of(bytes: Vec<u8>) -> PathBuf {
 #[cfg(not(unix))]
 fn path_of(bytes: Vec<u8>) -> PathBuf {
     String::from_utf8_lossy(&bytes).into_owned().into()
-}
-
-/// Creates a folder that only its owner can use.
-fn create_folder(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }
 
 #[cfg(test)]

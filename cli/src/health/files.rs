@@ -11,7 +11,7 @@ use tallyfold_health::{Notified, Rules, State};
 
 use crate::config::settings::{CheckPlaces, Cluster};
 use crate::failure::{Failure, Result};
-use crate::files::read_text;
+use crate::files::{hex, read_text};
 use crate::host::state::StateFile;
 
 /// The rules file that is used if it exists and no other file is named.
@@ -81,10 +81,7 @@ pub(crate) fn service(cluster: &Cluster) -> Result<String> {
 /// A short fingerprint that identifies a text.
 pub(crate) fn fingerprint(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
-    digest[..4]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&digest[..4])
 }
 
 const KIND: DocumentKind = DocumentKind {

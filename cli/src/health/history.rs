@@ -14,7 +14,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use serde_json::json;
 use tallyfold::{
     Collect, CollectOptions, CountTable, Dimension, Metric, Progress, TimeStep, Timestamp, Window,
 };
@@ -484,10 +483,17 @@ fn missing(
     let mut options = CollectOptions::new(wanted.metric, span.range, &wanted.dimensions);
     options.window = wanted.step;
     let options = given.read_over(options)?;
-    let is_whole = uncovered(span.range, &settled).is_empty();
+    let is_whole = span.range.uncovered(settled.iter().copied()).is_empty();
     let (mut collect, mut left) = (None, 0);
     if !is_whole {
-        let have = empty(wanted, &settled)?;
+        let have = match settled.is_empty() {
+            true => None,
+            false => Some(CountTable::without_counts(
+                wanted.metric,
+                &wanted.dimensions,
+                &settled,
+            )?),
+        };
         let own = session.machine.collect(options.have(have))?;
         let Progress { planned, done, .. } = own.progress();
         left = planned - done;
@@ -499,37 +505,6 @@ fn missing(
         collect,
         left,
     })
-}
-
-/// A table of windows without rows: they need not be read.
-fn empty(wanted: &Wanted, windows: &[Window]) -> Result<Option<CountTable>> {
-    if windows.is_empty() {
-        return Ok(None);
-    }
-    let none = json!({"success": "0", "errors": "0", "filtered": "0"});
-    let windows = windows.iter().map(|window| {
-        json!({
-            "start": window.start().to_string(), "end": window.end().to_string(), "reported": null,
-            "notes": {"repeated_combinations": 0, "null_dimensions": 0}, "rows": [],
-        })
-    });
-    let table = json!({
-        "format": "tallyfold-table/1", "metric": wanted.metric.as_str(), "dimensions": wanted.dimensions,
-        "filter": [], "totals": none, "windows": windows.collect::<Vec<_>>(),
-    });
-    Ok(Some(CountTable::from_json(table.to_string().as_bytes())?))
-}
-
-/// The parts of a range that no window covers.
-fn uncovered(range: Window, windows: &[Window]) -> Vec<Window> {
-    let mut gaps = Vec::new();
-    let mut start = range.start();
-    let ends = windows.iter().map(|window| (window.start(), window.end()));
-    for (begin, end) in ends.chain([(range.end(), range.end())]) {
-        gaps.extend(Window::new(start, begin.min(range.end())));
-        start = start.max(end);
-    }
-    gaps
 }
 
 impl Reading {
@@ -584,7 +559,7 @@ fn finish(
         wanted: wanted.clone(),
         heads,
         files,
-        gaps: uncovered(wanted.range, &covered),
+        gaps: wanted.range.uncovered(covered),
         is_unanswered: failure.is_some() && reading.done == 0,
         failure,
     })
@@ -731,7 +706,7 @@ mod tests {
             let hour = |hour: u32| format!("2026-01-01T{hour:02}:00:00Z");
             Window::parse(&hour(from), &hour(to)).unwrap()
         };
-        let gaps = |windows: &[Window]| uncovered(at(2, 10), windows);
+        let gaps = |windows: &[Window]| at(2, 10).uncovered(windows.iter().copied());
         assert_eq!(gaps(&[]), [at(2, 10)]);
         assert_eq!(gaps(&[at(2, 10)]), []);
         let some = [at(0, 3), at(4, 5), at(5, 6)];

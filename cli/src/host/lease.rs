@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{interval, sleep};
 
 use super::session::random;
-use crate::files::create_for_owner;
+use crate::files::{create_for_owner, hex};
 
 /// The lease of a folder. No other job uses the folder while this value exists.
 #[derive(Debug)]
@@ -158,10 +158,7 @@ fn this_host() -> String {
         }
     }
     let digest = Sha256::digest(known.join("\n"));
-    digest[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex(&digest[..8])
 }
 
 fn stat_of(process: &str) -> Option<String> {

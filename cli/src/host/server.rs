@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, Write};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -10,6 +10,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -108,14 +110,20 @@ pub(crate) fn typed(status: StatusCode, media: &'static str, text: String) -> An
     response
 }
 
-/// Whether a request is for one of these hosts, at any port.
-pub(crate) fn is_for(hosts: &[String], headers: &HeaderMap) -> bool {
+/// The host that a request is for, as it is written, and without its port.
+pub(crate) fn host_of(headers: &HeaderMap) -> (&str, &str) {
     let host = headers.get(HOST).and_then(|value| value.to_str().ok());
     let host = host.unwrap_or_default();
     let bare = match host.rsplit_once(':') {
         Some((bare, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => bare,
         _ => host,
     };
+    (host, bare)
+}
+
+/// Whether a request is for one of these hosts, at any port.
+pub(crate) fn is_for(hosts: &[String], headers: &HeaderMap) -> bool {
+    let (host, bare) = host_of(headers);
     hosts
         .iter()
         .any(|known| known.eq_ignore_ascii_case(bare) || known.eq_ignore_ascii_case(host))
@@ -130,6 +138,13 @@ pub(crate) fn takes_gzip(headers: &HeaderMap) -> bool {
         let quality = quality.trim().strip_prefix("q=").unwrap_or("1");
         name.trim().eq_ignore_ascii_case("gzip") && quality.parse().is_ok_and(|q: f64| q > 0.0)
     })
+}
+
+/// Compresses bytes. A writer to memory never fails.
+pub(crate) fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let _ = encoder.write_all(bytes);
+    encoder.finish().unwrap_or_default()
 }
 
 /// A socket that listens.

@@ -6,9 +6,10 @@ use tallyfold_engine::{Counts, Rates, Rows};
 
 use super::count_columns::count_columns;
 use super::count_name::RankBy;
-use super::dimension::Dimensions;
+use super::dimension::{Dimension, Dimensions};
 use super::frame::{Column, Frame, Keys, Row};
 use super::html::HtmlFrame;
+use super::identity::Identity;
 use super::loaded::{self, Loaded, invalid_at};
 use super::metric::Metric;
 use super::part::{Notes, Part, PartRows, pack, sum};
@@ -86,6 +87,23 @@ impl CountTable {
             unfinished: false,
         };
         Self::of_response(subject, part)
+    }
+
+    /// A table of some windows without any counts, so that a collect that gets it as
+    /// [`have`](crate::CollectOptions::have) does not read them.
+    ///
+    /// # Errors
+    /// The errors of [`CountTable::merge_all`].
+    pub fn without_counts(
+        metric: Metric,
+        dimensions: &[Dimension],
+        windows: &[Window],
+    ) -> Result<Self> {
+        let dimensions = Dimensions::parse("dimensions", dimensions)?;
+        let subject = Subject::whole(dimensions, Some(metric), Identity::default());
+        let tables = windows.iter();
+        let tables = tables.map(|window| Self::empty(subject.clone(), *window));
+        Self::merge_all(&tables.collect::<Vec<_>>())
     }
 
     /// The windows whose counts may still change, because they were read so early after their end; sorted.

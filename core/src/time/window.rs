@@ -83,6 +83,12 @@ impl Window {
         join_adjacent(&mut windows.into_iter())
     }
 
+    /// The parts of the window that other windows do not cover. These must be sorted, and must not overlap.
+    #[must_use]
+    pub fn uncovered(self, covered: impl IntoIterator<Item = Self>) -> Vec<Self> {
+        uncovered(self, &mut covered.into_iter())
+    }
+
     /// Whether the two windows have an instant in common.
     #[must_use]
     pub fn overlaps(self, other: Self) -> bool {

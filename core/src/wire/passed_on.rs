@@ -20,9 +20,9 @@ pub(crate) fn written(code: Code, status: Option<u16>) -> String {
 pub(crate) fn read(headers: &[(&str, &str)]) -> Option<Error> {
     let value = named(headers, HEADER).next()?;
     let (name, status) = value.split_once(' ').unwrap_or((value, ""));
-    let code = Code::ALL.iter().find(|code| code.as_str() == name)?;
+    let code = Code::from_name(name)?;
     let error = Error::new(
-        *code,
+        code,
         "the server for pages had this error when it asked the service",
     );
     Some(match status.parse() {

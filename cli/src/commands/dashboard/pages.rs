@@ -31,8 +31,8 @@ use tokio::task::{spawn_blocking, spawn_local};
 use tokio::time::{sleep, timeout};
 
 use crate::failure::{Failure, Result};
-use crate::files::create_for_owner;
-use crate::host::server::{Answer, plain, takes_gzip, whole};
+use crate::files::{create_for_owner, create_private_folder, hex};
+use crate::host::server::{Answer, packed, plain, takes_gzip, whole};
 use crate::host::session::{Session, random};
 
 /// A shorter body takes less time than its compression.
@@ -441,13 +441,6 @@ fn set_head(response: &mut Answer, status: u16, headers: Vec<(&'static str, Stri
     }
 }
 
-/// A writer to memory never fails.
-fn packed(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    let _ = encoder.write_all(bytes);
-    encoder.finish().unwrap_or_default()
-}
-
 /// The pieces of an answer with a range. Each piece is flushed, so the page reads a window as soon as it is there.
 struct Lines(Option<GzEncoder<Vec<u8>>>);
 
@@ -549,7 +542,12 @@ struct Store {
 impl Store {
     fn open(folder: &Path) -> Result<Self> {
         let as_failure = |error| Failure::file("make the folder", folder, &error);
-        make_private(folder).map_err(as_failure)?;
+        // The folders above it are those of the history.
+        folder
+            .parent()
+            .map_or(Ok(()), fs::create_dir_all)
+            .map_err(as_failure)?;
+        create_private_folder(folder).map_err(as_failure)?;
         let store = Self {
             folder: folder.to_owned(),
             bytes: AtomicU64::new(0),
@@ -593,11 +591,7 @@ impl Store {
 
     fn path(&self, key: &str) -> PathBuf {
         let digest = Sha256::digest(key.as_bytes());
-        let name: String = digest[..16]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        self.folder.join(name + ".gz")
+        self.folder.join(hex(&digest[..16]) + ".gz")
     }
 
     /// Counts the bytes, and removes the oldest files if there are too many.
@@ -631,17 +625,6 @@ fn files(folder: &Path) -> io::Result<Vec<(SystemTime, u64, PathBuf)>> {
         }
     }
     Ok(files)
-}
-
-fn make_private(folder: &Path) -> io::Result<()> {
-    if let Some(parent) = folder.parent() {
-        fs::create_dir_all(parent)?;
-    }
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 #[cfg(test)]
