@@ -65,7 +65,7 @@ impl Page {
         let rows = all
             .iter()
             .map(|(key, window, counts)| (place_of(key), *window, *counts));
-        let rows = sorted(rows.collect(), (keys.len(), windows.len()));
+        let rows = sorted(rows.collect());
         let page = Self {
             metric,
             dimensions: windowed.dimensions,
@@ -214,7 +214,7 @@ impl Page {
             metric: both[1].metric,
             dimensions: both[1].dimensions,
             identity,
-            rows: sorted(rows, (keys.len(), windows.len())),
+            rows: sorted(rows),
             windows: windows.into_iter().flatten().collect(),
             values,
             keys,
@@ -375,28 +375,10 @@ fn places_of(is_used: &[bool]) -> Vec<u32> {
     places.collect()
 }
 
-/// Sorts rows by key, and those of a key by window. There are so many keys and windows.
-fn sorted(rows: Vec<Row>, (keys, windows): (usize, usize)) -> Vec<Row> {
-    let rows = by_place(rows, windows, |row| row.1);
-    by_place(rows, keys, |row| row.0)
-}
-
-/// Sorts rows by a place; those with the same place keep their order.
-fn by_place(rows: Vec<Row>, places: usize, place_of: fn(&Row) -> u32) -> Vec<Row> {
-    let mut next = vec![0; places + 1];
-    for row in &rows {
-        next[place_of(row) as usize + 1] += 1;
-    }
-    for place in 0..places {
-        next[place + 1] += next[place];
-    }
-    let mut sorted = rows.clone();
-    for row in rows {
-        let next = &mut next[place_of(&row) as usize];
-        sorted[*next] = row;
-        *next += 1;
-    }
-    sorted
+/// Sorts rows by key, and those of a key by window. A window has a key only once.
+fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.sort_unstable_by_key(|(key, window, _)| (*key, *window));
+    rows
 }
 
 fn added(one: Counts, other: Counts) -> Counts {
@@ -408,10 +390,10 @@ fn added(one: Counts, other: Counts) -> Counts {
 }
 
 /// A key with other IDs for each of its columns.
-pub(crate) fn translated(key: &Key, ids: &[Vec<u32>]) -> Key {
+pub(crate) fn translated(key: &Key, ids: &[impl AsRef<[u32]>]) -> Key {
     let mut new = Key::default();
     for ((new, old), ids) in new.iter_mut().zip(key).zip(ids) {
-        *new = ids[*old as usize];
+        *new = ids.as_ref()[*old as usize];
     }
     new
 }

@@ -218,14 +218,8 @@ impl Set {
                 .iter()
                 .filter_map(|own| head.dimensions.position(*own));
             let ids: Vec<&Vec<u32>> = columns.map(|column| &ids[column]).collect();
-            let key_of = |group: &Key| {
-                let mut key = Key::default();
-                for ((new, old), ids) in key.iter_mut().zip(group).zip(&ids) {
-                    *new = ids[*old as usize];
-                }
-                key
-            };
-            all.push(head.sums[place].groups.iter().map(key_of).collect());
+            let groups = head.sums[place].groups.iter();
+            all.push(groups.map(|group| translated(group, &ids)).collect());
             set.places.push((place, Vec::new()));
         }
         let groups = distinct(all.concat());
