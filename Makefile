@@ -53,7 +53,7 @@ docs_files := ARCHITECTURE.md CHANGELOG.md mkdocs.yml scripts/docs.sh $(addprefi
 	$(shell find docs -type f))
 
 .PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm npm-package cli \
-	prepare-tests compile-tests test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-distributed test-sdist test-packages test-arm sdist clean \
+	prepare-tests compile-tests test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-engines test-sdist test-packages test-arm sdist clean \
 	grade-cause grade-risk grade-detect grade-incidents
 
 # All crates with tests are compiled at once, so that Cargo compiles each dependency once, with the features that any of them needs.
@@ -151,9 +151,9 @@ test-docs: docs $(chromium)
 grade-cause:
 	cargo run --quiet --release --package tallyfold-grade -- cause --data "$(DATA)" --json "$(JSON)"
 
-# With engines that few have installed, and so not part of `test`.
-test-distributed: $(release_wheel)
-	scripts/test-distributed.sh
+# Dask, Ray, Spark, DuckDB and PostgreSQL, which few have installed, and so not part of `test`.
+test-engines: $(wheel)
+	scripts/test-engines.sh
 
 test-js: $(tarball) $(chromium) $(bundlers)
 	cd $(JS) && TALLYFOLD_TARBALL=$(abspath $(tarball)) npm test --silent
