@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use tallyfold::arguments::toml::{Document, Table};
 use tallyfold::{
-    Dimension, Now, PageQuestion, PageRequest, PagesOptions, QueryOptions, Step, Window,
+    Dimension, Now, PageQuestion, PageRequest, PagesOptions, Permission, QueryOptions, Step, Window,
 };
 use tallyfold_health::Rules;
 
@@ -78,7 +78,7 @@ pub fn questions(data: &[u8]) {
         target,
         headers: &headers,
         body: body.as_bytes(),
-        is_allowed: true,
+        permission: &Permission::Everything,
     };
     drop(PageQuestion::read(
         &options,

@@ -43,11 +43,21 @@ echo "findings and a state of $(wc -c <"$out/node.state") bytes, the same from P
 echo
 echo "== the same, on a page in Chromium (examples/dashboard)"
 start "$out/page" node examples/dashboard/server.mjs "$end"
-node scripts/demo-page.mjs "$(cat "$out/page")" "$out/page.json" .cache/dashboard.png
+node scripts/demo-page.mjs "$(cat "$out/page")" "$out/page.json" .cache/page.png
 # The page's counts are those of another client: the page server's.
 .venv/bin/python -c 'import sys, tallyfold
 python, page = (tallyfold.CountTable.from_json(open(path).read()) for path in sys.argv[1:])
 sys.exit(python != page)' "$out/python.json" "$out/page.json"
-echo "the page's table has the same counts as Python's; a picture of it: .cache/dashboard.png"
+echo "the page's table has the same counts as Python's; a picture of it: .cache/page.png"
+
 echo
-echo "The command, Python, Node and the browser agree."
+echo "== the last day in the dashboard: tallyfold dashboard"
+day="$(date -u -d "$end - 1 day" +%Y-%m-%dT%H:00:00Z)/$(date -u -d "$end" +%Y-%m-%dT%H:00:00Z)"
+XDG_CACHE_HOME=$out XDG_STATE_HOME=$out start "$out/dashboard" $tallyfold dashboard --no-open --listen 127.0.0.1:0
+$tallyfold delivery --from "${day%/*}" --to "${day#*/}" --by integration --format json >"$out/day.json"
+address=$(grep -o 'http://[^ ]*' "$out/dashboard")
+node scripts/demo-dashboard.mjs "$address#range=$day" "$out/day.json" .cache/dashboard.png
+echo "the dashboard has the same counts as the command; a picture of it: .cache/dashboard.png"
+echo
+echo "The command, Python, Node and the browser agree. Open the dashboard yourself, on made-up traffic with an outage:"
+echo "  $tallyfold sandbox --scene outage -- $tallyfold dashboard"

@@ -1,16 +1,57 @@
 //! What a server for pages asks the core.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyMapping};
 use tallyfold::{
-    Answer, Code, MetricsQuestion, PageQuestion, PageRequest, PagesOptions, RangeTag, Window,
-    WindowsQuestion,
+    Answer, Code, Dimension, MetricsQuestion, PageQuestion, PageRequest, PagesOptions, Permission,
+    QueryOptions, RangeTag, Window, WindowsQuestion,
 };
 
-use crate::arguments::{Named, keywords};
+use crate::arguments::{Named, keywords, one_or_more};
+use crate::detach::detached;
 use crate::error::Result;
-use crate::host::{self, Clocks};
+use crate::host::{self, Clocks, random_seed};
+
+/// The rows that a user may see: those whose value is the given one, or among the given ones, for each dimension named.
+#[pyclass(frozen, module = "tallyfold")]
+pub(crate) struct VisibleRows(Arc<tallyfold::VisibleRows>);
+
+#[pymethods]
+impl VisibleRows {
+    #[new]
+    fn new(values: &Bound<'_, PyMapping>) -> Result<Self> {
+        let mut pairs = Vec::new();
+        for item in values.items()? {
+            let (name, values): (String, Bound<'_, PyAny>) = item.extract()?;
+            let values = one_or_more(&name, &values)?;
+            pairs.push((name, values));
+        }
+        Ok(Self(Arc::new(tallyfold::VisibleRows::new(&pairs)?)))
+    }
+
+    /// The body that a page gets of the one that the service has sent for these dimensions.
+    fn narrow<'py>(
+        &self,
+        py: Python<'py>,
+        start: &str,
+        end: &str,
+        dimensions: Vec<String>,
+        asked: Vec<String>,
+        body: &[u8],
+    ) -> Result<Bound<'py, PyBytes>> {
+        let named = |names: Vec<String>| -> tallyfold::Result<Vec<Dimension>> {
+            names.iter().map(|name| Dimension::parse(name)).collect()
+        };
+        let query = QueryOptions::new(Window::parse(start, end)?, &named(dimensions)?);
+        let asked = named(asked)?;
+        let narrow = || self.0.narrow(&query, &asked, body, random_seed());
+        let narrowed = detached(py, body.len(), narrow)?;
+        Ok(PyBytes::new(py, &narrowed))
+    }
+}
 
 /// What the host of a server for pages does with its options: for how many seconds it keeps provisional answers, how
 /// many calls it makes at the same time, how many may wait, and how many bytes it keeps.
@@ -33,7 +74,7 @@ pub(crate) fn pages_options(
 
 /// What a page asks: what kind of question it is, and its parts.
 #[pyfunction]
-#[pyo3(signature = (service, method, target, headers, body, is_allowed, now, **named))]
+#[pyo3(signature = (service, method, target, headers, body, permission, now, **named))]
 #[allow(
     clippy::too_many_arguments,
     reason = "all parts of a request, in one step"
@@ -45,17 +86,22 @@ pub(crate) fn page_question<'py>(
     target: &str,
     headers: Vec<(String, String)>,
     body: &[u8],
-    is_allowed: bool,
+    permission: &Bound<'py, PyAny>,
     now: &Bound<'py, PyAny>,
     named: Option<Named<'py>>,
 ) -> Result<Bound<'py, PyAny>> {
     let options: PagesOptions = keywords(py, named, &[])?;
+    let permission = match permission.cast::<VisibleRows>() {
+        Ok(rows) => Permission::Only(Arc::clone(&rows.get().0)),
+        Err(_) if permission.extract().is_ok_and(|is_allowed: bool| is_allowed) => Permission::Everything,
+        Err(_) => Permission::Refused,
+    };
     let asked = PageRequest {
         method,
         target,
         headers: &host::headers(&headers),
         body,
-        is_allowed,
+        permission: &permission,
     };
     Ok(
         match PageQuestion::read(&options, service, asked, Clocks::of("now", now)?.0)? {
@@ -74,20 +120,32 @@ pub(crate) fn page_question<'py>(
     )
 }
 
-/// The metric, its arguments, the key of the answer and whether it is settled.
+/// The metric, its arguments, the key of the answer, whether it is settled, and the dimensions that the page has asked for if it gets
+/// some rows only.
 type Metrics = (
     &'static str,
     (String, String, Vec<&'static str>),
-    (String, bool),
+    (String, bool, Option<Vec<&'static str>>),
 );
 
 fn parts_of(question: MetricsQuestion) -> Metrics {
     let query = question.query;
-    let dimensions = query.dimensions.iter().map(|one| one.as_str()).collect();
+    let names = |dimensions: Vec<Dimension>| {
+        let names = dimensions.into_iter().map(Dimension::as_str);
+        names.collect::<Vec<_>>()
+    };
     (
         question.metric.as_str(),
-        (query.start.to_string(), query.end.to_string(), dimensions),
-        (question.key, question.is_settled),
+        (
+            query.start.to_string(),
+            query.end.to_string(),
+            names(query.dimensions),
+        ),
+        (
+            question.key,
+            question.is_settled,
+            question.narrowed_to.map(names),
+        ),
     )
 }
 

@@ -18,7 +18,7 @@ from starlette.routing import Mount
 from support import ADDRESS, END, START
 
 import tallyfold
-from tallyfold.asgi import PageRequest, PageServer
+from tallyfold.asgi import PageRequest, PageServer, Permission
 
 PATH = "/tallyfold/v1.1/analytics/event_delivery"
 QUERY = {"start": START, "end": END, "dimensions": ["integration"]}
@@ -863,6 +863,89 @@ def test_a_window_of_a_range_that_fails_has_a_line_and_is_asked_for_again() -> N
         again = await get(app, ranged(), {"if-none-match": response.headers["etag"]})
         assert again.status_code == 200
         assert len(again.text.splitlines()) == 2 * 96 + 1
+
+    run(test)
+
+
+def test_a_user_sees_some_rows_only_whatever_the_page_asks() -> None:
+    async def test() -> None:
+        sandbox = tallyfold.Sandbox(seed=1)
+        client = client_of(sandbox)
+        both: list[tallyfold.DimensionName] = ["integration", "write_key"]
+        truth = await client.collect("event_delivery", DAY["start"], DAY["end"], both, window="15m")
+        keys = [row.dimensions["write_key"] for row in truth.group_by("write_key")]
+        assert len(keys) > 2
+        visible: dict[str, Any] = {"a": keys[:1], "b": keys[1:], "all": keys, "none": []}
+
+        async def authorize(request: PageRequest) -> Permission:
+            user = request.headers.get("user", "")
+            return {"write_key": visible[user]} if user in visible else user == "root"
+
+        store: dict[str, bytes] = {}
+
+        class Store:
+            get = store.get
+            set = store.__setitem__
+
+        app = PageServer(client, authorize, store=Store())
+        etags = []
+        for user, own in visible.items():
+            expected = truth.filter(write_key=own).group_by("integration")
+            response = await get(app, ranged(dimensions="integration"), {"user": user})
+            bodies = [json.loads(line) for line in response.text.splitlines()][1:-1:2]
+            counts = [row for body in bodies for row in body["counts"]]
+            assert all(list(row["dimensions"]) == ["integration"] for row in counts)
+            for name in ("success", "errors", "filtered"):
+                assert sum(int(row[name]) for row in counts) == getattr(expected.totals, name)
+            assert sum(int(body["totalErrors"]) for body in bodies) == expected.totals.errors
+            others = set(keys) - set(own)
+            assert not any(key in response.text for key in others)
+            etags.append(response.headers["etag"])
+            # A single request, and one for the very dimension that tells rows apart.
+            for dimensions in (["write_key"], ["integration"], ["reason", "write_key"]):
+                query = {**QUERY, "dimensions": dimensions}
+                single = await post(app, PATH, query, {**JSON, "user": user})
+                assert single.status_code == 200
+                assert not any(key in single.text for key in others)
+        assert len(set(etags)) == len(visible)
+        # What another user's browser has kept is not confirmed to this one.
+        again = await get(
+            app, ranged(dimensions="integration"), {"user": "a", "if-none-match": etags[1]}
+        )
+        assert again.status_code == 200
+        # All users, and the one who sees everything, share the calls to the service.
+        calls = sandbox.stats["event_delivery"]
+        await get(app, ranged(dimensions="integration,write_key"), {"user": "root"})
+        assert sandbox.stats["event_delivery"] == calls
+        assert (await get(app, ranged(), {"user": "nobody"})).status_code == 403
+
+    run(test)
+
+
+def test_permissions_that_are_wrong_answer_nothing() -> None:
+    async def test() -> None:
+        sandbox = tallyfold.Sandbox(seed=1)
+
+        def server(allowed: Any) -> PageServer:
+            return PageServer(client_of(sandbox), lambda _: allowed)
+
+        wrong: list[Any] = [{}, {"colour": "red"}, {"write_key": None}, {"write_key": 7}]
+        for allowed in wrong:
+            with pytest.raises(tallyfold.ConfigError):
+                await post(server(allowed), PATH)
+        for truthy in (1, "yes", ["write_key"], object()):
+            assert (await post(server(truthy), PATH)).status_code == 403
+        app = PageServer(
+            client_of(sandbox),
+            lambda _: {"write_key": "web"},
+            hand_out_tokens=True,
+            audit_logs=True,
+        )
+        assert (await post(app, "/token/control")).status_code == 403
+        assert (await get(app, "/api/v1/audit-logs")).status_code == 403
+        ingestion = PATH.replace("delivery", "ingestion")
+        assert (await post(server({"reason": "consent"}), ingestion)).status_code == 403
+        assert set(sandbox.stats.values()) == {0}
 
     run(test)
 

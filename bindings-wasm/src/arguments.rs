@@ -144,6 +144,36 @@ pub(crate) fn texts(value: &JsValue) -> Option<Vec<String>> {
     array.iter().map(|item| item.as_string()).collect()
 }
 
+/// What a property that is `undefined` means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// The same as without the property.
+    Skipped,
+    Refused,
+}
+
+/// Names and values of an object whose values are a string or an array of strings.
+pub(crate) fn values_by_name(
+    argument: &str,
+    object: &JsValue,
+    absent: Absent,
+) -> Result<Vec<(String, Vec<String>)>> {
+    let fields = Fields::of(argument, object)?;
+    let mut all = Vec::new();
+    for name in fields.names()? {
+        let value = fields.get(&name)?;
+        if value.is_undefined() && absent == Absent::Skipped {
+            continue;
+        }
+        let one = value.as_string().map(|value| vec![value]);
+        let values = one.or_else(|| texts(&value));
+        let want = "want a string or an array of strings";
+        let values = values.ok_or_else(|| Thrown::refused(&name, want))?;
+        all.push((name, values));
+    }
+    Ok(all)
+}
+
 /// A number without a fraction that a double holds exactly, or a bigint of 64 bits.
 fn whole(value: &JsValue) -> Option<i128> {
     const SAFE: f64 = 9_007_199_254_740_991.0;

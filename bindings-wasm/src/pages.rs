@@ -1,15 +1,17 @@
 //! What a server for pages asks the core.
 
+use std::sync::Arc;
+
 use js_sys::{Array, Float64Array, Uint8Array};
 use serde::Serialize;
 use tallyfold::{
-    Answer, Code, Dimension, MetricsQuestion, PageQuestion, PageRequest, PagesOptions, RangeTag,
-    Timestamp, Window, WindowsQuestion,
+    Answer, Code, Dimension, MetricsQuestion, PageQuestion, PageRequest, PagesOptions, Permission,
+    QueryOptions, RangeTag, Timestamp, Window, WindowsQuestion,
 };
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::arguments::options;
+use crate::arguments::{Absent, options, required, values_by_name};
 use crate::error::{Returned, Thrown};
 use crate::host;
 use crate::plain::plain;
@@ -61,6 +63,8 @@ struct Metrics {
     start: Timestamp,
     end: Timestamp,
     dimensions: Vec<Dimension>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    narrowed_to: Option<Vec<Dimension>>,
     key: String,
     is_settled: bool,
 }
@@ -72,31 +76,75 @@ impl From<MetricsQuestion> for Metrics {
             start: question.query.start,
             end: question.query.end,
             dimensions: question.query.dimensions,
+            narrowed_to: question.narrowed_to,
             key: question.key,
             is_settled: question.is_settled,
         }
     }
 }
 
+/// The rows that a user may see.
+#[wasm_bindgen(js_name = CoreVisibleRows)]
+pub struct VisibleRows(Arc<tallyfold::VisibleRows>);
+
+#[wasm_bindgen(js_class = CoreVisibleRows)]
+impl VisibleRows {
+    /// From an object of strings or arrays of strings by dimension. A property without a value is an error, because the user would
+    /// see more without it.
+    #[wasm_bindgen(constructor)]
+    pub fn new(values: &JsValue) -> Result<Self, Thrown> {
+        let values = values_by_name("authorize", values, Absent::Refused)?;
+        Ok(Self(Arc::new(tallyfold::VisibleRows::new(&values)?)))
+    }
+
+    /// Another handle, for a function that takes it.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+
+    /// The body that a page gets of the one that the service has sent for these dimensions.
+    pub fn narrow(
+        &self,
+        start: &str,
+        end: &str,
+        dimensions: &JsValue,
+        asked: &JsValue,
+        body: &[u8],
+    ) -> Result<Uint8Array, Thrown> {
+        let dimensions: Vec<Dimension> = required("dimensions", dimensions)?;
+        let asked: Vec<Dimension> = required("dimensions", asked)?;
+        let query = QueryOptions::new(Window::parse(start, end)?, &dimensions);
+        let narrowed = self.0.narrow(&query, &asked, body, host::random_seed())?;
+        Ok(bytes(&narrowed))
+    }
+}
+
 /// What a page asks. Its request is given as the method, the target, the body, and names and values of the headers
-/// in turn.
+/// in turn. With some `rows`, it gets those only.
 #[wasm_bindgen(js_name = pageQuestion)]
 pub fn page_question(
     given: &JsValue,
     service: &str,
     asked: Vec<String>,
     is_allowed: bool,
+    rows: Option<VisibleRows>,
     now: &JsValue,
 ) -> Result<JsValue, Thrown> {
     let [method, target, body, headers @ ..] = &*asked else {
         return Err(Thrown::missing("request"));
+    };
+    let permission = match rows {
+        _ if !is_allowed => Permission::Refused,
+        Some(rows) => Permission::Only(Arc::clone(&rows.0)),
+        None => Permission::Everything,
     };
     let request = PageRequest {
         method,
         target,
         headers: &host::headers(headers),
         body: body.as_bytes(),
-        is_allowed,
+        permission: &permission,
     };
     let pages: PagesOptions = options("options", given, &[])?;
     let question = PageQuestion::read(&pages, service, request, host::now(now)?)?;

@@ -4,7 +4,7 @@ use tallyfold::Timestamp;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::arguments::{Fields, optional, required, texts};
+use crate::arguments::{Absent, optional, required, texts, values_by_name};
 use crate::comparison::Comparison;
 use crate::error::{Returned, Thrown};
 use crate::frame::frame;
@@ -63,7 +63,7 @@ impl CountTable {
 
     /// Only the rows that match.
     pub fn filter(&self, conditions: &JsValue) -> Result<Self, Thrown> {
-        Ok(Self(self.0.filter(&wanted(conditions)?)?))
+        Ok(Self(self.0.filter(&values_by_name("filter", conditions, Absent::Skipped)?)?))
     }
 
     /// By window, or by day of a zone: `days` has its name, then the timestamps at which days begin there.
@@ -135,24 +135,4 @@ impl CountTable {
         let text: String = required("table", text)?;
         Ok(Self(tallyfold::CountTable::from_json(text.as_bytes())?))
     }
-}
-
-/// Pairs from an object whose values are a string or an array of strings.
-fn wanted(conditions: &JsValue) -> Result<Vec<(String, Vec<String>)>, Thrown> {
-    use tallyfold::arguments::Arguments;
-
-    let fields = Fields::of("filter", conditions)?;
-    let mut wanted = Vec::new();
-    for name in fields.names()? {
-        let value = fields.get(&name)?;
-        if value.is_undefined() {
-            continue;
-        }
-        let one = value.as_string().map(|value| vec![value]);
-        let values = one.or_else(|| texts(&value));
-        let want = "want a string or an array of strings";
-        let values = values.ok_or_else(|| Thrown::refused(&name, want))?;
-        wanted.push((name, values));
-    }
-    Ok(wanted)
 }

@@ -7,11 +7,14 @@
 
 mod support;
 
+use std::sync::Arc;
+
 use support::{ADDRESS, at, client, client_of_one_try, drive, options, sandbox};
 use tallyfold::{
-    Answer, Api, Call, Code, CountTable, Dimension, HostFailure, Kind, LAST_LINE, Machine,
-    MachineOptions, Now, PageQuestion, PageRequest, PagesOptions, QueryOptions, RangeTag, Result,
-    Step, Token, Window, WindowsQuestion, failed_line, window_lines,
+    Answer, Api, Call, Code, CountTable, Dimension, Frame, HostFailure, Kind, LAST_LINE, Machine,
+    MachineOptions, Now, PageQuestion, PageRequest, PagesOptions, Permission, QueryOptions,
+    RangeTag, Reconciliation, Result, Step, Token, VisibleRows, Window, WindowsQuestion,
+    failed_line, window_lines,
 };
 
 const DELIVERY: &str = "/mounted/anywhere/v1.1/analytics/event_delivery";
@@ -25,7 +28,7 @@ fn asked(body: &str) -> PageRequest<'_> {
         target: DELIVERY,
         headers: &[JSON],
         body: body.as_bytes(),
-        is_allowed: true,
+        permission: &Permission::Everything,
     }
 }
 
@@ -105,10 +108,10 @@ fn read_by_page(page: &Machine, answer: &Answer) -> Result<CountTable> {
     call.output()
 }
 
-#[test]
-fn a_page_reads_what_the_service_has_sent() {
+/// The body that the service sends for a query, and its table.
+fn sent_by_service(query: &QueryOptions) -> (Vec<u8>, CountTable) {
     let (machine, mut sandbox) = (client(), sandbox());
-    let mut call = machine.event_delivery(&settled()).expect("good arguments");
+    let mut call = machine.event_delivery(query).expect("good arguments");
     let mut body = Vec::new();
     while let Ok(Step::Send(request)) = call.step(at(0)) {
         let headers: Vec<(&str, &str)> = request.headers().collect();
@@ -118,9 +121,163 @@ fn a_page_reads_what_the_service_has_sent() {
         body.clone_from(&response.body);
         support::exchange(&mut call, &request, &mut sandbox, at(0)).expect("good");
     }
-    let direct = call.output().expect("a table");
+    (body, call.output().expect("a table"))
+}
+
+#[test]
+fn a_page_reads_what_the_service_has_sent() {
+    let (body, direct) = sent_by_service(&settled());
     let seen = read_by_page(&of_page(), &Answer::good(body)).expect("a table");
     assert_eq!(seen, direct);
+}
+
+fn only(values: &[(&str, &[&str])]) -> VisibleRows {
+    let values: Vec<(&str, Vec<String>)> = values
+        .iter()
+        .map(|(name, values)| (*name, values.iter().map(ToString::to_string).collect()))
+        .collect();
+    VisibleRows::new(&values).expect("dimensions")
+}
+
+#[test]
+fn a_user_sees_the_rows_that_are_permitted_and_no_others() {
+    let whole = QueryOptions::new(hour(), &[Dimension::Integration, Dimension::WriteKey]);
+    let (_, all) = sent_by_service(&whole);
+    let keys: Vec<String> = {
+        let of_keys = all.group_by(&["write_key"]).expect("a dimension");
+        of_keys
+            .rows()
+            .flat_map(|row| row.values().map(str::to_owned).collect::<Vec<_>>())
+            .collect()
+    };
+    assert!(keys.len() > 2, "{keys:?}");
+    let own = only(&[("write_key", &[&keys[1], &keys[0], "of nobody"])]);
+    let permission = Permission::Only(Arc::new(own.clone()));
+    let asking = PageRequest {
+        permission: &permission,
+        ..asked(HOUR)
+    };
+    let Ok(PageQuestion::Metrics(question)) =
+        PageQuestion::read(&PagesOptions::default(), ADDRESS, asking, at(0))
+    else {
+        panic!("a question");
+    };
+    // The service is asked once for what tells rows apart, whoever asks.
+    assert_eq!(question.query.dimensions, whole.dimensions);
+    assert_eq!(question.narrowed_to, Some(vec![Dimension::Integration]));
+    let body = HOUR.replace("\"integration\"", "\"integration\",\"write_key\"");
+    assert_eq!(question.key, read(asked(&body), at(0)).0);
+
+    let (sent, _) = sent_by_service(&question.query);
+    let narrowed = own
+        .narrow(&question.query, &[Dimension::Integration], &sent, 7)
+        .expect("a body");
+    let seen = read_by_page(&of_page(), &Answer::good(narrowed.clone())).expect("a table");
+    let expected = all
+        .filter(&[("write_key", keys[..2].to_vec())])
+        .and_then(|table| table.group_by(&["integration"]))
+        .expect("a table");
+    for (left, right) in seen.rows().zip(expected.rows()) {
+        assert!(left.values().eq(right.values()));
+        assert_eq!(left.counts(), right.counts());
+    }
+    assert_eq!(seen.len(), expected.len());
+    assert_eq!(seen.totals(), expected.totals());
+    assert_eq!(seen.reconciliation(), Reconciliation::Balanced);
+    let text = String::from_utf8(narrowed).expect("JSON");
+    assert!(keys.iter().all(|key| !text.contains(&**key)), "{text}");
+}
+
+#[test]
+fn without_any_permitted_value_no_row_is_seen() {
+    let (body, _) = sent_by_service(&settled());
+    let none = only(&[("integration", &[])]);
+    let narrowed = none
+        .narrow(&settled(), &[Dimension::Integration], &body, 7)
+        .expect("a body");
+    let text = String::from_utf8(narrowed).expect("JSON");
+    assert!(
+        text.contains(r#""totalDelivered":"0","totalErrors":"0","totalFiltered":"0","counts":[]"#),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_contradiction_of_the_service_is_seen_with_some_rows_too() {
+    let body = br#"{"start":"2025-12-31T22:00:00Z","end":"2025-12-31T23:00:00Z","totalDelivered":"1017",
+        "totalErrors":"0","totalFiltered":"1","counts":[
+        {"success":"10","errors":"0","filtered":"2","dimensions":{"integration":"a \"quoted\" name"}},
+        {"success":"18446744073709550000","errors":"0","filtered":"0","dimensions":{"integration":"other"}}]}"#;
+    let own = only(&[("integration", &["a \"quoted\" name"])]);
+    let narrowed = own.narrow(&settled(), &[Dimension::Integration], body, 7);
+    let narrowed = narrowed.expect("a body");
+    let seen = read_by_page(&of_page(), &Answer::good(narrowed)).expect("a table");
+    assert_eq!(seen.totals().success, 10);
+    assert!(matches!(
+        seen.reconciliation(),
+        Reconciliation::Unbalanced {
+            success: -10,
+            errors: 0,
+            filtered: -1
+        }
+    ));
+}
+
+#[test]
+fn who_sees_some_rows_gets_no_tokens_no_logs_and_no_endpoint_that_cannot_tell_them() {
+    let options = PagesOptions::default()
+        .hand_out_tokens(true)
+        .audit_logs(true);
+    let of = |dimension| Permission::Only(Arc::new(only(&[(dimension, &["a"])])));
+    let ingestion = DELIVERY.replace("delivery", "ingestion");
+    for (permission, method, target) in [
+        (of("write_key"), "POST", "/x/token/control"),
+        (of("write_key"), "GET", "/x/api/v1/audit-logs"),
+        (of("reason"), "POST", &*ingestion),
+    ] {
+        let asked = PageRequest {
+            method,
+            target,
+            permission: &permission,
+            ..asked(HOUR)
+        };
+        assert_eq!(refused(&options, asked), ("forbidden 403".to_owned(), 403));
+    }
+    let nothing = HOUR.replace("\"integration\"", "");
+    let asked = PageRequest {
+        permission: &of("write_key"),
+        ..asked(&nothing)
+    };
+    assert_eq!(refused(&options, asked).0, "no_dimensions");
+}
+
+#[test]
+fn a_range_of_other_rows_has_another_tag() {
+    let target = format!("{DELIVERY}/windows?{RANGE}");
+    let key = |permission: &Permission| {
+        let asked = PageRequest {
+            method: "GET",
+            target: &target,
+            permission,
+            ..asked("")
+        };
+        match PageQuestion::read(&PagesOptions::default(), ADDRESS, asked, at(0)) {
+            Ok(PageQuestion::Windows(question)) => question.key,
+            other => panic!("{other:?}"),
+        }
+    };
+    let of = |values: &[&str]| key(&Permission::Only(Arc::new(only(&[("write_key", values)]))));
+    assert_eq!(of(&["a", "b", "a"]), of(&["b", "a"]));
+    let keys = [
+        of(&["a", "b"]),
+        of(&["a"]),
+        of(&["a,b"]),
+        of(&[]),
+        key(&Permission::Everything),
+    ];
+    for (place, one) in keys.iter().enumerate() {
+        assert!(!keys[..place].contains(one), "{keys:?}");
+    }
 }
 
 #[test]
@@ -149,10 +306,9 @@ fn what_is_wrong_is_refused_before_anything_is_sent() {
     let refused = |asked: PageRequest<'_>| refused(&PagesOptions::default(), asked);
     let forbidden = ("forbidden 403".to_owned(), 403);
     let invalid = ("invalid_argument".to_owned(), 400);
-    let is_allowed = false;
     assert_eq!(
         refused(PageRequest {
-            is_allowed,
+            permission: &Permission::Refused,
             ..asked(HOUR)
         }),
         forbidden
@@ -541,17 +697,18 @@ fn a_range_that_is_wrong_names_its_argument() {
 #[test]
 fn a_page_of_another_origin_gets_no_range() {
     let target = format!("{DELIVERY}/windows?{RANGE}");
-    for (headers, is_allowed, is_right) in [
-        (&[("sec-fetch-site", "same-origin")][..], true, true),
-        (&[("sec-fetch-site", "same-origin")][..], false, false),
-        (&[("sec-fetch-site", "cross-site")][..], true, false),
-        (&[("sec-fetch-site", "none")][..], true, false),
+    let (all, none) = (&Permission::Everything, &Permission::Refused);
+    for (headers, permission, is_right) in [
+        (&[("sec-fetch-site", "same-origin")][..], all, true),
+        (&[("sec-fetch-site", "same-origin")][..], none, false),
+        (&[("sec-fetch-site", "cross-site")][..], all, false),
+        (&[("sec-fetch-site", "none")][..], all, false),
     ] {
         let asked = PageRequest {
             method: "GET",
             target: &target,
             headers,
-            is_allowed,
+            permission,
             ..asked("")
         };
         let question = PageQuestion::read(&PagesOptions::default(), ADDRESS, asked, at(0));

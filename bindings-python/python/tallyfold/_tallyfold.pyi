@@ -143,7 +143,11 @@ def error_codes() -> dict[ErrorCode, ErrorKind]: ...
 def limits_of(**limits: Unpack[LimitsArguments]) -> dict[str, int]: ...
 def segment_name(number: int) -> str: ...
 
-_Metrics: TypeAlias = tuple[MetricName, tuple[str, str, list[DimensionName]], tuple[str, bool]]
+_Metrics: TypeAlias = tuple[
+    MetricName,
+    tuple[str, str, list[DimensionName]],
+    tuple[str, bool, list[DimensionName] | None],
+]
 _Asked: TypeAlias = (
     _Metrics
     | tuple[Literal["windows"], list[_Metrics], str]
@@ -152,6 +156,18 @@ _Asked: TypeAlias = (
 )
 _Answer: TypeAlias = tuple[int, list[tuple[str, str]], bytes]
 
+@final
+class VisibleRows:
+    def __new__(cls, values: Mapping[DimensionName, str | Iterable[str]]) -> Self: ...
+    def narrow(
+        self,
+        start: str,
+        end: str,
+        dimensions: Sequence[DimensionName],
+        asked: Sequence[DimensionName],
+        body: bytes,
+    ) -> bytes: ...
+
 def pages_options(**options: Unpack[PagesArguments]) -> tuple[float, int, int, int]: ...
 def page_question(
     service: str,
@@ -159,7 +175,7 @@ def page_question(
     target: str,
     headers: Sequence[tuple[str, str]],
     body: bytes,
-    is_allowed: bool,
+    permission: bool | VisibleRows,
     now: tuple[int, int],
     **options: Unpack[PagesArguments],
 ) -> _Asked: ...

@@ -29,7 +29,14 @@ import re
 import secrets
 import zlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    MutableMapping,
+)
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
@@ -42,6 +49,7 @@ from tallyfold._errors import ArgumentTypeError, TallyfoldError, invalid
 from tallyfold._names import DimensionName, MetricName
 from tallyfold._tallyfold import (
     Call,
+    VisibleRows,
     busy_answer,
     failed_answer,
     failed_line,
@@ -57,7 +65,7 @@ from tallyfold._tallyfold import (
 )
 from tallyfold._time import Now
 
-__all__ = ["AnswerStore", "PageRequest", "PageServer"]
+__all__ = ["AnswerStore", "PageRequest", "PageServer", "Permission"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -68,8 +76,12 @@ Answer = tuple[int, list[tuple[str, str]], bytes]
 """Status, headers and body."""
 _Found = tuple[Answer, bool]
 """An answer, and whether it never changes."""
-_Window = tuple[MetricName, _Query, tuple[str, bool]]
-"""A window of a range: the metric, its arguments, its key, and whether it is settled."""
+_Window = tuple[MetricName, _Query, tuple[str, bool, list[DimensionName] | None]]
+"""Counts of a window: the metric, its arguments, its key, whether it is settled, and the dimensions
+that the page has asked for if its user may see some rows only."""
+Permission = bool | Mapping[DimensionName, str | Iterable[str]]
+"""Whether the request is answered, or the rows that the user may see: for each dimension named, the
+values."""
 
 LONGEST_BODY = 16 * 1024
 """A request has a few hundred bytes. Of a longer one, as much is read as the core needs to refuse
@@ -166,12 +178,13 @@ class PageServer:
     Args:
         client: asks the service in the name of the server. It is not closed.
         authorize: a function, or coroutine function, that is called with the `PageRequest` before
-            the body is read. The request is answered only if the result is `True`. What it raises
-            is raised to the ASGI server.
+            the body is read. The request is answered if the result is `True`, or a mapping such as
+            `{"write_key": ["web", "ios"]}`. With a mapping, the page gets only the rows with these
+            values, whatever it asks, and neither tokens nor audit logs. What it raises is raised to
+            the ASGI server.
         store: where answers for settled windows are kept in addition to the memory of this process,
-        for
-            other processes and for the time after a restart: an object with `get` and `set`. If it
-            fails, the service is asked.
+            for other processes and for the time after a restart: an object with `get` and `set`. If
+            it fails, the service is asked. It has all rows, whoever asked.
         hand_out_tokens: whether pages get access tokens: `POST` to `token/control` and
             `token/orchestration`.
         audit_logs: whether pages may list audit logs.
@@ -202,7 +215,7 @@ class PageServer:
     def __init__(
         self,
         client: AsyncClient,
-        authorize: Callable[[PageRequest], bool | Awaitable[bool]],
+        authorize: Callable[[PageRequest], Permission | Awaitable[Permission]],
         *,
         store: AnswerStore | None = None,
         **options: Unpack[PagesArguments],
@@ -211,7 +224,7 @@ class PageServer:
         if not isinstance(client, AsyncClient):
             raise _wrong("client", "want an AsyncClient, which asks the service")
         if not callable(authorize):
-            raise _wrong("authorize", "want a function that returns True for a request to answer")
+            raise _wrong("authorize", "want a function that says who may ask")
         if store is not None and not all(hasattr(store, name) for name in ("get", "set")):
             raise _wrong("store", "want an object with the functions get and set")
         # Others may use the same store, and must not find this client's answers.
@@ -246,10 +259,11 @@ class PageServer:
         allowed = self._authorize(request)
         if inspect.isawaitable(allowed):
             allowed = await allowed
-        body = await _beginning(receive) if allowed is True else b""
+        permission = VisibleRows(allowed) if isinstance(allowed, Mapping) else allowed is True
+        body = await _beginning(receive) if permission else b""
         if body is None:
             return
-        work = self._respond(request, headers, body, send, is_allowed=allowed is True)
+        work = self._respond(request, headers, body, send, permission)
         answering = asyncio.ensure_future(work)
         if await _ends_first(answering, receive):
             answering.result()
@@ -260,11 +274,10 @@ class PageServer:
         headers: list[tuple[str, str]],
         body: bytes,
         send: Send,
-        *,
-        is_allowed: bool,
+        permission: bool | VisibleRows,  # noqa: FBT001
     ) -> None:
         """Answers; work ends when this is cancelled, because the visitor has left."""
-        answer = await self._answer(request, headers, body, is_allowed=is_allowed)
+        answer = await self._answer(request, headers, body, permission)
         if isinstance(answer, _Range):
             await answer.send(send, request.headers)
         else:
@@ -275,8 +288,7 @@ class PageServer:
         request: PageRequest,
         headers: list[tuple[str, str]],
         body: bytes,
-        *,
-        is_allowed: bool,
+        permission: bool | VisibleRows,  # noqa: FBT001
     ) -> "Answer | _Range":
         query = request.scope.get("query_string", b"").decode("latin-1")
         # The path is the one that `authorize` has seen: a `?` in it begins no query.
@@ -288,7 +300,7 @@ class PageServer:
                 target,
                 headers,
                 body,
-                is_allowed,
+                permission,
                 Now.read(),
                 **self._options,
             )
@@ -301,25 +313,41 @@ class PageServer:
                     json.dumps({"accessToken": token, "expiresIn": seconds}).encode()
                 )
             if kind == "windows":
-                return _Range(self, cast("list[_Window]", asked), cast("str", keeping))
+                windows, key = cast("list[_Window]", asked), cast("str", keeping)
+                return _Range(self, windows, key, permission)
             if kind == "audit_logs":
                 logs = self._client._machine.audit_logs(*asked)  # noqa: SLF001
                 return (await self._asked(logs))[0]
-            return (await self._shared(kind, cast("_Query", asked), *keeping))[0]
+            window = cast("_Window", (kind, asked, keeping))
+            return (await self._visible(window, permission))[0]
         except _BusyError:
             return busy_answer(BUSY_SECONDS)
         except TallyfoldError as error:
             reference = _noted(error)
             return failed_answer(error.code, error.status, str(error), error.retry_after, reference)
 
+    async def _visible(
+        self,
+        window: _Window,
+        permission: bool | VisibleRows,  # noqa: FBT001
+        limit: asyncio.Semaphore | None = None,
+    ) -> _Found:
+        """Gives the rows of the answer that the user may see."""
+        metric, asked, (key, is_settled, narrowed_to) = window
+        found = await self._shared(metric, asked, key, is_settled=is_settled, limit=limit)
+        if not isinstance(permission, VisibleRows):
+            return found
+        (_, _, body), is_settled = found
+        return good_answer(permission.narrow(*asked, narrowed_to or [], body)), is_settled
+
     async def _shared(
         self,
         metric: MetricName,
         asked: "_Query",
         key: str,
-        is_settled: bool,  # noqa: FBT001
         *,
-        limit: asyncio.Semaphore | None = None,
+        is_settled: bool,
+        limit: asyncio.Semaphore | None,
     ) -> _Found:
         """Gives the answer that is kept, or that of the call under way, or that of a new call.
 
@@ -411,8 +439,15 @@ class PageServer:
 class _Range:
     """The answer with all windows of a range."""
 
-    def __init__(self, server: PageServer, windows: list[_Window], key: str) -> None:
+    def __init__(
+        self,
+        server: PageServer,
+        windows: list[_Window],
+        key: str,
+        permission: bool | VisibleRows,  # noqa: FBT001
+    ) -> None:
         self._server = server
+        self._permission = permission
         self._windows = windows
         self._key = key
         self._limit = asyncio.Semaphore(server._concurrency)  # noqa: SLF001
@@ -452,16 +487,16 @@ class _Range:
         """Begins to look a window up. Whoever waits for it sees what it raises."""
         task = self._begun.get(place)
         if task is None:
-            metric, asked, (key, is_settled) = self._windows[place]
-            shared = self._server._shared  # noqa: SLF001
-            found = shared(metric, asked, key, is_settled, limit=self._limit)
+            visible = self._server._visible  # noqa: SLF001
+            found = visible(self._windows[place], self._permission, self._limit)
             task = self._begun[place] = asyncio.create_task(found)
         return task
 
     async def _tag(self) -> str | None:
         """The tag; `None` if the windows that may still change fail, or take too long."""
         own = self._server._own  # noqa: SLF001
-        places = [place for place, (_, _, (_, settled)) in enumerate(self._windows) if not settled]
+        settled = [is_settled for _, _, (_, is_settled, _) in self._windows]
+        places = [place for place, is_settled in enumerate(settled) if not is_settled]
         tasks = [self._begin(place) for place in places]
         if tasks:
             await asyncio.wait(tasks, timeout=RANGE_PATIENCE)
@@ -481,7 +516,7 @@ class _Range:
 
     async def _window(self, place: int) -> bytes:
         """The lines of a window, also if its call fails."""
-        _, (start, end, _), (_, should_be_settled) = self._windows[place]
+        _, (start, end, _), (_, should_be_settled, _) = self._windows[place]
         while True:
             try:
                 (_, _, body), is_settled = await self._begin(place)

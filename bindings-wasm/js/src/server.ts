@@ -1,7 +1,7 @@
 // A server for pages: it asks the service with its own token. The core decides what a page may ask, what it is
 // answered, and what is kept; this file carries the bytes and keeps the answers. It imports nothing of a host.
 
-import { type Glue, glue } from "../wasm/tallyfold_pages.js";
+import { type CoreVisibleRows, type Glue, glue } from "../wasm/tallyfold_pages.js";
 import source from "../wasm/tallyfold_pages_bg.wasm";
 import type { BytesOf, Client } from "./client/client.js";
 import { onAbort, pause } from "./http/abort.js";
@@ -34,13 +34,13 @@ export interface PageServerOptions extends PagesArguments {
   /** Asks the service in the name of the server. */
   readonly client: Client;
   /**
-   * Says who may ask: the request is answered only if this returns `true`, or a promise of it. It is called before
-   * the body is read. If it throws, the server's promise rejects with the same error.
+   * Says who may ask: the request is answered if this returns `true` or some {@link VisibleRows}, or a promise of them. It is called
+   * before the body is read. If it throws, the server's promise rejects with the same error.
    */
   readonly authorize: (request: WebRequest) => unknown;
   /**
    * Where answers for settled windows are kept in addition to the memory of this server, for other servers and for the
-   * time after a restart. If it fails, the service is asked.
+   * time after a restart. If it fails, the service is asked. It has all rows, whoever asked.
    */
   readonly store?: AnswerStore | undefined;
   /**
@@ -50,6 +50,18 @@ export interface PageServerOptions extends PagesArguments {
    */
   readonly onFailure?: ((error: TallyfoldError, reference: string) => unknown) | undefined;
 }
+
+/**
+ * The rows that a user may see: for each dimension named, the value or the values. The page gets only these rows, whatever it
+ * asks, and neither tokens nor audit logs.
+ *
+ * @example
+ * const authorize = async (request) => {
+ *   const session = await sessionOf(request);
+ *   return session !== undefined && { write_key: session.writeKeys };
+ * };
+ */
+export type VisibleRows = { readonly [name in Dimension]?: string | readonly string[] };
 
 /**
  * Makes a server for pages: a function from `Request` to `Response`, to be mounted under any path. Pages ask it the
@@ -95,6 +107,8 @@ interface MetricsQuestion {
   readonly start: string;
   readonly end: string;
   readonly dimensions: Dimension[];
+  /** What the page has asked for, if its user may see some rows only. */
+  readonly narrowedTo?: Dimension[];
   readonly key: string;
   readonly isSettled: boolean;
 }
@@ -194,23 +208,25 @@ class PageServer {
   async answer(request: Request): Promise<Response> {
     // `authorize` may read the body, too.
     const own = request.body ? request.clone() : request;
-    const isAllowed = (await this.#authorize(request)) === true;
-    const body = isAllowed ? await beginning(own) : "";
-    const answer = body === undefined ? GONE : await this.#answered(request, body, isAllowed);
+    const allowed = await this.#authorize(request);
+    const rows = isObject(allowed) ? new (pagesCore().CoreVisibleRows)(allowed) : undefined;
+    const permission = { isAllowed: allowed === true || rows !== undefined, rows };
+    const body = permission.isAllowed ? await beginning(own) : "";
+    const answer = body === undefined ? GONE : await this.#answered(request, body, permission);
     return response(answer, request);
   }
 
   /** The answer to a request, also if it can't be asked, or if the call fails. */
-  async #answered(request: Request, body: string, isAllowed: boolean): Promise<Answer> {
+  async #answered(request: Request, body: string, permission: Permission): Promise<Answer> {
     const { signal } = request;
     let question: Question;
     try {
-      question = this.#question(request, body, isAllowed);
+      question = this.#question(request, body, permission);
     } catch (error) {
       return failed(error);
     }
     try {
-      return await this.#to(question, request);
+      return await this.#to(question, request, permission.rows);
     } catch (error) {
       if (signal.aborted) return GONE;
       if (error instanceof Full) return answerOf(pagesCore().busyAnswer(BUSY_SECONDS));
@@ -229,22 +245,27 @@ class PageServer {
     return reference;
   }
 
-  #question(request: Request, body: string, isAllowed: boolean): Question {
+  #question(request: Request, body: string, { isAllowed, rows }: Permission): Question {
     const { host, pathname, search } = new URL(request.url);
     // Some hosts leave the header out of a `Request`.
     const headers = [...request.headers, ["host", host]].flat();
     const asked = [request.method, pathname + search, body, ...headers];
     const now = this.#bytesOf.now();
-    return pagesCore().pageQuestion(this.#options, this.#service, asked, isAllowed, now);
+    const { pageQuestion } = pagesCore();
+    return pageQuestion(this.#options, this.#service, asked, isAllowed, rows?.copy(), now);
   }
 
-  async #to(question: Question, { signal, headers }: Request): Promise<Answer> {
+  async #to(
+    question: Question,
+    { signal, headers }: Request,
+    rows: CoreVisibleRows | undefined,
+  ): Promise<Answer> {
     const turn: Turn = (signal, ask) => this.#turns.take(signal, ask);
     switch (question.type) {
       case "metrics":
-        return this.#shared(question, signal, turn);
+        return this.#visible(question, signal, turn, rows);
       case "windows":
-        return this.#range(question, signal, headers.get("if-none-match"));
+        return this.#range(question, signal, headers.get("if-none-match"), rows);
       case "auditLogs": {
         const ask = () => this.#bytesOf.auditLogs(question, signal);
         return good(await this.#turns.take(signal, ask));
@@ -252,6 +273,20 @@ class PageServer {
       case "token":
         return good(encoded(JSON.stringify(await this.#client.token(question.api, { signal }))));
     }
+  }
+
+  /** The rows of an answer that the user may see. */
+  async #visible(
+    question: MetricsQuestion,
+    signal: AbortSignal,
+    turn: Turn,
+    rows: CoreVisibleRows | undefined,
+  ): Promise<KeptAnswer> {
+    const { start, end, dimensions, narrowedTo } = question;
+    const answer = await this.#shared(question, signal, turn);
+    if (rows === undefined) return answer;
+    const body = rows.narrow(start, end, dimensions, narrowedTo, answer.body) as Bytes;
+    return { ...answer, body };
   }
 
   /** The answer that is kept, or that of the call under way, or that of a new call. */
@@ -296,6 +331,7 @@ class PageServer {
     { windows, key }: WindowsQuestion,
     visitor: AbortSignal,
     known: string | null,
+    rows: CoreVisibleRows | undefined,
   ): Promise<Answer> {
     const leaving = new AbortController();
     const forget = onAbort(visitor, () => leaving.abort(visitor.reason));
@@ -306,7 +342,7 @@ class PageServer {
     const find = (window: MetricsQuestion): Promise<Found> => {
       const known = begun.get(window);
       if (known) return known;
-      const finding = this.#found(window, signal, turn);
+      const finding = this.#found(window, signal, turn, rows);
       // What it rejects with, the stream of the answer meets.
       finding.catch(() => {});
       begun.set(window, finding);
@@ -372,10 +408,15 @@ class PageServer {
   }
 
   /** The lines of a window of a range, also if its call fails. */
-  async #found(window: MetricsQuestion, signal: AbortSignal, turn: Turn): Promise<Found> {
+  async #found(
+    window: MetricsQuestion,
+    signal: AbortSignal,
+    turn: Turn,
+    rows: CoreVisibleRows | undefined,
+  ): Promise<Found> {
     const { start, end } = window;
     try {
-      const answer = await this.#shared(window, signal, turn);
+      const answer = await this.#visible(window, signal, turn, rows);
       if (window.isSettled && !answer.isSettled) this.#own = crypto.randomUUID();
       const lines = pagesCore().windowLines(start, end, answer.isSettled, answer.body);
       return { answer, lines: lines as Bytes };
@@ -429,6 +470,16 @@ class PageServer {
 }
 
 type Bytes = Uint8Array<ArrayBuffer>;
+
+/** What `authorize` has decided. */
+interface Permission {
+  readonly isAllowed: boolean;
+  readonly rows: CoreVisibleRows | undefined;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
 
 const NOT_MODIFIED = 304;
 /** For a visitor who has left, and does not see it. */

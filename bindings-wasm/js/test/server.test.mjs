@@ -115,14 +115,7 @@ test("the page gets the bytes that the service has sent", async () => {
 test("what authorize does not allow costs the service nothing", async () => {
   const sandbox = service();
   const client = clientOf(sandbox);
-  const noes = [
-    () => false,
-    () => undefined,
-    () => ({}),
-    () => "yes",
-    async () => false,
-    async () => 1,
-  ];
+  const noes = [() => false, () => undefined, () => "yes", async () => false, async () => 1];
   for (const authorize of noes) {
     const handle = pageServer({ client, authorize, handOutTokens: true, auditLogs: true });
     const error = await rejectionOf(direct(handle).eventDelivery(query));
@@ -1064,6 +1057,96 @@ test("kept and stored windows of a range come at once, while others are asked fo
   for (let read = await reader.read(); !read.done; read = await reader.read()) text += read.value;
   assert.ok(text.endsWith('{"done":true}\n'));
   assert.equal(sandbox.stats.event_delivery, 96);
+});
+
+test("a user sees some rows only, whatever the page asks", async () => {
+  const sandbox = new Sandbox({ seed: 1 });
+  const client = clientOf(sandbox);
+  const asked = { ...DAY, metric: "event_delivery", window: "15m" };
+  const truth = await client.collect({ ...asked, dimensions: ["integration", "write_key"] });
+  const keys = truth.groupBy("write_key").rows.map((row) => row.dimensions.write_key);
+  assert.ok(keys.length > 2);
+  const visible = { a: keys.slice(0, 1), b: keys.slice(1), all: keys, none: [] };
+  const authorize = async ({ headers }) => {
+    const user = headers.get("user");
+    return user in visible ? { write_key: visible[user] } : user === "root";
+  };
+  const kept = new Map();
+  const store = { get: (key) => kept.get(key), set: (key, text) => kept.set(key, text) };
+  const handle = pageServer({ client, authorize, store });
+  const ask = (user, dimensions, headers) => {
+    const url = `http://localhost${rangeOf({ ...DAY, dimensions })}`;
+    return handle(new Request(url, { headers: { user, ...headers } }));
+  };
+  const etags = new Set();
+  for (const [user, own] of Object.entries(visible)) {
+    const expected = truth.filter({ write_key: own }).groupBy("integration");
+    const response = await ask(user, "integration");
+    const text = await response.text();
+    const bodies = text
+      .split("\n")
+      .slice(0, -2)
+      .filter((_, place) => place % 2 === 1)
+      .map((line) => JSON.parse(line));
+    const counts = bodies.flatMap((body) => body.counts);
+    for (const name of ["success", "errors", "filtered"]) {
+      const sum = counts.reduce((sum, row) => sum + BigInt(row[name]), 0n);
+      assert.equal(sum, expected.totals[name]);
+    }
+    const errors = bodies.reduce((sum, body) => sum + BigInt(body.totalErrors), 0n);
+    assert.equal(errors, expected.totals.errors);
+    const others = keys.filter((key) => !own.includes(key));
+    assert.ok(!others.some((key) => text.includes(key)));
+    etags.add(response.headers.get("etag"));
+    for (const dimensions of [["write_key"], ["integration"], ["reason", "write_key"]]) {
+      const single = await post(
+        handle,
+        delivery,
+        { ...WINDOW, dimensions },
+        { ...JSON_TYPE, user },
+      );
+      assert.equal(single.status, 200);
+      const text = await single.text();
+      assert.ok(!others.some((key) => text.includes(key)));
+    }
+  }
+  assert.equal(etags.size, 4);
+  const again = await ask("a", "integration", { "if-none-match": [...etags][1] });
+  assert.equal(again.status, 200);
+  await again.text();
+  const calls = sandbox.stats.event_delivery;
+  await (await ask("root", "integration,write_key")).text();
+  assert.equal(sandbox.stats.event_delivery, calls);
+  assert.equal((await ask("nobody", "integration")).status, 403);
+});
+
+test("permissions that are wrong answer nothing", async () => {
+  const sandbox = service();
+  const ask = (allowed, path = delivery, options = {}) => {
+    const client = clientOf(sandbox);
+    return post(pageServer({ client, authorize: () => allowed, ...options }), path, query);
+  };
+  for (const allowed of [
+    {},
+    { colour: "red" },
+    { write_key: null },
+    { write_key: 7 },
+    // Without it, the user would see more.
+    { write_key: undefined, integration: "email" },
+  ]) {
+    const error = await rejectionOf(ask(allowed));
+    assert.equal(error.kind, "config", JSON.stringify(allowed));
+  }
+  for (const truthy of [1, "yes", () => true, Symbol("yes")]) {
+    assert.equal((await ask(truthy)).status, 403);
+  }
+  assert.equal(
+    (await ask({ write_key: "web" }, "/token/control", { handOutTokens: true })).status,
+    403,
+  );
+  const ingestion = delivery.replace("delivery", "ingestion");
+  assert.equal((await ask({ reason: "consent" }, ingestion)).status, 403);
+  assert.equal(sandbox.stats.event_delivery, 0);
 });
 
 test("a range that is wrong, or of another origin, is refused before anything is sent", async () => {

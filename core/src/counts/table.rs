@@ -304,13 +304,19 @@ impl CountTable {
         for (dimension, (_, values)) in named.iter().zip(wanted) {
             subject.selection = subject.selection.narrowed(dimension, values);
         }
+        let sorted = wanted.iter().map(|(_, values)| {
+            let mut sorted: Vec<&str> = values.iter().map(String::as_str).collect();
+            sorted.sort_unstable();
+            sorted
+        });
+        let sorted: Vec<_> = sorted.collect();
         let columns = dimensions.positions(&named);
         let mut parts = self.parts.clone();
         for part in &mut parts {
             let rows = part.rows.get();
             let mut among: Vec<Option<Vec<bool>>> = vec![None; rows.width()];
-            for (column, (_, values)) in columns.iter().zip(wanted) {
-                let is_among = |value: &str| values.iter().any(|wanted| wanted == value);
+            for (column, values) in columns.iter().zip(&sorted) {
+                let is_among = |value: &str| values.binary_search(&value).is_ok();
                 let dictionary = &rows.dictionaries()[*column];
                 among[*column] = Some(dictionary.values().map(is_among).collect());
             }

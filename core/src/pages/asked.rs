@@ -7,6 +7,7 @@ use crate::counts::metric::Metric;
 use crate::counts::tree::Tree;
 use crate::endpoint::{AuditLogsOptions, QueryOptions, audit_logs, endpoint_of};
 use crate::error::{Error, Result};
+use crate::pages::permission::Permission;
 use crate::pages::windows::{MetricsQuestion, PATH as WINDOWS, WindowsQuestion, refused};
 use crate::time::now::Now;
 use crate::time::window::Window;
@@ -70,8 +71,8 @@ pub struct PageRequest<'a> {
     pub headers: &'a [(&'a str, &'a str)],
     /// The body: all of it, or the first bytes of one that is longer than 16 KiB, at least one byte more than that.
     pub body: &'a [u8],
-    /// Whether the user's own check has allowed the request.
-    pub is_allowed: bool,
+    /// What the user's own check has decided about the request.
+    pub permission: &'a Permission,
 }
 
 /// What a page asks: the call that the host makes in the server's name. A host must answer every question, so a new one
@@ -100,9 +101,11 @@ impl PageQuestion {
         asked: PageRequest<'_>,
         now: Now,
     ) -> Result<Self> {
-        if !asked.is_allowed {
+        if matches!(asked.permission, Permission::Refused) {
             return Err(forbidden("authorize has not allowed this request"));
         }
+        // Tokens and audit logs show more than some rows.
+        let sees_everything = matches!(asked.permission, Permission::Everything);
         if !is_same_origin(asked.headers) {
             return Err(forbidden(
                 "this request comes from a page of another origin",
@@ -110,13 +113,17 @@ impl PageQuestion {
         }
         let (path, query) = asked.target.split_once('?').unwrap_or((asked.target, ""));
         if asked.method == "GET" && options.audit_logs && path.ends_with(audit_logs::PATH) {
+            if !sees_everything {
+                return Err(forbidden(NOT_EVERYTHING));
+            }
             return page_of(query).map(Self::AuditLogs);
         }
         if asked.method == "GET"
             && let Some(endpoint) = path.strip_suffix(WINDOWS)
         {
             let metric = metric_at(endpoint).ok_or_else(unknown)?;
-            return WindowsQuestion::read(metric, query, service, now).map(Self::Windows);
+            return WindowsQuestion::read(metric, query, service, asked.permission, now)
+                .map(Self::Windows);
         }
         if asked.method != "POST" {
             return Err(unknown());
@@ -129,11 +136,15 @@ impl PageQuestion {
         }
         if let Some(metric) = metric_at(path) {
             let query = query_of(asked.body)?;
-            return MetricsQuestion::new(metric, query, service, now).map(Self::Metrics);
+            return MetricsQuestion::new(metric, query, service, asked.permission, now)
+                .map(Self::Metrics);
         }
         if options.hand_out_tokens {
             for api in [Api::Control, Api::Orchestration] {
                 if path.ends_with(&["/token/", api.as_str()].concat()) {
+                    if !sees_everything {
+                        return Err(forbidden(NOT_EVERYTHING));
+                    }
                     return Ok(Self::Token(api));
                 }
             }
@@ -196,6 +207,8 @@ fn page_of(query: &str) -> Result<AuditLogsOptions> {
     }
     Ok(options)
 }
+
+const NOT_EVERYTHING: &str = "the user may see some rows only, and no tokens or audit logs";
 
 fn forbidden(message: &'static str) -> Error {
     Error::new(Code::Forbidden, message).with_status(403)

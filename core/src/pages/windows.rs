@@ -8,6 +8,7 @@ use crate::endpoint::contract::Client;
 use crate::endpoint::{QueryOptions, endpoint_of};
 use crate::error::{Error, Result};
 use crate::fold::read_options::ReadOptions;
+use crate::pages::permission::Permission;
 use crate::ranges::plan::Plan;
 use crate::time::now::Now;
 use crate::time::settling::{SETTLE_MS, is_settled};
@@ -26,9 +27,14 @@ const MOST_WINDOWS: u64 = 3_000;
 pub struct MetricsQuestion {
     /// Which counts.
     pub metric: Metric,
-    /// The window and the dimensions.
+    /// The query to ask the service: the window and the dimensions.
     pub query: QueryOptions,
-    /// Equal for equal questions to the same service, which have the same answer.
+    /// The dimensions that the page has asked for, if it gets some rows only. Then it gets what [`VisibleRows::narrow`] makes of
+    /// the service's body.
+    ///
+    /// [`VisibleRows::narrow`]: crate::VisibleRows::narrow
+    pub narrowed_to: Option<Vec<Dimension>>,
+    /// Equal for equal queries to the same service, which have the same body, whichever of its rows a page gets.
     pub key: String,
     /// Whether the answer never changes. If not, it is kept for [`PagesOptions::provisional_ms`].
     pub is_settled: bool,
@@ -37,8 +43,9 @@ pub struct MetricsQuestion {
 impl MetricsQuestion {
     pub(super) fn new(
         metric: Metric,
-        query: QueryOptions,
+        mut query: QueryOptions,
         service: &str,
+        permission: &Permission,
         now: Now,
     ) -> Result<Self> {
         let endpoint = endpoint_of(metric);
@@ -46,10 +53,17 @@ impl MetricsQuestion {
             reading: ReadOptions::default(),
             identity: &Identity::default(),
         };
-        let checked = query.check(endpoint, &client)?;
+        let mut checked = query.check(endpoint, &client)?;
+        let mut narrowed_to = None;
+        if let Permission::Only(rows) = permission {
+            let all = rows.with(metric, &query.dimensions)?;
+            narrowed_to = Some(std::mem::replace(&mut query.dimensions, all));
+            checked = query.check(endpoint, &client)?;
+        }
         Ok(Self {
             metric,
             query,
+            narrowed_to,
             key: [service, endpoint.path, " ", &checked.text()].concat(),
             is_settled: is_settled(checked.window(), SETTLE_MS, [now; 2], None),
         })
@@ -61,13 +75,19 @@ impl MetricsQuestion {
 pub struct WindowsQuestion {
     /// The windows in order of time, as if the page asked for each. There is at least one.
     pub windows: Vec<MetricsQuestion>,
-    /// Equal for equal ranges of the same service.
+    /// Equal for equal ranges of the same service and the same rows.
     pub key: String,
 }
 
 impl WindowsQuestion {
     /// Reads the query of an address: `start`, `end`, `window` and `dimensions`, which are separated by commas.
-    pub(super) fn read(metric: Metric, query: &str, service: &str, now: Now) -> Result<Self> {
+    pub(super) fn read(
+        metric: Metric,
+        query: &str,
+        service: &str,
+        permission: &Permission,
+        now: Now,
+    ) -> Result<Self> {
         let fields = Fields::read(query)?;
         let at =
             |name, text: &str| Timestamp::parse(text).map_err(|error| error.with_argument(name));
@@ -86,12 +106,17 @@ impl WindowsQuestion {
             return Err(Error::argument("window", Code::InvalidArgument, message));
         }
         let question = |window| {
-            MetricsQuestion::new(metric, QueryOptions::new(window, &dimensions), service, now)
+            let query = QueryOptions::new(window, &dimensions);
+            MetricsQuestion::new(metric, query, service, permission, now)
         };
         let whole = question(range)?.key;
+        let rows = match permission {
+            Permission::Only(rows) => rows.key(),
+            Permission::Refused | Permission::Everything => String::new(),
+        };
         Ok(Self {
             windows: plan.windows().map(question).collect::<Result<_>>()?,
-            key: format!("{whole} by {}", step.seconds()),
+            key: format!("{whole} by {}{rows}", step.seconds()),
         })
     }
 }

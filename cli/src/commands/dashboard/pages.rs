@@ -23,8 +23,8 @@ use hyper::header::{CONTENT_ENCODING, HeaderValue, IF_NONE_MATCH, VARY};
 use hyper::{HeaderMap, Response, StatusCode};
 use sha2::{Digest, Sha256};
 use tallyfold::{
-    Error, LAST_LINE, Metric, MetricsQuestion, PageQuestion, PageRequest, PagesOptions, RangeTag,
-    Spelling, Window, WindowsQuestion, failed_line, sealed, unsealed, window_lines,
+    Error, LAST_LINE, Metric, MetricsQuestion, PageQuestion, PageRequest, PagesOptions, Permission,
+    RangeTag, Spelling, Window, WindowsQuestion, failed_line, sealed, unsealed, window_lines,
 };
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{spawn_blocking, spawn_local};
@@ -134,7 +134,7 @@ impl Pages {
             target,
             headers: &texts,
             body,
-            is_allowed: true,
+            permission: &Permission::Everything,
         };
         let now = self.session.now();
         let question = PageQuestion::read(&self.options, &self.service, request, now);
