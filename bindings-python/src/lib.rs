@@ -67,8 +67,8 @@ mod _tallyfold {
     use crate::outbox::Held;
     #[pymodule_export]
     use crate::pages::{
-        VisibleRows, busy_answer, failed_answer, failed_line, good_answer, last_line, page_question,
-        pages_options, range_answer, range_tag, sealed, unsealed, window_lines,
+        VisibleRows, busy_answer, failed_answer, failed_line, good_answer, last_line,
+        page_question, pages_options, range_answer, range_tag, sealed, unsealed, window_lines,
     };
     #[pymodule_export]
     use crate::plan::Plan;

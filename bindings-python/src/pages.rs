@@ -93,8 +93,10 @@ pub(crate) fn page_question<'py>(
     let options: PagesOptions = keywords(py, named, &[])?;
     let permission = match permission.cast::<VisibleRows>() {
         Ok(rows) => Permission::Only(Arc::clone(&rows.get().0)),
-        Err(_) if permission.extract().is_ok_and(|is_allowed: bool| is_allowed) => Permission::Everything,
-        Err(_) => Permission::Refused,
+        Err(_) => match permission.extract() {
+            Ok(true) => Permission::Everything,
+            _ => Permission::Refused,
+        },
     };
     let asked = PageRequest {
         method,

@@ -63,7 +63,8 @@ impl CountTable {
 
     /// Only the rows that match.
     pub fn filter(&self, conditions: &JsValue) -> Result<Self, Thrown> {
-        Ok(Self(self.0.filter(&values_by_name("filter", conditions, Absent::Skipped)?)?))
+        let wanted = values_by_name("filter", conditions, Absent::Skipped)?;
+        Ok(Self(self.0.filter(&wanted)?))
     }
 
     /// By window, or by day of a zone: `days` has its name, then the timestamps at which days begin there.

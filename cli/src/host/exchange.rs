@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::io::{self, Write};
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use flate2::write::GzDecoder;
 use http_body_util::Full;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use reqwest::header::{CONTENT_ENCODING, HeaderMap};
@@ -18,6 +17,7 @@ use reqwest::{Method, Response};
 use tallyfold::Request;
 use tokio::time::timeout;
 
+use super::body::Body;
 use super::network::{Http, name_of, noting_connections};
 
 /// How long the body of a response other than 200 may take. The error quotes the beginning of that body.
@@ -242,83 +242,10 @@ fn texts(headers: &HeaderMap) -> Vec<(&str, String)> {
         .collect()
 }
 
-/// How many compressed bytes are decoded at once. They decode to at most about 1 MB.
-const PIECE: usize = 1024;
-
-/// Decodes a body: one gzip member and nothing after it, or bytes as they are.
-enum Body {
-    /// Not compressed.
-    Plain,
-    /// Compressed.
-    Gzip(Box<GzDecoder<Vec<u8>>>),
-}
-
-impl Body {
-    /// The decoder for this `content-encoding`, which the core has accepted.
-    fn of(coding: Option<&str>) -> Self {
-        let coding = coding.map(|text| text.trim().to_ascii_lowercase());
-        match coding.as_deref() {
-            Some("gzip" | "x-gzip") => Self::Gzip(Box::new(GzDecoder::new(Vec::new()))),
-            _ => Self::Plain,
-        }
-    }
-
-    /// Decodes a chunk, and passes the result to `take` in pieces.
-    ///
-    /// # Errors
-    /// The errors of `take`, and one for bytes that are not gzip.
-    fn decode<E: From<io::Error>>(
-        &mut self,
-        chunk: &[u8],
-        take: &mut impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let Self::Gzip(decoder) = self else {
-            return take(chunk);
-        };
-        for piece in chunk.chunks(PIECE) {
-            let mut rest = piece;
-            while !rest.is_empty() {
-                let taken = decoder.write(rest)?;
-                if taken == 0 {
-                    let message = "bytes after the end of the gzip member";
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, message).into());
-                }
-                rest = &rest[taken..];
-                take_out(decoder, take)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks that the body is complete, and passes the rest to `take`.
-    ///
-    /// # Errors
-    /// As [`Body::decode`].
-    fn end<E: From<io::Error>>(
-        &mut self,
-        take: &mut impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let Self::Gzip(decoder) = self else {
-            return Ok(());
-        };
-        decoder.try_finish()?;
-        take_out(decoder, take)
-    }
-}
-
-fn take_out<E>(
-    decoder: &mut GzDecoder<Vec<u8>>,
-    take: &mut impl FnMut(&[u8]) -> Result<(), E>,
-) -> Result<(), E> {
-    if !decoder.get_ref().is_empty() {
-        take(decoder.get_ref())?;
-        decoder.get_mut().clear();
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};

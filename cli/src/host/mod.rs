@@ -1,11 +1,13 @@
 //! Drives the core's state machines: network, clock, waits, files.
 //!
 //! - `session` is the client of one cluster and drives its calls. `network` sets up its connections, says which servers they
-//!   trust, and names their failures; `exchange` sends one request and decodes the response.
+//!   trust, and names their failures; `exchange` sends one request, and `body` decodes the
+//!   response.
 //! - `ranges` reads windows, of a range (with a checkpoint) or as they close; `carry` delivers pushes; `server` answers HTTP
 //!   requests.
 //! - `state` and `lease` store what a later process resumes from; `shutdown` stops work at a safe point.
 
+mod body;
 pub(crate) mod carry;
 pub(crate) mod exchange;
 #[cfg(test)]
