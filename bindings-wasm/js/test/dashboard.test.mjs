@@ -6,7 +6,7 @@ import { after, before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { AxeBuilder } from "@axe-core/playwright";
 import { chromium } from "playwright-core";
-import { CountTable } from "tallyfold";
+import { CountTable, compare } from "tallyfold";
 import { exportCounts } from "tallyfold/export";
 import { CHROMIUM } from "./chromium.mjs";
 import { count, DAY, NOW, ready, rowsOf, World } from "./dashboard_world.mjs";
@@ -26,8 +26,8 @@ describe("the dashboard", () => {
   after(() => browser?.close());
 
   /** A world and a tab of its own. */
-  async function opened(t, options = {}, prepare = () => {}) {
-    const world = new World();
+  async function opened(t, { scene, ...options } = {}, prepare = () => {}) {
+    const world = new World(scene && { scene });
     await prepare(world);
     await world.listen();
     const tab = await world.open(browser, options);
@@ -582,6 +582,44 @@ describe("the dashboard", () => {
       /Mar 9, 20:00 – Mar 10, 20:00 EDT/,
     );
   });
+
+  // The incidents of the sandbox, in a range soon after each has begun.
+  for (const [scene, by, measure, start, end] of [
+    ["outage", "integration", "error_rate", "21:15", "21:45"],
+    ["consent_filter", "write_key", "filtered_rate", "20:15", "21:00"],
+    ["schema_mismatch", "event_name", "filtered_rate", "21:00", "22:00"],
+    ["silent_source", "write_key", "success", "22:15", "23:45"],
+    ["late_data", "write_key", "events", "23:45", "24:00"],
+  ]) {
+    test(`names the cause of the scene ${scene}`, async (t) => {
+      const at = (time) => `${time === "24:00" ? "2026-03-11T00:00" : `2026-03-10T${time}`}:00Z`;
+      const range = { start: at(start), end: at(end) };
+      const mark = `mark=${range.start}/${range.end}`;
+      const hash = `view=time&by=${by}&${mark}&cause.measure=${measure}`;
+      const { world, tab } = await opened(t, { scene, hash });
+      // What the scene has changed: the same traffic with and without it.
+      const quiet = new World();
+      const [staged, plain] = await Promise.all(
+        [world, quiet].map((one) => delivery(one, [by], range)),
+      );
+      const moved = compare(plain, staged).rows.map(({ dimensions, delta }) => ({
+        name: dimensions[by],
+        by: [delta.success, delta.errors, delta.filtered].reduce(
+          (sum, one) => sum + (one < 0n ? -one : one),
+          0n,
+        ),
+      }));
+      const [victim, ...others] = moved.filter((row) => row.by > 0n);
+      assert.ok(victim !== undefined && others.length === 0);
+      const card = tab.locator("tallyfold-cause");
+      const cells = await card.locator("tbody tr").first().locator("td").allTextContents();
+      assert.ok(
+        cells.some((cell) => cell.trim() === victim.name),
+        `${victim.name}: ${cells}`,
+      );
+      assert.ok((await card.locator("[part=sentence]").textContent()).includes(victim.name));
+    });
+  }
 
   test("has views that stand alone, and tell of what was chosen", async (t) => {
     const world = await new World().listen();

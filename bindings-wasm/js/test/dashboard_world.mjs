@@ -18,7 +18,6 @@ const POLICY =
 
 /** What the page is, and how it can be made to fail. */
 export class World {
-  sandbox = new Sandbox({ seed: 3, now: () => this.now });
   now = { monotonicMs: 0, unixMs: Date.parse(NOW) };
   /** Whether visitors are signed in. */
   isOpen = true;
@@ -30,7 +29,9 @@ export class World {
   lang = 'lang="en"';
   #server;
 
-  constructor() {
+  /** @param options Of the sandbox, such as its scene. */
+  constructor(options = {}) {
+    this.sandbox = new Sandbox({ seed: 3, now: () => this.now, ...options });
     const fetch = async (url, init) => {
       const text = init.body === undefined ? "" : new TextDecoder().decode(init.body);
       if (this.fails(text)) return new Response("{}", { status: 500 });
