@@ -2,7 +2,7 @@
 //! on the disk.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,7 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use hyper::header::{CONTENT_ENCODING, HeaderValue, IF_NONE_MATCH, VARY};
 use hyper::{HeaderMap, Response, StatusCode};
+use lru::LruCache;
 use sha2::{Digest, Sha256};
 use tallyfold::{
     Error, LAST_LINE, Metric, MetricsQuestion, PageQuestion, PageRequest, PagesOptions, Permission,
@@ -467,20 +468,11 @@ impl Lines {
     }
 }
 
-/// Answers in memory. The least recently used ones are dropped first.
+/// Answers in memory, with the time until which each may be given. The least recently used ones are dropped first.
 struct Kept {
     most: u64,
     bytes: u64,
-    ticks: u64,
-    answers: HashMap<String, Entry>,
-    /// Keys by when they were used last.
-    order: BTreeMap<u64, String>,
-}
-
-struct Entry {
-    found: Found,
-    until_ms: u64,
-    tick: u64,
+    answers: LruCache<String, (Found, u64)>,
 }
 
 impl Kept {
@@ -488,49 +480,31 @@ impl Kept {
         Self {
             most,
             bytes: 0,
-            ticks: 0,
-            answers: HashMap::new(),
-            order: BTreeMap::new(),
+            answers: LruCache::unbounded(),
         }
     }
 
     fn get(&mut self, key: &str, now_ms: u64) -> Option<Found> {
-        self.ticks += 1;
-        let entry = self.answers.get_mut(key)?;
-        if entry.until_ms <= now_ms {
-            return None;
-        }
-        let name = self.order.remove(&entry.tick)?;
-        entry.tick = self.ticks;
-        self.order.insert(self.ticks, name);
-        Some(entry.found.clone())
+        let (found, until_ms) = self.answers.get(key)?;
+        (*until_ms > now_ms).then(|| found.clone())
     }
 
     fn set(&mut self, key: &str, found: &Found, until_ms: u64) {
-        self.ticks += 1;
-        let entry = Entry {
-            found: found.clone(),
-            until_ms,
-            tick: self.ticks,
-        };
-        self.bytes += size(key, &entry);
-        self.order.insert(self.ticks, key.to_owned());
-        if let Some(old) = self.answers.insert(key.to_owned(), entry) {
-            self.bytes -= size(key, &old);
-            self.order.remove(&old.tick);
+        self.bytes += size(key, found);
+        let entry = (found.clone(), until_ms);
+        if let Some((key, (old, _))) = self.answers.push(key.to_owned(), entry) {
+            self.bytes -= size(&key, &old);
         }
         while self.bytes > self.most
-            && let Some((_, oldest)) = self.order.pop_first()
+            && let Some((key, (old, _))) = self.answers.pop_lru()
         {
-            if let Some(old) = self.answers.remove(&oldest) {
-                self.bytes -= size(&oldest, &old);
-            }
+            self.bytes -= size(&key, &old);
         }
     }
 }
 
-fn size(key: &str, entry: &Entry) -> u64 {
-    (key.len() * 2 + entry.found.body.len() + ENTRY_BYTES) as u64
+fn size(key: &str, found: &Found) -> u64 {
+    (key.len() + found.body.len() + ENTRY_BYTES) as u64
 }
 
 /// Answers on the disk: a compressed file for each, which only its owner can read. A file that is cut or changed isn't used.
@@ -651,10 +625,7 @@ mod tests {
         kept.set("a", &found(1), 7);
         assert!(kept.get("a", 6).is_some() && kept.get("a", 7).is_none());
         kept.set("d", &found(9_000), u64::MAX);
-        assert_eq!(
-            (kept.bytes, kept.order.len(), kept.answers.len()),
-            (0, 0, 0)
-        );
+        assert_eq!((kept.bytes, kept.answers.len()), (0, 0));
     }
 
     #[tokio::test]
