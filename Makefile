@@ -41,7 +41,7 @@ site := site/index.html
 docs_node := scripts/docs/node_modules/.package-lock.json
 
 core_files := Cargo.toml Cargo.lock $(shell find {core,engine,export,health,sandbox}/Cargo.toml {core,engine,export,health,sandbox}/src -type f)
-python_files := $(shell find LICENSE* $(PY)/README.md $(PY)/Cargo.toml $(PY)/pyproject.toml $(PY)/src $(PY)/python -type f)
+python_files := $(shell find LICENSE* $(PY)/README.md $(PY)/Cargo.toml $(PY)/pyproject.toml $(PY)/src $(PY)/python -type f -not -name widget.js)
 wasm_files := $(shell find bindings-wasm/Cargo.toml bindings-wasm/src xtask -type f)
 cli_files := cli/Cargo.toml cli/pyproject.toml cli/README.md $(shell find cli/src -type f) $(addprefix scripts/,build-cli.sh static-lookup.c)
 js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs build_dashboard.mjs) \
@@ -83,7 +83,7 @@ dist: $(release_wheel) $(tarball)
 
 docs: $(site)
 
-sdist: $(build_tools)
+sdist: $(build_tools) $(npm)
 	rm -f dist/*.tar.gz
 	.venv/bin/maturin sdist -m $(PY)/Cargo.toml --out dist
 
@@ -163,7 +163,7 @@ test-hosts: $(tarball) $(chromium) $(hosts)
 	cd $(JS) && TALLYFOLD_TARBALL=$(abspath $(tarball)) node hosts/matrix.mjs
 
 clean:
-	rm -rf target target-wasm fuzz/{target,corpus,artifacts} dist site .cache .venv {$(JS),$(JS)/hosts,examples,bench,scripts/docs,tests/packages}/node_modules $(JS)/{dist,wasm}
+	rm -rf target target-wasm fuzz/{target,corpus,artifacts} dist site .cache .venv {$(JS),$(JS)/hosts,examples,bench,scripts/docs,tests/packages}/node_modules $(JS)/{dist,wasm} cli/page $(PY)/python/tallyfold/_notebook/widget.js
 
 # Python: a virtual environment with pinned tools, the wheel, and the wheel in the environment.
 
@@ -178,7 +178,8 @@ $(venv): $(PY)/requirements-dev.txt $(build_tools)
 	flock .venv .venv/bin/pip install --quiet --requirement $<
 	touch $@
 
-$(wheel): $(core_files) $(python_files) $(build_tools) | .cache
+# The widget of notebooks, which it contains, comes with the npm package. The demo does without.
+$(wheel): $(core_files) $(python_files) $(build_tools) $(if $(filter demo,$(MAKECMDGOALS)),,$(npm)) | .cache
 	rm -rf .cache/wheel
 	.venv/bin/maturin build --quiet -m $(PY)/Cargo.toml --interpreter .venv/bin/python --out .cache/wheel
 	touch $@
@@ -188,7 +189,7 @@ $(wheel_in_venv): $(wheel)
 	touch $@
 
 # As it is released.
-$(release_wheel): $(core_files) $(python_files) $(build_tools)
+$(release_wheel): $(core_files) $(python_files) $(build_tools) $(npm)
 	rm -f dist/*.whl
 	.venv/bin/maturin build --quiet --release -m $(PY)/Cargo.toml --interpreter .venv/bin/python --out dist
 	touch $@

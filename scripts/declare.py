@@ -445,6 +445,11 @@ class Python(Language):
             >>> tallyfold.notify(check, [receiver], transport=chat).receivers[0].messages
             0
         """,
+        "ErrorBudget": """
+            >>> budget = tallyfold.Rules.standard().budgets()[0]
+            >>> budget.rule, budget.share
+            ('delivery budget', 0.05)
+        """,
         "Need": """
             >>> need = tallyfold.Rules.standard().needs()[0]
             >>> need.metric, need.window

@@ -72,6 +72,11 @@ impl RuleSet {
         plain(py, &self.0.needs())
     }
 
+    /// The budgets of its rules, as `ErrorBudget` objects.
+    fn budgets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        plain(py, &self.0.budgets())
+    }
+
     /// What is found, as a `Check` without its state, and the state for the next check.
     fn check<'py>(
         &self,

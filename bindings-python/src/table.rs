@@ -139,6 +139,19 @@ impl CountTable {
         Ok(Self::made(py, table)?)
     }
 
+    /// The counts as a widget of a notebook, by the elements of the dashboard. See `tallyfold.show`.
+    ///
+    /// >>> table.show()
+    /// <CountTable: event_delivery by ('integration', 'reason'), 2 rows, success=7, errors=1, filtered=2>
+    #[pyo3(signature = (ingestion = None))]
+    fn show<'py>(
+        slf: &Bound<'py, Self>,
+        ingestion: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let module = slf.py().import("tallyfold._notebook")?;
+        module.call_method1("show", (slf, ingestion))
+    }
+
     /// Adds the counts of a table of another time to these. The order of merging makes no
     /// difference.
     ///

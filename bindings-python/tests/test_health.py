@@ -29,7 +29,7 @@ def run(given: dict[str, Any]) -> Any:
     if kind == "parse":
         rules = tallyfold.Rules.parse(VECTORS["rules"][of])
         assert rules.text == VECTORS["rules"][of]
-        return {"names": rules.names, "needs": rules.needs()}
+        return {"names": rules.names, "needs": rules.needs(), "budgets": rules.budgets()}
     if kind == "explain":
         tables = table(of["before"]), table(of["now"])
         return tallyfold.explain(*tables, of["measure"], **of["options"])

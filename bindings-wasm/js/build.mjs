@@ -6,7 +6,7 @@ import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { build } from "esbuild";
-import { commandPage, dashboard } from "./build_dashboard.mjs";
+import { commandPage, dashboard, notebookWidget } from "./build_dashboard.mjs";
 
 /** What `exports` in package.json names. */
 const entries = ["index", "node", "server", "export", "health"];
@@ -85,6 +85,7 @@ await Promise.all(entries.map(commonJs));
 await declarations();
 await dashboard();
 await commandPage();
+await notebookWidget();
 
 /**
  * A script with the bytes inside, so that no host has to find, fetch or copy a file. They are deflated, because

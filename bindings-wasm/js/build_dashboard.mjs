@@ -1,9 +1,9 @@
-// Builds the dashboard: dist/dashboard.js and its parts, which are loaded when they are needed, and the page of the
-// command. `node build_dashboard.mjs` builds only these, when the rest of dist/ is there.
+// Builds the dashboard: dist/dashboard.js and its parts, which are loaded when they are needed, the page of the command, and the widget
+// of notebooks. `node build_dashboard.mjs` builds only these, when the rest of dist/ is there.
 
 import { createHash } from "node:crypto";
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
@@ -21,6 +21,8 @@ const common = {
 
 /** Where the command takes its page from. */
 const PAGE = "../../cli/page";
+/** Where the library in Python takes the widget of notebooks from. */
+const WIDGET = "../../bindings-python/python/tallyfold/_notebook/widget.js";
 
 /** The elements as ES modules that import the package's own modules, so that a page has each of them once. */
 export async function dashboard() {
@@ -78,6 +80,26 @@ export async function commandPage() {
   await writeFile(join(PAGE, "index.html"), text);
 }
 
+/** The widget of notebooks: one module with the elements, the library and its WebAssembly inside. */
+export async function notebookWidget() {
+  await build({
+    ...common,
+    splitting: false,
+    entryPoints: ["dashboard/notebook.ts"],
+    outfile: WIDGET,
+    plugins: [
+      {
+        name: "modules of the package inside",
+        setup(own) {
+          own.onResolve({ filter: /\/src\/.*\.js$/ }, ({ path }) => ({
+            path: resolve("dist", basename(path)),
+          }));
+        },
+      },
+    ],
+  });
+}
+
 async function packed(name, contents) {
   await writeFile(join(PAGE, `${name}.gz`), gzipSync(contents, { level: 9 }));
 }
@@ -85,4 +107,5 @@ async function packed(name, contents) {
 if (process.argv[1] === import.meta.filename) {
   await dashboard();
   await commandPage();
+  await notebookWidget();
 }

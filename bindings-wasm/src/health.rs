@@ -136,6 +136,11 @@ impl Rules {
         Ok(plain(&self.0.needs()))
     }
 
+    /// The budgets of its rules.
+    pub fn budgets(&self) -> Returned {
+        Ok(plain(&self.0.budgets()))
+    }
+
     /// What is found, and the state for the next check.
     pub fn check(&self, counts: &Counts, given: &JsValue) -> Result<Checked> {
         let given: CheckOptions = options("options", given, TABLES)?;

@@ -81,7 +81,9 @@ impl Error {
         self
     }
 
-    pub(crate) fn with_offset(mut self, offset: u64) -> Self {
+    /// The same error, found at that byte.
+    #[must_use]
+    pub fn with_offset(mut self, offset: u64) -> Self {
         self.0.offset = Some(offset);
         self
     }
@@ -179,7 +181,7 @@ impl Error {
         self.0.path.as_deref()
     }
 
-    /// The offset of the byte at fault from the start of the body.
+    /// The offset of the byte at fault from the start of the body, or of the rules.
     #[must_use]
     pub fn offset(&self) -> Option<u64> {
         self.0.offset
@@ -239,6 +241,8 @@ impl Display for Sentence<'_> {
             None => format!("status {status}"),
         });
         let path = path.as_ref().map(|path| format!("at {path}"));
+        // The text of wrong rules has line and column.
+        let offset = offset.filter(|_| self.error.code() != Code::InvalidRules);
         let offset = offset.map(|offset| format!("byte {offset}"));
         let places = [status, path, offset].into_iter().flatten();
         let mut before = " (";

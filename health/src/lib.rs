@@ -47,7 +47,7 @@ pub use rules::judging::discovery_limit;
 pub use rules::kinds;
 pub use rules::names::{Severity, Side};
 pub use rules::rule::Rule;
-pub use rules::set::{Need, Rules};
+pub use rules::set::{ErrorBudget, Need, Rules};
 pub use stats::mass::deviance;
 pub use stats::tails::{
     Tails, beta_binomial, binomial, negative_binomial, normal_ln_tail, poisson,

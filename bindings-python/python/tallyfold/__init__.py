@@ -70,6 +70,7 @@ from tallyfold._health.results import (
     Amount,
     Cause,
     Check,
+    ErrorBudget,
     Explanation,
     Finding,
     Incident,
@@ -108,6 +109,7 @@ from tallyfold._names import (
     Tolerance,
     Verdict,
 )
+from tallyfold._notebook import show
 from tallyfold._ranges.async_revisions import AsyncRevisions
 from tallyfold._ranges.revisions import Revisions
 from tallyfold._ranges.values import Additivity, Progress, Revision
@@ -178,6 +180,7 @@ __all__ = [
     "Done",
     "Drive",
     "EndpointName",
+    "ErrorBudget",
     "ErrorCode",
     "ErrorKind",
     "Explanation",
@@ -263,6 +266,7 @@ __all__ = [
     "push",
     "segment_name",
     "serve",
+    "show",
     "silence",
     "unsilence",
 ]

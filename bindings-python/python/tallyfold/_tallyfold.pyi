@@ -16,6 +16,7 @@ from typing import (
 )
 from zoneinfo import ZoneInfo
 
+import anywidget
 import pandas
 import polars
 from typing_extensions import Buffer, CapsuleType, Unpack, disjoint_base
@@ -43,7 +44,7 @@ from tallyfold._client.steps import Blocked, Done, Drive, Idle, ProvideToken, Se
 from tallyfold._errors import ErrorKind
 from tallyfold._export.exporting import Note
 from tallyfold._export.report import PushReport
-from tallyfold._health.results import Check, Explanation, Need, Receipt, Replay
+from tallyfold._health.results import Check, ErrorBudget, Explanation, Need, Receipt, Replay
 from tallyfold._names import (
     ApiName,
     CountName,
@@ -207,6 +208,7 @@ class RuleSet:
     @property
     def names(self) -> list[str]: ...
     def needs(self) -> list[Need]: ...
+    def budgets(self) -> list[ErrorBudget]: ...
     def check(
         self,
         delivery: CountTable | None,
@@ -418,6 +420,7 @@ class CountTable(Frame[Row]):
     @property
     def notes(self) -> Notes: ...
     def group_by(self, *names: DimensionName | str) -> CountTable: ...
+    def show(self, ingestion: CountTable | None = None) -> anywidget.AnyWidget: ...
     def filter(self, **wanted: Unpack[_Wanted]) -> CountTable: ...
     def merge(self, other: CountTable, *, replace: bool = False) -> CountTable: ...
     @staticmethod

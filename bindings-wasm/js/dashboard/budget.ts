@@ -1,78 +1,17 @@
 // `<tallyfold-budget>`: how much of the allowed failures the rules with a budget have left.
 
 import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
-import type { Finding } from "../src/health.js";
+import type { ErrorBudget, Finding } from "../src/health.js";
 import type { Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { Dimension } from "../src/values/types.js";
-import type { Where } from "./elements.js";
 import { marks, shared, statesOf } from "./marks.js";
 import { rangeOf, type State } from "./slots.js";
-import { DIMENSIONS, emptyState, failureText, skeleton, View, valueText } from "./view.js";
-
-/** A rule that has a budget, as its text says. */
-export interface BudgetRule {
-  readonly name: string;
-  /** The share of events that may fail, or be filtered. */
-  readonly share: number;
-  readonly measure: "error_rate" | "filtered_rate";
-  readonly by: readonly Dimension[];
-  readonly where: Where;
-}
-
-/** The rules with a budget in the text of a rules file, as far as each key stands on a line of its own. */
-export function budgetsIn(text: string): BudgetRule[] {
-  return text.split(/^\s*\[\[\s*rule\s*\]\]/m).flatMap((block, place) => {
-    if (place === 0) return [];
-    // A rule ends where the next table begins.
-    const [own = ""] = block.split(/^\s*\[/m);
-    const entry = (key: string) =>
-      new RegExp(`^\\s*${key}\\s*=\\s*(.*?)\\s*(?:#[^"']*)?$`, "m").exec(own)?.[1];
-    const [kind] = textsIn(entry("kind"));
-    const [metric = "event_delivery"] = textsIn(entry("metric"));
-    const [name] = textsIn(entry("name"));
-    const percent = /^["'](\d+(?:\.\d+)?)\s*%["']$/.exec(entry("budget") ?? "")?.[1];
-    if (kind !== "budget" || metric !== "event_delivery" || !name || !percent) return [];
-    const [measure] = textsIn(entry("measure"));
-    return [
-      {
-        name,
-        share: Number(percent) / 100,
-        measure: measure === "filtered_rate" ? "filtered_rate" : "error_rate",
-        by: textsIn(entry("by")).filter(isDimension),
-        where: whereIn(entry("where")),
-      } as const,
-    ];
-  });
-}
-
-function isDimension(name: string): name is Dimension {
-  return Object.hasOwn(DIMENSIONS, name);
-}
-
-/** The strings in a value of TOML. */
-function textsIn(value: string | undefined): string[] {
-  const found = value?.matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'/g) ?? [];
-  return Array.from(found, ([, double, single]) => single ?? unescaped(double ?? ""));
-}
-
-function unescaped(text: string): string {
-  try {
-    return JSON.parse(`"${text}"`) as string;
-  } catch {
-    return text;
-  }
-}
-
-function whereIn(value: string | undefined): Where {
-  const pairs = value?.matchAll(/(\w+)\s*=\s*(\[[^\]]*\]|"(?:[^"\\]|\\.)*"|'[^']*')/g) ?? [];
-  const wanted = Array.from(pairs, ([, name = "", texts]) => [name, textsIn(texts)] as const);
-  return Object.fromEntries(wanted.filter(([name]) => isDimension(name)));
-}
+import { emptyState, failureText, skeleton, View, valueText } from "./view.js";
 
 /** How much of a budget a group has used. */
 export interface Used {
-  readonly rule: BudgetRule;
+  readonly budget: ErrorBudget;
   readonly row: Row;
   /** The share of its events that failed or were filtered; `null` without any. */
   readonly rate: number | null;
@@ -81,16 +20,17 @@ export interface Used {
 /** How many groups of a rule are shown. */
 const GROUPS = 10;
 
-/** The groups of a rule that have the highest share; `undefined` if the table lacks one of its dimensions. */
-export function usedOf(rule: BudgetRule, table: CountTable): Used[] | undefined {
-  const { by, where, measure } = rule;
-  const needed = [...by, ...Object.keys(where)];
-  if (!needed.every((name) => table.dimensions.includes(name as Dimension))) return undefined;
-  const groups = table.filter(where).groupBy(...(by as never[])) as CountTable;
-  return (groups.top(GROUPS, { by: measure }) as Row[]).map((row) => ({
-    rule,
+/** The groups with the highest share; `undefined` if the table lacks a dimension. */
+function usedOf(budget: ErrorBudget, table: CountTable): Used[] | undefined {
+  const { dimensions, where, measure } = budget;
+  const needed = [...dimensions, ...Object.keys(where)] as Dimension[];
+  if (!needed.every((name) => table.dimensions.includes(name))) return undefined;
+  const by = measure === "filtered_rate" ? "filtered_rate" : "error_rate";
+  const groups = table.filter(where).groupBy(...dimensions);
+  return groups.top(GROUPS, { by }).map((row) => ({
+    budget,
     row,
-    rate: measure === "error_rate" ? row.rates.error : row.rates.filter,
+    rate: by === "error_rate" ? row.rates.error : row.rates.filter,
   }));
 }
 
@@ -135,7 +75,7 @@ const STYLES = css`
 export class Budget extends View {
   static override styles = [View.styles, shared, STYLES];
 
-  #used: readonly { readonly rule: BudgetRule; readonly groups: Used[] | undefined }[] | undefined;
+  #used: readonly { readonly name: string; readonly groups: Used[] | undefined }[] | undefined;
   #burning: readonly Finding[] = [];
   #states: State[] = [];
   #failed: unknown;
@@ -158,7 +98,11 @@ export class Budget extends View {
       const rules =
         this.rules === undefined ? health.Rules.standard() : health.Rules.parse(this.rules);
       const range = this.range ?? rangeOf(shown);
-      this.#used = budgetsIn(rules.text).map((rule) => ({ rule, groups: usedOf(rule, shown) }));
+      const budgets = rules.budgets().filter(({ metric }) => metric === "event_delivery");
+      this.#used = budgets.map((budget) => ({
+        name: budget.rule,
+        groups: usedOf(budget, shown),
+      }));
       this.#states = range ? statesOf(shown, range) : [];
       const { start, end } = range ?? {};
       const findings = start && end ? rules.replay({ delivery: shown, start, end }).findings : [];
@@ -195,11 +139,11 @@ export class Budget extends View {
             </tr>
           </thead>
           <tbody>
-            ${this.#used.map(({ rule, groups }) =>
+            ${this.#used.map(({ name, groups }) =>
               groups
                 ? groups.map((it) => this.#row(it))
                 : html`<tr>
-                    <th scope="row"><bdi class="value">${rule.name}</bdi></th>
+                    <th scope="row"><bdi class="value">${name}</bdi></th>
                     <td colspan="7" class="text muted">These counts lack a dimension of this rule.</td>
                   </tr>`,
             )}
@@ -216,12 +160,12 @@ export class Budget extends View {
     </div>`;
   }
 
-  #row({ rule, row, rate }: Used): TemplateResult {
+  #row({ budget, row, rate }: Used): TemplateResult {
     const { count, share } = this.formats;
-    const used = rate === null ? null : rate / rule.share;
+    const used = rate === null ? null : rate / budget.share;
     const values = Object.entries(row.dimensions) as [Dimension, string][];
     return html`<tr class=${used !== null && used > 1 ? "over" : nothing}>
-      <th scope="row"><bdi class="value" title=${rule.name}>${rule.name}</bdi></th>
+      <th scope="row"><bdi class="value" title=${budget.rule}>${budget.rule}</bdi></th>
       <td class="text">
         ${values.length === 0 ? html`<span class="muted">all</span>` : values.map(([name, value]) => valueText(value, name))}
       </td>
@@ -232,7 +176,7 @@ export class Budget extends View {
         ></span>
       </td>
       <td>${share(rate)}</td>
-      <td>${share(rule.share)}</td>
+      <td>${share(budget.share)}</td>
       <td>${count(row.errors)}</td>
       <td>${count(row.filtered)}</td>
       <td>${count(row.success)}</td>

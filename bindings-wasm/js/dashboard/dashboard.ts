@@ -14,6 +14,7 @@ import type { CountTable } from "../src/tables/table.js";
 import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Metric, Window } from "../src/values/types.js";
 import { type Place, placeIn, textOf } from "./address.js";
+import { barStyles, crumbs, segments } from "./bar.js";
 import { type Loaded, sourceOf } from "./data.js";
 import type { DashboardCluster, DashboardQuery, Unit, Where } from "./elements.js";
 import { type Formats, formats } from "./formats.js";
@@ -31,7 +32,6 @@ import {
   languageOf,
   loadOf,
   NAMES,
-  valueText,
 } from "./view.js";
 
 /** The pages of the dashboard, and the elements that each needs in addition. */
@@ -140,6 +140,7 @@ export class Dashboard extends LitElement {
   static override styles = [
     tokens,
     parts,
+    barStyles,
     pickerStyles,
     css`
       :host {
@@ -176,12 +177,6 @@ export class Dashboard extends LitElement {
         margin-inline-start: auto;
         min-width: 0;
       }
-      .bar {
-        display: flex;
-        flex-wrap: wrap;
-        align-items: center;
-        gap: var(--s2) var(--s4);
-      }
       [role="tablist"] {
         display: flex;
         gap: var(--s4);
@@ -210,52 +205,6 @@ export class Dashboard extends LitElement {
         color: var(--text);
         border-color: var(--accent);
         font-weight: 600;
-      }
-      .crumbs {
-        display: flex;
-        flex-wrap: wrap;
-        align-items: center;
-        gap: var(--s1) var(--s2);
-        min-width: 0;
-      }
-      .crumbs ol {
-        display: flex;
-        flex-wrap: wrap;
-        gap: var(--s1);
-        min-width: 0;
-      }
-      .crumb {
-        display: inline-flex;
-        align-items: center;
-        max-width: min(420px, 80vw);
-        background: var(--accent-soft);
-        border-radius: 6px;
-      }
-      .crumb > button {
-        min-height: 28px;
-        border: 0;
-        background: none;
-        color: var(--text);
-      }
-      .crumb > button:first-child {
-        display: flex;
-        gap: 6px;
-        min-width: 0;
-        padding-inline-end: 4px;
-      }
-      .crumb > button:last-child {
-        padding-inline: 6px 8px;
-        color: var(--muted);
-      }
-      .crumb > button:last-child:hover {
-        color: var(--text);
-      }
-      .group {
-        display: flex;
-        flex-wrap: wrap;
-        align-items: center;
-        gap: var(--s2);
-        margin-inline-start: auto;
       }
       .notice {
         display: flex;
@@ -706,40 +655,12 @@ export class Dashboard extends LitElement {
   }
 
   #bar(): TemplateResult {
-    const crumbs = (Object.entries(this.where) as [Dimension, readonly string[]][]).flatMap(
-      ([name, values]) => values.map((value) => [name, value] as const),
-    );
     const others = NAMES.filter((name) => this.where[name] === undefined || name === this.by);
     return html`<div class="bar">
-      <nav class="crumbs" aria-label="Shown rows">
-        ${
-          crumbs.length === 0
-            ? html`<span class="muted">All events</span>`
-            : html`<button type="button" class="link" @click=${() => this.#go({ where: {}, by: "integration" })}>
-                  All events
-                </button>
-                <ol>
-                  ${crumbs.map(
-                    ([name, value], at) => html`<li class="crumb">
-                      <button
-                        type="button"
-                        aria-current=${at === crumbs.length - 1 ? "true" : nothing}
-                        @click=${() => this.#upTo(crumbs.slice(0, at + 1))}
-                      >
-                        <span class="muted">${DIMENSIONS[name].one}</span>${valueText(value, name)}
-                      </button>
-                      <button
-                        type="button"
-                        aria-label=${`Remove ${DIMENSIONS[name].one} ${value.slice(0, 100)}`}
-                        @click=${() => this.#upTo(crumbs.filter((_, other) => other !== at))}
-                      >
-                        ×
-                      </button>
-                    </li>`,
-                  )}
-                </ol>`
-        }
-      </nav>
+      ${crumbs(this.where, (where) => {
+        const isAll = Object.keys(where).length === 0;
+        this.#go({ where, by: isAll ? "integration" : this.#free(where) });
+      })}
       <div class="group">
         ${segments(
           "Group by",
@@ -749,12 +670,6 @@ export class Dashboard extends LitElement {
         )}
       </div>
     </div>`;
-  }
-
-  #upTo(crumbs: readonly (readonly [Dimension, string])[]): void {
-    const where: { [N in Dimension]?: string[] } = {};
-    for (const [name, value] of crumbs) where[name] = [...(where[name] ?? []), value];
-    this.#go({ where, by: this.#free(where) });
   }
 
   /** The dimension to compare, if not that of which one value is left. */
@@ -985,25 +900,6 @@ export class Dashboard extends LitElement {
           : nothing
       }`;
   }
-}
-
-function segments(
-  label: string,
-  current: string,
-  all: readonly (readonly [value: string, text: string])[],
-  choose: (value: string) => void,
-): TemplateResult {
-  return html`<div class="segments" role="group" aria-label=${label}>
-    ${all.map(
-      ([value, text]) => html`<button
-        type="button"
-        aria-pressed=${value === current}
-        @click=${() => value === current || choose(value)}
-      >
-        ${text}
-      </button>`,
-    )}
-  </div>`;
 }
 
 const REFRESH = html`<svg class="icon" viewBox="0 0 16 16" aria-hidden="true">

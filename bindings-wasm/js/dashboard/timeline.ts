@@ -14,26 +14,22 @@ import { emptyState, failureText, skeleton, View } from "./view.js";
 type Health = typeof import("../src/health.js");
 
 /** Where a rules file is wrong. */
-export interface Mistake {
+interface Mistake {
+  /** How many characters of the text are before it. */
+  readonly place: number;
+  /** The line, from 1. */
   readonly line: number;
-  readonly column: number;
   readonly text: string;
 }
 
-/** The place that an error about rules names: its message has line and column. */
-export function mistakeOf(error: unknown): Mistake | undefined {
-  if (!TallyfoldError.is(error) || error.code !== "invalid_rules") return undefined;
-  const [, line, column, text] =
-    /line (\d+), column (\d+): ([\s\S]*)$/.exec(error.message) ?? ([] as string[]);
-  if (text === undefined) return { line: 1, column: 1, text: error.message };
-  return { line: Number(line), column: Number(column), text };
-}
-
-/** Where a place is in a text, counted from its start. */
-export function offsetIn(text: string, { line, column }: Mistake): number {
-  const before = text.split("\n").slice(0, line - 1);
-  const start = before.reduce((sum, it) => sum + it.length + 1, 0);
-  return Math.min(start + column - 1, text.length);
+function mistakeIn(rules: string, error: TallyfoldError): Mistake {
+  const before = new TextEncoder().encode(rules).subarray(0, error.offset ?? 0);
+  const { length } = new TextDecoder("utf-8", { ignoreBOM: true }).decode(before);
+  return {
+    place: length,
+    line: rules.slice(0, length).split("\n").length,
+    text: error.message.replace(`${error.code}: ${error.argument}: `, ""),
+  };
 }
 
 /** At most so many incidents are drawn. */
@@ -308,7 +304,8 @@ export class Timeline extends View {
       this.#replay = counts && range && rules.replay({ ...counts, ...range });
       this.#failed = undefined;
     } catch (error) {
-      this.#mistake = mistakeOf(error);
+      const isMistake = TallyfoldError.is(error) && error.code === "invalid_rules";
+      this.#mistake = isMistake ? mistakeIn(this.text, error) : undefined;
       if (this.#mistake) this.#isOpen = true;
       else this.#failed = error;
     }
@@ -559,7 +556,7 @@ export class Timeline extends View {
         <span id="mistake" class="mistake" role="status">
           ${
             mistake
-              ? html`Line ${mistake.line}, column ${mistake.column}: <bdi>${mistake.text}</bdi>${this.#replay ? ". The incidents above are those of the last valid rules." : nothing}`
+              ? html`<bdi>${mistake.text}</bdi>${this.#replay ? ". The incidents above are those of the last valid rules." : nothing}`
               : nothing
           }
         </span>
@@ -594,9 +591,8 @@ export class Timeline extends View {
   #goTo(mistake: Mistake): void {
     const area = this.renderRoot.querySelector("textarea");
     if (!area) return;
-    const place = offsetIn(this.text, mistake);
     area.focus();
-    area.setSelectionRange(place, place);
+    area.setSelectionRange(mistake.place, mistake.place);
     area.scrollTop = Math.max(0, (mistake.line - 6) * 18);
   }
 }

@@ -14,6 +14,7 @@ import type { CountTable } from "./tables/table.js";
 import { isTable, ofTable } from "./tables/transfer.js";
 import type {
   Check,
+  ErrorBudget,
   ExplainArguments,
   Explanation,
   Measure,
@@ -30,6 +31,7 @@ export type {
   Amount,
   Cause,
   Check,
+  ErrorBudget,
   Explanation,
   Finding,
   Incident,
@@ -224,7 +226,8 @@ export class Rules {
   /**
    * Reads rules from the text of a TOML file.
    *
-   * @throws {@link TallyfoldError} with code `invalid_rules`, whose message has line, column and key.
+   * @throws {@link TallyfoldError} with code `invalid_rules`, whose message has line, column and key, and whose `offset` counts the bytes
+   * before that place.
    */
   static parse(text: string): Rules {
     healthCore().CoreRules.parse(text).free();
@@ -260,6 +263,16 @@ export class Rules {
    */
   needs(): Need[] {
     return this.#use((core) => core.needs() as Need[]);
+  }
+
+  /**
+   * Which share of events may fail or be filtered, by the rules of kind `budget`.
+   *
+   * @example
+   * for (const { rule, share } of Rules.standard().budgets()) console.log(rule, share); // delivery budget 0.05
+   */
+  budgets(): ErrorBudget[] {
+    return this.#use((core) => core.budgets() as ErrorBudget[]);
   }
 
   /**

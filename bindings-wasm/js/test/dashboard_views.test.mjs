@@ -567,7 +567,7 @@ severity = "critical"
     const area = tab.locator("textarea");
     await area.fill(rules.replace("above", "abov"));
     await tab.locator("#mistake bdi").waitFor();
-    assert.match(await text(tab, "#mistake"), /^Line 6, column 1: rule\[0\]\.abov: /);
+    assert.match(await text(tab, "#mistake"), /^line 6, column 1: rule\[0\]\.abov: /);
     assert.equal(await text(tab, ".numbers .wrong"), "6");
     await tab.getByText("Go to line 6").click();
     const place = await area.evaluate(({ selectionStart }) => selectionStart);

@@ -18,7 +18,7 @@ function run({ explain: explained, parse, check, replay }) {
   if (parse) {
     const rules = Rules.parse(vectors.rules[parse]);
     assert.equal(rules.text, vectors.rules[parse]);
-    return { names: rules.names, needs: rules.needs() };
+    return { names: rules.names, needs: rules.needs(), budgets: rules.budgets() };
   }
   if (explained) {
     const { before, now, measure, options } = explained;

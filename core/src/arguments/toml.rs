@@ -35,6 +35,8 @@ pub struct Place {
     pub line: usize,
     /// The column, from 1.
     pub column: usize,
+    /// How many bytes are before it.
+    pub offset: usize,
     /// The key with the tables that it is in; empty for the document itself.
     pub key: String,
 }
@@ -146,6 +148,7 @@ impl<'d> Document<'d> {
             file: self.file.clone(),
             line,
             column: column + 1,
+            offset: at,
             key: key.to_owned(),
         }
     }

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use tallyfold::arguments::{Arguments, Kind, Options, read};
 use tallyfold::{Error, Spelling, Timestamp, Window};
-use tallyfold_health::{ExplainOptions, Measure, Need, Observed, Rules, State, explain};
+use tallyfold_health::{
+    ErrorBudget, ExplainOptions, Measure, Need, Observed, Rules, State, explain,
+};
 
 use crate::exact::exact;
 use crate::tables::{instant, table};
@@ -233,6 +235,7 @@ fn rules(name: &str) -> Rules {
 struct Parsed {
     names: Vec<String>,
     needs: Vec<Need>,
+    budgets: Vec<ErrorBudget>,
 }
 
 fn parsed(name: &str) -> Case {
@@ -240,6 +243,7 @@ fn parsed(name: &str) -> Case {
     let found = found.map(|rules| Parsed {
         names: rules.names().into_iter().map(str::to_owned).collect(),
         needs: rules.needs(),
+        budgets: rules.budgets(),
     });
     (json!({ "parse": name }), expected(found))
 }

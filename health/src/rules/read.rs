@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tallyfold::arguments::toml::{Document, Entry, Result, Table, shown};
+use tallyfold::arguments::toml::{Document, Entry, Result, Table, Wrong, shown};
 use tallyfold::text::nearest;
 use tallyfold::{Code, Dimension, Error, Metric, TimeStep, Timestamp};
 
@@ -47,7 +47,7 @@ impl Rules {
     /// Reads a rules file.
     ///
     /// # Errors
-    /// `invalid_rules`, with line, column and key, and what would be right.
+    /// `invalid_rules`, with line, column and key, the offset of the byte, and what would be right.
     pub fn parse(toml: &str) -> tallyfold::Result<Self> {
         let invalid = |message: String| Error::new(Code::InvalidRules, message);
         // Some editors on Windows begin a file with a byte order mark.
@@ -55,8 +55,12 @@ impl Rules {
         if text.len() > MOST_BYTES {
             return Err(invalid(format!("want at most {MOST_BYTES} bytes")));
         }
-        let document = Document::parse(None, text).map_err(|wrong| invalid(wrong.to_string()))?;
-        read(&document.root()).map_err(|wrong| invalid(wrong.to_string()))
+        let skipped = toml.len() - text.len();
+        let at_place = |wrong: Wrong| {
+            invalid(wrong.to_string()).with_offset((skipped + wrong.place.offset) as u64)
+        };
+        let document = Document::parse(None, text).map_err(at_place)?;
+        read(&document.root()).map_err(at_place)
     }
 }
 

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use tallyfold::{Code, Dimension, Error, Metric, Result, TimeStep, Timestamp};
 
-use super::kinds::RuleKind;
+use super::kinds::{RuleKind, Test};
 use super::rule::Rule;
 use crate::columns::page_head::SumsBy;
+use crate::measure::Measure;
 use crate::usual::calendar::Local;
 
 /// The maximum number of rules, and of silences.
@@ -211,6 +212,28 @@ impl Rules {
         });
         needs.collect()
     }
+
+    /// The budgets of the rules of kind `budget`, in the order of the rules.
+    #[must_use]
+    pub fn budgets(&self) -> Vec<ErrorBudget> {
+        let budgets = self.rules.iter().filter_map(|rule| {
+            let Test::Budget(budget) = &rule.test else {
+                return None;
+            };
+            let only = rule.only.iter().cloned();
+            Some(ErrorBudget {
+                rule: rule.name.clone(),
+                metric: rule.metric,
+                measure: rule.measure,
+                dimensions: rule.by.clone(),
+                r#where: only
+                    .map(|(dimension, values)| (dimension.as_str(), values))
+                    .collect(),
+                share: budget.share().as_f64(),
+            })
+        });
+        budgets.collect()
+    }
 }
 
 fn invalid(text: String) -> Error {
@@ -244,6 +267,25 @@ pub struct Need {
     #[serde(rename = "backMs", serialize_with = "as_ms")]
     #[cfg_attr(feature = "surface", schemars(with = "f64"))]
     pub back_s: u64,
+}
+
+/// How many events may fail or be filtered, by a rule of kind `budget`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
+pub struct ErrorBudget {
+    /// The name of the rule.
+    pub rule: String,
+    /// The endpoint.
+    pub metric: Metric,
+    /// Which events the budget limits.
+    pub measure: Measure,
+    /// The dimensions of its groups, each of which has a budget of its own.
+    pub dimensions: Vec<Dimension>,
+    /// For each dimension named, the values that count.
+    pub r#where: BTreeMap<&'static str, Vec<String>>,
+    /// The share of events that may fail or be filtered: 0.05 for 5%.
+    pub share: f64,
 }
 
 /// The step as queries write it: `15m`.

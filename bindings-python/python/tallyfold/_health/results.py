@@ -20,6 +20,7 @@ __all__ = [
     "Amount",
     "Cause",
     "Check",
+    "ErrorBudget",
     "Explanation",
     "Finding",
     "Incident",
@@ -468,6 +469,29 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
+class ErrorBudget:
+    """How many events may fail or be filtered, by a rule of kind `budget`.
+
+    >>> budget = tallyfold.Rules.standard().budgets()[0]
+    >>> budget.rule, budget.share
+    ('delivery budget', 0.05)
+    """
+
+    rule: str
+    """The name of the rule."""
+    metric: MetricName
+    """The endpoint."""
+    measure: Measure
+    """Which events the budget limits."""
+    dimensions: list[DimensionName]
+    """The dimensions of its groups, each of which has a budget of its own."""
+    where: dict[str, list[str]]
+    """For each dimension named, the values that count."""
+    share: float
+    """The share of events that may fail or be filtered: 0.05 for 5%."""
+
+
+@dataclass(frozen=True, slots=True)
 class Need:
     """The counts of one endpoint that rules need.
 
@@ -501,6 +525,7 @@ for _class in (
     Check,
     Replay,
     Receipt,
+    ErrorBudget,
     Need,
 ):
     _class.__module__ = "tallyfold"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Unpack, final
 
 from tallyfold._arguments import ExplainArguments, Instant
-from tallyfold._health.results import Check, Explanation, Need, Replay
+from tallyfold._health.results import Check, ErrorBudget, Explanation, Need, Replay
 from tallyfold._names import Measure
 from tallyfold._tallyfold import CountTable, RuleSet
 from tallyfold._tallyfold import explain as explain_change
@@ -190,6 +190,15 @@ class Rules:
         event_ingestion ['event_name', 'write_key', 'integration'] 15m
         """
         return self._core.needs()
+
+    def budgets(self) -> list[ErrorBudget]:
+        """Which share of events may fail or be filtered, by the rules of kind `budget`.
+
+        >>> for budget in tallyfold.Rules.standard().budgets():
+        ...     print(budget.rule, budget.measure, budget.share)
+        delivery budget error_rate 0.05
+        """
+        return self._core.budgets()
 
     def check(
         self,

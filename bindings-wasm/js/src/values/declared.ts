@@ -852,6 +852,22 @@ export interface Unjudged {
   readonly reason: string;
 }
 
+/** How many events may fail or be filtered, by a rule of kind `budget`. */
+export interface ErrorBudget {
+  /** The name of the rule. */
+  readonly rule: string;
+  /** The endpoint. */
+  readonly metric: Metric;
+  /** Which events the budget limits. */
+  readonly measure: Measure;
+  /** The dimensions of its groups, each of which has a budget of its own. */
+  readonly dimensions: readonly Dimension[];
+  /** For each dimension named, the values that count. */
+  readonly where: Readonly<Record<string, readonly string[]>>;
+  /** The share of events that may fail or be filtered: 0.05 for 5%. */
+  readonly share: number;
+}
+
 /** What explains a change: its causes, with exact numbers of events. */
 export interface Explanation {
   /** What changed. */

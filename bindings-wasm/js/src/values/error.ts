@@ -62,7 +62,7 @@ export class TallyfoldError extends Error {
   /** The JSON path of the value at fault, such as `$.counts[3].success`. */
   declare readonly path: string | undefined;
 
-  /** The offset of the byte at fault from the start of the body. */
+  /** The offset of the byte at fault from the start of the body, or of the rules. */
   declare readonly offset: number | undefined;
 
   /**

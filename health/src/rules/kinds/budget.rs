@@ -128,6 +128,11 @@ impl Budget {
         Self { share, burns }
     }
 
+    /// The share of events that may be bad.
+    pub(crate) fn share(&self) -> Fraction {
+        self.share
+    }
+
     /// With other burn rates.
     #[must_use]
     pub fn burns(self, burns: impl IntoIterator<Item = Burn>) -> Self {

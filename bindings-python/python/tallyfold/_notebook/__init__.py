@@ -1,0 +1,123 @@
+"""Tables in notebooks: the elements of the dashboard as a widget, with the counts inside."""
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from tallyfold._errors import ConfigError, invalid, wrong_type
+from tallyfold._names import DimensionName
+from tallyfold._tallyfold import CountTable
+
+if TYPE_CHECKING:
+    import anywidget
+
+__all__ = ["show"]
+
+MOST = 100_000
+"""The most rows of all windows that a widget gets: about 10 MB."""
+
+ORDER: list[DimensionName] = ["integration", "reason", "write_key", "event_name"]
+"""The dimensions that stay longest when there are too many groups."""
+
+
+def show(delivery: CountTable, ingestion: CountTable | None = None) -> "anywidget.AnyWidget":
+    """Shows counts in a notebook by the elements of the dashboard, without a server.
+
+    The widget needs `pip install 'tallyfold[notebook]'`. It contains the counts, digit for digit.
+    In a saved notebook without the widget's state, and where no widgets are shown, the same output
+    is the plain table.
+
+    Above 100,000 rows of all windows, dimensions are added up, and the widget says so: first
+    `event_name`, then `write_key`, then `reason`.
+
+    Args:
+        delivery: counts of event delivery.
+        ingestion: counts of event ingestion of the same time, for the pipeline.
+
+    Returns:
+        The widget. A cell that ends with it shows it.
+
+    Raises:
+        ConfigError: for a table of too many windows and groups, and for a build of this package
+            without the widget.
+        ModuleNotFoundError: without anywidget.
+
+    >>> tallyfold.show(table.group_by("integration"))
+    <CountTable: event_delivery by ('integration',), 2 rows, success=7, errors=1, filtered=2>
+    """
+    for name, table in (("delivery", delivery), ("ingestion", ingestion)):
+        if table is not None and not isinstance(table, CountTable):
+            raise wrong_type(name, "want a CountTable", table)
+    fitted, left_out = _fitted("delivery", delivery)
+    came_in = "" if ingestion is None else _fitted("ingestion", ingestion)[0].to_json()
+    views: anywidget.AnyWidget = _widget()(
+        table=delivery,
+        delivery=fitted.to_json(),
+        ingestion=came_in,
+        left_out=left_out,
+    )
+    return views
+
+
+def _fitted(name: str, table: CountTable) -> tuple[CountTable, str]:
+    """The table with fewer dimensions, if it is too large, and a sentence that says which."""
+    kept = sorted(table.dimensions, key=ORDER.index)
+    dropped: list[str] = []
+    while _rows(fitted := table.group_by(*kept) if dropped else table) > MOST:
+        if len(kept) < 2:
+            want = f"want a table of fewer windows or groups: at most {MOST:,} rows of all windows"
+            raise invalid(ConfigError, name, f"{want}; see between and filter")
+        dropped.insert(0, kept.pop())
+    if not dropped:
+        return table, ""
+    names = " and ".join(dropped)
+    return fitted, f"Added up over {names}: there are too many groups to show each."
+
+
+def _rows(table: CountTable) -> int:
+    """How many rows the windows have together."""
+    windows = len(table.windows)
+    # Most tables are small, and need no series.
+    return len(table) if windows < 2 else len(table.by_window())
+
+
+@cache
+def _widget() -> type[Any]:
+    """The class of the widget; anywidget is imported when it is first used."""
+    try:
+        import anywidget
+        import traitlets
+    except ModuleNotFoundError as error:
+        message = "the widget of notebooks needs anywidget: pip install 'tallyfold[notebook]'"
+        raise ModuleNotFoundError(message, name=error.name) from error
+    module = files(__name__) / "widget.js"
+    if not module.is_file():
+        message = (
+            "invalid_argument: this build of tallyfold has no widget of notebooks; "
+            "install a released wheel, or run `make npm wheel`"
+        )
+        raise ConfigError(message, code="invalid_argument")
+
+    class Views(anywidget.AnyWidget):
+        """The views of counts."""
+
+        _esm = module.read_text(encoding="utf-8")
+        delivery = traitlets.Unicode().tag(sync=True)
+        ingestion = traitlets.Unicode().tag(sync=True)
+        left_out = traitlets.Unicode().tag(sync=True)
+
+        def __init__(self, table: CountTable, **counts: str) -> None:
+            super().__init__(**counts)
+            self._table = table
+
+        def __repr__(self) -> str:
+            return repr(self._table)
+
+        def _repr_mimebundle_(self, **given: Any) -> Any:  # noqa: ANN401 - as anywidget has it
+            bundle = super()._repr_mimebundle_(**given)
+            plain = {"text/plain": repr(self._table), "text/html": self._table._repr_html_()}
+            if isinstance(bundle, tuple):
+                return {**bundle[0], **plain}, bundle[1]
+            return {**(bundle or {}), **plain}
+
+    return Views
