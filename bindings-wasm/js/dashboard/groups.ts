@@ -340,6 +340,11 @@ export abstract class Groups extends View {
     return this.#isReason ? LOST : COLUMNS;
   }
 
+  /** Whether the week before is shown: also while it is read, but not if nothing can be read. */
+  get #isCompared(): boolean {
+    return !this.isCompact && (this.shownBefore ?? this.load ?? this.src) !== "";
+  }
+
   /** The same time a week before, if all of it is known. */
   #compare(): void {
     this.#changes = undefined;
@@ -411,7 +416,7 @@ export abstract class Groups extends View {
             <col class="name" />
             ${this.#columns.map(() => html`<col class="number" />`)}
             <col class="share" />
-            ${this.isCompact ? nothing : html`<col class="number" />`}
+            ${this.#isCompared ? html`<col class="number" />` : nothing}
             <col class="trend" />
           </colgroup>
           <thead>
@@ -419,7 +424,7 @@ export abstract class Groups extends View {
               ${this.#header("name", DIMENSIONS[this.dimension].one)}
               ${this.#columns.map(({ name, label }) => this.#header(name, label))}
               <th scope="col">${this.#shareLabel()}</th>
-              ${this.isCompact ? nothing : html`<th scope="col">Last week</th>`}
+              ${this.#isCompared ? html`<th scope="col">Last week</th>` : nothing}
               <th scope="col">Trend</th>
             </tr>
           </thead>
@@ -475,7 +480,7 @@ export abstract class Groups extends View {
       </th>
       ${this.#columns.map((column) => this.#cell(column, row, value))}
       <td>${this.#share(row, value, most)}</td>
-      ${this.isCompact ? nothing : html`<td>${this.#change(value)}</td>`}
+      ${this.#isCompared ? html`<td>${this.#change(value)}</td>` : nothing}
       <td>${barsOf(trends?.get(value), trends?.marks)}</td>
     </tr>`;
   }
@@ -486,7 +491,7 @@ export abstract class Groups extends View {
       <th scope="row">All ${DIMENSIONS[this.dimension].many.toLowerCase()}</th>
       ${this.#columns.map((column) => this.#cell(column, totals))}
       <td>${this.#isReason ? nothing : this.#complement(totals)}</td>
-      ${this.isCompact ? nothing : html`<td></td>`}
+      ${this.#isCompared ? html`<td></td>` : nothing}
       <td></td>
     </tr>`;
   }

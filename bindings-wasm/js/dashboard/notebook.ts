@@ -80,7 +80,9 @@ class Notebook extends LitElement {
   override render(): TemplateResult {
     const dimensions = this.#dimensions;
     const { by, delivery: table, unit, where } = this;
-    const isLong = table.windows.length > 1;
+    const { windows } = table;
+    const isLong = windows.length > 1;
+    const range = { start: windows[0]?.start ?? "", end: windows.at(-1)?.end ?? "" };
     const names = dimensions.map((name) => [name, DIMENSIONS[name].many] as const);
     return html`<div class="page">
       <div class="bar">
@@ -102,20 +104,21 @@ class Notebook extends LitElement {
         this.ingestion
           ? html`<tallyfold-pipeline
               .table=${table}
+              .range=${range}
               .ingestion=${this.ingestion}
               .where=${where}
               .unit=${unit}
             ></tallyfold-pipeline>`
           : nothing
       }
-      ${isLong ? html`<tallyfold-trend .table=${table} .where=${where} .unit=${unit} .by=${by}></tallyfold-trend>` : nothing}
-      <tallyfold-destinations .table=${table} .where=${where} .unit=${unit} .by=${by}></tallyfold-destinations>
+      ${isLong ? html`<tallyfold-trend .table=${table} .range=${range} .where=${where} .unit=${unit} .by=${by}></tallyfold-trend>` : nothing}
+      <tallyfold-destinations .table=${table} .range=${range} .where=${where} .unit=${unit} .by=${by}></tallyfold-destinations>
       ${
         dimensions.includes("reason") && by !== "reason"
-          ? html`<tallyfold-reasons .table=${table} .where=${where} .unit=${unit}></tallyfold-reasons>`
+          ? html`<tallyfold-reasons .table=${table} .range=${range} .where=${where} .unit=${unit}></tallyfold-reasons>`
           : nothing
       }
-      ${isLong ? html`<tallyfold-heatmap .table=${table} .where=${where} .unit=${unit} .by=${by}></tallyfold-heatmap>` : nothing}
+      ${isLong ? html`<tallyfold-heatmap .table=${table} .range=${range} .where=${where} .unit=${unit} .by=${by}></tallyfold-heatmap>` : nothing}
       ${this.leftOut ? html`<p class="muted">${this.leftOut}</p>` : nothing}
     </div>`;
   }
