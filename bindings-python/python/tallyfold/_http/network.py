@@ -12,7 +12,7 @@ import httpx2
 from tallyfold._errors import ConfigError, invalid
 from tallyfold._files.file import given_path
 
-__all__ = ["Certificates", "Network"]
+__all__ = ["Certificates", "Network", "pem"]
 
 Certificates = str | bytes | os.PathLike[str] | ssl.SSLContext
 """A path of a PEM file, the PEM text itself, or a whole context of TLS."""
@@ -87,14 +87,15 @@ def _tls(ca: Certificates | None, *, trust_env: bool) -> ssl.SSLContext:
     if ca is None:
         return tls
     try:
-        tls.load_verify_locations(cadata=_pem(ca))
+        tls.load_verify_locations(cadata=pem(ca))
     # A `ValueError` if the text is empty.
     except (ssl.SSLError, ValueError) as error:
         raise _refused("ca", "want certificates in PEM, and this has none that is whole") from error
     return tls
 
 
-def _pem(ca: str | bytes | os.PathLike[str]) -> str:
+def pem(ca: str | bytes | os.PathLike[str]) -> str:
+    """The PEM text of certificates."""
     if not isinstance(ca, str | bytes | os.PathLike):
         name = type(ca).__name__
         raise _refused("ca", f"want a path, PEM text or an ssl.SSLContext, not {name}")
