@@ -110,7 +110,12 @@ impl Collect {
         let assigned = locked(py, &self.core, BRIEF, |collect| collect.assign(most, now.0));
         Ok(assigned.map(|assigned| {
             let (start, end) = (assigned.range.start(), assigned.range.end());
-            (assigned.task, start.to_string(), end.to_string(), assigned.windows)
+            (
+                assigned.task,
+                start.to_string(),
+                end.to_string(),
+                assigned.windows,
+            )
         }))
     }
 

@@ -1,13 +1,12 @@
 """A collect whose windows the workers of an executor read: what is sent, and what the caller keeps.
 
 The caller's `Collect` assigns adjacent windows, the parts, to workers. Each worker reads its part
-by a collect of its own, and its table comes back as compressed JSON. So the caller alone stores
+by a collect of its own, and its table comes back in a compact form. So the caller alone stores
 segments of the checkpoint, counts windows and obtains tokens.
 """
 
 import concurrent.futures
 import time
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
@@ -116,8 +115,7 @@ class Outcome:
 
 def encoded(table: CountTable | None) -> bytes | None:
     """A table in few bytes, which contain a checksum."""
-    # Rows repeat each other, so the fastest level is nearly as good as the best one.
-    return None if table is None else zlib.compress(table.to_json().encode(), 1)
+    return None if table is None else table._to_compact()  # noqa: SLF001
 
 
 def decoded(data: bytes | None) -> CountTable | None:
@@ -126,12 +124,7 @@ def decoded(data: bytes | None) -> CountTable | None:
     Raises:
         ResponseError: `invalid_table` for any other bytes.
     """
-    if data is None:
-        return None
-    try:
-        return CountTable.from_json(zlib.decompress(data))
-    except zlib.error:
-        return CountTable.from_json(b"")
+    return None if data is None else CountTable._from_compact(data)  # noqa: SLF001
 
 
 class Spread:

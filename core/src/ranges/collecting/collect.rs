@@ -313,7 +313,9 @@ impl Collect {
             self.check_memory();
         }
         let (_, windows) = self.assigned.swap_remove(position);
-        let gaps = windows.iter().flat_map(|window| self.ledger.gaps_in(*window));
+        let gaps = windows
+            .iter()
+            .flat_map(|window| self.ledger.gaps_in(*window));
         let gaps: Vec<Window> = gaps.collect();
         if again {
             self.ledger.put_back(&gaps);
