@@ -111,7 +111,7 @@ def cpu_of(process: int) -> float:
 
 def collect(url: str, pool: ProcessPoolExecutor | None) -> tallyfold.CountTable:
     credentials = tallyfold.Sandbox().credentials
-    with tallyfold.Client(cluster_endpoint=url, **credentials) as client:  # type: ignore[misc]
+    with tallyfold.Client(cluster_endpoint=url, **credentials) as client:
         return client.collect("event_delivery", *RANGE, DIMENSIONS, executor=pool)
 
 
@@ -121,7 +121,7 @@ def measure(url: str, server: int, processes: int) -> tuple[Spent, tallyfold.Cou
         if pool is not None:
             # The processes start before the clock does.
             list(pool.map(time.sleep, [0.1] * processes))
-        pids = [] if pool is None else list(pool._processes)  # noqa: SLF001 - there is no other way to know them
+        pids = [] if pool is None else list(pool._processes)
         before = time.perf_counter(), time.process_time(), sum(map(cpu_of, pids)), cpu_of(server)
         table = collect(url, pool)
         after = time.perf_counter(), time.process_time(), sum(map(cpu_of, pids)), cpu_of(server)
@@ -146,9 +146,9 @@ def main() -> None:
         medians = {processes: Spent(*map(statistics.median, zip(*spent, strict=True))) for processes, spent in results.items()}
     print(f"{WINDOWS} windows by {GROUPS} groups on {os.cpu_count()} processors, {len(counts())} bytes each, medians of {ROUNDS}")
     print("processes  seconds  times as fast  processor seconds: caller  workers  server")
-    for processes, spent in medians.items():
-        times = medians[1].wall / spent.wall
-        print(f"{processes:9}  {spent.wall:7.2f}  {times:13.2f}  {spent.caller:25.2f}  {spent.workers:7.2f}  {spent.server:6.2f}")
+    for processes, median in medians.items():
+        times = medians[1].wall / median.wall
+        print(f"{processes:9}  {median.wall:7.2f}  {times:13.2f}  {median.caller:25.2f}  {median.workers:7.2f}  {median.server:6.2f}")
     print(f"target: {TARGET} times as fast with 4 processes")
     print(f"most memory of the caller: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MiB")
 

@@ -129,14 +129,14 @@ def test_a_checkpoint_may_be_in_an_object_store(sandbox: tallyfold.Sandbox) -> N
                 collect(client, checkpoint=address)
 
 
-PROGRAMS = re.findall("^```py\n(.*?)^```", (ROOT / "docs/guides/executors.md").read_text(), re.M | re.S)
+PROGRAMS = re.findall("^```py\n(.*?)^```", (ROOT / "docs/guides/executors.md").read_text(), re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("number", range(len(PROGRAMS)))
 def test_programs_of_the_guide(number: int, sandbox: tallyfold.Sandbox, tmp_path: Path) -> None:
     file = tmp_path / "program.py"
     file.write_text(PROGRAMS[number])
-    run = subprocess.run([sys.executable, file], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    run = subprocess.run([sys.executable, file], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("Counts(success=")
     assert sandbox.stats["control_token"] == 1

@@ -241,13 +241,14 @@ def read_part(assignment: Assignment) -> Outcome:
     table, error, has_ended = None, None, False
     try:
         machine = driver._machine.collect(*assignment.query, **assignment.options)  # noqa: SLF001
-        table = driver._collect(machine, None, None, progress=False)  # noqa: SLF001
-    except TallyfoldError as failure:
-        error, table = failure, failure.partial
-        # The table travels by itself.
-        error.partial = None
-        planned, done, failed, _ = machine.progress()
-        has_ended = done + failed < planned
+        try:
+            table = driver._collect(machine, None, None, progress=False)  # noqa: SLF001
+        except TallyfoldError as failure:
+            error, table = failure, failure.partial
+            # The table travels by itself.
+            error.partial = None
+            planned, done, failed, _ = machine.progress()
+            has_ended = done + failed < planned
     finally:
         driver._shut()  # noqa: SLF001
     needs_token = needs_token and error is not None and error.code == "token_provider_failed"

@@ -1,10 +1,11 @@
 """Submits the parts of a collect to an executor, and takes what its workers have read."""
 
+import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
 from tallyfold._client.callbacks import async_finished
-from tallyfold._errors import ConfigError, invalid
+from tallyfold._errors import ConfigError, TallyfoldError, invalid
 from tallyfold._ranges.parts import Assignment, Outcome, Part, PartsRun, decoded
 from tallyfold._ranges.tasks import AsyncBell, AsyncDriving, AsyncTokens, async_aside
 from tallyfold._values import Attempt
@@ -110,7 +111,9 @@ class AsyncExecuting:
         self._run.end()
         self._cancel()
         for part in self._done():
-            await self._take(part, self._futures.pop(part))
+            # What ends the collect is already an exception, and a result that is wrong is dropped.
+            with contextlib.suppress(TallyfoldError):
+                await self._take(part, self._futures.pop(part))
         self._futures.clear()
 
     async def __aenter__(self) -> Self:

@@ -176,6 +176,7 @@ class PartsRun(CollectRun):
         self._most: int | None = None
         self._parts: dict[int, tuple[int, int]] = {}
         self._errors: list[tuple[Part, TallyfoldError]] = []
+        self._ended_by: tuple[Part, TallyfoldError] | None = None
         self._answered = False
         self._metric, self._dimensions, options = query
         self._options = {name: value for name, value in options.items() if name in OF_WORKERS}
@@ -240,7 +241,9 @@ class PartsRun(CollectRun):
             self._take_refusal(generation)
         elif outcome.error is not None:
             self._errors.append((part, outcome.error))
-            self.is_over = self.is_over or outcome.has_ended
+            if outcome.has_ended:
+                self._ended_by = self._ended_by or (part, outcome.error)
+                self.is_over = True
         if self.is_watched:
             elapsed = time.monotonic() - self._began
             window = Window(part.start, part.end)
@@ -315,8 +318,7 @@ class PartsRun(CollectRun):
                 raise
             partial, gaps, failures = error.partial, error.gaps, error.failures
         failures = sorted([*failures, *self._failures()], key=lambda failure: failure[0].start)
-        # An error that ended its part early ends the collect, so it is the last one.
-        part, first = self._errors[-1 if self.is_over else 0]
+        part, first = self._ended_by or self._errors[0]
         others = len(self._errors) - 1
         more = f", and {others} more" if others else ""
         first.args = (f"{first} (this is {part}{more})",)
