@@ -159,7 +159,7 @@ def test_a_hundred_workers_use_one_token(client: tallyfold.Client, watched: Watc
 def test_concurrency_limits_the_requests_of_all_workers(
     client: tallyfold.Client, watched: Watched, workers: int | None
 ) -> None:
-    lock, full = threading.Lock(), threading.Barrier(5)
+    lock, full, too_many = threading.Lock(), threading.Barrier(5), threading.Event()
     under_way, most, requests = 0, 0, 0
 
     def meet(_: str) -> None:
@@ -169,8 +169,12 @@ def test_concurrency_limits_the_requests_of_all_workers(
             requests += 1
             most = max(most, under_way)
             is_one_of_the_first = requests <= 5
+            if under_way > 5:
+                too_many.set()
         if is_one_of_the_first:
             full.wait(timeout=60)
+            # If more than five may be under way, one more comes meanwhile.
+            too_many.wait(0.5)
         with lock:
             under_way -= 1
 
@@ -346,6 +350,23 @@ def test_windows_that_fail_are_named(client: tallyfold.Client, watched: Watched)
     assert caught.value.code == alone.code
     assert "(this is the part [2026-01-01T0" in str(caught.value)
     assert ", and 1 more)" in str(caught.value)
+
+
+def test_counts_come_back_once_and_in_few_bytes(client: tallyfold.Client, watched: Watched) -> None:
+    watched.meet = lambda start: refusal(404) if start.endswith("10:15:00Z") else None
+    sizes: list[int] = []
+
+    def returned(outcome: Any) -> Any:
+        sizes.append(len(pickle.dumps(outcome)))
+        return outcome
+
+    with pytest.raises(tallyfold.ServiceError) as caught:
+        collect(client, executor=Direct(returned=returned), concurrency=1)
+    table = caught.value.partial
+    assert table is not None
+    assert len(table.windows) == 95
+    assert len(sizes) == 4
+    assert sum(sizes) < len(table.to_json()) / 5
 
 
 def test_a_refusal_ends_all_parts(client: tallyfold.Client, watched: Watched) -> None:

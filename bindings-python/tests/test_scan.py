@@ -201,6 +201,26 @@ def test_few_rows_take_few_requests(
     assert_frame_equal(frame.filter(few).head(9).collect(), whole.filter(few).head(9))
 
 
+def test_a_source_takes_the_first_rows_before_the_condition(
+    client: tallyfold.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources: list[Any] = []
+
+    class Source(module._Source):  # noqa: SLF001 - polars never asks for both
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            sources.append(self)
+
+    monkeypatch.setattr(module, "_Source", Source)
+    tallyfold.scan(client, "event_delivery", *DAY, ["integration"])
+    condition = (pl.col("integration") == "Warehouse") & (pl.col("window_start") >= TEN)
+    pieces = list(sources[0].read(["success", "integration"], condition, 2_000, 7))
+    assert max(map(len, pieces)) == 7
+    whole = eager(client, ["integration"]).head(2_000).filter(condition)
+    assert len(whole) > 7
+    assert_frame_equal(pl.concat(pieces), whole.select("success", "integration"))
+
+
 def test_rows_come_in_batches(client: tallyfold.Client, watched: Watched) -> None:
     frame = tallyfold.scan(client, "event_delivery", *DAY, ["integration"], concurrency=2)
     batches = frame.collect_batches(chunk_size=100, maintain_order=True)

@@ -79,6 +79,11 @@ class Part(NamedTuple):
     end: str
     windows: int
 
+    @property
+    def window(self) -> Window:
+        """All of their time."""
+        return Window(self.start, self.end)
+
     def __str__(self) -> str:
         return f"the part [{self.start}, {self.end}) of {self.windows} windows"
 
@@ -246,8 +251,7 @@ class PartsRun(CollectRun):
                 self.is_over = True
         if self.is_watched:
             elapsed = time.monotonic() - self._began
-            window = Window(part.start, part.end)
-            self._reports.append(Progress(*self._machine.progress(), window, elapsed))
+            self._reports.append(Progress(*self._machine.progress(), part.window, elapsed))
 
     def _take_refusal(self, generation: int) -> None:
         if generation < self._generation:
@@ -318,7 +322,8 @@ class PartsRun(CollectRun):
                 raise
             partial, gaps, failures = error.partial, error.gaps, error.failures
         failures = sorted([*failures, *self._failures()], key=lambda failure: failure[0].start)
-        part, first = self._ended_by or self._errors[0]
+        by_time = sorted(self._errors, key=lambda failed: failed[0].window.start)
+        part, first = self._ended_by or by_time[0]
         others = len(self._errors) - 1
         more = f", and {others} more" if others else ""
         first.args = (f"{first} (this is {part}{more})",)
