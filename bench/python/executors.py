@@ -24,7 +24,7 @@ RANGE = "2026-01-01T00:00:00Z", "2026-01-31T00:00:00Z"
 WINDOWS = 2880
 GROUPS = 1200
 DIMENSIONS: list[tallyfold.DimensionName] = ["event_name", "integration", "reason"]
-ROUNDS = 3
+ROUNDS = 5
 TARGET = 1.6
 
 
