@@ -193,8 +193,9 @@ class Client(Driver):
             group_by: the dimensions to keep; all when `None`.
             on_progress: a function, not a coroutine function. It is called with a
                 `Progress` in the caller's thread whenever a window has been settled.
-            checkpoint: the path of a directory, which is made if it is not there, or an object with
-                `load` and `save`: see `Checkpoint`. Counts are stored there while they are
+            checkpoint: the path of a directory, which is made if it is not there; an address that
+                fsspec knows, such as `s3://bucket/folder` (`tallyfold[fsspec]`), which is not
+                locked; or an object with `load` and `save`: see `Checkpoint`. Counts are stored there while they are
                 read; after a job was killed, the same call with the same checkpoint continues where
                 it ended. It also serves another range of the same query, such as the last 30 days,
                 every night: what is stored of the range is not read again. One collect at a time
@@ -230,7 +231,7 @@ class Client(Driver):
                 the checkpoint and calls `on_progress` and `on_attempt`, each time that a part of
                 the range has come back. The client may not have a `transport`.
             workers: how many workers of the executor are used at the same time. By default, all of
-                a pool of Python; of any other executor, one for each of `concurrency`.
+                a pool of Python or MPI; of any other executor, one for each of `concurrency`.
             progress: whether to show a progress bar: in a notebook, and on standard error if that
                 is a terminal. On a terminal, `None` shows one if rich is installed
                 (`tallyfold[progress]`).

@@ -152,7 +152,7 @@ class Spread:
         """How many requests each of the parts read at the same time may have under way."""
         known = self._workers
         if known is None:
-            # The pools of Python and of loky have it.
+            # The pools of Python, loky and mpi4py have it.
             known = getattr(self.executor, "_max_workers", None)
         at_once = min(known, concurrency) if isinstance(known, int) and known > 0 else concurrency
         each, more = divmod(concurrency, at_once)

@@ -70,7 +70,8 @@ def scan(
         ConfigError: for arguments that can't be used.
         ModuleNotFoundError: without polars (`tallyfold[polars]`).
 
-    When the frame is collected, it raises what `Client.collect` raises.
+    When the frame is collected, it raises what `Client.collect` raises; polars 1 makes a
+    `ComputeError` of it.
 
     >>> import polars
     >>> frame = tallyfold.scan(
