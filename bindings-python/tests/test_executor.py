@@ -409,6 +409,14 @@ def test_a_result_counts_only_for_its_part(client: tallyfold.Client) -> None:
     assert len(caught.value.partial.windows) == 24
 
 
+def test_an_executor_that_was_shut_down_is_an_error(client: tallyfold.Client) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pass
+    with pytest.raises(RuntimeError, match="shutdown") as caught:
+        collect(client, executor=pool)
+    assert "The executor has lost the part [2026-01-01T00:00:00Z" in caught.value.__notes__[0]
+
+
 def test_what_a_worker_raises_is_raised(client: tallyfold.Client) -> None:
     def fail(_: Any) -> Any:
         raise MemoryError("a worker's")

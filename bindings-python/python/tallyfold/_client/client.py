@@ -195,11 +195,11 @@ class Client(Driver):
                 `Progress` in the caller's thread whenever a window has been settled.
             checkpoint: the path of a directory, which is made if it is not there; an address that
                 fsspec knows, such as `s3://bucket/folder` (`tallyfold[fsspec]`), which is not
-                locked; or an object with `load` and `save`: see `Checkpoint`. Counts are stored there while they are
-                read; after a job was killed, the same call with the same checkpoint continues where
-                it ended. It also serves another range of the same query, such as the last 30 days,
-                every night: what is stored of the range is not read again. One collect at a time
-                may use it.
+                locked; or an object with `load` and `save`: see `Checkpoint`. Counts are
+                stored there while they are read; after a job was killed, the same call with the
+                same checkpoint continues where it ended. It also serves another range of the same
+                query, such as the last 30 days, every night: what is stored of the range is not
+                read again. One collect at a time may use it.
             drop_old: whether to drop segments of the checkpoint that hold only time before `start`.
             keep: what is kept of the windows: `"windows"`, the default, for each by itself; a step
                 such as `"1h"` or `"1d"`, a multiple of `window`; or `"total"` for their sum.

@@ -45,7 +45,11 @@ class Executing:
                 pass
         for part in self._run.parts_due():
             assignment = self._run.assignment(part, self._token())
-            future = self._submit(assignment)
+            try:
+                future = self._submit(assignment)
+            except BaseException as error:
+                self._run.lose(part, error)
+                raise
             self._futures[part] = future
             future.add_done_callback(lambda _: self._bell.ring())
 
