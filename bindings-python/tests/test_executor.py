@@ -208,8 +208,8 @@ def test_a_dead_worker_costs_its_parts(
     watched.asked = []
     with processes() as pool:
         table = collect(client, executor=pool, checkpoint=tmp_path)
-    assert known.isdisjoint(watched.asked)
-    assert len(watched.asked) == 96 - len(known)
+    # Not their number: a request of the killed worker may be answered only now.
+    assert set(watched.asked) == {window.start_text for window in alone.windows} - known
     assert table.to_json() == alone.to_json()
     # And one process alone resumes from the same checkpoint.
     watched.asked = []
