@@ -21,6 +21,7 @@ measure() {
   $bench health || failed=1
   .venv/bin/python bench/python/main.py $bodies || failed=1
   .venv/bin/python bench/python/exporting.py $bodies || failed=1
+  .venv/bin/python bench/python/executors.py || failed=1
   .venv/bin/python bench/python/command.py "dist/cli/$(scripts/build-cli.sh --which)/tallyfold" || failed=1
   .venv/bin/python bench/python/checking.py "dist/cli/$(scripts/build-cli.sh --which)/tallyfold" || failed=1
   node --expose-gc bench/js/main.mjs $bodies || failed=1

@@ -19,6 +19,7 @@ SOURCES = [
     "_files/async_checkpoint.py",
     "_files/async_keeper.py",
     "_ranges/async_collect.py",
+    "_ranges/async_executing.py",
     "_ranges/async_revisions.py",
 ]
 

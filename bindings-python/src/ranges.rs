@@ -94,6 +94,58 @@ impl Collect {
         })
     }
 
+    /// Takes adjacent windows, at most so many, for another process: `(task, start, end, windows)`. A collect of the
+    /// same query from `start` to `end`, with the same `window`, `finest`, `settle` and `keep`, reads them there.
+    /// `None` if no window is left, or the collect has ended.
+    ///
+    /// Raises:
+    ///     ConfigError: for arguments that can't be used.
+    fn assign(
+        &self,
+        py: Python<'_>,
+        most: &Bound<'_, PyAny>,
+        now: &Bound<'_, PyAny>,
+    ) -> Result<Option<(u32, String, String, u32)>> {
+        let (most, now) = (required("most", most)?, Clocks::of("now", now)?);
+        let assigned = locked(py, &self.core, BRIEF, |collect| collect.assign(most, now.0));
+        Ok(assigned.map(|assigned| {
+            let (start, end) = (assigned.range.start(), assigned.range.end());
+            (
+                assigned.task,
+                start.to_string(),
+                end.to_string(),
+                assigned.windows,
+            )
+        }))
+    }
+
+    /// Takes the table of an assigned range, or of a part of it, and returns the windows that it lacks. With `again`,
+    /// they are assigned again; otherwise they count as failed.
+    ///
+    /// Raises:
+    ///     ConfigError: `out_of_order` for a task that is not under way, also one that was settled before;
+    ///         `incompatible_tables` for a table of another query, client or time. The collect is unchanged then.
+    #[pyo3(signature = (task, table, *, again = false))]
+    fn settle_assigned<'py>(
+        &self,
+        py: Python<'py>,
+        task: &Bound<'py, PyAny>,
+        table: Option<&Bound<'py, PyAny>>,
+        again: bool,
+    ) -> Result<Bound<'py, PyAny>> {
+        let task = required("task", task)?;
+        let wanted = "want a CountTable or None";
+        let table = table.map(|table| instance::<CountTable>("table", wanted, table));
+        let table = table.transpose()?.map(|table| table.get().shared());
+        let bytes = table.as_ref().map_or(BRIEF, |_| LARGE);
+        let missing = locked(py, &self.core, bytes, |collect| {
+            collect.settle_assigned(task, table.as_deref(), again)
+        })?;
+        // The table is written to the checkpoint, as responses are.
+        self.unsaved.fetch_add(bytes, Ordering::Relaxed);
+        Ok(plain(py, &missing)?)
+    }
+
     /// How many windows are to be read at the same time.
     #[getter]
     fn concurrency(&self, py: Python<'_>) -> u32 {
@@ -178,6 +230,9 @@ impl Collect {
         format!("<Collect: {done} of {planned} windows>")
     }
 }
+
+/// The size to pass for work on a table of many windows.
+const LARGE: usize = 1 << 20;
 
 /// The call that a `Drive` came with.
 fn driven_call<'a>(call: &'a Bound<'_, PyAny>) -> Result<&'a Call> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple, PyType, PyTzInfo};
+use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType, PyTzInfo};
 use tallyfold::{Code, Error, Frame as _, HtmlFrame, Timestamp, Window};
 
 use crate::arguments::{instance, instant, one_or_more, required};
@@ -340,6 +340,23 @@ impl CountTable {
     ) -> Result<Bound<'py, Self>> {
         let data = TextOrBytes::of("data", data)?;
         let read = || tallyfold::CountTable::from_json(&data);
+        Ok(Self::made(py, detached(py, data.len(), read)?)?)
+    }
+
+    /// The table in few bytes, which `_from_compact` of the same version reads.
+    fn _to_compact<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let bytes = detached(py, self.bytes(), || self.0.to_compact());
+        PyBytes::new(py, &bytes)
+    }
+
+    /// The table that `_to_compact` has made into bytes.
+    ///
+    /// Raises:
+    ///     ResponseError: `invalid_table` for any other bytes.
+    #[staticmethod]
+    fn _from_compact<'py>(py: Python<'py>, data: &Bound<'py, PyAny>) -> Result<Bound<'py, Self>> {
+        let data = TextOrBytes::of("data", data)?;
+        let read = || tallyfold::CountTable::from_compact(&data);
         Ok(Self::made(py, detached(py, data.len(), read)?)?)
     }
 

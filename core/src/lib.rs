@@ -103,7 +103,7 @@ pub use wire::{headers::Headers, limits::Limits, request::Request};
 pub use ranges::{
     collecting::{
         checkpoint::Segment,
-        collect::Collect,
+        collect::{Assignment, Collect},
         ending::{CollectError, Progress, Settled},
         keep::Keep,
         options::CollectOptions,

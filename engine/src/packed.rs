@@ -41,6 +41,41 @@ impl Packed {
         }
     }
 
+    /// The bytes that [`from_data`](Self::from_data) reads.
+    #[must_use]
+    pub fn data(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Rows of a larger set that has so many rows; `None` for bytes that no such rows have.
+    #[must_use]
+    pub fn from_data(data: &[u8], of: usize) -> Option<Self> {
+        let mut packed = Self {
+            bytes: data.into(),
+            totals: Counts::default(),
+        };
+        let (mut at, mut next) = (0, 0);
+        while at < data.len() {
+            let mut number = || {
+                let (number, length) = u64::decode_var(&data[at..])?;
+                at += length;
+                Some(number)
+            };
+            let place = number()?.checked_add(next)?;
+            next = place + 1;
+            let counts = Counts {
+                success: number()?,
+                errors: number()?,
+                filtered: number()?,
+            };
+            if place >= of as u64 {
+                return None;
+            }
+            packed.totals = packed.totals.checked_add(counts)?;
+        }
+        Some(packed)
+    }
+
     /// How many bytes they take, about.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -181,6 +216,15 @@ mod tests {
                     prop_assert_eq!(&sum.unpack(packed), rows);
                     prop_assert_eq!(sum.unpack(packed).len(), rows.len());
                     prop_assert_eq!(packed.totals(), rows.totals());
+                    let again = Packed::from_data(packed.data(), sum.len()).unwrap();
+                    prop_assert_eq!(again.totals(), rows.totals());
+                    prop_assert_eq!(&sum.unpack(&again), rows);
+                    // Its last row is not one of a smaller set, and its last number is whole.
+                    let last = packed.iter().last().map_or(0, |(place, _)| place);
+                    let is_empty = packed.data().is_empty();
+                    prop_assert_eq!(Packed::from_data(packed.data(), last as usize).is_some(), is_empty);
+                    let cut = &packed.data()[..packed.data().len().saturating_sub(1)];
+                    prop_assert_eq!(Packed::from_data(cut, sum.len()).is_some(), is_empty);
                 }
                 prop_assert_eq!(&sum.sum_of(packed.iter()), &sum);
                 let first = Rows::combine(&all[..1], width).unwrap();

@@ -1,4 +1,4 @@
-"""What both examples collect: one day of counts, cut into parts that any worker may take.
+"""What both examples collect: one day of counts, which Spark cuts into parts that any worker may take.
 
 Takes the address and the credentials of the service from the environment: TALLYFOLD_CLUSTER_ENDPOINT,
 TALLYFOLD_CLIENT_ID, TALLYFOLD_CLIENT_SECRET, TALLYFOLD_CONTROL_AUDIENCE.

@@ -112,6 +112,7 @@ from tallyfold._names import (
 from tallyfold._notebook import show
 from tallyfold._ranges.async_revisions import AsyncRevisions
 from tallyfold._ranges.revisions import Revisions
+from tallyfold._ranges.scan import scan
 from tallyfold._ranges.values import Additivity, Progress, Revision
 from tallyfold._sandbox.sandbox import Sandbox, SandboxResponse
 from tallyfold._sandbox.server import SandboxServer, serve
@@ -264,6 +265,7 @@ __all__ = [
     "export",
     "notify",
     "push",
+    "scan",
     "segment_name",
     "serve",
     "show",

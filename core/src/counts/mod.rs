@@ -1,6 +1,7 @@
 //! Counts: tables of them, series by window, comparisons, and what they have in common, the frame.
 
 pub(crate) mod change;
+mod compact;
 pub(crate) mod comparison;
 pub(crate) mod count_columns;
 pub(crate) mod count_name;

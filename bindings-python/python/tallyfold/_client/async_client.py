@@ -1,6 +1,7 @@
 """The client: drives a machine of the core over an httpx2 transport."""
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from types import TracebackType
 from typing import Any, Self, Unpack
 
@@ -11,9 +12,11 @@ from tallyfold._client.facade import given_api, parsed
 from tallyfold._client.steps import Drive
 from tallyfold._errors import TallyfoldError
 from tallyfold._files.async_checkpoint import AsyncCheckpoint
+from tallyfold._files.async_keeper import AsyncKeeper
 from tallyfold._files.stores import Path
 from tallyfold._names import ApiName, MetricName
 from tallyfold._ranges.async_revisions import AsyncRevisions
+from tallyfold._ranges.parts import PartsRun, Spread
 from tallyfold._ranges.values import Additivity, Progress
 from tallyfold._tallyfold import CountTable
 from tallyfold._time import Window
@@ -165,6 +168,8 @@ class AsyncClient(AsyncDriver):
         on_progress: Callable[[Progress], object] | None = None,
         checkpoint: AsyncCheckpoint | Path | None = None,
         progress: bool | None = None,
+        executor: Executor | None = None,
+        workers: int | None = None,
         **options: Unpack[CollectArguments],
     ) -> CountTable:
         """Reads a long range `[start, end)` as many windows, and adds them up to one table.
@@ -185,12 +190,13 @@ class AsyncClient(AsyncDriver):
             group_by: the dimensions to keep; all when `None`.
             on_progress: a function, or a coroutine function, which is awaited. It is called with a
                 `Progress` in the caller's task whenever a window has been settled.
-            checkpoint: the path of a directory, which is made if it is not there, or an object with
-                `load` and `save`: see `AsyncCheckpoint`. Counts are stored there while they are
-                read; after a job was killed, the same call with the same checkpoint continues where
-                it ended. It also serves another range of the same query, such as the last 30 days,
-                every night: what is stored of the range is not read again. One collect at a time
-                may use it.
+            checkpoint: the path of a directory, which is made if it is not there; an address that
+                fsspec knows, such as `s3://bucket/folder` (`tallyfold[fsspec]`), which is not
+                locked; or an object with `load` and `save`: see `AsyncCheckpoint`. Counts are
+                stored there while they are read; after a job was killed, the same call with the
+                same checkpoint continues where it ended. It also serves another range of the same
+                query, such as the last 30 days, every night: what is stored of the range is not
+                read again. One collect at a time may use it.
             drop_old: whether to drop segments of the checkpoint that hold only time before `start`.
             keep: what is kept of the windows: `"windows"`, the default, for each by itself; a step
                 such as `"1h"` or `"1d"`, a multiple of `window`; or `"total"` for their sum.
@@ -215,6 +221,14 @@ class AsyncClient(AsyncDriver):
             deadline: how many seconds the collect may take with all its windows and waits; `None`,
                 the default, for no limit. It then ends with `deadline_exceeded`, and `partial` has
                 what was read.
+            executor: any `concurrent.futures.Executor`, whose workers read the windows: a
+                `ProcessPoolExecutor`, `dask_client.get_executor()`, or one of MPI. The result is
+                the same. Each worker has connections of its own, and a token that this client
+                hands out. `concurrency` still limits all requests together. This process stores
+                the checkpoint and calls `on_progress` and `on_attempt`, each time that a part of
+                the range has come back. The client may not have a `transport`.
+            workers: how many workers of the executor are used at the same time. By default, all of
+                a pool of Python or MPI; of any other executor, one for each of `concurrency`.
             progress: whether to show a progress bar: in a notebook, and on standard error if that
                 is a terminal. On a terminal, `None` shows one if rich is installed
                 (`tallyfold[progress]`).
@@ -225,6 +239,7 @@ class AsyncClient(AsyncDriver):
             TallyfoldError: if windows are missing: the error that ended the collect early, or that
                 of the first failed window. It has `partial`, `gaps` and `failures`.
             OSError: from a checkpoint's directory; `BlockingIOError` if another collect uses it.
+            BrokenExecutor: or another exception of the executor, if it has lost a part.
 
         Any other exception that ends it, such as `CancelledError` or one from `on_progress`, is
         raised unchanged after all tasks have ended and all counts are stored. It also has the
@@ -238,11 +253,24 @@ class AsyncClient(AsyncDriver):
         """
         self._check_usable()
         async_function("on_progress", on_progress)
-        others = ["on_progress", "checkpoint", "progress"]
+        others = ["on_progress", "checkpoint", "progress", "executor", "workers"]
         machine = self._machine._collect_of_client(  # noqa: SLF001
             others, metric, start, end, dimensions, **options
         )
-        return await self._collect(machine, checkpoint, on_progress, progress=progress)
+        if executor is None and workers is None:
+            return await self._collect(machine, checkpoint, on_progress, progress=progress)
+        spread = Spread(executor, workers)
+        run = PartsRun(
+            machine,
+            on_progress,
+            spread,
+            self._settings(),
+            (metric, dimensions, options),
+            progress=progress,
+            has_checkpoint=checkpoint is not None,
+            wants_attempts=self._on_attempt is not None,
+        )
+        return await self._collect_elsewhere(run, spread, AsyncKeeper(machine, checkpoint))
 
     def follow(
         self,

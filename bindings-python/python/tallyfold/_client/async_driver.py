@@ -5,12 +5,14 @@ import contextlib
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from types import TracebackType
 from typing import Self, TypeVar
 
 import httpx2
 
 from tallyfold._client.callbacks import async_finished, async_refusal
+from tallyfold._client.driver import read_part
 from tallyfold._client.facade import (
     Broken,
     Facade,
@@ -31,7 +33,9 @@ from tallyfold._http.network import Network
 from tallyfold._http.transport import EXCERPT_SECONDS, OK, headers_of, http_request
 from tallyfold._names import ApiName
 from tallyfold._ranges.async_collect import collect
+from tallyfold._ranges.async_executing import AsyncExecuting
 from tallyfold._ranges.collect_run import CollectRun
+from tallyfold._ranges.parts import Assignment, Outcome, PartsRun, Spread
 from tallyfold._ranges.tasks import Tasks
 from tallyfold._ranges.values import Progress
 from tallyfold._tallyfold import Call, Collect, CountTable, Request
@@ -88,6 +92,18 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
         with self._in_this_loop():
             keeper = AsyncKeeper(machine, checkpoint)
             return await collect(run, keeper, Tasks(run, self._drive))
+
+    async def _collect_elsewhere(
+        self, run: PartsRun, spread: Spread, keeper: AsyncKeeper
+    ) -> CountTable:
+        async def token() -> tuple[str, int] | None:
+            return None if run.is_tokenless else await self._run(self._machine.token("control"))
+
+        def submit(assignment: Assignment) -> Future[Outcome]:
+            return spread.executor.submit(read_part, assignment)
+
+        executing = AsyncExecuting(run, submit, token, self._drive_alone, self._on_attempt)
+        return await collect(run, keeper, executing)
 
     def _reader(self) -> "AsyncReader":
         return AsyncReader(self._drive_alone, self._check_usable, self._limit)

@@ -3,7 +3,8 @@
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, TypeVar
 
 import httpx2
 
@@ -38,12 +39,17 @@ from tallyfold._http.transport import (
 from tallyfold._names import ApiName
 from tallyfold._ranges.collect import collect
 from tallyfold._ranges.collect_run import CollectRun
+from tallyfold._ranges.executing import Executing
+from tallyfold._ranges.parts import Assignment, Outcome, PartsRun, Spread, encoded
 from tallyfold._ranges.threads import Threads
 from tallyfold._ranges.values import Progress
 from tallyfold._tallyfold import Call, Collect, CountTable, Request
 from tallyfold._time import Now
 
-__all__ = ["AccessToken", "Driver", "Reader"]
+if TYPE_CHECKING:
+    from tallyfold._values import Attempt
+
+__all__ = ["AccessToken", "Driver", "Reader", "read_part"]
 
 T = TypeVar("T")
 
@@ -96,6 +102,16 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
         stop = Stop(self._closing)
         threads = Threads(run, lambda call: self._drive(call, stop), lambda: self._stop(stop))
         return collect(run, Keeper(machine, checkpoint), threads)
+
+    def _collect_elsewhere(self, run: PartsRun, spread: Spread, keeper: Keeper) -> CountTable:
+        def token() -> tuple[str, int] | None:
+            return None if run.is_tokenless else self._run(self._machine.token("control"))
+
+        def submit(assignment: Assignment) -> Future[Outcome]:
+            return spread.executor.submit(read_part, assignment)
+
+        executing = Executing(run, submit, token, self._drive_alone, self._on_attempt)
+        return collect(run, keeper, executing)
 
     def _reader(self) -> "Reader":
         stop = Stop(self._closing)
@@ -201,6 +217,44 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
     def _wake(self) -> None:
         with self._token_moved:
             self._token_moved.notify_all()
+
+
+def read_part(assignment: Assignment) -> Outcome:
+    """Reads a part of a collect: what an executor's worker calls."""
+    tokens = [] if assignment.token is None else [assignment.token]
+    attempts: list[Attempt] = []
+    needs_token = False
+
+    def token(_: ApiName) -> tuple[str, int | None]:
+        nonlocal needs_token
+        if not tokens:
+            needs_token = True
+            raise LookupError("a worker has one token; the process that collects renews it")
+        return tokens.pop()
+
+    settings = assignment.settings.arguments()
+    driver = Driver(
+        access_token=None if settings.get("tokenless") else token,
+        on_attempt=attempts.append if assignment.wants_attempts else None,
+        **settings,
+    )
+    table, error, has_ended = None, None, False
+    try:
+        machine = driver._machine.collect(*assignment.query, **assignment.options)  # noqa: SLF001
+        try:
+            table = driver._collect(machine, None, None, progress=False)  # noqa: SLF001
+        except TallyfoldError as failure:
+            error, table = failure, failure.partial
+            # The table travels by itself.
+            error.partial = None
+            planned, done, failed, _ = machine.progress()
+            has_ended = done + failed < planned
+    finally:
+        driver._shut()  # noqa: SLF001
+    needs_token = needs_token and error is not None and error.code == "token_provider_failed"
+    return Outcome(
+        assignment.part.task, encoded(table), error, has_ended, needs_token, tuple(attempts)
+    )
 
 
 class Reader:

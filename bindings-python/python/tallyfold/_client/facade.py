@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import ssl
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,10 +19,11 @@ from tallyfold._errors import (
     invalid,
     wrong_type,
 )
-from tallyfold._http.network import Certificates, Network
+from tallyfold._http.network import Certificates, Network, pem
 from tallyfold._http.network_error import callers_part, cause_of, is_of_the_network, name_of
 from tallyfold._http.transport import StaleError, timed_out
 from tallyfold._names import ApiName
+from tallyfold._ranges.parts import Settings
 from tallyfold._tallyfold import Call, Machine
 from tallyfold._time import Now
 from tallyfold._values import Attempt
@@ -63,6 +65,7 @@ class Facade(Generic[TokenT, TransportT]):
         "_access_token",
         "_addresses",
         "_closed",
+        "_given",
         "_machine",
         "_on_attempt",
         "_process",
@@ -105,6 +108,8 @@ class Facade(Generic[TokenT, TransportT]):
             self._on_attempt = on_attempt
             addresses = map(options.get, ("cluster_endpoint", "base_url", "auth_url"))
             self._addresses = [text for text in addresses if isinstance(text, str)]
+            given = Settings.of(options, ca=ca, proxy=proxy, trust_env=trust_env)
+            self._given = given if transport is None else None
             self._closed = False
             self._warned = False
             self._process = os.getpid()
@@ -222,6 +227,27 @@ class Facade(Generic[TokenT, TransportT]):
         """Refuses to be pickled or copied."""
         name = type(self).__name__
         raise TypeError(f"a {name} holds a secret and connections: it can't be pickled or copied")
+
+    def _settings(self) -> Settings:
+        """Gives what a client in another process needs to read the same counts with a token.
+
+        Raises:
+            ConfigError: for a client that other processes can't have.
+        """
+        if self._given is None:
+            message = (
+                "the client has a transport of its own, which can't be sent to workers; "
+                "give it `ca` or `proxy` instead"
+            )
+            raise invalid(ConfigError, "executor", message)
+        arguments = self._given.arguments()
+        if isinstance(arguments["ca"], ssl.SSLContext):
+            message = "the client's `ca` is an ssl.SSLContext; want a path or PEM text for workers"
+            raise invalid(ConfigError, "executor", message)
+        if arguments["ca"] is not None:
+            # The file need not exist on their machines.
+            arguments["ca"] = pem(arguments["ca"])
+        return Settings(arguments)
 
     def _limits_of(self, call: Call[T]) -> tuple[float | None, bool]:
         """How many seconds the call's step may take; and whether the call's deadline comes then."""

@@ -3,15 +3,16 @@
 import asyncio
 import contextlib
 import errno
+import importlib
 import inspect
 import os
 import pathlib
 import stat
 import threading
 from types import TracebackType
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from tallyfold._errors import ConfigError, wrong_type
+from tallyfold._errors import ConfigError, invalid, wrong_type
 from tallyfold._files.async_checkpoint import AsyncCheckpoint
 from tallyfold._files.checkpoint import Checkpoint
 from tallyfold._files.file import given_path, replace
@@ -20,7 +21,7 @@ from tallyfold._files.lock import Lock
 __all__ = ["AsyncStore", "Path", "Store"]
 
 Path = str | os.PathLike[str]
-"""The path of a directory."""
+"""The path of a directory, or an address that fsspec knows, such as `s3://bucket/folder`."""
 
 CheckpointT = TypeVar("CheckpointT", bound=Checkpoint | AsyncCheckpoint)
 
@@ -32,8 +33,10 @@ class _Opened(Generic[CheckpointT]):
 
     def __init__(self, checkpoint: CheckpointT | Path | None) -> None:
         self._opened = contextlib.ExitStack()
-        self._to: CheckpointT | Directory | None
-        if isinstance(checkpoint, (str, os.PathLike)):
+        self._to: CheckpointT | Directory | Address | None
+        if isinstance(checkpoint, str) and "://" in checkpoint:
+            self._to = Address(checkpoint)
+        elif isinstance(checkpoint, (str, os.PathLike)):
             self._to = self._opened.enter_context(Directory(checkpoint))
         elif checkpoint is None or self._can_be_used(checkpoint):
             self._to = checkpoint
@@ -50,7 +53,7 @@ class _Opened(Generic[CheckpointT]):
 
     def place(self, name: str) -> str:
         """Tells where a segment is stored, for error messages."""
-        return str(self._to.path_of(name)) if isinstance(self._to, Directory) else name
+        return str(self._to.path_of(name)) if isinstance(self._to, Directory | Address) else name
 
     def close(self) -> None:
         """Lets others use the directory."""
@@ -84,14 +87,14 @@ class AsyncStore(_Opened[AsyncCheckpoint]):
 
     async def load(self, name: str) -> bytes | str | None:
         """Gives what is stored under the name."""
-        if isinstance(self._to, Directory):
+        if isinstance(self._to, Directory | Address):
             return await asyncio.to_thread(self._to.load, name)
         loaded = None if self._to is None else self._to.load(name)
         return await loaded if inspect.isawaitable(loaded) else loaded
 
     async def save(self, name: str, data: bytes) -> None:
         """Stores the data under the name."""
-        if isinstance(self._to, Directory):
+        if isinstance(self._to, Directory | Address):
             await asyncio.to_thread(self._to.save, name, data)
         elif self._to is not None:
             saved = self._to.save(name, data)
@@ -153,3 +156,48 @@ class Directory:
         with self._saving:
             self._lock.check()
             replace(self.path_of(name), data)
+
+
+class Address:
+    """A folder of an object store that fsspec reaches, with an object for each segment."""
+
+    def __init__(self, address: str) -> None:
+        """Sends nothing yet.
+
+        Raises:
+            ModuleNotFoundError: without fsspec, or what it needs for this store.
+            ConfigError: for an address that it does not know.
+        """
+        try:
+            core: Any = importlib.import_module("fsspec.core")
+        except ModuleNotFoundError as error:
+            message = "a checkpoint at an address needs fsspec: pip install 'tallyfold[fsspec]'"
+            raise ModuleNotFoundError(message, name=error.name) from error
+        try:
+            self._files, self._path = core.url_to_fs(address.rstrip("/"))
+        except ModuleNotFoundError:
+            raise
+        except (ImportError, ValueError) as error:
+            message = "want an address that fsspec knows, such as s3://bucket/folder"
+            raise invalid(ConfigError, "checkpoint", message) from error
+        if "file" in self._files.protocol:
+            message = "want a plain path for a directory of this machine, which is locked"
+            raise invalid(ConfigError, "checkpoint", message)
+        # When a task is cancelled, its save continues in a thread, and the next save must wait.
+        self._saving = threading.Lock()
+
+    def path_of(self, name: str) -> str:
+        """Gives the object of a segment, without what the address says of server and user."""
+        return f"{self._path}/{name}"
+
+    def load(self, name: str, /) -> bytes | None:
+        """Reads a segment."""
+        try:
+            return bytes(self._files.cat_file(self.path_of(name)))
+        except FileNotFoundError:
+            return None
+
+    def save(self, name: str, data: bytes, /) -> None:
+        """Replaces a segment. An object store shows the old or the new one, whole."""
+        with self._saving:
+            self._files.pipe_file(self.path_of(name), data)

@@ -1,5 +1,6 @@
 """The way to the service: which certificates are trusted, and through which proxy requests go."""
 
+import functools
 import ipaddress
 import os
 import ssl
@@ -12,7 +13,7 @@ import httpx2
 from tallyfold._errors import ConfigError, invalid
 from tallyfold._files.file import given_path
 
-__all__ = ["Certificates", "Network"]
+__all__ = ["Certificates", "Network", "pem"]
 
 Certificates = str | bytes | os.PathLike[str] | ssl.SSLContext
 """A path of a PEM file, the PEM text itself, or a whole context of TLS."""
@@ -79,6 +80,8 @@ def _is_this_machine(host: str) -> bool:
 def _tls(ca: Certificates | None, *, trust_env: bool) -> ssl.SSLContext:
     if isinstance(ca, ssl.SSLContext):
         return ca
+    if ca is None and not trust_env:
+        return _usual_tls()
     try:
         tls = httpx2.create_ssl_context(trust_env=trust_env)
     except OSError as error:
@@ -87,14 +90,21 @@ def _tls(ca: Certificates | None, *, trust_env: bool) -> ssl.SSLContext:
     if ca is None:
         return tls
     try:
-        tls.load_verify_locations(cadata=_pem(ca))
+        tls.load_verify_locations(cadata=pem(ca))
     # A `ValueError` if the text is empty.
     except (ssl.SSLError, ValueError) as error:
         raise _refused("ca", "want certificates in PEM, and this has none that is whole") from error
     return tls
 
 
-def _pem(ca: str | bytes | os.PathLike[str]) -> str:
+@functools.cache
+def _usual_tls() -> ssl.SSLContext:
+    # Reading all certificates takes 20 ms, which each part of a collect would take in its worker.
+    return httpx2.create_ssl_context(trust_env=False)
+
+
+def pem(ca: str | bytes | os.PathLike[str]) -> str:
+    """The PEM text of certificates."""
     if not isinstance(ca, str | bytes | os.PathLike):
         name = type(ca).__name__
         raise _refused("ca", f"want a path, PEM text or an ssl.SSLContext, not {name}")

@@ -4,13 +4,14 @@
 from tallyfold._client.callbacks import finished
 from tallyfold._files.keeper import Keeper
 from tallyfold._ranges.collect_run import CollectRun, noted
+from tallyfold._ranges.executing import Executing
 from tallyfold._ranges.threads import Threads
 from tallyfold._tallyfold import CountTable
 
 __all__ = ["collect"]
 
 
-def collect(run: CollectRun, keeper: Keeper, workers: Threads) -> CountTable:
+def collect(run: CollectRun, keeper: Keeper, workers: Threads | Executing) -> CountTable:
     """Collects by workers, none of which outlives the call."""
     with keeper, workers:
         keeper.load()
@@ -18,11 +19,11 @@ def collect(run: CollectRun, keeper: Keeper, workers: Threads) -> CountTable:
             try:
                 # What is too old is dropped, even if there is nothing to read.
                 keeper.save()
-                workers.start(run.due())
+                workers.begin()
                 while run.is_busy():
                     workers.wait()
                     reports = run.news()
-                    workers.start(run.due())
+                    workers.begin()
                     keeper.save()
                     for progress in reports:
                         finished("on_progress", run.report(progress))

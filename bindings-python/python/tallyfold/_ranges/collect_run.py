@@ -96,7 +96,7 @@ class CollectRun:
             due.append(step)
         return due
 
-    def _settle(self, drive: Drive, failure: BaseException | None, now: Now) -> None:
+    def _settle(self, drive: Drive, failure: BaseException | None, now: Now) -> str:
         outcome = self._machine.settle(drive.task, drive.call, now)
         self.under_way -= 1
         if outcome != "given_back":
@@ -107,9 +107,10 @@ class CollectRun:
             if isinstance(failure, TallyfoldError):
                 # The machine keeps the error, but not its cause, which is the host's.
                 self._causes.setdefault(failure.code, failure.__cause__)
-                return
+                return outcome
         if failure is not None:
             self._fail(failure)
+        return outcome
 
     def _fail(self, failure: BaseException) -> None:
         self._failure = self._failure or failure

@@ -1,16 +1,26 @@
 """The tasks that drive the calls of a collect."""
 
 import asyncio
+import contextlib
 import itertools
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Self
+from typing import ParamSpec, Self, TypeVar
 
 from tallyfold._client.steps import Drive
 from tallyfold._ranges.collect_run import CollectRun
 from tallyfold._tallyfold import Call, CountTable
 
-__all__ = ["Tasks"]
+__all__ = ["AsyncBell", "AsyncDriving", "AsyncTokens", "Tasks", "async_aside"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+AsyncDriving = Callable[[Call[CountTable]], Awaitable[None]]
+"""Drives a call to its end."""
+
+AsyncTokens = Callable[[], Awaitable[tuple[str, int] | None]]
+"""Gives an access token and the rest of its lifetime in seconds, or `None` if there are none."""
 
 TURNS_IN_A_ROW = 16
 """How many calls a task drives before it yields to the event loop."""
@@ -19,14 +29,16 @@ TURNS_IN_A_ROW = 16
 class Tasks:
     """Tasks that drive calls."""
 
-    def __init__(
-        self, run: CollectRun, drive: Callable[[Call[CountTable]], Awaitable[None]]
-    ) -> None:
+    def __init__(self, run: CollectRun, drive: AsyncDriving) -> None:
         self._run = run
         self._drive = drive
         self._tasks: set[asyncio.Task[None]] = set()
         self._news = asyncio.Event()
         run.wake = self._news.set
+
+    async def begin(self) -> None:
+        """Starts the calls that are due."""
+        self.start(self._run.due())
 
     def start(self, drives: list[Drive]) -> None:
         """Gives each call to a new task."""
@@ -78,3 +90,32 @@ class Tasks:
         """Waits for the tasks to end."""
         if self._tasks:
             await asyncio.wait(self._tasks)
+
+
+class AsyncBell:
+    """Wakes the one task that waits for it."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._rung = asyncio.Event()
+
+    def ring(self) -> None:
+        """Ends the wait, or the next one. Any thread may call it."""
+        # The loop may have been closed meanwhile.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._rung.set)
+
+    async def wait(self, seconds: float | None) -> bool:
+        """Waits until it is rung, or for so long; whether it was rung."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._rung.wait()
+        except TimeoutError:
+            return False
+        self._rung.clear()
+        return True
+
+
+async def async_aside(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Calls a function that may take a while in a thread."""
+    return await asyncio.to_thread(function, *arguments, **named)

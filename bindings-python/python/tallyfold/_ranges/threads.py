@@ -5,13 +5,22 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from typing import Self
+from typing import ParamSpec, Self, TypeVar
 
 from tallyfold._client.steps import Drive
 from tallyfold._ranges.collect_run import CollectRun
 from tallyfold._tallyfold import Call, CountTable
 
-__all__ = ["Threads"]
+__all__ = ["Bell", "Driving", "Threads", "Tokens", "aside"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Driving = Callable[[Call[CountTable]], None]
+"""Drives a call to its end."""
+
+Tokens = Callable[[], tuple[str, int] | None]
+"""Gives an access token and the rest of its lifetime in seconds, or `None` if there are none."""
 
 
 class Threads:
@@ -20,7 +29,7 @@ class Threads:
     def __init__(
         self,
         run: CollectRun,
-        drive: Callable[[Call[CountTable]], None],
+        drive: Driving,
         stop: Callable[[], None],
     ) -> None:
         """Starts no thread yet."""
@@ -30,8 +39,12 @@ class Threads:
         self._threads: list[threading.Thread] = []
         self._hiring = threading.Lock()
         self._waiting: queue.SimpleQueue[Drive | None] = queue.SimpleQueue()
-        self._news = threading.Event()
-        run.wake = self._news.set
+        self._news = Bell()
+        run.wake = self._news.ring
+
+    def begin(self) -> None:
+        """Starts the calls that are due."""
+        self.start(self._run.due())
 
     def start(self, drives: list[Drive]) -> None:
         """Gives each call to a thread that has none, or to a new one."""
@@ -81,10 +94,7 @@ class Threads:
 
     def wait(self) -> None:
         """Waits until the caller has something to do."""
-        # On Windows a wait without an end can't be interrupted.
-        while not self._news.wait(1):
-            pass
-        self._news.clear()
+        self._news.wait(None)
 
     def dismiss(self) -> None:
         """Ends all that is under way."""
@@ -105,6 +115,32 @@ class Threads:
     def __exit__(self, *_: object) -> None:
         """Waits for the threads to end."""
         self._let_go()
+
+
+class Bell:
+    """Wakes the one thread that waits for it."""
+
+    def __init__(self) -> None:
+        self._rung = threading.Event()
+
+    def ring(self) -> None:
+        """Ends the wait, or the next one. Any thread may call it."""
+        self._rung.set()
+
+    def wait(self, seconds: float | None) -> bool:
+        """Waits until it is rung, or for so long; whether it was rung."""
+        end = None if seconds is None else time.monotonic() + seconds
+        # On Windows a wait without an end can't be interrupted.
+        while not self._rung.wait(1 if end is None else min(1, max(end - time.monotonic(), 0))):
+            if end is not None and time.monotonic() >= end:
+                return False
+        self._rung.clear()
+        return True
+
+
+def aside(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Calls a function that may take a while."""
+    return function(*arguments, **named)
 
 
 def _join(thread: threading.Thread) -> None:

@@ -73,6 +73,10 @@ pub struct Collect {
     probing: Probing,
     ledger: Ledger,
     under_way: Vec<UnderWay>,
+    /// What other processes are reading.
+    assigned: Vec<(Assignment, Vec<Window>)>,
+    /// How many windows other processes could not read.
+    failed_elsewhere: u64,
     /// Windows whose tables need more than one worker's share of the memory. Each of them is read alone.
     large: Vec<Window>,
     /// The number of the next task; the first numbers belong to the probe's calls.
@@ -89,6 +93,17 @@ pub struct Collect {
     is_of_future: bool,
     journal: Journal,
     deadline: Option<Delay>,
+}
+
+/// Adjacent windows that another process reads, by a collect of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Assignment {
+    /// The number to settle them with.
+    pub task: u32,
+    /// All of their time.
+    pub range: Window,
+    /// How many they are.
+    pub windows: u32,
 }
 
 /// A window whose call has been given to a worker.
@@ -153,6 +168,8 @@ impl Machine {
                 Probing::Over
             },
             under_way: Vec::new(),
+            assigned: Vec::new(),
+            failed_elsewhere: 0,
             large: Vec::new(),
             next_task: Probe::CALLS,
             failures: Vec::new(),
@@ -181,15 +198,7 @@ impl Collect {
 
     /// What to do next. `now` counts as the time at which the window is requested.
     pub fn next(&mut self, now: Now) -> CollectStep {
-        if self.cause.is_none()
-            && !self.ledger.has_started()
-            && let Some(known) = self.ledger.last_end()
-            && let Err(error) = check_past(known, now.unix_ms)
-        {
-            // Nothing settles before it has ended.
-            self.cause = Some(error);
-            self.is_of_future = true;
-        }
+        self.check_known(now);
         if self.has_ended() || self.outages.has_scout() {
             return self.wait();
         }
@@ -208,6 +217,132 @@ impl Collect {
             self.outages.prepare(drive, now, self.ledger.left());
         }
         step
+    }
+
+    /// Ends the collect before its first window if counts are known of a time that has not come.
+    fn check_known(&mut self, now: Now) {
+        if self.cause.is_none()
+            && !self.ledger.has_started()
+            && let Some(known) = self.ledger.last_end()
+            && let Err(error) = check_past(known, now.unix_ms)
+        {
+            // Nothing settles before it has ended.
+            self.cause = Some(error);
+            self.is_of_future = true;
+        }
+    }
+
+    /// Takes adjacent windows, at most so many, for another process: a collect of the same query over
+    /// [`range`](Assignment::range), with the same `window`, `finest`, `settle_ms` and `keep`, reads them. Then
+    /// [`settle_assigned`](Self::settle_assigned) takes its table. `None` if no window is left, or the collect has ended.
+    ///
+    /// ```
+    /// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/host.rs"));
+    /// # fn main() -> Result<()> {
+    /// # use tallyfold::{CollectOptions, CollectStep, Dimension, Metric, Window};
+    /// # let mut host = Host::new()?;
+    /// let range = Window::parse("2026-01-01T00:00:00Z", "2026-01-01T06:00:00Z")?;
+    /// let options = CollectOptions::new(Metric::EventDelivery, range, &[Dimension::Integration]);
+    /// let mut collect = host.machine.collect(options.clone())?;
+    /// while let Some(assigned) = collect.assign(10, host.now) {
+    ///     // In another process:
+    ///     let (start, end) = (assigned.range.start(), assigned.range.end());
+    ///     let mut elsewhere = host.machine.collect(options.clone().start(start).end(end))?;
+    /// #   while let CollectStep::Drive(mut next) = elsewhere.next(host.now) {
+    /// #       host.drive(&mut next.call)?;
+    /// #       elsewhere.settle(next.task, &mut next.call, host.now)?;
+    /// #   }
+    ///     let table = elsewhere.finish().map_err(|ended| ended.error)?;
+    ///     // Here, once the table has come back:
+    ///     assert_eq!(collect.settle_assigned(assigned.task, Some(&table), false)?, []);
+    /// }
+    /// assert_eq!(collect.finish().map_err(|ended| ended.error)?.windows().len(), 24);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn assign(&mut self, most: u32, now: Now) -> Option<Assignment> {
+        self.check_known(now);
+        if self.has_ended() {
+            return None;
+        }
+        let mut range = self.ledger.take()?;
+        let mut windows = vec![range];
+        while windows.len() < most as usize
+            && let Some(next) = self.ledger.take()
+        {
+            match Window::new(range.start(), next.end()) {
+                Ok(both) if range.end() == next.start() => range = both,
+                _ => {
+                    self.ledger.put_back(&[next]);
+                    break;
+                }
+            }
+            windows.push(next);
+        }
+        let assignment = Assignment {
+            task: self.next_task,
+            range,
+            windows: windows.len() as u32,
+        };
+        self.next_task = self.next_task.wrapping_add(1);
+        self.assigned.push((assignment, windows));
+        Some(assignment)
+    }
+
+    /// Takes the table of an [`assign`](Self::assign)ed range, or of a part of it, and gives the windows that it lacks.
+    /// With `again`, they are assigned again; otherwise they count as failed.
+    ///
+    /// # Errors
+    /// `out_of_order` for a task that is not under way, also one that was settled before; `incompatible_tables` for a
+    /// table of another query, client or time. After an error the collect is unchanged.
+    pub fn settle_assigned(
+        &mut self,
+        task: u32,
+        table: Option<&CountTable>,
+        again: bool,
+    ) -> Result<Vec<Window>> {
+        let is_it = |(assigned, _): &(Assignment, _)| assigned.task == task;
+        let position = self.assigned.iter().position(is_it);
+        let position = position.ok_or_else(unknown_task)?;
+        if let Some(table) = table {
+            self.check_assigned(table, position)?;
+            for part in &table.parts {
+                self.ledger.keep(part.clone());
+                self.journal.note(part.window);
+            }
+            self.check_memory();
+        }
+        let (_, windows) = self.assigned.swap_remove(position);
+        let gaps = windows
+            .iter()
+            .flat_map(|window| self.ledger.gaps_in(*window));
+        let gaps: Vec<Window> = gaps.collect();
+        if again {
+            self.ledger.put_back(&gaps);
+        } else {
+            self.failed_elsewhere += gaps.len() as u64;
+        }
+        Ok(gaps)
+    }
+
+    /// Checks that a table has counts of assigned windows only.
+    fn check_assigned(&self, table: &CountTable, position: usize) -> Result<()> {
+        let refused = |message| Error::argument("table", Code::IncompatibleTables, message);
+        let own = self.ledger.subject();
+        if table.subject != *own {
+            let message = "want a table with the counts of this query and client";
+            return Err(refused(message));
+        }
+        own.with(&table.subject, "table")?;
+        let (_, windows) = &self.assigned[position];
+        for part in &table.parts {
+            let first = windows.partition_point(|window| window.end() <= part.window.start());
+            let mut inside = windows[first..].iter().copied();
+            if !uncovered(part.window, &mut inside).is_empty() {
+                return Err(refused("want a table of the assigned time only"));
+            }
+        }
+        Ok(())
     }
 
     /// Begins to read the next window.
@@ -418,14 +553,19 @@ impl Collect {
             self.ledger.keep(part);
         }
         self.journal.note(window);
-        if self.ledger.bytes() as u64 > self.memory_limit {
-            self.cause
-                .get_or_insert_with(|| too_much_memory(self.memory_limit));
-        }
+        self.check_memory();
         if !self.has_ended() {
             self.failed_in_a_row = 0;
         }
         Settled::Kept { provisional }
+    }
+
+    /// Ends the collect if what is kept takes too much memory.
+    fn check_memory(&mut self) {
+        if self.ledger.bytes() as u64 > self.memory_limit {
+            self.cause
+                .get_or_insert_with(|| too_much_memory(self.memory_limit));
+        }
     }
 
     fn fail(&mut self, window: Window, error: Error) -> Settled {
@@ -500,9 +640,11 @@ impl Collect {
     #[must_use]
     pub fn progress(&self) -> Progress {
         let done = self.ledger.done();
-        let failed = self.failures.len() as u64;
+        let failed = self.failures.len() as u64 + self.failed_elsewhere;
         let under_way = self.under_way.iter().filter(|read| !read.is_check);
-        let under_way = under_way.count() as u64 + self.probing.under_way();
+        let assigned = self.assigned.iter().map(|(_, windows)| windows.len());
+        let under_way =
+            (under_way.count() + assigned.sum::<usize>()) as u64 + self.probing.under_way();
         // No range has that many windows: reading them would take years.
         let number = |windows: u64| u32::try_from(windows).unwrap_or(u32::MAX);
         Progress {

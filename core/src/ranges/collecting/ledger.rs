@@ -241,8 +241,9 @@ impl Ledger {
         let first = self.place_of(part.window);
         let overlapped = first..first + self.overlapping(part.window).len();
         let windows = match origin {
-            Origin::Stored => self.plan.overlapping(part.window).count() as u64,
-            Origin::Given | Origin::Read => 1,
+            // Another process may have added windows up.
+            Origin::Stored | Origin::Read => self.plan.overlapping(part.window).count() as u64,
+            Origin::Given => 1,
         };
         let reading = Reading {
             part,
@@ -320,7 +321,7 @@ impl Ledger {
     }
 
     /// The parts of a window that are not known.
-    fn gaps_in(&self, window: Window) -> Vec<Window> {
+    pub(super) fn gaps_in(&self, window: Window) -> Vec<Window> {
         let overlapping = self.overlapping(window).iter();
         uncovered(window, &mut overlapping.map(Reading::window))
     }

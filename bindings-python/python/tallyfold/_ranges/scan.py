@@ -1,0 +1,250 @@
+"""Counts as a lazy frame of polars, which reads what a query needs."""
+
+import importlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
+
+from tallyfold._arguments import Dimensions, Instant, Step
+from tallyfold._client.client import Client
+from tallyfold._errors import ArgumentTypeError, wrong_type
+from tallyfold._names import CountName, DimensionName, MetricName
+from tallyfold._tallyfold import CountTable, Plan
+from tallyfold._time import Window
+
+if TYPE_CHECKING:
+    import polars
+
+__all__ = ["ScanArguments", "scan"]
+
+TIMES = ("window_start", "window_end")
+
+WINDOWS_AT_ONCE = 12
+"""How many windows a batch has for each request that may be under way."""
+
+
+class ScanArguments(TypedDict, total=False):
+    """Arguments of `scan`, by name: those of `Client.collect`."""
+
+    window: Step
+    """The length of the windows. Default: `15m`."""
+    concurrency: int
+    """How many windows are read at the same time. Default: `8`."""
+    finest: Step
+    """The shortest windows to read."""
+    settle: float
+    """For how many seconds after a window's end its counts may still change."""
+    patience: float | None
+    """For how many seconds to wait for a service that is down."""
+
+
+def scan(
+    client: Client,
+    metric: MetricName,
+    start: Instant,
+    end: Instant,
+    dimensions: Dimensions | None = None,
+    **options: Unpack[ScanArguments],
+) -> "polars.LazyFrame":
+    """Gives the counts of `[start, end)` as a `polars.LazyFrame`, which reads what a query needs.
+
+    Its columns are those of an exported file: `window_start`, `window_end` and `settled`, a column
+    for each dimension, and `success`, `errors` and `filtered` as unsigned 64-bit integers. There is
+    a row for each window and each group.
+
+    Only the dimensions that a query uses are requested, and they decide what a group is: without a
+    column of reasons, rows are not split by reason. So sums are the same as of the whole frame, but
+    the number of rows is not: use `sum`, not `len` or `mean`. A filter on `window_start` and
+    `window_end` reads only the windows that it leaves. A filter on one dimension is applied before
+    rows are made. Windows are read in batches, and `head` ends the reading early.
+
+    Args:
+        client: reads the counts, whenever the frame is collected. It must be open then.
+        metric: `"event_delivery"` or `"event_ingestion"`.
+        start: an aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC.
+        end: likewise, after `start`.
+        dimensions: the dimensions that queries may use, in the order of the columns; by default,
+            all of the metric.
+        **options: `window`, `concurrency`, `finest`, `settle` and `patience` of `Client.collect`.
+
+    Raises:
+        ConfigError: for arguments that can't be used.
+        ModuleNotFoundError: without polars (`tallyfold[polars]`).
+
+    When the frame is collected, it raises what `Client.collect` raises; polars 1 makes a
+    `ComputeError` of it.
+
+    >>> import polars
+    >>> frame = tallyfold.scan(
+    ...     client, "event_delivery", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+    ... )
+    >>> frame.group_by("integration").agg(polars.col("success").sum()).sort("integration").collect()
+    shape: (2, 2)
+    ...
+    """
+    try:
+        pl = importlib.import_module("polars")
+        register = importlib.import_module("polars.io.plugins").register_io_source
+    except ModuleNotFoundError as error:
+        message = "scan needs polars: pip install 'tallyfold[polars]'"
+        raise ModuleNotFoundError(message, name=error.name) from error
+    if not isinstance(client, Client):
+        raise wrong_type("client", "want a Client", client)
+    source = _Source(client, metric, start, end, dimensions, options)
+    time, count = pl.Datetime("us", "UTC"), pl.UInt64
+    schema: dict[str, Any] = {
+        **dict.fromkeys(TIMES, time),
+        "settled": pl.Boolean,
+        **dict.fromkeys(source.dimensions, pl.Categorical()),
+        **dict.fromkeys(get_args(CountName), count),
+    }
+    source.schema = pl.Schema(schema)
+    frame: polars.LazyFrame = register(source.read, schema=source.schema, is_pure=True)
+    return frame
+
+
+class _Source:
+    """What a lazy frame reads from."""
+
+    schema: "polars.Schema"
+
+    def __init__(
+        self,
+        client: Client,
+        metric: MetricName,
+        start: Instant,
+        end: Instant,
+        dimensions: Dimensions | None,
+        options: ScanArguments,
+    ) -> None:
+        """Checks the arguments, and sends nothing."""
+        for name in options.keys() - ScanArguments.__annotations__.keys():
+            wanted = f"want one of {', '.join(ScanArguments.__annotations__)}"
+            message = f"unknown_argument: {name}: {wanted}, for `scan` reads what a query needs"
+            raise ArgumentTypeError(message, code="unknown_argument", argument=name)
+        if dimensions is None:
+            known = get_args(DimensionName)
+            dimensions = [name for name in known if metric != "event_ingestion" or name != "reason"]
+        self._client = client
+        self._metric = metric
+        self._options = options
+        machine = client._machine.collect(metric, start, end, dimensions, **options)  # noqa: SLF001
+        self._batch = machine.concurrency * WINDOWS_AT_ONCE
+        self._first = machine.concurrency
+        self._plan = Plan(start, end, options.get("window", "15m"))
+        self.dimensions = tuple(dimensions)
+
+    def read(
+        self,
+        columns: list[str] | None,
+        predicate: "polars.Expr | None",
+        rows: int | None,
+        batch_rows: int | None,
+    ) -> "Iterator[polars.DataFrame]":
+        """Gives the rows of a query, as polars asks its sources for them.
+
+        The first `rows` rows are those before the predicate.
+        """
+        columns = self.schema.names() if columns is None else columns
+        used = {*columns, *(predicate.meta.root_names() if predicate is not None else ())}
+        dimensions = [name for name in self.dimensions if name in used]
+        parts = [] if predicate is None else _conjuncts(predicate)
+        # The rows that are not wanted count, too.
+        is_narrowed = rows is None
+        windows = self._windows(parts) if is_narrowed else list(self._plan)
+        left = rows
+        for some in self._batches(windows, small=rows is not None):
+            if left == 0:
+                return
+            table = self._collect(some, dimensions)
+            narrowed = _narrowed(table, dimensions, parts) if is_narrowed else table
+            if narrowed is None:
+                continue
+            frame = _frame(narrowed, self.schema)
+            if left is not None:
+                frame = frame.head(left)
+                left -= frame.height
+            if predicate is not None:
+                frame = frame.filter(predicate)
+            frame = frame.select(columns)
+            yield from frame.iter_slices(batch_rows) if batch_rows else [frame]
+
+    def _windows(self, parts: "list[polars.Expr]") -> list[Window]:
+        """The windows that a filter on their times leaves."""
+        import polars as pl
+
+        windows = list(self._plan)
+        of_time = [part for part in parts if {*part.meta.root_names()} <= {*TIMES}]
+        if not of_time:
+            return windows
+        edges = {
+            "window_start": [window.start for window in windows],
+            "window_end": [window.end for window in windows],
+        }
+        frame = pl.DataFrame(edges, schema={name: self.schema[name] for name in TIMES})
+        kept = frame.with_row_index("place").filter(*of_time)["place"]
+        return [windows[place] for place in kept]
+
+    def _batches(self, windows: list[Window], *, small: bool) -> Iterator[list[Window]]:
+        """Adjacent windows to read together; few at first, if few rows may do."""
+        most = self._first if small else self._batch
+        batch: list[Window] = []
+        for window in windows:
+            if batch and (len(batch) == most or batch[-1].end_text != window.start_text):
+                yield batch
+                batch = []
+                most = min(2 * most, self._batch)
+            batch.append(window)
+        if batch:
+            yield batch
+
+    def _collect(self, windows: list[Window], dimensions: list[str]) -> CountTable:
+        # The service wants a dimension, also for totals.
+        requested = dimensions or list(self.dimensions[:1])
+        return self._client.collect(
+            self._metric,
+            windows[0].start_text,
+            windows[-1].end_text,
+            requested,
+            group_by=dimensions,
+            progress=False,
+            **self._options,
+        )
+
+
+def _conjuncts(predicate: "polars.Expr") -> "list[polars.Expr]":
+    """The conditions that a predicate joins by `and`."""
+    inputs = predicate.meta.pop()
+    if len(inputs) == 2:
+        for one, other in (inputs, inputs[::-1]):
+            if (one & other).meta == predicate:
+                return [*_conjuncts(one), *_conjuncts(other)]
+    return [predicate]
+
+
+def _narrowed(
+    table: CountTable, dimensions: list[str], parts: "list[polars.Expr]"
+) -> CountTable | None:
+    """The groups that filters on single dimensions leave; `None` if there are none."""
+    import polars as pl
+
+    for dimension in dimensions:
+        own = [part for part in parts if part.meta.root_names() == [dimension]]
+        if not own:
+            continue
+        values = pl.DataFrame(table.group_by(dimension)).filter(*own)[dimension].to_list()
+        if not values:
+            return None
+        table = table.filter(**{dimension: values})
+    return table
+
+
+def _frame(table: CountTable, schema: "polars.Schema") -> "polars.DataFrame":
+    import polars as pl
+
+    frame = pl.DataFrame(table.by_window())
+    missing = [
+        pl.lit("").cast(dtype).alias(name)
+        for name, dtype in schema.items()
+        if name not in frame.columns
+    ]
+    return frame.with_columns(missing).select(schema.names())

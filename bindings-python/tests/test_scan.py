@@ -1,0 +1,286 @@
+"""Lazy frames: they are what the eager frame is, and request only what a query needs."""
+
+import itertools
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+from service import busy_day
+
+import tallyfold
+from tallyfold._ranges import scan as module
+
+DAY = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+ALL: list[tallyfold.DimensionName] = ["event_name", "write_key", "integration", "reason"]
+TEN = datetime(2026, 1, 1, 10, tzinfo=UTC)
+COUNTS = ["success", "errors", "filtered"]
+
+
+class Watched(tallyfold.Sandbox):
+    """A sandbox that remembers the window and the dimensions of each request."""
+
+    def __init__(self, **_: Any) -> None:
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+
+    def handle(self, method: str, target: str, *rest: Any) -> tallyfold.SandboxResponse:
+        if "/analytics/" in target:
+            asked = json.loads(rest[1])
+            self.asked.append((asked["start"], tuple(asked["dimensions"])))
+        return super().handle(method, target, *rest)
+
+    def dimensions(self) -> Counter[tuple[str, ...]]:
+        return Counter(dimensions for _, dimensions in self.asked)
+
+
+def connect(sandbox: tallyfold.Sandbox) -> tallyfold.Client:
+    return tallyfold.Client(
+        cluster_endpoint="https://sandbox.example",
+        transport=sandbox.transport(),
+        max_retries=0,
+        **sandbox.credentials,
+    )
+
+
+@pytest.fixture
+def watched() -> Watched:
+    return Watched(seed=7)
+
+
+@pytest.fixture
+def client(watched: Watched) -> Iterator[tallyfold.Client]:
+    with connect(watched) as client:
+        yield client
+
+
+@pytest.fixture
+def frame(client: tallyfold.Client) -> pl.LazyFrame:
+    return tallyfold.scan(client, "event_delivery", *DAY)
+
+
+def eager(
+    client: tallyfold.Client, dimensions: list[tallyfold.DimensionName], **options: Any
+) -> pl.DataFrame:
+    table = client.collect("event_delivery", *DAY, dimensions, **options)
+    return pl.DataFrame(table.by_window()).drop("complete")
+
+
+def test_it_is_the_eager_frame(client: tallyfold.Client, frame: pl.LazyFrame) -> None:
+    expected = eager(client, ALL)
+    assert len(expected) > 100_000
+    assert frame.collect_schema() == expected.schema
+    # In the same order, digit for digit.
+    assert_frame_equal(frame.collect(), expected)
+    assert_frame_equal(frame.collect(engine="streaming"), expected)
+
+
+def test_only_the_dimensions_that_are_used_are_requested(
+    client: tallyfold.Client, watched: Watched, frame: pl.LazyFrame
+) -> None:
+    columns = ["window_start", "reason", "integration", "success"]
+    selected = frame.select(columns).collect()
+    assert watched.dimensions() == {("integration", "reason"): 96}
+    assert_frame_equal(selected, eager(client, ["integration", "reason"]).select(columns))
+
+    watched.asked.clear()
+    sums = frame.group_by("write_key").agg(pl.col(COUNTS).sum()).sort("write_key").collect()
+    assert watched.dimensions() == {("write_key",): 96}
+    whole = eager(client, ALL)
+    assert_frame_equal(
+        sums, whole.group_by("write_key").agg(pl.col(COUNTS).sum()).sort("write_key")
+    )
+
+    watched.asked.clear()
+    totals = frame.select(pl.col(COUNTS).sum()).collect()
+    assert watched.dimensions() == {("event_name",): 96}
+    assert_frame_equal(totals, whole.select(pl.col(COUNTS).sum()))
+
+
+def test_a_filter_on_time_reads_only_those_windows(
+    client: tallyfold.Client, watched: Watched, frame: pl.LazyFrame
+) -> None:
+    start, end = pl.col("window_start"), pl.col("window_end")
+    hour = timedelta(hours=1)
+    whole = eager(client, ["integration"])
+    for condition, windows in [
+        (start >= TEN, 56),
+        ((start >= TEN) & (end <= TEN + hour), 4),
+        (start.is_between(TEN, TEN + hour), 5),
+        ((start < TEN) | (end > TEN + 2 * hour), 88),
+        (start.dt.hour() == 23, 4),
+        (start > TEN + 24 * hour, 0),
+        ((end <= TEN) & (pl.col("errors") > 2) & (start >= TEN - hour), 4),
+        ((start < TEN) | (pl.col("errors") > 2), 96),
+    ]:
+        watched.asked.clear()
+        columns = ["window_start", "integration", "errors"]
+        found = frame.filter(condition).select(columns).collect()
+        assert len(watched.asked) == windows, condition
+        assert len({window for window, _ in watched.asked}) == windows
+        assert_frame_equal(found, whole.filter(condition).select(columns))
+
+
+def test_a_filter_on_a_dimension_comes_before_rows(
+    client: tallyfold.Client, frame: pl.LazyFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    make = module._frame  # noqa: SLF001 - where rows are made
+
+    def spy(*arguments: Any) -> pl.DataFrame:
+        frame = make(*arguments)
+        made.append(len(frame))
+        return frame
+
+    monkeypatch.setattr(module, "_frame", spy)
+    whole = eager(client, ["integration", "reason"])
+    name = pl.col("integration")
+    columns = ["integration", "reason", "success"]
+    for condition in [
+        name == "Warehouse",
+        name.is_in(["Warehouse", "Surveys", "none"]) & (pl.col("reason") == ""),
+        name.cat.starts_with("A") & (pl.col("window_start") < TEN),
+        name == "none",
+    ]:
+        made.clear()
+        found = frame.filter(condition).select(columns).collect()
+        expected = whole.filter(condition).select(columns)
+        assert_frame_equal(found, expected)
+        assert sum(made) == len(expected)
+
+
+def test_any_condition_gives_what_polars_gives(
+    client: tallyfold.Client, frame: pl.LazyFrame
+) -> None:
+    whole = eager(client, ["integration", "reason"])
+    number = random.Random(7)
+
+    def simple() -> pl.Expr:
+        return number.choice(
+            [
+                pl.col("window_start") >= TEN + timedelta(minutes=number.randrange(-300, 300)),
+                pl.col("window_end") < TEN + timedelta(minutes=number.randrange(-300, 300)),
+                pl.col("integration").is_in(["Warehouse", "Surveys"]),
+                pl.col("reason") != "",
+                pl.col("reason").is_not_null(),
+                pl.col("success") > number.randrange(500),
+                pl.col("errors") * 10 > pl.col("success"),
+                pl.col("settled"),
+                pl.lit(number.random() < 0.5),
+            ]
+        )
+
+    def condition(depth: int) -> pl.Expr:
+        if depth == 0:
+            return simple()
+        one, other = condition(depth - 1), condition(depth - 1)
+        return number.choice([one & other, one & other, one | other, ~one, one.xor(other)])
+
+    columns = ["window_start", "window_end", "settled", "integration", "reason", *COUNTS]
+    for _ in range(60):
+        wanted = condition(number.randrange(4))
+        found = frame.filter(wanted).select(columns).collect()
+        assert_frame_equal(found, whole.filter(wanted).select(columns))
+
+
+def test_few_rows_take_few_requests(
+    client: tallyfold.Client, watched: Watched, frame: pl.LazyFrame
+) -> None:
+    whole = eager(client, ALL)
+    watched.asked.clear()
+    assert_frame_equal(frame.head(5).collect(), whole.head(5))
+    assert len(watched.asked) <= 8
+    assert_frame_equal(frame.slice(20_000, 7).collect(), whole.slice(20_000, 7))
+    # The first rows, and then the condition; and the other way round.
+    few = pl.col("errors") > 3
+    assert_frame_equal(frame.head(9_000).filter(few).collect(), whole.head(9_000).filter(few))
+    assert_frame_equal(frame.filter(few).head(9).collect(), whole.filter(few).head(9))
+
+
+def test_a_source_takes_the_first_rows_before_the_condition(
+    client: tallyfold.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources: list[Any] = []
+
+    class Source(module._Source):  # noqa: SLF001 - polars never asks for both
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            sources.append(self)
+
+    monkeypatch.setattr(module, "_Source", Source)
+    tallyfold.scan(client, "event_delivery", *DAY, ["integration"])
+    condition = (pl.col("integration") == "Warehouse") & (pl.col("window_start") >= TEN)
+    pieces = list(sources[0].read(["success", "integration"], condition, 2_000, 7))
+    assert max(map(len, pieces)) == 7
+    whole = eager(client, ["integration"]).head(2_000).filter(condition)
+    assert len(whole) > 7
+    assert_frame_equal(pl.concat(pieces), whole.select("success", "integration"))
+
+
+def test_rows_come_in_batches(client: tallyfold.Client, watched: Watched) -> None:
+    frame = tallyfold.scan(client, "event_delivery", *DAY, ["integration"], concurrency=2)
+    batches = frame.collect_batches(chunk_size=100, maintain_order=True)
+    some = list(itertools.islice(batches, 3))
+    assert [len(batch) for batch in some] == [100, 100, 100]
+    rest = list(batches)
+    whole = pl.concat([*some, *rest])
+    assert len(watched.asked) == 96
+    assert_frame_equal(whole, eager(client, ["integration"]))
+
+
+def test_ragged_ranges_and_silence(watched: Watched, client: tallyfold.Client) -> None:
+    ragged = "2026-01-01T00:07:00Z", "2026-01-01T01:50:30Z"
+    options: dict[str, Any] = {"window": "1h"}
+    frame = tallyfold.scan(client, "event_ingestion", *ragged, **options)
+    assert "reason" not in frame.collect_schema()
+    dimensions: Any = ["event_name", "write_key", "integration"]
+    table = client.collect("event_ingestion", *ragged, dimensions, **options)
+    expected = pl.DataFrame(table.by_window()).drop("complete")
+    assert_frame_equal(frame.collect(), expected)
+    assert len(watched.asked) == 4
+    with connect(tallyfold.Sandbox()) as silent:
+        nothing = tallyfold.scan(silent, "event_delivery", *DAY, ["reason"])
+        assert nothing.collect().schema == nothing.collect_schema()
+        assert nothing.select("success").sum().collect().item() == 0
+
+
+def test_what_is_read_early_is_not_settled() -> None:
+    sandbox = busy_day()
+    with connect(sandbox) as client:
+        frame = tallyfold.scan(client, "event_delivery", *DAY, ["integration"], settle=1e12)
+        assert not frame.select("settled").collect()["settled"].any()
+
+
+def test_errors_come_as_they_are(frame: pl.LazyFrame, client: tallyfold.Client) -> None:
+    client.close()
+    with pytest.raises(RuntimeError, match="this Client is closed"):
+        frame.collect()
+    sandbox = tallyfold.Sandbox(seed=1)
+    sandbox.inject("status", endpoint="event_delivery", status=403, every=1)
+    with connect(sandbox) as refused:
+        lazy = tallyfold.scan(refused, "event_delivery", *DAY)
+        with pytest.raises(tallyfold.ServiceError) as caught:
+            lazy.collect()
+    assert caught.value.code == "forbidden"
+
+
+def test_what_can_not_be_is_refused_at_once(client: tallyfold.Client, watched: Watched) -> None:
+    scan: Any = tallyfold.scan
+    cases: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+        ((None, "event_delivery", *DAY), {}, "client"),
+        ((client, "delivery", *DAY), {}, "metric"),
+        ((client, "event_delivery", *DAY[::-1]), {}, "start"),
+        ((client, "event_ingestion", *DAY, ["reason"]), {}, "dimensions"),
+        ((client, "event_delivery", *DAY, []), {}, "dimensions"),
+        ((client, "event_delivery", *DAY), {"window": "7m"}, "window"),
+        ((client, "event_delivery", *DAY), {"keep": "total"}, "keep"),
+    ]
+    for arguments, options, argument in cases:
+        with pytest.raises(tallyfold.ConfigError) as caught:
+            scan(*arguments, **options)
+        assert caught.value.argument == argument
+    assert watched.asked == []
