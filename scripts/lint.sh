@@ -28,7 +28,7 @@ others() {
   "$bin/mypy" --strict ../bench/python
   "$bin/mypy" --strict ../tests/observability
   "$bin/mypy" --strict ../tests/packages
-  "$bin/stubtest" tallyfold --allowlist stubtest-allowlist.txt
+  "$bin/stubtest" tallyfold --mypy-config-file pyproject.toml --allowlist stubtest-allowlist.txt
 
   cd ../bindings-wasm/js
   npm run --silent check

@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 venv=.cache/engines
 requirements=tests/engines/requirements.txt
 command -v java >/dev/null || scripts/apt-install.sh default-jre-headless
+[[ -d /usr/lib/postgresql ]] || scripts/apt-install.sh postgresql
 if ! cmp -s $requirements $venv/requirements.txt; then
   "${PYTHON:-python3}" -m venv $venv
   $venv/bin/pip install --quiet --requirement $requirements

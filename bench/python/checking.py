@@ -27,10 +27,10 @@ def main() -> None:
         first, _, *later = [check(at, environment, Path(folder)) for at in times]
         size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
     print(f"first run: {first.seconds:.0f} s, {first.cpu:.0f} s of processor time, {first.peak >> 20} MiB; {size >> 20} MiB on disk", file=sys.stderr)
-    for unit, aim, of in (("seconds", CPU_SECONDS, lambda one: one.cpu), ("bytes", PEAK_BYTES, lambda one: one.peak)):
-        median = statistics.median(of(one) for one in later)
-        limit = "half a second of processor time" if unit == "seconds" else "64 MiB"
-        tell(WORK, limit, (median, aim), unit, median / aim, at_most(1))
+    cpu = statistics.median(one.cpu for one in later)
+    tell(WORK, "half a second of processor time", (cpu, CPU_SECONDS), "seconds", cpu / CPU_SECONDS, at_most(1))
+    peak = statistics.median(one.peak for one in later)
+    tell(WORK, "64 MiB", (peak, PEAK_BYTES), "bytes", peak / PEAK_BYTES, at_most(1))
 
 
 def check(at: datetime, environment: dict[str, str], folder: Path) -> Cost:

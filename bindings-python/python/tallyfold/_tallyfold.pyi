@@ -97,6 +97,7 @@ __all__ = [
     "Sandbox",
     "Series",
     "Totals",
+    "VisibleRows",
     "__version__",
     "busy_answer",
     "compare",

@@ -1,0 +1,289 @@
+"""A source of dlt, which loads counts into warehouses and keeps them right.
+
+    import dlt
+    import tallyfold
+    from tallyfold.dlt import source
+
+    pipeline = dlt.pipeline("counts", destination="duckdb", dataset_name="delivery")
+    with tallyfold.Client.from_env() as client:
+        pipeline.run(source(client, "2026-01-30T00:00:00Z"))
+
+It needs `pip install 'tallyfold[dlt]'` and the packages of the destination.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from tallyfold._client.client import Client
+from tallyfold._errors import ConfigError, invalid, wrong_type
+from tallyfold._names import DimensionName, MetricName
+from tallyfold._tallyfold import CountTable, Plan
+from tallyfold._time import Window
+
+try:
+    import dlt
+    from dlt.sources import DltResource, DltSource
+except ModuleNotFoundError as error:
+    message = "tallyfold.dlt needs dlt: pip install 'tallyfold[dlt]'"
+    raise ModuleNotFoundError(message, name=error.name) from error
+
+__all__ = ["source"]
+
+COUNTS = ("success", "errors", "filtered")
+"""Decimals of 20 digits hold them up to 2^64 - 1. Warehouses have no unsigned integers."""
+
+DAY = timedelta(days=1)
+"""So much is read at a time, which bounds the memory."""
+
+LOGS_OF_A_PAGE = 100
+
+
+def source(
+    client: Client,
+    start: datetime | str,
+    end: datetime | str | None = None,
+    *,
+    dimensions: Sequence[DimensionName] = ("integration", "reason"),
+    window: str = "15m",
+    cluster: str | None = None,
+    provisional: bool = True,
+    checkpoint: str | None = None,
+    concurrency: int = 8,
+) -> DltSource:
+    """Gives the resources `event_delivery`, `event_ingestion` and `audit_logs` of a cluster.
+
+    A run reads the windows that have ended since `start` and are not settled in the warehouse, and
+    replaces each of them as a whole. So the late events of a window correct its rows, and a run
+    that was killed loses and doubles nothing. A window without events has one row, whose dimensions
+    are null and whose counts are 0.
+
+    Columns: `cluster`, `window_start`, `window_end`, `settled`, the dimensions, and `success`,
+    `errors` and `filtered` as decimals of 20 digits.
+
+    Args:
+        client: reads the counts. It is not closed.
+        start: the start of the first window.
+        end: the end of the last window. By default, now.
+        dimensions: the dimensions of the rows. Ingestion has them without `reason`.
+        window: the length of the windows.
+        cluster: the value of the column `cluster`, for a dataset with several clusters. By default,
+            the address of the cluster and the id of the client.
+        provisional: whether windows are loaded whose counts may still change. They have `settled`
+            false, and the next run reads them again. Without them, rows never change.
+        checkpoint: a folder in which a run finds what a killed run has read; see `Client.collect`.
+        concurrency: how many requests are under way at the same time.
+
+    Raises:
+        ConfigError: for arguments that can't be used. While the source is read, also
+            `incompatible_tables` if the warehouse has other counts under this name of a cluster: of
+            another client, with other dimensions or in other windows.
+
+    >>> from tallyfold.dlt import source
+    >>> sorted(source(client, "2026-01-01T00:00:00Z").resources)
+    ['audit_logs', 'event_delivery', 'event_ingestion']
+    """
+    if not isinstance(client, Client):
+        raise wrong_type("client", "want a Client", client)
+    try:
+        identity = client._machine._shared_identity()  # noqa: SLF001
+    except ConfigError:
+        # The tokens come from elsewhere, and don't show whose counts they give.
+        identity = None
+    name = cluster or identity
+    if name is None:
+        raise invalid(ConfigError, "cluster", "want a name for the cluster of this client")
+    now = datetime.now(UTC)
+    windows = list(Plan(start, now if end is None else end, window))
+    if end is None and windows and windows[-1].end > now:
+        windows.pop()
+    options: dict[str, Any] = {"window": window, "concurrency": concurrency}
+    if checkpoint is not None:
+        options |= {"checkpoint": checkpoint, "drop_old": True}
+    reading = _Reading(client, windows, tuple(dimensions), name, identity, options, provisional)
+
+    # A function without arguments, so that dlt looks for none in its configuration.
+    @dlt.source(name="tallyfold")
+    def counts() -> list[DltResource]:
+        resources = [reading.resource("event_delivery"), reading.resource("event_ingestion")]
+        return [*resources, _audit_logs(client, name)]
+
+    return counts()
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What the resources with counts read."""
+
+    client: Client
+    windows: list[Window]
+    dimensions: tuple[DimensionName, ...]
+    cluster: str
+    identity: str | None
+    options: dict[str, Any]
+    provisional: bool
+
+    def resource(self, metric: MetricName) -> DltResource:
+        names = self.dimensions
+        if metric == "event_ingestion":
+            names = tuple(name for name in names if name != "reason")
+
+        @dlt.resource(
+            name=metric,
+            # The rows of a window are replaced, also by fewer rows.
+            write_disposition={"disposition": "merge", "strategy": "delete-insert"},
+            merge_key=("cluster", "window_start"),
+            columns=_columns(names),
+        )
+        def rows() -> Iterator[list[dict[str, Any]]]:
+            if names:
+                yield from self._rows(metric, names)
+
+        return rows
+
+    def _rows(
+        self, metric: MetricName, names: tuple[DimensionName, ...]
+    ) -> Iterator[list[dict[str, Any]]]:
+        # dlt stores the state together with the rows, or not at all.
+        state = self._state(names)
+        settled = [(_time(start), _time(end)) for start, end in state["settled"]]
+        due = [
+            one
+            for one in self.windows
+            if not any(start <= one.start and one.end <= end for start, end in settled)
+        ]
+        while due:
+            count = 1
+            while (
+                count < len(due)
+                and due[count].start == due[count - 1].end
+                and due[count].end <= due[0].start + DAY
+            ):
+                count += 1
+            read, due = due[:count], due[count:]
+            table = self.client.collect(metric, read[0].start, read[-1].end, names, **self.options)
+            provisional = set(table.provisional)
+            rows = _rows_of(self.cluster, table, names, provisional)
+            yield [row for row in rows if row["settled"] or self.provisional]
+            settled += [(one.start, one.end) for one in read if one not in provisional]
+            state["settled"] = [
+                [start.isoformat(), end.isoformat()] for start, end in _joined(settled)
+            ]
+
+    def _state(self, names: tuple[DimensionName, ...]) -> dict[str, Any]:
+        """What the warehouse has of the cluster. It must be what is read now."""
+        clusters: dict[str, dict[str, Any]] = dlt.current.resource_state().setdefault(
+            "clusters", {}
+        )
+        own = {
+            "identity": self.identity,
+            "dimensions": list(names),
+            "window": self.options["window"],
+        }
+        state = clusters.setdefault(self.cluster, {**own, "settled": []})
+        for name, value in own.items():
+            if state[name] != value:
+                message = (
+                    f"incompatible_tables: {name}: the warehouse has counts of the cluster "
+                    f"{self.cluster!r} with {name} {state[name]!r}, and not {value!r}; "
+                    "want the same, another name of a cluster, or another dataset"
+                )
+                raise ConfigError(message, code="incompatible_tables", argument=name)
+        return state
+
+
+def _columns(names: tuple[DimensionName, ...]) -> dict[str, Any]:
+    count = {"data_type": "decimal", "precision": 20, "scale": 0, "nullable": False}
+    own = {
+        "cluster": {"data_type": "text", "nullable": False},
+        "window_start": {"data_type": "timestamp", "nullable": False},
+        "window_end": {"data_type": "timestamp", "nullable": False},
+        "settled": {"data_type": "bool", "nullable": False},
+    }
+    dimension = {"data_type": "text", "nullable": True}
+    # dlt writes into each of them.
+    of_names: dict[str, Any] = {name: dict(dimension) for name in names}
+    return {**own, **of_names, **{name: dict(count) for name in COUNTS}}
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _joined(spans: list[tuple[datetime, datetime]]) -> list[tuple[datetime, datetime]]:
+    """The spans in order, without the borders between adjacent ones."""
+    joined: list[tuple[datetime, datetime]] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _rows_of(
+    cluster: str, table: CountTable, names: tuple[DimensionName, ...], provisional: set[Window]
+) -> Iterator[dict[str, Any]]:
+    """The rows of all windows. A window without events has one, with null dimensions."""
+    windows = {window.start: window for window in table.windows}
+    empty = dict(windows)
+
+    def row(window: Window, values: Mapping[Any, str | None], *counts: int) -> dict[str, Any]:
+        return {
+            "cluster": cluster,
+            "window_start": window.start,
+            "window_end": window.end,
+            "settled": window not in provisional,
+            **values,
+            **dict(zip(COUNTS, map(Decimal, counts), strict=True)),
+        }
+
+    for one in table.by_window():
+        start = one.window.start
+        empty.pop(start, None)
+        yield row(windows[start], one.dimensions, one.success, one.errors, one.filtered)
+    for window in empty.values():
+        yield row(window, dict.fromkeys(names), 0, 0, 0)
+
+
+def _audit_logs(client: Client, cluster: str) -> DltResource:
+    @dlt.resource(
+        name="audit_logs",
+        write_disposition="merge",
+        primary_key=("cluster", "digest"),
+        columns={"record": {"data_type": "json"}},
+    )
+    def records() -> Iterator[list[dict[str, Any]]]:
+        """The records as JSON, because the service reference (4.2) does not show their fields."""
+        previous = None
+        page = 1
+        while True:
+            body = client.audit_logs(page=page, per_page=LOGS_OF_A_PAGE)
+            found = _records(body)
+            # A service that ignores the page sends the same records for ever.
+            if not found or found == previous:
+                return
+            yield [
+                {"cluster": cluster, "digest": _digest(record), "record": record}
+                for record in found
+            ]
+            previous, page = found, page + 1
+
+    return records
+
+
+def _records(body: Any) -> list[Any]:  # noqa: ANN401 - any JSON
+    """The list in a page: the page itself, or its only field that is a list."""
+    if isinstance(body, list):
+        return body
+    lists = [value for value in body.values() if isinstance(value, list)] if body else []
+    return lists[0] if len(lists) == 1 else [body]
+
+
+def _digest(record: Any) -> str:  # noqa: ANN401 - any JSON
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

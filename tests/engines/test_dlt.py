@@ -1,0 +1,272 @@
+"""Counts in DuckDB and PostgreSQL by dlt: late data replace what they correct, and a killed run loses and doubles nothing."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import dlt
+import pytest
+import tallyfold
+from tallyfold.dlt import source
+
+START = datetime(2026, 1, 30, tzinfo=UTC)
+NAMES: list[tallyfold.DimensionName] = ["integration", "reason"]
+(PROGRAMS,) = Path("/usr/lib/postgresql").glob("*/bin")
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    """A PostgreSQL server of its own, which only a user other than root may run."""
+    folder = Path(tempfile.mkdtemp(prefix="tallyfold-pg-"))
+    folder.chmod(0o755)
+    data = folder / "data"
+    as_user: list[str] = []
+    if os.geteuid() == 0:
+        shutil.chown(folder, "postgres")
+        as_user = ["runuser", "-u", "postgres", "--"]
+
+    def run(*command: object) -> None:
+        subprocess.run([*as_user, *map(str, command)], check=True, cwd=folder, capture_output=True)
+
+    run(PROGRAMS / "initdb", "-D", data, "-A", "trust", "-U", "tallyfold")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder}"
+    run(PROGRAMS / "pg_ctl", "-D", data, "-w", "-l", folder / "log", "-o", options, "start")
+    try:
+        yield f"postgresql://tallyfold:unused@127.0.0.1:{port}/postgres"
+    finally:
+        run(PROGRAMS / "pg_ctl", "-D", data, "-m", "immediate", "stop")
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(params=["duckdb", "postgres"])
+def destination(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("RUNTIME__DLTHUB_TELEMETRY", "false")
+    if request.param == "duckdb":
+        return dlt.destinations.duckdb(str(tmp_path / "counts.duckdb"))
+    return dlt.destinations.postgres(request.getfixturevalue("postgres"))
+
+
+class World:
+    """A service whose clock the test moves, and the pipeline into a warehouse."""
+
+    def __init__(self, destination: Any, folder: Path, dataset: str) -> None:
+        self.now = START + timedelta(hours=6, minutes=5)
+        self.sandbox = tallyfold.Sandbox()
+        self.destination = destination
+        self.folder = folder
+        self.dataset = dataset
+        self.client = tallyfold.Client(
+            cluster_endpoint="https://cluster.example",
+            base_url="https://cluster.example",
+            auth_url="https://cluster.example",
+            transport=self.sandbox.transport(),
+            **self.sandbox.credentials,
+        )
+
+    def record(self, at: timedelta, integration: str, count: int, outcome: str = "success") -> None:
+        timestamp = START + at
+        self.sandbox.record(
+            timestamp=timestamp,
+            event_name="order_placed",
+            write_key="web",
+            integration=integration,
+            outcome=outcome,
+            count=count,
+        )
+
+    def pipeline(self) -> dlt.Pipeline:
+        return dlt.pipeline(
+            "counts",
+            pipelines_dir=str(self.folder),
+            destination=self.destination,
+            dataset_name=self.dataset,
+        )
+
+    def run(self, **options: Any) -> None:
+        given = {"end": START + timedelta(hours=6), **options}
+        self.pipeline().run(source(self.client, START, **given))
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        with self.pipeline().sql_client() as sql_client, sql_client.execute_query(sql) as cursor:
+            return [tuple(row) for row in cursor.fetchall()]
+
+    def counts(self, table: str = "event_delivery") -> list[tuple[Any, ...]]:
+        columns = "window_start, integration, reason, success, errors, filtered"
+        where = "where integration is not null"
+        return sorted(self.rows(f"select {columns} from {table} {where}"))
+
+    def truth(self) -> list[tuple[Any, ...]]:
+        table = self.client.collect("event_delivery", START, START + timedelta(hours=6), NAMES, window="15m")
+        return sorted(
+            (
+                row.window.start,
+                *row.dimensions.values(),
+                Decimal(row.success),
+                Decimal(row.errors),
+                Decimal(row.filtered),
+            )
+            for row in table.by_window()
+        )
+
+
+@pytest.fixture
+def world(destination: Any, tmp_path: Path, request: pytest.FixtureRequest) -> World:
+    dataset = "d" + str(abs(hash(request.node.name)))
+    made = World(destination, tmp_path / "pipelines", dataset)
+    for quarter in range(20):
+        made.record(timedelta(minutes=15 * quarter + 3), "crm", 10 + quarter)
+        made.record(timedelta(minutes=15 * quarter + 3), "email", quarter + 1, "errors")
+    return made
+
+
+def test_the_warehouse_has_the_counts_of_the_service(world: World) -> None:
+    world.record(timedelta(minutes=40), "large", 2**64 - 100_000)
+    world.run()
+    assert world.counts() == world.truth()
+    assert max(row[3] for row in world.counts()) == Decimal(2**64 - 100_000)
+    # A window without events has a row, too, so that one sees that it was read.
+    empty = world.rows("select window_start, success from event_delivery where integration is null")
+    assert len(empty) == 4
+    assert {success for _, success in empty} == {Decimal(0)}
+    assert len(world.rows("select distinct window_start from event_delivery")) == 24
+    # As whole numbers, without decimals.
+    assert {str(row[3]) for row in world.counts()} == {str(row[3]) for row in world.truth()}
+    (logs,) = world.rows("select count(*) from audit_logs")
+    world.run()
+    assert world.rows("select count(*) from audit_logs") == [logs]
+    assert logs[0] > 0
+
+
+def test_settled_windows_are_read_once(world: World) -> None:
+    world.run()
+    calls = world.sandbox.stats["event_delivery"]
+    assert calls == 24
+    world.run()
+    assert world.sandbox.stats["event_delivery"] == calls
+    # An earlier start reads only what is missing, and a later one leaves no gap behind.
+    earlier = START - timedelta(hours=1)
+    world.pipeline().run(source(world.client, earlier, START + timedelta(hours=7)))
+    assert world.sandbox.stats["event_delivery"] == calls + 8
+
+
+def test_late_events_replace_the_window_that_they_belong_to(world: World) -> None:
+    recent = datetime.now(UTC).replace(second=0, microsecond=0) - timedelta(minutes=30)
+    start = recent - timedelta(minutes=recent.minute % 15)
+    event = {"event_name": "order_placed", "write_key": "web", "outcome": "success"}
+
+    def run(**options: Any) -> None:
+        end = start + timedelta(minutes=15)
+        world.pipeline().run(source(world.client, start, end, **options))
+
+    world.sandbox.record(timestamp=start, integration="crm", count=5, **event)
+    run(provisional=False)
+    run()
+    columns = "integration, success, settled"
+    assert world.rows(f"select {columns} from event_delivery") == [("crm", Decimal(5), False)]
+    world.sandbox.record(timestamp=start, integration="crm", count=2, **event)
+    world.sandbox.record(timestamp=start, integration="chat", count=1, **event)
+    run()
+    assert sorted(world.rows(f"select {columns} from event_delivery")) == [
+        ("chat", Decimal(1), False),
+        ("crm", Decimal(7), False),
+    ]
+
+
+def test_other_counts_under_the_same_name_are_refused(world: World) -> None:
+    world.run()
+    before = world.counts()
+    for options in ({"dimensions": ["integration"]}, {"window": "1h"}):
+        with pytest.raises(Exception, match="incompatible_tables"):
+            world.run(**options)
+    other = tallyfold.Client(
+        cluster_endpoint="https://other.example",
+        transport=world.sandbox.transport(),
+        **world.sandbox.credentials,
+    )
+    name = "https://cluster.example, client sandbox-client"
+    with pytest.raises(Exception, match="incompatible_tables"):
+        world.pipeline().run(source(other, START, START + timedelta(hours=1), cluster=name))
+    assert world.counts() == before
+
+
+KILLED = """
+import sys
+import dlt
+import tallyfold
+from tallyfold.dlt import source
+
+folder, destination, dataset, start, end = sys.argv[1:]
+if destination.startswith("postgresql"):
+    to = dlt.destinations.postgres(destination)
+else:
+    to = dlt.destinations.duckdb(destination)
+pipeline = dlt.pipeline("counts", pipelines_dir=folder, destination=to, dataset_name=dataset)
+with tallyfold.Client.from_env() as client:
+    counts = source(client, start, end, concurrency=1).with_resources("event_delivery")
+    print("begun", flush=True)
+    pipeline.run(counts)
+print("done", flush=True)
+"""
+
+
+def test_a_killed_run_loses_and_doubles_nothing(sandbox: tallyfold.Sandbox, tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNTIME__DLTHUB_TELEMETRY", "false")
+    end = START + timedelta(days=2)
+    arguments = [str(tmp_path), postgres, "killed", START.isoformat(), end.isoformat()]
+    for delay in (0.5, 1.5, 2.5, 3.5):
+        process = subprocess.Popen([sys.executable, "-c", KILLED, *arguments], stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        # Somewhere in reading, normalizing or loading.
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    subprocess.run([sys.executable, "-c", KILLED, *arguments], check=True)
+    pipeline = dlt.pipeline(
+        "counts",
+        pipelines_dir=str(tmp_path),
+        destination=dlt.destinations.postgres(postgres),
+        dataset_name="killed",
+    )
+    columns = "sum(success), sum(errors), sum(filtered), count(*), count(distinct window_start)"
+    with pipeline.sql_client() as sql, sql.execute_query(f"select {columns} from event_delivery") as cursor:
+        (found,) = cursor.fetchall()
+    with tallyfold.Client.from_env() as client:
+        table = client.collect("event_delivery", START, end, NAMES, window="15m")
+    totals = table.totals
+    expected = (totals.success, totals.errors, totals.filtered, len(table.by_window()), 192)
+    assert tuple(int(value) for value in found) == expected
+
+
+def test_the_program_of_the_guide(sandbox: tallyfold.Sandbox, tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs/guides/warehouses.md"
+    (program,) = re.findall("^```py\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    end = (START + timedelta(days=1)).isoformat()
+    program = program.replace('"2026-01-30T00:00:00Z")', f'"2026-01-30T00:00:00Z", "{end}")')
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=os.environ | {"DLT_DATA_DIR": str(tmp_path), "RUNTIME__DLTHUB_TELEMETRY": "false"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    with tallyfold.Client.from_env() as client:
+        table = client.collect("event_delivery", START, end, NAMES, window="15m")
+    expected = [f"{row.dimensions['integration']} {row.errors}" for row in table.group_by("integration").top(3, by="errors")]
+    assert run.stdout.splitlines()[-3:] == expected
