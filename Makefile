@@ -155,7 +155,8 @@ grade-cause:
 test-engines: $(wheel)
 	scripts/test-engines.sh
 
-test-js: $(tarball) $(chromium) $(bundlers)
+# Python runs the guide's program of FastAPI.
+test-js: $(tarball) $(chromium) $(bundlers) $(venv) $(wheel_in_venv)
 	cd $(JS) && TALLYFOLD_TARBALL=$(abspath $(tarball)) npm test --silent
 
 # The packed package in every host that users have, which are 1.4 GB of tools and so not part of `test`.
