@@ -12,9 +12,9 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { chromium } from "playwright-core";
+import { build, createServer, preview } from "vite";
 import { Client, Sandbox } from "../dist/index.js";
 import { serve } from "../dist/node.js";
-import { build, createServer, preview } from "vite";
 import { CHROMIUM } from "../test/chromium.mjs";
 import { count, DAY, ready, rowsOf } from "../test/dashboard_world.mjs";
 
@@ -134,7 +134,10 @@ describe("the guide's dashboard", () => {
     for (const { resolvedUrls } of [developed, built]) {
       const tab = await opened(t, resolvedUrls.local[0].replace(/\/$/, ""));
       const first = await assertCounts(tab);
-      assert.equal(await tab.locator("tallyfold-dashboard h1, h2").first().textContent(), "Deliveries");
+      assert.equal(
+        await tab.locator("tallyfold-dashboard h1, h2").first().textContent(),
+        "Deliveries",
+      );
       await tab.locator("tallyfold-destinations").getByRole("button", { name: first }).click();
       await ready(tab);
       assert.equal(await tab.locator("#chosen").textContent(), `Last chosen: ${first}`);
@@ -210,7 +213,11 @@ describe("the guide's dashboard", () => {
         const tab = it.shadowRoot.querySelector("[aria-selected=true]");
         const view = it.shadowRoot.querySelector("tallyfold-destinations");
         const style = getComputedStyle(view.shadowRoot.querySelector("[part=title]"));
-        return [style.fontFamily, style.letterSpacing !== "normal", getComputedStyle(tab).borderBottomColor];
+        return [
+          style.fontFamily,
+          style.letterSpacing !== "normal",
+          getComputedStyle(tab).borderBottomColor,
+        ];
       });
     assert.deepEqual(await looks(), ["Georgia, serif", true, "rgb(10, 107, 94)"]);
     await tab.emulateMedia({ colorScheme: "dark" });
