@@ -26,7 +26,7 @@ const SHOWN = {
 /** Where the pictures are that the tests compare. */
 export const compared = (name) => new URL(`pictures/${name}.png`, import.meta.url);
 
-/** A picture of a world as PNG. With `isMasked`, no text is drawn. */
+/** A picture of a world as PNG. With `isMasked`, text and charts are drawn as bars. */
 export async function pictureOf(browser, world, { width, colorScheme, view }, isMasked) {
   const tab = await world.open(browser, { viewport: { width, height: 900 }, colorScheme });
   try {
@@ -38,17 +38,17 @@ export async function pictureOf(browser, world, { width, colorScheme, view }, is
   }
 }
 
-/** Draws no text, and gives each line the same height and each character the same width. */
+/** Draws each text as a bar, with characters of one width, and each chart as a box: machines have different fonts. */
 async function mask() {
   const style = new CSSStyleSheet();
-  style.replaceSync(`*, *::before, *::after {
+  style.replaceSync(`*, *::before, *::after, *::placeholder {
     color: transparent !important;
-    font-family: monospace !important;
-    font-size: 12px !important;
+    font: 12px / 18px monospace !important;
     letter-spacing: 0 !important;
-    line-height: 18px !important;
+    text-decoration: line-through 10px #888 !important;
   }
-  canvas, svg { visibility: hidden !important; }`);
+  svg { background: #888 !important; }
+  canvas { visibility: hidden !important; }`);
   const all = (root) => {
     root.adoptedStyleSheets = [...root.adoptedStyleSheets, style];
     for (const { shadowRoot } of root.querySelectorAll("*")) if (shadowRoot) all(shadowRoot);

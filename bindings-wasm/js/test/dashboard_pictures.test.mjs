@@ -1,4 +1,4 @@
-// The layout of the dashboard, as pictures without text. After a change that is meant, `node test/dashboard_pictures.mjs` writes
+// The layout of the dashboard, as pictures without fonts. After a change that is meant, `node test/dashboard_pictures.mjs` writes
 // them anew.
 
 import assert from "node:assert/strict";
