@@ -69,7 +69,7 @@ demo: $(command) $(wheel_in_venv) $(examples) $(chromium)
 test:
 	@scripts/test.sh
 
-bench: $(venv) $(bench_wheel) $(examples) $(bench_peers)
+bench: $(venv) $(bench_wheel) $(examples) $(bench_peers) $(chromium)
 	@scripts/bench.sh
 
 lint: $(venv) $(wheel_in_venv) $(tarball)
