@@ -27,8 +27,6 @@ export class World {
   asked = [];
   element = '<tallyfold-dashboard src="/tallyfold"></tallyfold-dashboard>';
   lang = 'lang="en"';
-  /** More headers of the page. */
-  headers = {};
   #server;
 
   /** @param options Of the sandbox, such as its scene. */
@@ -73,7 +71,6 @@ export class World {
     if (path === "/") {
       response.setHeader("content-type", "text/html");
       response.setHeader("content-security-policy", POLICY);
-      for (const [name, value] of Object.entries(this.headers)) response.setHeader(name, value);
       return response.end(`<!doctype html><html ${this.lang}><head><meta charset="utf-8">
         <meta name="viewport" content="width=device-width, initial-scale=1">
         <meta name="color-scheme" content="light dark"><title>Delivery</title>
