@@ -9,9 +9,9 @@ import { CHROMIUM } from "../../bindings-wasm/js/test/chromium.mjs";
 import { DAY, NOW, World } from "../../bindings-wasm/js/test/dashboard_world.mjs";
 import { atMost, median, tell } from "./measuring.mjs";
 
-const { chromium } = createRequire(
-  new URL("../../bindings-wasm/js/package.json", import.meta.url),
-)("playwright-core");
+const { chromium } = createRequire(new URL("../../bindings-wasm/js/package.json", import.meta.url))(
+  "playwright-core",
+);
 
 const ROUNDS = 7;
 const SLOWER = 6;
@@ -39,7 +39,14 @@ async function worldOf() {
       for (const [at, reason] of REASONS.entries()) {
         const count = 1 + ((number * at) % 17);
         const integration = `Integration ${number}`;
-        world.sandbox.record({ ...event, timestamp, integration, reason, outcome: "filtered", count });
+        world.sandbox.record({
+          ...event,
+          timestamp,
+          integration,
+          reason,
+          outcome: "filtered",
+          count,
+        });
       }
     }
   }
@@ -94,7 +101,12 @@ async function traced(browser, tab, act) {
   const at = new Map(marks.filter((it) => it.pid === pid).map(({ name, ts }) => [name, ts / 1e3]));
   const began = at.get("navigationStart") ?? 0;
   const tasks = traceEvents.filter(
-    (it) => it.pid === pid && it.tid === tid && it.dur && it.name.endsWith("RunTask") && it.ts / 1e3 >= began,
+    (it) =>
+      it.pid === pid &&
+      it.tid === tid &&
+      it.dur &&
+      it.name.endsWith("RunTask") &&
+      it.ts / 1e3 >= began,
   );
   return { at, longest: Math.max(0, ...tasks.map(({ dur }) => dur / 1e3)) };
 }
@@ -144,9 +156,19 @@ async function firstView(browser, world) {
 
 /** What a visitor clicks, and what is on the screen then. */
 const INTERACTIONS = [
-  ["sort", (view) => view.getByRole("button", { name: "Filtered" }), "thead [aria-sort]", /Filtered/],
+  [
+    "sort",
+    (view) => view.getByRole("button", { name: "Filtered" }),
+    "thead [aria-sort]",
+    /Filtered/,
+  ],
   ["switch", (_, tab) => tab.getByRole("button", { name: "Percent" }), "tfoot [data-count]", /%/],
-  ["drill", (view) => view.locator("tbody th button").first(), "tbody th", /^(no reason|\w+ filter)/],
+  [
+    "drill",
+    (view) => view.locator("tbody th button").first(),
+    "tbody th",
+    /^(no reason|\w+ filter)/,
+  ],
 ];
 
 async function interactions(browser, world) {
@@ -166,10 +188,14 @@ async function interactions(browser, world) {
         ([name, selector, source]) => {
           const wanted = new RegExp(source);
           const options = { capture: true, once: true };
-          addEventListener("click", ({ timeStamp }) => {
-            performance.mark(`begun ${name}`, { startTime: timeStamp });
-            markWhen(`done ${name}`, () => wanted.test(cell(selector) ?? ""));
-          }, options);
+          addEventListener(
+            "click",
+            ({ timeStamp }) => {
+              performance.mark(`begun ${name}`, { startTime: timeStamp });
+              markWhen(`done ${name}`, () => wanted.test(cell(selector) ?? ""));
+            },
+            options,
+          );
         },
         [name, selector, wanted.source],
       );
@@ -177,7 +203,10 @@ async function interactions(browser, world) {
       const box = await target(view, tab).boundingBox();
       const { at, longest } = await traced(browser, tab, async () => {
         await tab.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
-        await tab.waitForFunction((name) => performance.getEntriesByName(name).length, `done ${name}`);
+        await tab.waitForFunction(
+          (name) => performance.getEntriesByName(name).length,
+          `done ${name}`,
+        );
       });
       times.get(name).push(at.get(`done ${name}`) - at.get(`begun ${name}`));
       tasks.get(name).push(longest);
@@ -219,9 +248,16 @@ async function month(browser, world) {
   const session = await browser.newBrowserCDPSession();
   const { processInfo } = await session.send("SystemInfo.getProcessInfo");
   // What the page's process has for itself, with its heaps of JavaScript and of WebAssembly.
-  const own = processInfo.filter(({ type }) => type === "renderer").map(({ id }) => privateBytes(id));
+  const own = processInfo
+    .filter(({ type }) => type === "renderer")
+    .map(({ id }) => privateBytes(id));
   const limit = 150 * 2 ** 20;
-  within("dashboard: memory of a page with 30 days, 2,880 windows", "bytes", Math.max(...own), limit);
+  within(
+    "dashboard: memory of a page with 30 days, 2,880 windows",
+    "bytes",
+    Math.max(...own),
+    limit,
+  );
   await tab.context().close();
 }
 
