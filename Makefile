@@ -69,7 +69,7 @@ demo: $(command) $(wheel_in_venv) $(examples) $(chromium)
 test:
 	@scripts/test.sh
 
-bench: $(venv) $(bench_wheel) $(examples) $(bench_peers)
+bench: $(venv) $(bench_wheel) $(examples) $(bench_peers) $(chromium)
 	@scripts/bench.sh
 
 lint: $(venv) $(wheel_in_venv) $(tarball)
@@ -155,7 +155,8 @@ grade-cause:
 test-engines: $(wheel)
 	scripts/test-engines.sh
 
-test-js: $(tarball) $(chromium) $(bundlers)
+# Python runs the guide's program of FastAPI.
+test-js: $(tarball) $(chromium) $(bundlers) $(venv) $(wheel_in_venv)
 	cd $(JS) && TALLYFOLD_TARBALL=$(abspath $(tarball)) npm test --silent
 
 # The packed package in every host that users have, which are 1.4 GB of tools and so not part of `test`.

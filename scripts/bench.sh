@@ -25,6 +25,7 @@ measure() {
   .venv/bin/python bench/python/command.py "dist/cli/$(scripts/build-cli.sh --which)/tallyfold" || failed=1
   .venv/bin/python bench/python/checking.py "dist/cli/$(scripts/build-cli.sh --which)/tallyfold" || failed=1
   node --expose-gc bench/js/main.mjs $bodies || failed=1
+  node bench/js/dashboard.mjs || failed=1
   return $failed
 }
 measure | $bench report

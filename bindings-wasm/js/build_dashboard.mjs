@@ -49,6 +49,11 @@ export async function dashboard() {
       },
     ],
   });
+  // Entries of their own, because their types need those of the framework.
+  for (const framework of ["react", "vue"]) {
+    await writeFile(`dist/dashboard_${framework}.js`, 'import "./dashboard.js";\n');
+    await copyFile(`dashboard/${framework}.d.ts`, `dist/dashboard_${framework}.d.ts`);
+  }
   // Their code is in the bundle.
   for (const name of ["lit", "uplot"]) {
     await copyFile(`node_modules/${name}/LICENSE`, `dist/LICENSE-${name}`);

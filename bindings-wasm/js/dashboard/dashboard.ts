@@ -277,7 +277,7 @@ export class Dashboard extends LitElement {
       select {
         max-width: 220px;
       }
-      @container (min-width: 1240px) {
+      @container (min-width: 1480px) {
         .grid .split {
           display: grid;
           grid-template-columns: minmax(0, 1.75fr) minmax(0, 1fr);

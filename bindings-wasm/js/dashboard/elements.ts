@@ -47,7 +47,7 @@ export interface DashboardElement extends HTMLElement {
   zone: string;
   /** The language in which numbers and times are written. By default, that of the page. */
   locale: string | undefined;
-  /** Rules as TOML, for the views that need some. An attribute `rules` is the address of the file instead. */
+  /** Rules as TOML, for the views that need some. No attribute. */
   rules: string | undefined;
 }
 
@@ -80,6 +80,8 @@ export interface DashboardCluster {
 export interface TallyfoldDashboard extends DashboardElement {
   /** The clusters to switch between, instead of `src`. The attribute is JSON. */
   clusters: readonly DashboardCluster[];
+  /** The address of a file of rules. Its attribute is `rules`. */
+  rulesSrc: string | undefined;
   /** The name of the cluster that is shown. */
   cluster: string | undefined;
   /** Which rows are shown. No attribute. */
@@ -116,6 +118,14 @@ declare global {
     "tallyfold-destinations": DashboardView;
     "tallyfold-pipeline": DashboardView;
     "tallyfold-reasons": DashboardView;
+    "tallyfold-heatmap": DashboardView;
+    "tallyfold-trend": DashboardView;
+    "tallyfold-values": DashboardView;
+    "tallyfold-silent": DashboardView;
+    "tallyfold-cause": DashboardView;
+    "tallyfold-corrections": DashboardView;
+    "tallyfold-budget": DashboardView;
+    "tallyfold-timeline": DashboardView;
   }
   interface HTMLElementEventMap {
     "tallyfold-select": SelectEvent;

@@ -165,6 +165,10 @@ export abstract class Groups extends View {
       color: var(--text);
       font-size: var(--body);
     }
+    tfoot th {
+      overflow: hidden;
+      text-overflow: ellipsis;
+    }
     .rate {
       display: grid;
       grid-template-columns: 1fr auto;

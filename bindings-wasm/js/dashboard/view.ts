@@ -184,6 +184,12 @@ export abstract class View extends LitElement {
     this.#reading?.abort();
   }
 
+  /** Each view is updated in a task of its own, so that none holds up a click for long. */
+  protected override async scheduleUpdate(): Promise<void> {
+    await turn();
+    super.scheduleUpdate();
+  }
+
   protected override willUpdate(changed: PropertyValues): void {
     if (changed.has("src") || changed.has("period") || changed.has("by")) {
       if (this.src !== "") void this.refresh();
@@ -357,4 +363,10 @@ export function failureText(error: unknown): { title: string; text: string } {
     wasm_forbidden: "The page's security policy forbids WebAssembly",
   };
   return { title: titles[code] ?? "The counts could not be read", text: message };
+}
+
+/** Until the browser has had its turn. */
+function turn(): Promise<void> {
+  const { scheduler } = globalThis as { scheduler?: { yield?: () => Promise<void> } };
+  return scheduler?.yield?.() ?? new Promise((resolve) => setTimeout(resolve));
 }

@@ -7,6 +7,7 @@ import { dirname, extname, join } from "node:path";
 import { build } from "esbuild";
 import { chromium } from "playwright-core";
 import { CHROMIUM } from "../test/chromium.mjs";
+import { count, DAY, ready, rowsOf } from "../test/dashboard_world.mjs";
 import { run } from "../test/installed.mjs";
 import { bundlers, sizes } from "./bundlers.mjs";
 
@@ -98,6 +99,7 @@ const hosts = {
     }),
   "page, on a CPU six times slower": slowPhone,
   Next: next,
+  "Next, the guide's dashboard": nextDashboard,
 };
 
 const chosen = process.argv.slice(2);
@@ -340,14 +342,62 @@ async function next() {
         return null;
       }`,
   });
+  return nextServes(home, {}, async (url) => {
+    const served = await (await fetch(url)).text();
+    if (!served.includes(expected)) return `server: ${served}`;
+    return await titleOf(url);
+  });
+}
+
+/** The program of the guide: the total in its page is what the library counts. */
+async function nextDashboard() {
+  const { Client, Sandbox } = await import(join(home, "node_modules/tallyfold/dist/index.js"));
+  const { serve } = await import(join(home, "node_modules/tallyfold/dist/node.js"));
+  const sandbox = new Sandbox({ seed: 3 });
+  const served = await serve(sandbox);
+  try {
+    const folder = "next-dashboard";
+    const text = await readFile(join(here, "../../../docs/guides/dashboard/next.md"), "utf8");
+    for (const [, name, block] of text.matchAll(/^```\w+ title="([^"]+)"\n(.*?)^```$/gms)) {
+      await write({ [`${folder}/${name}`]: block });
+    }
+    const settings = `export default { turbopack: { root: ${JSON.stringify(here)} } };`;
+    await write({
+      [`${folder}/next.config.mjs`]: settings,
+      [`${folder}/package.json`]: '{ "private": true }',
+    });
+    const credentials = { ...sandbox.credentials, clusterEndpoint: served.url };
+    const given = Object.entries(credentials).map(([name, value]) => {
+      return [`TALLYFOLD_${name.replace(/[A-Z]/g, "_$&").toUpperCase()}`, String(value)];
+    });
+    const { totals } = await new Client(credentials).collect({
+      ...DAY,
+      metric: "event_delivery",
+      dimensions: ["integration"],
+      window: "15m",
+    });
+    const wanted = [totals.errors, totals.filtered, totals.success].map(count);
+    const seen = await nextServes(join(home, folder), Object.fromEntries(given), async (url) => {
+      const tab = await browser.newPage();
+      await tab.goto(`${url}/#range=${DAY.start}/${DAY.end}`);
+      await tab.locator("tallyfold-dashboard .reading").waitFor({ state: "attached" });
+      await ready(tab);
+      return (await rowsOf(tab)).at(-1).slice(1);
+    });
+    return String(seen) === String(wanted) ? expected : `${seen}, not ${wanted}`;
+  } finally {
+    await served.close();
+  }
+}
+
+/** Builds a project of Next, starts it, and gives what is seen at its address. */
+async function nextServes(cwd, more, see) {
   const cli = tool("next/dist/bin/next");
   const env = { ...process.env, NEXT_TELEMETRY_DISABLED: "1" };
-  await command(process.execPath, [cli, "build"], { env });
+  await command(process.execPath, [cli, "build"], { cwd, env });
   const { spawn } = await import("node:child_process");
-  const server = spawn(process.execPath, [cli, "start", "-p", "0", "-H", "127.0.0.1"], {
-    cwd: home,
-    env,
-  });
+  const given = [cli, "start", "-p", "0", "-H", "127.0.0.1"];
+  const server = spawn(process.execPath, given, { cwd, env: { ...env, ...more } });
   try {
     const url = await new Promise((resolve, reject) => {
       let text = "";
@@ -358,9 +408,7 @@ async function next() {
       });
       server.on("exit", () => reject(new Error(text)));
     });
-    const served = await (await fetch(url)).text();
-    if (!served.includes(expected)) return `server: ${served}`;
-    return await titleOf(url);
+    return await see(url);
   } finally {
     server.kill();
   }

@@ -6,7 +6,7 @@ import source from "../wasm/tallyfold_pages_bg.wasm";
 import type { BytesOf, Client } from "./client/client.js";
 import { onAbort, pause } from "./http/abort.js";
 import { Full, Shared, Turns } from "./http/turns.js";
-import { isWorkers } from "./loading/runtime.js";
+import { isNext, isWorkers } from "./loading/runtime.js";
 import { Module } from "./loading/start.js";
 import type { PagesArguments } from "./values/declared.js";
 import { invalidArgument, TallyfoldError } from "./values/error.js";
@@ -537,8 +537,8 @@ async function beginning(request: Request): Promise<string | undefined> {
 function response({ status, headers, body }: Answer, request: Request): Response {
   if (status === NOT_MODIFIED) return new Response(null, { status, headers });
   const isStream = body instanceof ReadableStream;
-  // Cloudflare compresses what a Worker answers by itself.
-  const isLong = (isStream || body.length > WORTH_COMPRESSING) && !isWorkers();
+  // Cloudflare compresses what a Worker answers by itself. Next sends the body of a route without its coding's header.
+  const isLong = (isStream || body.length > WORTH_COMPRESSING) && !isWorkers() && !isNext();
   if (!isLong || typeof CompressionStream !== "function") {
     return new Response(body, { status, headers });
   }

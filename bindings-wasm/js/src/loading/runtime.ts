@@ -33,6 +33,14 @@ export function isWorkers(): boolean {
   return host.navigator?.userAgent === "Cloudflare-Workers";
 }
 
+/** What Next replaces by a text when it bundles a route, and what no other host has. */
+declare const process: { readonly env: { readonly NEXT_RUNTIME?: string } } | undefined;
+
+/** Whether this is a route of Next. */
+export function isNext(): boolean {
+  return typeof process !== "undefined" && process.env.NEXT_RUNTIME !== undefined;
+}
+
 /** A module of Node, where the host has one: Node 20.16 or later, Deno, Bun. */
 export function builtIn<T>(name: string): T | undefined {
   const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } };

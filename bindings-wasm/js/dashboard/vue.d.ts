@@ -1,0 +1,31 @@
+/** The entry `tallyfold/dashboard/vue`: defines the dashboard's elements, and types them in the templates of Vue 3. */
+
+import type { HTMLAttributes, PublicProps } from "vue";
+import type { BrushEvent, FailureEvent, LoadEvent, SelectEvent, StateEvent } from "./dashboard.js";
+
+/** What Vue passes to an element of the dashboard: its properties, its events, and those of all HTML elements. */
+export type DashboardProps<E extends HTMLElement> = Omit<HTMLAttributes, keyof Own<E>> &
+  PublicProps &
+  Partial<Own<E>> &
+  DashboardHandlers;
+
+type Own<E extends HTMLElement> = Omit<E, keyof HTMLElement | "refresh">;
+
+/** The events of the dashboard: a template writes `@tallyfold-select`. */
+export interface DashboardHandlers {
+  onTallyfoldSelect?: ((event: SelectEvent) => void) | undefined;
+  onTallyfoldBrush?: ((event: BrushEvent) => void) | undefined;
+  onTallyfoldState?: ((event: StateEvent) => void) | undefined;
+  onTallyfoldLoad?: ((event: LoadEvent) => void) | undefined;
+  onTallyfoldError?: ((event: FailureEvent) => void) | undefined;
+}
+
+type Elements = {
+  [Name in Extract<keyof HTMLElementTagNameMap, `tallyfold-${string}`>]: new () => {
+    $props: DashboardProps<HTMLElementTagNameMap[Name]>;
+  };
+};
+
+declare module "vue" {
+  interface GlobalComponents extends Elements {}
+}
