@@ -1,5 +1,6 @@
 //! What all commands that query a service share: settings, stderr, signals, and a client for each cluster.
 
+use std::cell::OnceCell;
 use std::fmt::Display;
 use std::future::Future;
 use std::rc::Rc;
@@ -25,6 +26,8 @@ pub(crate) struct App {
     pub(crate) stderr: Rc<Stderr>,
     /// Ctrl-C and SIGTERM.
     pub(crate) stop: Stop,
+    /// The sessions, once they were made.
+    pub(crate) clients: OnceCell<Vec<(Cluster, Rc<Session>)>>,
 }
 
 impl App {
@@ -39,15 +42,36 @@ impl App {
         }
     }
 
-    /// A session for each cluster of the configuration.
+    /// A session for each cluster of the configuration. Later calls return the same sessions, which keep their tokens.
     ///
     /// # Errors
     /// For settings that can't be used; the error names where they were set.
     pub(crate) fn sessions(&self) -> Result<Vec<(Cluster, Rc<Session>)>> {
+        if let Some(clients) = self.clients.get() {
+            return Ok(clients.clone());
+        }
         let clusters = self.loaded()?.clusters.iter();
-        clusters
+        let clients = clusters
             .map(|cluster| Ok((cluster.clone(), Rc::new(self.session(cluster)?))))
-            .collect()
+            .collect::<Result<Vec<_>>>()?;
+        Ok(self.clients.get_or_init(|| clients).clone())
+    }
+
+    /// The sessions of the clusters with these names; of all clusters if there is no name.
+    ///
+    /// # Errors
+    /// As [`App::sessions`], and for a name that no cluster has.
+    pub(crate) fn sessions_of(&self, names: &[String]) -> Result<Vec<(Cluster, Rc<Session>)>> {
+        let mut sessions = self.sessions()?;
+        let known: Vec<&str> = sessions.iter().map(|(one, _)| one.name.as_str()).collect();
+        if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
+            let known = known.join(", ");
+            return Err(Failure::usage(format!(
+                "--cluster: there is no cluster {name:?}; want one of {known}"
+            )));
+        }
+        sessions.retain(|(cluster, _)| names.is_empty() || names.contains(&cluster.name));
+        Ok(sessions)
     }
 
     /// The session of one cluster.

@@ -1,5 +1,5 @@
 //! The whole command line: its flags, its commands, and its exit codes. Each command has a file of its name in `commands/`;
-//! `counts` is `delivery` and `ingestion`. Parts of a command are in a folder with its name.
+//! `counts` is `delivery` and `ingestion`, `printed` is `man` and `schema`. Parts of a command are in a folder with its name.
 
 mod audit_logs;
 mod check;
@@ -11,14 +11,15 @@ mod doctor;
 mod explain;
 mod follow;
 mod init;
-mod man;
+mod mcp;
+mod printed;
 mod push;
 mod sandbox;
-mod schema;
 mod serve;
 mod trust;
 mod watch;
 
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::io;
 use std::rc::Rc;
@@ -64,6 +65,7 @@ Examples:
   tallyfold dashboard                              a dashboard in the browser
   tallyfold serve --state totals.json              a scrape endpoint for Prometheus
   tallyfold doctor                                 diagnoses the set-up and suggests fixes
+  tallyfold mcp                                    tools for an assistant, over stdin and stdout
   tallyfold init                                   writes a configuration with comments
   tallyfold sandbox -- tallyfold delivery          the same, on a fake of the service
 ";
@@ -151,6 +153,9 @@ enum Command {
     /// An in-process fake of the service, to try things on
     #[command(before_help = sandbox::EXAMPLES)]
     Sandbox(sandbox::SandboxFlags),
+    /// Answers the questions of an assistant: a server of the Model Context Protocol, on stdin and stdout
+    #[command(before_help = mcp::EXAMPLES, after_help = mcp::ENDING)]
+    Mcp(Asking<mcp::McpFlags>),
     /// Prints the completion script of a shell
     #[command(before_help = COMPLETIONS)]
     Completions {
@@ -158,11 +163,11 @@ enum Command {
         shell: Shell,
     },
     /// Manual pages
-    #[command(before_help = man::EXAMPLES)]
-    Man(man::ManFlags),
+    #[command(before_help = printed::MAN_EXAMPLES)]
+    Man(printed::ManFlags),
     /// Prints the JSON Schema of a command's JSON output
-    #[command(before_help = schema::EXAMPLES)]
-    Schema(schema::SchemaFlags),
+    #[command(before_help = printed::SCHEMA_EXAMPLES)]
+    Schema(printed::SchemaFlags),
     /// Writes a configuration with comments
     #[command(before_help = init::EXAMPLES)]
     Init(init::InitFlags),
@@ -241,8 +246,9 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
     match command {
         Sandbox(flags) => sandbox::run(&Stop::listen()?, &flags).await,
         Completions { shell } => print_completions(shell),
-        Man(flags) => man::run(&flags, CommandLine::command()),
-        Schema(flags) => schema::run(&flags),
+        Man(flags) => printed::run_man(&flags, CommandLine::command()),
+        Schema(flags) => printed::run_schema(&flags),
+        Mcp(asking) => mcp::run(app(&asking.service, stderr)?, &CommandLine::command()).await,
         Init(flags) => init::run(&flags, stderr),
         Trust(flags) => trust::run(&flags, stderr),
         AuditLogs(asking) => until_stopped(&asking, stderr, audit_logs::run).await,
@@ -316,6 +322,7 @@ fn app(service: &ServiceFlags, stderr: &Rc<Stderr>) -> Result<App> {
         unusable,
         stderr: Rc::clone(stderr),
         stop: Stop::listen()?,
+        clients: OnceCell::new(),
     })
 }
 

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use tallyfold::AuditLogsOptions;
 use tallyfold::text::is_unseen;
@@ -69,9 +70,45 @@ enum PageFormat {
 }
 
 /// The page of one cluster.
-struct Page {
-    cluster: String,
+pub(super) struct Page {
+    /// The name of the cluster.
+    pub(super) cluster: String,
     json: Vec<u8>,
+}
+
+impl Page {
+    /// The page as a value. A number that a value can't hold exactly becomes a text of its digits.
+    ///
+    /// # Errors
+    /// For bytes that are not JSON.
+    pub(super) fn value(&self) -> Result<Value> {
+        let value = parsed(&self.json).and_then(value);
+        value.map_err(|error| match error {
+            WriteError::Failure(failure) => failure,
+            WriteError::Io(error) => Failure::new(Exit::Response, error.to_string()),
+        })
+    }
+}
+
+fn value(raw: &RawValue) -> Result<Value, WriteError> {
+    Ok(match node(raw)? {
+        Node::Object(members) => {
+            let members = members.into_iter();
+            let members = members.map(|(key, member)| Ok((key, value(member)?)));
+            Value::Object(members.collect::<Result<_, WriteError>>()?)
+        }
+        Node::Array(items) => {
+            let items = items.into_iter().map(value);
+            Value::Array(items.collect::<Result<_, _>>()?)
+        }
+        Node::Scalar(text) => {
+            let parsed = serde_json::from_str(text).map_err(|error| not_json(&error))?;
+            match parsed {
+                Value::Number(number) if number.to_string() != text => Value::from(text),
+                parsed => parsed,
+            }
+        }
+    })
 }
 
 /// Runs the command.
@@ -79,22 +116,12 @@ struct Page {
 /// # Errors
 /// For flags and settings that can't be used, and for an output that can't be written.
 pub(crate) async fn run(app: &App, flags: &AuditLogsFlags) -> Result<Exit> {
-    let options: AuditLogsOptions = flags.page.given.read()?;
-    let sessions = app.sessions()?;
-    let (pages, missing) = each(&sessions, |cluster, session| async move {
-        let call = session.machine.audit_logs(&options);
-        let logs = session.run(call?).await?;
-        Ok(Page {
-            cluster: cluster.name,
-            json: logs.into_bytes(),
-        })
-    })
-    .await;
+    let (pages, missing) = find(app, flags, &[]).await?;
     for missing in &missing {
         app.fail(&missing.cluster, &missing.failure);
     }
     if !pages.is_empty() {
-        let is_several = sessions.len() > 1;
+        let is_several = pages.len() + missing.len() > 1;
         let partial = flags.output.as_deref().and_then(partial);
         let partial = partial.filter(|_| !missing.is_empty());
         write_to(
@@ -103,6 +130,28 @@ pub(crate) async fn run(app: &App, flags: &AuditLogsFlags) -> Result<Exit> {
         )?;
     }
     Ok(exit(!pages.is_empty(), &missing))
+}
+
+/// Reads the page of the clusters with these names; of all clusters if there is no name.
+///
+/// # Errors
+/// For flags and settings that can't be used.
+pub(super) async fn find(
+    app: &App,
+    flags: &AuditLogsFlags,
+    clusters: &[String],
+) -> Result<(Vec<Page>, Vec<Missing>)> {
+    let options: AuditLogsOptions = flags.page.given.read()?;
+    let sessions = app.sessions_of(clusters)?;
+    let read = each(&sessions, |cluster, session| async move {
+        let call = session.machine.audit_logs(&options);
+        let logs = session.run(call?).await?;
+        Ok(Page {
+            cluster: cluster.name,
+            json: logs.into_bytes(),
+        })
+    });
+    Ok(read.await)
 }
 
 /// The exit code: 6 if some pages are missing, or the code of the first failure if all are.
@@ -149,7 +198,7 @@ fn by_cluster(pages: &[Page]) -> Vec<u8> {
         if index > 0 {
             json.push(b',');
         }
-        json.extend(serde_json::Value::from(&*page.cluster).to_string().bytes());
+        json.extend(Value::from(&*page.cluster).to_string().bytes());
         json.push(b':');
         json.extend(&page.json);
     }
@@ -227,7 +276,7 @@ fn indent(value: &RawValue, depth: usize, out: &mut dyn Write) -> Result<(), Wri
         Node::Object(members) => {
             for (index, (key, member)) in members.into_iter().enumerate() {
                 let begin = if index == 0 { "{" } else { "," };
-                let key = serde_json::Value::from(key).to_string();
+                let key = Value::from(key).to_string();
                 write!(out, "{begin}\n{}{}: ", step(depth + 1), Printable(&key))?;
                 indent(member, depth + 1, out)?;
             }
@@ -274,7 +323,7 @@ fn step_to(key: &str) -> String {
     match !key.is_empty() && key.chars().all(is_plain) {
         true => format!(".{key}"),
         false => {
-            let key = serde_json::Value::from(key).to_string();
+            let key = Value::from(key).to_string();
             format!("[{}]", Printable(&key))
         }
     }

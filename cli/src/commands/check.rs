@@ -206,6 +206,34 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
     Ok(exit)
 }
 
+/// Checks the clusters with these names, or all clusters if there is no name. Stores no state and notifies nobody. Only the history
+/// in `places` grows.
+///
+/// # Errors
+/// As [`run`].
+pub(super) async fn look(
+    app: &App,
+    flags: &CheckFlags,
+    places: &Places,
+    clusters: &[String],
+) -> Result<CheckReport> {
+    let rules = rules(places.rules.as_deref())?;
+    let job = Job {
+        replay: flags.range()?,
+        now: flags.now()?,
+        places,
+        rules: &rules,
+        app,
+        flags,
+    };
+    let sessions = app.sessions_of(clusters)?;
+    let kept = sessions
+        .iter()
+        .map(|(cluster, session)| job.kept(cluster, session));
+    let kept: Vec<Option<Kept>> = kept.collect::<Result<_>>()?;
+    Ok(job.find(&sessions, &kept).await)
+}
+
 /// Pairs the kept state of each cluster with its result. Clusters without a result are left out.
 fn both<'a>(
     kept: &'a mut [Option<Kept>],

@@ -40,7 +40,7 @@ pub(crate) struct CompareFlags {
     #[command(flatten)]
     reading: Declared<ReadingNow>,
     #[command(flatten)]
-    show: ShowFlags,
+    pub(super) show: ShowFlags,
 }
 
 /// An earlier range of the same length.
@@ -87,6 +87,17 @@ fn too_early() -> Failure {
 /// # Errors
 /// For flags and settings that can't be used, and for an output that can't be written.
 pub(crate) async fn run(app: &App, flags: &CompareFlags) -> Result<Exit> {
+    let report = find(app, flags, &[]).await?;
+    app.fail_missing(&report);
+    write(&report, &flags.show, &app.stderr)?;
+    Ok(report.exit())
+}
+
+/// Compares the counts of the clusters with these names; of all clusters if there is no name.
+///
+/// # Errors
+/// For flags and settings that can't be used.
+pub(crate) async fn find(app: &App, flags: &CompareFlags, clusters: &[String]) -> Result<Report> {
     let query = flags.query.query()?;
     let range = flags.range.window(unix_ms())?;
     let earlier = flags.against.of(range)?;
@@ -98,7 +109,7 @@ pub(crate) async fn run(app: &App, flags: &CompareFlags) -> Result<Exit> {
         before: Some(earlier),
         ..Asked::new(flags.metric.into(), &query, range, &after)
     };
-    let sessions = app.sessions()?;
+    let sessions = app.sessions_of(clusters)?;
     let (parts, missing) = each(&sessions, |cluster, session| {
         let (before, after, query) = (before.clone(), after.clone(), query.clone());
         async move {
@@ -127,15 +138,12 @@ pub(crate) async fn run(app: &App, flags: &CompareFlags) -> Result<Exit> {
         }
     })
     .await;
-    let report = Report {
+    Ok(Report {
         asked,
         parts,
         missing,
         is_named: app.settings.is_named,
-    };
-    app.fail_missing(&report);
-    write(&report, &flags.show, &app.stderr)?;
-    Ok(report.exit())
+    })
 }
 
 #[cfg(test)]

@@ -62,6 +62,26 @@ Examples:
 /// # Errors
 /// For flags and settings that can't be used, and for an output that can't be written.
 pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result<Exit> {
+    let limit = flags.verdict.limit()?;
+    let report = find(app, metric, flags, &[]).await?;
+    app.fail_missing(&report);
+    write(&report, &flags.show, &app.stderr)?;
+    match limit.is_some_and(|limit| limit.judge(&report, &app.stderr)) {
+        true => Ok(Exit::Unhealthy),
+        false => Ok(report.exit()),
+    }
+}
+
+/// Reads the counts of the clusters with these names; of all clusters if there is no name.
+///
+/// # Errors
+/// For flags and settings that can't be used.
+pub(crate) async fn find(
+    app: &App,
+    metric: Metric,
+    flags: &CountFlags,
+    clusters: &[String],
+) -> Result<Report> {
     let query = flags.query.query()?;
     let mut range = flags.range.window(unix_ms())?;
     let mut options = query.collect(metric, range, &flags.reading.given)?;
@@ -80,8 +100,7 @@ pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result
     }
     options.keep = unit.map_or(Keep::Total, Keep::Step);
     let asked = Asked::new(metric, &query, range, &options);
-    let limit = flags.verdict.limit()?;
-    let sessions = app.sessions()?;
+    let sessions = app.sessions_of(clusters)?;
     let (parts, missing) = each(&sessions, |cluster, session| {
         let (options, query, steps) = (options.clone(), query.clone(), steps.as_ref());
         async move {
@@ -91,18 +110,12 @@ pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result
         }
     })
     .await;
-    let report = Report {
+    Ok(Report {
         asked,
         parts,
         missing,
         is_named: app.settings.is_named,
-    };
-    app.fail_missing(&report);
-    write(&report, &flags.show, &app.stderr)?;
-    match limit.is_some_and(|limit| limit.judge(&report, &app.stderr)) {
-        true => Ok(Exit::Unhealthy),
-        false => Ok(report.exit()),
-    }
+    })
 }
 
 /// Flags of commands that can judge what they have counted.

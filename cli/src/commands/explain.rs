@@ -108,6 +108,21 @@ fn measures() -> impl TypedValueParser<Value = Measure> {
 /// # Errors
 /// For flags and settings that can't be used, and for an output that can't be written.
 pub(crate) async fn run(app: &App, flags: &ExplainFlags) -> Result<Exit> {
+    let report = find(app, flags, &[]).await?;
+    app.fail_missing(&report);
+    write(&report, flags.format, &app.stderr)?;
+    Ok(report.exit())
+}
+
+/// Explains the change in the clusters with these names; in all clusters if there is no name.
+///
+/// # Errors
+/// For flags and settings that can't be used.
+pub(super) async fn find(
+    app: &App,
+    flags: &ExplainFlags,
+    clusters: &[String],
+) -> Result<ExplainReport> {
     let metric = Metric::from(flags.metric);
     let measure = flags.measure;
     let query = flags.query(metric, measure)?;
@@ -117,7 +132,7 @@ pub(crate) async fn run(app: &App, flags: &ExplainFlags) -> Result<Exit> {
     let read_options =
         |range| -> Result<CollectOptions> { query.collect(metric, range, &flags.reading.given) };
     let ranges = (read_options(before)?, read_options(now)?);
-    let sessions = app.sessions()?;
+    let sessions = app.sessions_of(clusters)?;
     let (parts, missing) = each(&sessions, |cluster, session| {
         let ((before, now), query, causes) = (ranges.clone(), query.clone(), causes.clone());
         async move {
@@ -136,7 +151,7 @@ pub(crate) async fn run(app: &App, flags: &ExplainFlags) -> Result<Exit> {
         }
     })
     .await;
-    let report = Report {
+    Ok(Report {
         asked: AskedChange {
             metric,
             measure,
@@ -147,10 +162,7 @@ pub(crate) async fn run(app: &App, flags: &ExplainFlags) -> Result<Exit> {
         parts,
         missing,
         is_named: app.settings.is_named,
-    };
-    app.fail_missing(&report);
-    write(&report, flags.format, &app.stderr)?;
-    Ok(report.exit())
+    })
 }
 
 impl ExplainFlags {
@@ -197,11 +209,11 @@ enum ExplainedFormat {
 const PIPE_WIDTH: usize = 400;
 
 /// Explanations of a change.
-type ExplainReport = Report<AskedChange, Explanation>;
+pub(super) type ExplainReport = Report<AskedChange, Explanation>;
 
 /// The change that is explained in each cluster.
 #[derive(Debug)]
-struct AskedChange {
+pub(super) struct AskedChange {
     /// The metric.
     metric: Metric,
     /// The measure whose change is explained.
@@ -276,7 +288,8 @@ fn write(report: &ExplainReport, format: ExplainedFormat, stderr: &Stderr) -> Re
     })
 }
 
-fn document(report: &ExplainReport) -> ExplainedDocument<'_> {
+/// The document of a report.
+pub(super) fn document(report: &ExplainReport) -> ExplainedDocument<'_> {
     ExplainedDocument {
         format: ExplainedName::Explanation1,
         metric: report.asked.metric,

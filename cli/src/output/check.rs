@@ -203,7 +203,8 @@ pub(crate) fn write(report: &CheckReport, format: CheckFormat, path: Option<&Pat
     })
 }
 
-fn document(report: &CheckReport) -> CheckDocument<'_> {
+/// The document of a report.
+pub(crate) fn document(report: &CheckReport) -> CheckDocument<'_> {
     let clusters = report.parts.iter().map(|part| {
         let labels = part.labels.iter();
         FoundCluster {

@@ -57,7 +57,12 @@ pub(crate) fn missing_of(missing: &Missing) -> MissingDocument<'_> {
     }
 }
 
-fn document<'a>(report: &'a Report, picked: &Picked, ranking: Ranking) -> ReportDocument<'a> {
+/// The document of a report, with the rows that were picked.
+pub(crate) fn document<'a>(
+    report: &'a Report,
+    picked: &Picked,
+    ranking: Ranking,
+) -> ReportDocument<'a> {
     let missing = report.missing.iter().map(missing_of);
     let mut positions = vec![Vec::new(); report.parts.len()];
     for line in &picked.lines {

@@ -1,18 +1,24 @@
-//! `tallyfold man`: manual pages.
+//! `tallyfold man` and `tallyfold schema`: what the command prints of itself, its manual pages and the JSON Schema of each
+//! document.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::builder::StyledStr;
-use clap::{Args, Command};
+use clap::{Args, Command, ValueEnum};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
+use schemars::schema_for;
 
+use super::explain::ExplainedDocument;
+use crate::doctor::diagnosis::Diagnosis;
 use crate::failure::{Exit, Failure, Result};
+use crate::output::check::CheckDocument;
+use crate::output::document::ReportDocument;
 use crate::output::sink::write_to;
 
-/// What the help begins with.
-pub(crate) const EXAMPLES: &str = "\
+/// What the help of `man` begins with.
+pub(crate) const MAN_EXAMPLES: &str = "\
 Examples:
   tallyfold man | man -l -
       Shows the main page.
@@ -20,18 +26,18 @@ Examples:
       Writes a page for each command: `man tallyfold-delivery`.
 ";
 
-/// Flags of the command.
+/// Flags of `man`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ManFlags {
     /// The folder for a page of each command, created if missing [default: print only the main page]
     folder: Option<PathBuf>,
 }
 
-/// Runs the command; `command` is the whole command line.
+/// Runs `man`; `command` is the whole command line.
 ///
 /// # Errors
 /// For a folder that can't be written.
-pub(crate) fn run(flags: &ManFlags, command: Command) -> Result<Exit> {
+pub(crate) fn run_man(flags: &ManFlags, command: Command) -> Result<Exit> {
     let command = whole(command);
     match &flags.folder {
         None => write_to(None, |_, out| Ok(out.write_all(&page(&command)?)?))?,
@@ -101,6 +107,57 @@ fn section(heading: &str, text: Option<&StyledStr>, page: &mut Vec<u8>) -> io::R
     roff.to_writer(page)
 }
 
+/// What the help of `schema` begins with.
+pub(crate) const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  tallyfold schema > output.schema.json
+  tallyfold schema check > check.schema.json
+";
+
+/// Flags of `schema`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SchemaFlags {
+    /// The command that prints the document
+    #[arg(value_enum, value_name = "DOCUMENT", default_value = "counts")]
+    document: Of,
+}
+
+/// A document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Of {
+    /// The document of delivery, ingestion, collect and compare.
+    Counts,
+    /// The document of check.
+    Check,
+    /// The document of doctor.
+    Doctor,
+    /// The document of explain.
+    Explain,
+}
+
+/// Runs `schema`.
+///
+/// # Errors
+/// If stdout can't be written.
+pub(crate) fn run_schema(flags: &SchemaFlags) -> Result<Exit> {
+    let schema = schema(flags.document);
+    write_to(None, |_, out| Ok(out.write_all(schema.as_bytes())?))?;
+    Ok(Exit::Fine)
+}
+
+fn schema(of: Of) -> String {
+    let schema = match of {
+        Of::Counts => schema_for!(ReportDocument<'static>),
+        Of::Check => schema_for!(CheckDocument<'static>),
+        Of::Doctor => schema_for!(Diagnosis),
+        Of::Explain => schema_for!(ExplainedDocument<'static>),
+    };
+    // A schema is plain JSON, so this can't fail.
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use clap::Arg;
@@ -127,5 +184,23 @@ mod tests {
         let food = text(&command);
         assert!(food.contains(".SH NOTES\n.nf\n1  2\n.fi"), "{food}");
         assert!(!food.contains("EXAMPLES"), "{food}");
+    }
+
+    #[test]
+    fn the_published_schemas_are_those_of_the_documents() {
+        for (of, name) in [
+            (Of::Counts, "output"),
+            (Of::Check, "check"),
+            (Of::Doctor, "doctor"),
+            (Of::Explain, "explain"),
+        ] {
+            let path = format!(
+                "{}/../docs/cli/{name}.schema.json",
+                env!("CARGO_MANIFEST_DIR")
+            );
+            let published = std::fs::read_to_string(path).unwrap_or_default();
+            let hint = "write it with scripts/declare.py";
+            assert_eq!(published, schema(of), "{name}: {hint}");
+        }
     }
 }

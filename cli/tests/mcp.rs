@@ -1,0 +1,401 @@
+//! `tallyfold mcp` through the binary: the protocol, what an agent can't reach, and ten questions of an engineer on call, whose
+//! answers are those of the commands.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Write;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use support::{Service, lines, stdout};
+use tempfile::TempDir;
+
+const RULES: &str = r#"
+dimensions = ["integration"]
+
+[[rule]]
+name = "integrations fail"
+kind = "threshold"
+measure = "error_rate"
+by = ["integration"]
+above = "10%"
+severity = "critical"
+"#;
+
+/// A range around the incident, while it lasts, and when it is over.
+const NIGHT: [(&str, &str); 2] = [
+    ("from", "2026-11-22T20:00:00Z"),
+    ("to", "2026-11-22T22:00:00Z"),
+];
+const DURING: &str = "2026-11-22T21:16:00Z";
+const AFTER: &str = "2026-11-22T23:01:00Z";
+
+/// A client of the server, in a folder with rules.
+struct Assistant {
+    process: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    asked: u64,
+    tools: Value,
+}
+
+impl Assistant {
+    fn start(mut command: Command) -> Self {
+        let process = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = process.spawn().unwrap();
+        let mut new = Self {
+            stdin: process.stdin.take(),
+            lines: lines(process.stdout.take().unwrap()),
+            process,
+            asked: 0,
+            tools: Value::Null,
+        };
+        let client = json!({"name": "test", "version": "1"});
+        let hello =
+            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+        let answer = new.ask("initialize", hello);
+        assert_eq!(answer["result"]["serverInfo"]["name"], "tallyfold");
+        new.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        new.tools = new.ask("tools/list", json!({}))["result"]["tools"].take();
+        new
+    }
+
+    fn send(&mut self, message: &Value) {
+        writeln!(self.stdin.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    fn begin(&mut self, method: &str, params: Value) -> u64 {
+        self.asked += 1;
+        let id = self.asked;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        id
+    }
+
+    fn answer(&self) -> Value {
+        let line = self.lines.recv_timeout(Duration::from_secs(120)).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.begin(method, params);
+        let answer = self.answer();
+        assert_eq!(answer["id"], id);
+        answer
+    }
+
+    /// The result of a tool, which has the shape that its schema promises.
+    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+        let found = &answer["result"]["structuredContent"];
+        assert_eq!(answer["result"]["isError"], false, "{answer}");
+        let tools = self.tools.as_array().unwrap();
+        let schema = &tools.iter().find(|one| one["name"] == tool).unwrap()["outputSchema"];
+        jsonschema::validate(schema, found).unwrap();
+        assert!(found.to_string().len() <= 64_000);
+        found.clone()
+    }
+
+    /// The error of a tool: its code, what it says, and the argument.
+    fn refused(&mut self, tool: &str, arguments: Value) -> (String, String, Value) {
+        let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        let error: Value = serde_json::from_str(text).unwrap();
+        let text = |name: &str| error[name].as_str().unwrap().to_owned();
+        (text("code"), text("message"), error["argument"].clone())
+    }
+
+    /// The exit code after the end of stdin.
+    fn end(mut self) -> Option<i32> {
+        drop(self.stdin.take());
+        self.process.wait().unwrap().code()
+    }
+}
+
+/// A service, and a folder with rules.
+fn world() -> (Service, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("health.toml"), RULES).unwrap();
+    (Service::start(), folder)
+}
+
+fn command(service: &Service, folder: &TempDir, arguments: &[&str]) -> Command {
+    let mut command = service.tallyfold(arguments);
+    command.current_dir(folder.path());
+    command
+}
+
+/// The same question to the tool and to the command. The tool's answer is returned; it has all that the command says.
+fn both(
+    assistant: &mut Assistant,
+    (service, folder): (&Service, &TempDir),
+    tool: &str,
+    arguments: &[(&str, &str)],
+) -> Value {
+    let mut flags = vec![tool.to_owned(), "--format=json".to_owned()];
+    let mut given = json!({});
+    for (name, value) in arguments {
+        flags.push(format!("--{}={value}", name.replace('_', "-")));
+        given[*name] = match *name {
+            "top" => value.parse::<u64>().unwrap().into(),
+            "where" => json!([value]),
+            _ => Value::from(*value),
+        };
+    }
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let own = tempfile::tempdir().unwrap();
+    fs::copy(
+        folder.path().join("health.toml"),
+        own.path().join("health.toml"),
+    )
+    .unwrap();
+    let output = command(service, &own, &flags).output().unwrap();
+    let truth: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let mut found = assistant.call(tool, given);
+    let answer = found.clone();
+    if let Some(members) = found.as_object_mut() {
+        members.remove("left_out_counts");
+    }
+    assert_eq!(found, truth, "{tool}");
+    answer
+}
+
+#[test]
+fn ten_questions_of_an_engineer_on_call() {
+    let (service, folder) = world();
+    let mut assistant = Assistant::start(command(&service, &folder, &["mcp"]));
+    let at = (&service, &folder);
+    let night = |more: &[(&'static str, &'static str)]| [&NIGHT[..], more].concat();
+
+    // 1. Is anything wrong? 2. What broke? 3. Since when?
+    let check = both(&mut assistant, at, "check", &[("at", DURING)]);
+    assert_eq!(check["healthy"], false);
+    let incidents = check["clusters"][0]["incidents"].as_array().unwrap();
+    assert_eq!(incidents.len(), 1, "{incidents:?}");
+    let sentence = incidents[0]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("Push Notifications"), "{sentence}");
+    assert_eq!(incidents[0]["since"], "2026-11-22T20:45:00Z");
+    // 4. Is it over?
+    let over = both(&mut assistant, at, "check", &[("at", AFTER)]);
+    assert_eq!(over["healthy"], true);
+    // 5. Who is affected?
+    let only = ("where", "integration=Push Notifications");
+    let asked = night(&[only, ("by", "write_key"), ("top", "1000")]);
+    let sources = both(&mut assistant, at, "delivery", &asked);
+    let rows = sources["clusters"][0]["rows"].as_array().unwrap();
+    assert!(!rows.is_empty());
+    // 6. How many events were lost? The rows are all of them.
+    let errors = |rows: &[Value]| {
+        let errors = rows.iter().map(|row| row["errors"].as_u64().unwrap());
+        errors.sum::<u64>()
+    };
+    assert_eq!(
+        errors(rows),
+        sources["clusters"][0]["totals"]["errors"].as_u64().unwrap()
+    );
+    // 7. When was it worst?
+    let asked = night(&[only, ("by_window", "15m"), ("top", "1000")]);
+    let windows = both(&mut assistant, at, "delivery", &asked);
+    let rows = windows["clusters"][0]["rows"].as_array().unwrap();
+    let worst = rows
+        .iter()
+        .max_by_key(|row| row["errors"].as_u64().unwrap());
+    let worst = worst.unwrap()["start"].as_str().unwrap();
+    assert!(
+        ("2026-11-22T20:45:00Z".."2026-11-22T21:45:00Z").contains(&worst),
+        "{worst}"
+    );
+    // 8. What explains it?
+    let causes = both(
+        &mut assistant,
+        at,
+        "explain",
+        &[("at", "2026-11-22T20:50:00Z")],
+    );
+    let cause = &causes["clusters"][0]["causes"][0];
+    assert_eq!(cause["where"], json!({"integration": "Push Notifications"}));
+    // 9. Do sources send as much as yesterday?
+    let asked = night(&[
+        ("metric", "ingestion"),
+        ("against", "yesterday"),
+        ("by", "write_key"),
+        ("top", "1000"),
+    ]);
+    both(&mut assistant, at, "compare", &asked);
+    // 10. Has somebody changed something?
+    let page = assistant.call("audit_logs", json!({"per_page": 5}));
+    let output = command(&service, &folder, &["audit-logs", "--per-page", "5"])
+        .output()
+        .unwrap();
+    let truth: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(page["clusters"][0]["page"], truth);
+    assert_eq!(assistant.end(), Some(0));
+    // No tool has written a file.
+    let files: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+}
+
+#[test]
+fn what_is_left_out_is_counted() {
+    let (service, folder) = world();
+    let mut assistant = Assistant::start(command(&service, &folder, &["mcp"]));
+    for more in [
+        json!({"by": "write_key,event_name,integration,reason", "top": 100_000}),
+        json!({"top": 3, "by_window": "1h"}),
+    ] {
+        let mut asked = more;
+        for (name, value) in NIGHT {
+            asked[name] = value.into();
+        }
+        let found = assistant.call("delivery", asked);
+        let cluster = &found["clusters"][0];
+        assert!(found["left_out"].as_u64().unwrap() > 0);
+        for name in ["success", "errors", "filtered"] {
+            let rows = cluster["rows"].as_array().unwrap();
+            let shown: u64 = rows.iter().map(|row| row[name].as_u64().unwrap()).sum();
+            let left = found["left_out_counts"][0]["counts"][name]
+                .as_u64()
+                .unwrap();
+            assert_eq!(cluster["totals"][name], shown + left, "{name}");
+        }
+    }
+    let (code, text, argument) = assistant.refused(
+        "delivery",
+        json!({"from": "2026-11-01", "to": "2026-11-08", "by_window": "5m", "top": 1}),
+    );
+    assert_eq!(
+        (&*code, &argument),
+        ("invalid_argument", &"by_window".into())
+    );
+    assert!(text.contains("64000"), "{text}");
+}
+
+#[test]
+fn an_agent_reaches_only_what_reads() {
+    let (service, folder) = world();
+    let mut assistant = Assistant::start(command(&service, &folder, &["mcp"]));
+    let tools = assistant.tools.as_array().unwrap().clone();
+    let mut names = BTreeSet::new();
+    for tool in &tools {
+        assert_eq!(tool["annotations"]["readOnlyHint"], true, "{tool}");
+        let arguments = tool["inputSchema"]["properties"].as_object().unwrap();
+        for (name, argument) in arguments {
+            let text = argument["description"].as_str().unwrap();
+            assert!(!text.is_empty() && !text.contains("--"), "{name}: {text}");
+            names.insert(name.clone());
+        }
+    }
+    assert_eq!(tools.len(), 8);
+    let known = [
+        "against",
+        "at",
+        "by",
+        "by_window",
+        "cluster",
+        "deadline",
+        "from",
+        "keep_unusual",
+        "length",
+        "measure",
+        "metric",
+        "most",
+        "order",
+        "others",
+        "page",
+        "per_page",
+        "replay",
+        "settle",
+        "since",
+        "to",
+        "top",
+        "where",
+        "window",
+        "zone",
+    ];
+    assert_eq!(names, known.map(str::to_owned).into());
+    for (arguments, argument) in [
+        (json!({"output": "x"}), "output"),
+        (
+            json!({"cluster_endpoint": "http://127.0.0.1"}),
+            "cluster_endpoint",
+        ),
+        (json!({"config": "x"}), "config"),
+        (json!({"since": "x"}), "since"),
+        (json!({"since": 5}), "since"),
+        (json!({"order": "--output=x"}), "order"),
+        (json!({"where": ["x"]}), "where"),
+        (json!({"cluster": ["x"]}), "cluster"),
+        (json!({"since": "1h", "from": "today"}), "since"),
+    ] {
+        let (code, text, named) = assistant.refused("delivery", arguments.clone());
+        assert_eq!(named, argument, "{arguments}: {code}: {text}");
+        assert!(!text.contains("--"), "{text}");
+    }
+    let answer = assistant.ask("tools/call", json!({"name": "push", "arguments": {}}));
+    let text = answer["error"]["message"].as_str().unwrap();
+    assert!(text.contains("want one of delivery, "), "{text}");
+    // Errors of files don't name them.
+    fs::write(folder.path().join("health.toml"), "nonsense").unwrap();
+    let (_, text, _) = assistant.refused("check", json!({}));
+    assert!(
+        text.contains("stderr") && !text.contains("health.toml"),
+        "{text}"
+    );
+}
+
+#[test]
+fn rules_and_the_last_check_are_resources() {
+    let (service, folder) = world();
+    let output = command(
+        &service,
+        &folder,
+        &["check", "--at", DURING, "--format=json"],
+    )
+    .output();
+    let check: Value = serde_json::from_str(&stdout(&output.unwrap())).unwrap();
+    let mut assistant = Assistant::start(command(&service, &folder, &["mcp"]));
+    let found = assistant.call("incidents", json!({}));
+    let id = &check["clusters"][0]["incidents"][0]["id"];
+    assert_eq!(&found["clusters"][0]["incidents"][0]["id"], id);
+    let mut read = |uri: &str| {
+        let answer = assistant.ask("resources/read", json!({"uri": uri}));
+        answer["result"]["contents"][0]["text"].clone()
+    };
+    assert_eq!(read("tallyfold://rules"), RULES);
+    let last = read("tallyfold://check/last");
+    let last: Value = serde_json::from_str(last.as_str().unwrap()).unwrap();
+    assert_eq!(last, found);
+    assert_eq!(read("file:///etc/passwd"), Value::Null);
+}
+
+#[test]
+fn calls_at_once_share_one_token() {
+    let (service, folder) = world();
+    let mut assistant = Assistant::start({
+        let mut command = command(&service, &folder, &["mcp", "-v"]);
+        command.stderr(Stdio::piped());
+        command
+    });
+    let said = lines(assistant.process.stderr.take().unwrap());
+    for _ in 0..5 {
+        assistant.begin("tools/call", json!({"name": "delivery", "arguments": {}}));
+    }
+    for _ in 0..5 {
+        assert_eq!(assistant.answer()["result"]["isError"], false);
+    }
+    assert_eq!(assistant.end(), Some(0));
+    let said: Vec<String> = said.iter().collect();
+    let tokens = said.iter().filter(|line| line.contains("token")).count();
+    assert_eq!(tokens, 1, "{said:?}");
+}
