@@ -685,7 +685,7 @@ fn shortened(mut document: Value, lists: &[&str]) -> Result<Value> {
         let Some((length, name, list)) = longest else {
             return Err(too_large("--cluster: want fewer clusters"));
         };
-        let own = clusters(&mut document).find(|one| one["cluster"] == Value::from(&*name));
+        let own = clusters(&mut document).find(|one| one["cluster"] == *name);
         if let Some(items) = own.and_then(|own| own[list].as_array_mut()) {
             items.truncate(length / 2);
         }
