@@ -1,6 +1,8 @@
 """The loop that drives calls of the core over an httpx2 transport."""
 
 import contextlib
+import functools
+import ssl
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -219,6 +221,12 @@ class Driver(Facade[AccessToken, httpx2.BaseTransport]):
             self._token_moved.notify_all()
 
 
+@functools.cache
+def _usual_tls() -> ssl.SSLContext:
+    # Reading all certificates takes 20 ms, which a worker takes once, and not for each part.
+    return httpx2.create_ssl_context(trust_env=False)
+
+
 def read_part(assignment: Assignment) -> Outcome:
     """Reads a part of a collect: what an executor's worker calls."""
     tokens = [] if assignment.token is None else [assignment.token]
@@ -233,6 +241,8 @@ def read_part(assignment: Assignment) -> Outcome:
         return tokens.pop()
 
     settings = assignment.settings.arguments()
+    if settings.get("ca") is None and not settings.get("trust_env"):
+        settings["ca"] = _usual_tls()
     driver = Driver(
         access_token=None if settings.get("tokenless") else token,
         on_attempt=attempts.append if assignment.wants_attempts else None,

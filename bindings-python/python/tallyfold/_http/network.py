@@ -1,6 +1,5 @@
 """The way to the service: which certificates are trusted, and through which proxy requests go."""
 
-import functools
 import ipaddress
 import os
 import ssl
@@ -80,8 +79,6 @@ def _is_this_machine(host: str) -> bool:
 def _tls(ca: Certificates | None, *, trust_env: bool) -> ssl.SSLContext:
     if isinstance(ca, ssl.SSLContext):
         return ca
-    if ca is None and not trust_env:
-        return _usual_tls()
     try:
         tls = httpx2.create_ssl_context(trust_env=trust_env)
     except OSError as error:
@@ -95,12 +92,6 @@ def _tls(ca: Certificates | None, *, trust_env: bool) -> ssl.SSLContext:
     except (ssl.SSLError, ValueError) as error:
         raise _refused("ca", "want certificates in PEM, and this has none that is whole") from error
     return tls
-
-
-@functools.cache
-def _usual_tls() -> ssl.SSLContext:
-    # Reading all certificates takes 20 ms, which each part of a collect would take in its worker.
-    return httpx2.create_ssl_context(trust_env=False)
 
 
 def pem(ca: str | bytes | os.PathLike[str]) -> str:
