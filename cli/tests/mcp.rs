@@ -336,7 +336,7 @@ fn an_agent_reaches_only_what_reads() {
         (json!({"order": "--output=x"}), "order"),
         (json!({"where": ["x"]}), "where"),
         (json!({"cluster": ["x"]}), "cluster"),
-        (json!({"since": "1h", "from": "today"}), "since"),
+        (json!({"since": "1h", "from": "today"}), "from"),
     ] {
         let (code, text, named) = assistant.refused("delivery", arguments.clone());
         assert_eq!(named, argument, "{arguments}: {code}: {text}");
