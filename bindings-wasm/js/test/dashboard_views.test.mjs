@@ -340,6 +340,7 @@ describe("<tallyfold-trend>", () => {
     await tab.keyboard.press("Home");
     for (let at = 0; at < 80; at++) await tab.keyboard.press("ArrowRight");
     const row = whole(now)[80];
+    await tab.evaluate(() => view.updateComplete);
     assert.equal(
       words(await text(tab, "output")),
       `Mar 10, 20:00 – 20:15 UTC: ${count(row.errors)} failed (${share(row.rates.error)}), ${count(row.filtered)} filtered ` +
