@@ -5,11 +5,14 @@ import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Iterable
+from importlib.resources import files
 
 import tallyfold
 
 START, MID, END = "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z", "2026-01-01T00:15:00Z"
 ADDRESS = "https://sandbox.example"
+# The build of the npm package writes it; a wheel that was built without has none.
+HAS_WIDGET = (files("tallyfold") / "_notebook" / "widget.js").is_file()
 
 
 def record(

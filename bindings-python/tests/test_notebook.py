@@ -2,18 +2,16 @@
 
 import json
 import sys
-from importlib.resources import files
 from typing import Any
 
 import nbclient
 import nbformat
 import pytest
-from support import END, START
+from support import END, HAS_WIDGET, START
 
 import tallyfold
 from tallyfold._notebook import _widget
 
-HAS_WIDGET = (files("tallyfold") / "_notebook" / "widget.js").is_file()
 needs_widget = pytest.mark.skipif(not HAS_WIDGET, reason="the npm package was not built")
 LARGE = 2**53 + 1
 HOSTILE = '<img src=x onerror="alert(1)">\u202e'
