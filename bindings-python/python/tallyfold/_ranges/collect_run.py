@@ -74,8 +74,10 @@ class CollectRun:
         with self._lock:
             try:
                 now = Now.read()
-                self._settle(drive, failure, now)
-                self._log.note(self._machine.waiting, failure)
+                outcome = self._settle(drive, failure, now)
+                # A call that was given back without an answer says nothing of the service.
+                if failure is not None or outcome != "given_back":
+                    self._log.note(self._machine.waiting, failure)
                 return self._due(now)
             except BaseException as error:  # noqa: BLE001 - the caller raises it
                 self._fail(error)
