@@ -53,7 +53,7 @@ echo "the page's table has the same counts as Python's; a picture of it: .cache/
 echo
 echo "== the last day in the dashboard: tallyfold dashboard"
 day="$(date -u -d "$end - 1 day" +%Y-%m-%dT%H:00:00Z)/$(date -u -d "$end" +%Y-%m-%dT%H:00:00Z)"
-XDG_CACHE_HOME=$out XDG_STATE_HOME=$out start "$out/dashboard" $tallyfold dashboard --no-open --listen 127.0.0.1:0
+start "$out/dashboard" $tallyfold dashboard --no-open --listen 127.0.0.1:0 --history "$out/history"
 $tallyfold delivery --from "${day%/*}" --to "${day#*/}" --by integration --format json >"$out/day.json"
 address=$(grep -o 'http://[^ ]*' "$out/dashboard")
 node scripts/demo-dashboard.mjs "$address#range=$day" "$out/day.json" .cache/dashboard.png
