@@ -2,8 +2,8 @@
 // of notebooks. `node build_dashboard.mjs` builds only these, when the rest of dist/ is there.
 
 import { createHash } from "node:crypto";
-import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
-import { basename, join, resolve } from "node:path";
+import { appendFile, copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
@@ -49,6 +49,7 @@ export async function dashboard() {
       },
     ],
   });
+  await flatten("dist/dashboard.js");
   // Entries of their own, because their types need those of the framework.
   for (const framework of ["react", "vue"]) {
     await writeFile(`dist/dashboard_${framework}.js`, 'import "./dashboard.js";\n');
@@ -58,6 +59,31 @@ export async function dashboard() {
   for (const name of ["lit", "uplot"]) {
     await copyFile(`node_modules/${name}/LICENSE`, `dist/LICENSE-${name}`);
   }
+}
+
+/**
+ * Has a module name all modules that it imports through others, so that a page without a bundler requests them at once. They stand
+ * last, which leaves the order as it was in which modules run.
+ */
+async function flatten(file) {
+  const { metafile } = await build({
+    ...common,
+    entryPoints: [file],
+    write: false,
+    outdir: ".",
+    metafile: true,
+  });
+  const seen = new Set();
+  const look = (path) => {
+    for (const { path: next, kind } of metafile.inputs[path].imports) {
+      if (kind !== "import-statement" || seen.has(next)) continue;
+      seen.add(next);
+      look(next);
+    }
+  };
+  look(file);
+  const imports = Array.from(seen, (path) => `export{}from"./${relative(dirname(file), path)}";`);
+  await appendFile(file, imports.join(""));
 }
 
 /** The page of `tallyfold dashboard`: whole, compressed, and with names that change with the content. */

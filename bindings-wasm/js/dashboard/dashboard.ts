@@ -20,7 +20,7 @@ import type { DashboardCluster, DashboardQuery, Unit, Where } from "./elements.j
 import { type Formats, formats } from "./formats.js";
 import { need } from "./lazy.js";
 import { picker, pickerStyles } from "./picker.js";
-import { DAY, type Range, rangeOf, shifted, WEEK } from "./range.js";
+import { isCompared, type Range, rangeOf, shifted, WEEK } from "./range.js";
 import { parts, tokens } from "./styles.js";
 import {
   DIMENSIONS,
@@ -45,23 +45,34 @@ const PAGES: Readonly<Record<string, { label: string; needs: readonly string[] }
   alerts: { label: "Alerts", needs: ["tallyfold-budget", "tallyfold-timeline"] },
 };
 
-/** Longer ranges are not compared with the week before. */
-const LONGEST_COMPARED = 7 * DAY;
+/** How often progress is shown. */
+const PROGRESS_MS = 100;
 /** A window that has just closed is read a little later. */
 const AFTER_CLOSE = 5_000;
 
 /** Sets many properties of an element, each when it has changed. */
 class Properties extends Directive {
   #last: { readonly [name: string]: unknown } = {};
+  #isFirst = true;
 
   override render(_values: object): unknown {
     return noChange;
   }
 
   override update({ element }: ElementPart, [values]: [object]): unknown {
-    const changed = Object.entries(values).filter(([name, value]) => this.#last[name] !== value);
-    Object.assign(element, Object.fromEntries(changed));
+    const last = this.#last;
     this.#last = { ...values };
+    if (element.matches(":not(:defined)")) {
+      // A property set before the element is defined would replace a later value in its first update.
+      if (this.#isFirst)
+        void customElements
+          .whenDefined(element.localName)
+          .then(() => Object.assign(element, this.#last));
+      this.#isFirst = false;
+      return noChange;
+    }
+    const changed = Object.entries(values).filter(([name, value]) => last[name] !== value);
+    Object.assign(element, Object.fromEntries(changed));
     return noChange;
   }
 }
@@ -116,6 +127,7 @@ export class Dashboard extends LitElement {
   #error: unknown;
   #reading: AbortController | undefined;
   #progress: { readonly done: number; readonly planned: number } | undefined;
+  #progressShown = 0;
   #readAt: number | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** What the views are given: new objects only if they are other ones. */
@@ -495,12 +507,10 @@ export class Dashboard extends LitElement {
   ): Promise<void> {
     const others = dimensions.filter((name) => name !== "reason");
     const ingestion = { ...range, metric: "event_ingestion" as Metric, dimensions: others };
-    const length = Date.parse(range.end) - Date.parse(range.start);
     const before = { ...shifted(range, -WEEK), metric: "event_delivery" as Metric, dimensions };
-    const isCompared = length <= LONGEST_COMPARED;
     const [came, earlier] = await Promise.all([
       read(ingestion),
-      isCompared ? read(before) : undefined,
+      isCompared(range) ? read(before) : undefined,
     ]);
     this.#ingestion = came.table;
     this.#before = earlier?.table;
@@ -508,6 +518,10 @@ export class Dashboard extends LitElement {
 
   readonly #onProgress = (done: number, planned: number): void => {
     this.#progress = { done, planned };
+    // Windows come faster than a screen shows them.
+    const now = performance.now();
+    if (now < this.#progressShown + PROGRESS_MS) return;
+    this.#progressShown = now;
     this.requestUpdate();
   };
 
@@ -884,6 +898,10 @@ export class Dashboard extends LitElement {
               : nothing
         }</span
       >${
+        range && !isCompared(range)
+          ? html`<span>Ranges of more than 7 days are not compared with the week before</span>`
+          : nothing
+      }${
         first
           ? html`<span class="mark provisional"
               >Provisional from ${time(first.start)} on (${count(provisional.length)} windows): these counts may still

@@ -2,11 +2,13 @@
 // what no longer changes for as long as the page is open. The library reads and adds up all counts.
 
 import { Client } from "../src/client/client.js";
+import { init } from "../src/loading/library.js";
 import { Plan } from "../src/ranges/plan.js";
 import type { CountTable } from "../src/tables/table.js";
 import { TallyfoldError } from "../src/values/error.js";
-import type { Fetch, FetchInit, FetchResponse, Progress } from "../src/values/types.js";
+import type { Fetch, FetchInit, FetchResponse, Progress, Window } from "../src/values/types.js";
 import type { DashboardQuery, LoadOptions } from "./elements.js";
+import { iso } from "./range.js";
 
 /** What was read of a range: all of it, or as much as could be read, and why not more. */
 export interface Loaded {
@@ -61,9 +63,14 @@ export class Source {
     const key = keyOf(query);
     const have = this.#tables.get(key);
     const stop = new AbortController();
-    const wanted = wantedOf(query, have);
-    if (wanted.size >= WORTH_A_RANGE) this.#ranges.begin(query, wanted, stop.signal);
+    const begin = (range: Window) => this.#ranges.begin(query, range, stop.signal);
+    // The first answer is on its way while the library is compiled.
+    const whole = have === undefined ? begin(query) : undefined;
     try {
+      await init();
+      const wanted = wantedOf(query, have);
+      if (whole) whole.want(wanted);
+      else if (wanted.size >= WORTH_A_RANGE) begin(spanOf(wanted))?.want(wanted);
       const table = await this.#client.collect({
         ...query,
         have,
@@ -113,14 +120,20 @@ function wantedOf({ start, end, window }: DashboardQuery, have: CountTable | und
   return wanted;
 }
 
+/** From the first of the windows to the last. */
+function spanOf(wanted: ReadonlySet<string>): Window {
+  const times = Array.from(wanted, (place) => place.split("/").map(Number));
+  const start = Math.min(...times.map(([from]) => from as number));
+  const end = Math.max(...times.map(([, to]) => to as number));
+  return { start: iso(start), end: iso(end) };
+}
+
 function placeOf(start: string, end: string): string {
   return `${Date.parse(start)}/${Date.parse(end)}`;
 }
 
 /** So many windows may wait to be read by the library before the stream of the range pauses. */
 const AHEAD = 64;
-/** The server's limit of windows in one request. */
-const MOST_WINDOWS = 3_000;
 
 /**
  * Answers the client's requests for single windows from the lines of one request for the whole range. What the range
@@ -136,19 +149,17 @@ class Ranges {
     this.#address = address;
   }
 
-  begin(query: DashboardQuery, wanted: ReadonlySet<string>, signal: AbortSignal): void {
-    if (this.#isMissing || wanted.size > MOST_WINDOWS) return;
-    const times = Array.from(wanted, (place) => place.split("/").map(Number));
-    const start = Math.min(...times.map(([from]) => from as number));
-    const end = Math.max(...times.map(([, to]) => to as number));
+  /** Requests a range. Its lines are read once it is known which windows are wanted. */
+  begin(query: DashboardQuery, range: Window, signal: AbortSignal): RangeStream | undefined {
+    if (this.#isMissing) return undefined;
     const asked = new URLSearchParams({
-      start: new Date(start).toISOString(),
-      end: new Date(end).toISOString(),
+      start: range.start,
+      end: range.end,
       window: query.window,
       dimensions: query.dimensions.join(","),
     });
     const path = `/v1.1/analytics/${query.metric}`;
-    const stream = new RangeStream(wanted);
+    const stream = new RangeStream();
     const key = streamKey(path, query.dimensions);
     this.#streams.set(stream, key);
     signal.addEventListener("abort", () => {
@@ -156,6 +167,7 @@ class Ranges {
       this.#streams.delete(stream);
     });
     void this.#read(`${this.#address}${path}/windows?${asked}`, stream, signal);
+    return stream;
   }
 
   async #read(url: string, stream: RangeStream, signal: AbortSignal): Promise<void> {
@@ -194,17 +206,24 @@ function streamKey(path: string, dimensions: readonly string[]): string {
 
 /** The lines of a range, each kept until its window is asked for. */
 class RangeStream {
-  readonly #wanted: Set<string>;
+  #wanted = new Set<string>();
   readonly #arrived = new Map<string, Response>();
   readonly #waiting = new Map<string, (response: Response | undefined) => void>();
   #isOver = false;
   #taken = () => {};
+  #known = () => {};
+  readonly #isKnown = new Promise<void>((resolve) => {
+    this.#known = resolve;
+  });
 
-  constructor(wanted: ReadonlySet<string>) {
+  /** Says which windows are wanted. */
+  want(wanted: ReadonlySet<string>): void {
     this.#wanted = new Set(wanted);
+    this.#known();
   }
 
   async read(response: Response): Promise<void> {
+    await this.#isKnown;
     const date = response.headers.get("date");
     const headers = { "content-type": "application/json", ...(date && { date }) };
     let place: string | undefined;
@@ -240,6 +259,7 @@ class RangeStream {
 
   end(): void {
     this.#isOver = true;
+    this.#known();
     this.#taken();
     for (const resolve of this.#waiting.values()) resolve(undefined);
     this.#waiting.clear();

@@ -39,42 +39,48 @@ export function formats(locale: string | undefined, zone: string): Formats {
 
 function made(given: string | undefined, zone: string): Formats {
   const locale = valid(given);
-  const number = new Intl.NumberFormat(locale);
-  const compact = new Intl.NumberFormat(locale, {
-    notation: "compact",
-    maximumFractionDigits: 1,
-  });
-  const delta = new Intl.NumberFormat(locale, { signDisplay: "exceptZero" });
-  const percent = new Intl.NumberFormat(locale, {
+  // Each takes milliseconds to make, and a first view needs half of them.
+  const soon = <T>(make: () => T) => {
+    let own: T | undefined;
+    return () => (own ??= make());
+  };
+  const numbers = (options?: Intl.NumberFormatOptions) =>
+    soon(() => new Intl.NumberFormat(locale, options));
+  const times = (options: Intl.DateTimeFormatOptions) =>
+    soon(() => new Intl.DateTimeFormat(locale, { ...options, timeZone }));
+  const timeZone = zoneName(zone);
+  const number = numbers();
+  const compact = numbers({ notation: "compact", maximumFractionDigits: 1 });
+  const delta = numbers({ signDisplay: "exceptZero" });
+  const percent = numbers({
     style: "percent",
     minimumFractionDigits: 2,
     maximumFractionDigits: 2,
   });
-  const small = new Intl.NumberFormat(locale, { style: "percent", maximumSignificantDigits: 2 });
-  const timeZone = zoneName(zone);
-  const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone } as const;
-  const day = { month: "short", day: "numeric", timeZone } as const;
-  const time = new Intl.DateTimeFormat(locale, clock);
-  const date = new Intl.DateTimeFormat(locale, day);
-  const moment = new Intl.DateTimeFormat(locale, { ...day, ...clock });
-  const named = new Intl.DateTimeFormat(locale, { timeZone, timeZoneName: "short" });
+  const small = numbers({ style: "percent", maximumSignificantDigits: 2 });
+  const clock = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+  const day = { month: "short", day: "numeric" } as const;
+  const time = times(clock);
+  const date = times(day);
+  const moment = times({ ...day, ...clock });
+  const named = times({ timeZoneName: "short" });
   return {
-    count: (value) => number.format(value),
-    compact: (value) => compact.format(value),
-    delta: (value) => delta.format(value),
+    count: (value) => number().format(value),
+    compact: (value) => compact().format(value),
+    delta: (value) => delta().format(value),
     share: (value) => {
       if (value === null || value === undefined || Number.isNaN(value)) return "–";
       // A few of many events are not none, and all but a few are not all.
-      if (value > 0 && value < 0.00005) return `<${small.format(0.0001)}`;
-      if (value < 1 && value >= 0.99995) return `>${percent.format(0.9999)}`;
-      return percent.format(value);
+      if (value > 0 && value < 0.00005) return `<${small().format(0.0001)}`;
+      if (value < 1 && value >= 0.99995) return `>${percent().format(0.9999)}`;
+      return percent().format(value);
     },
-    time: (at) => time.format(ms(at)),
-    date: (at) => date.format(ms(at)),
-    moment: (at) => moment.format(ms(at)),
-    span: (start, end) => moment.formatRange(ms(start), ms(end)),
+    time: (at) => time().format(ms(at)),
+    date: (at) => date().format(ms(at)),
+    moment: (at) => moment().format(ms(at)),
+    span: (start, end) => moment().formatRange(ms(start), ms(end)),
     zoneAt: (at) => {
-      const parts = named.formatToParts(ms(at));
+      const parts = named().formatToParts(ms(at));
       return parts.find(({ type }) => type === "timeZoneName")?.value ?? timeZone;
     },
   };

@@ -15,6 +15,7 @@ import type { Counts, Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { CountName, Dimension, RankBy, Shares } from "../src/values/types.js";
 import type { Where } from "./elements.js";
+import { isCompared } from "./range.js";
 import { barsOf, type Trends, trendsOf } from "./trends.js";
 import { DIMENSIONS, emptyState, filtered, grouped, View, valueText } from "./view.js";
 
@@ -217,14 +218,6 @@ export abstract class Groups extends View {
     .more {
       padding: var(--s2) var(--s3);
     }
-    .foot {
-      display: flex;
-      flex-wrap: wrap;
-      gap: var(--s1) var(--s4);
-      padding: var(--s2) var(--s4) var(--s3);
-      color: var(--muted);
-      font-size: var(--small);
-    }
     @container (max-width: 520px) {
       .search {
         width: 100%;
@@ -346,7 +339,8 @@ export abstract class Groups extends View {
 
   /** Whether the week before is shown: also while it is read, but not if nothing can be read. */
   get #isCompared(): boolean {
-    return !this.isCompact && (this.shownBefore ?? this.load ?? this.src) !== "";
+    const isLong = this.range !== undefined && !isCompared(this.range);
+    return !this.isCompact && !isLong && (this.shownBefore ?? this.load ?? this.src) !== "";
   }
 
   /** The same time a week before, if all of it is known. */
@@ -478,7 +472,7 @@ export abstract class Groups extends View {
     const value = row.dimensions[this.dimension];
     return html`<tr aria-rowindex=${at + 2}>
       <th scope="row">
-        <button type="button" class="link" @click=${() => this.select(this.dimension, value)}>
+        <button type="button" class="link" @click=${() => this.#drill(value)}>
           ${valueText(value, this.dimension)}
         </button>
       </th>
@@ -487,6 +481,12 @@ export abstract class Groups extends View {
       ${this.#isCompared ? html`<td>${this.#change(value)}</td>` : nothing}
       <td>${barsOf(trends?.get(value), trends?.marks)}</td>
     </tr>`;
+  }
+
+  /** The row may go: the focus stays at the table. */
+  #drill(value: string): void {
+    this.renderRoot.querySelector<HTMLElement>(".scroll")?.focus({ preventScroll: true });
+    this.select(this.dimension, value);
   }
 
   #total(): TemplateResult {

@@ -1,6 +1,6 @@
 // The two menus of a view: what it can be saved as, and commands that give the same numbers.
 
-import { html, nothing, type TemplateResult } from "lit";
+import { html, type LitElement, nothing, type TemplateResult } from "lit";
 import type { CountTable } from "../src/tables/table.js";
 import type { DashboardQuery, Where } from "./elements.js";
 
@@ -15,7 +15,7 @@ export interface ExportItem {
 }
 
 /** What the menus need of a view. */
-export interface Menued extends HTMLElement {
+export interface Menued extends LitElement {
   readonly query: DashboardQuery | undefined;
   readonly where: Where;
   readonly by: string;
@@ -30,27 +30,44 @@ interface Command {
 }
 
 export function menus(view: Menued, pictures: readonly ExportItem[]): TemplateResult {
-  const items = [...tables(view), ...pictures];
+  const items = () => [...tables(view), ...pictures];
+  const { query } = view;
   return html`${disclosure(
+    view,
     "Export",
     DOWNLOAD,
-    html`${items.map(
-      (item) =>
-        html`<button type="button" class="item" @click=${save(view, item)}>${item.label}</button>`,
-    )}<span class="sr" role="status"></span>`,
-  )}${view.query ? disclosure("Command", PROMPT, commandList(commandsOf(view, view.query))) : nothing}`;
+    () =>
+      html`${items().map(
+        (item) =>
+          html`<button type="button" class="item" @click=${save(view, item)}>${item.label}</button>`,
+      )}<span class="sr" role="status"></span>`,
+  )}${query ? disclosure(view, "Command", PROMPT, () => commandList(commandsOf(view, query))) : nothing}`;
 }
 
 /** A button that opens a box below it. It closes when something else is used, and by the key Escape. */
-export function disclosure(label: string, icon: unknown, content: unknown): TemplateResult {
-  return html`<details class="menu" @toggle=${toggled} @keydown=${closeByKey} @focusout=${closeByFocus}>
+function disclosure(
+  view: Menued,
+  label: string,
+  icon: unknown,
+  content: () => unknown,
+): TemplateResult {
+  const menu = view.renderRoot?.querySelector<HTMLDetailsElement>(`[data-menu=${label}]`);
+  return html`<details
+    class="menu"
+    data-menu=${label}
+    @toggle=${(event: Event) => toggled(event, view)}
+    @keydown=${closeByKey}
+    @focusout=${closeByFocus}
+  >
     <summary class="plain" aria-label=${label}>${icon}<span class="label">${label}</span></summary>
-    <div class="pop">${content}</div>
+    <div class="pop">${menu?.open ? content() : nothing}</div>
   </details>`;
 }
 
-function toggled({ currentTarget }: Event): void {
+function toggled({ currentTarget }: Event, view: Menued): void {
   const menu = currentTarget as HTMLDetailsElement;
+  // The box is filled while it is open.
+  view.requestUpdate();
   if (!menu.open) return;
   const close = (event: Event) => {
     if (event.composedPath().includes(menu)) return;

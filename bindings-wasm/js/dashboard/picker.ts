@@ -3,6 +3,7 @@
 import { css, html, type TemplateResult } from "lit";
 import { type Formats, zoneName } from "./formats.js";
 import { iso, PRESETS, type Range, rangeOf } from "./range.js";
+import { offsetOf } from "./slots.js";
 
 export const pickerStyles = css`
   .picker {
@@ -208,12 +209,8 @@ function stepOf({ window }: Range): number {
 
 /** What a clock in the zone shows, as `datetime-local` has it. */
 export function clockAt(time: string | number, zone: string): string {
-  const format = new Intl.DateTimeFormat("sv-SE", {
-    dateStyle: "short",
-    timeStyle: "short",
-    timeZone: zoneName(zone),
-  });
-  return format.format(new Date(time)).replace(" ", "T");
+  const at = new Date(time).getTime();
+  return new Date(at + offsetOf(zone, at)).toISOString().slice(0, 16);
 }
 
 /** When a clock in the zone shows this. */

@@ -110,6 +110,9 @@ export class Pipeline extends View {
         min-width: 0;
         color: var(--muted);
       }
+      .reasons .others {
+        color: var(--muted);
+      }
       .reasons button:hover {
         color: var(--accent);
       }
@@ -255,8 +258,10 @@ export class Pipeline extends View {
 
   #reasons(name: CountName, shown: CountTable): TemplateResult {
     const reasons = grouped(shown, "reason");
-    const top = reasons.top(REASONS, { by: name as "errors" }) as Row<Dimension>[];
-    const shownRows = top.filter((row) => row[name] > 0n);
+    const ranked = reasons.top(reasons.length, { by: name as "errors" }) as Row<Dimension>[];
+    const all = ranked.filter((row) => row[name] > 0n);
+    const shownRows = all.slice(0, REASONS);
+    const others = all.slice(REASONS).map((row) => row.dimensions.reason);
     return html`<ul class="reasons" aria-label="Reasons">
       ${shownRows.map(
         (row) => html`<li>
@@ -269,7 +274,16 @@ export class Pipeline extends View {
           </button>
           <span data-count=${name}>${this.formats.count(row[name])}</span>
         </li>`,
-      )}
+      )}${
+        others.length === 0
+          ? nothing
+          : html`<li class="others">
+              <span>${this.formats.count(others.length)} more</span>
+              <span data-count=${name}
+                >${this.formats.count(filtered(shown, { reason: others }).totals[name])}</span
+              >
+            </li>`
+      }
     </ul>`;
   }
 }

@@ -60,6 +60,11 @@ function windowFor(length: number): [TimeStep, number] {
   return ["1h", HOUR];
 }
 
+/** Whether the same time a week before is read, too. Longer ranges would overlap with it. */
+export function isCompared({ start, end }: Window): boolean {
+  return Date.parse(end) - Date.parse(start) <= WEEK;
+}
+
 /** The same time, so much later or earlier. */
 export function shifted<R extends Window>(range: R, byMs: number): R {
   const { start, end } = range;

@@ -199,6 +199,7 @@ export class Trend extends View {
   /** What is usual at some times, in what the line shows: drawn as a band behind it. */
   declare usual: readonly Usual[] | undefined;
 
+  #given: readonly unknown[] = [];
   #model: TrendModel | undefined;
   #plot: uPlot | undefined;
   #chart: typeof uPlot | undefined;
@@ -258,6 +259,15 @@ export class Trend extends View {
     super.disconnectedCallback();
     this.#scheme.removeEventListener("change", this.#redraw);
     this.#discard();
+  }
+
+  /** What changes the tables, too, is drawn after them, because the chart measures the page. */
+  protected override async scheduleUpdate(): Promise<void> {
+    const given = [this.table, this.where, this.unit];
+    const isOther = given.some((value, at) => value !== this.#given[at]);
+    this.#given = given;
+    if (isOther) await painted();
+    return super.scheduleUpdate();
   }
 
   protected override willUpdate(changed: PropertyValues): void {
@@ -602,5 +612,20 @@ function faded(color: string): string {
   return color.replace(/^rgba?\(([^)]*)\)$/, (_, parts: string) => {
     const [red, green, blue] = parts.split(/[\s,/]+/);
     return `rgb(${red} ${green} ${blue} / 20%)`;
+  });
+}
+
+/** A page that is not seen draws no frame. */
+const LONGEST_FRAME_MS = 100;
+
+/** Until the browser has drawn what has changed: the other views are updated after the next frame at the latest. */
+function painted(): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, LONGEST_FRAME_MS);
+    const drawn = () => {
+      clearTimeout(timer);
+      setTimeout(resolve);
+    };
+    requestAnimationFrame(() => requestAnimationFrame(drawn));
   });
 }

@@ -277,14 +277,31 @@ export function dimensionsOf(names: readonly Dimension[]): Dimension[] {
 
 /** Rows added up by one dimension, whose name is only known now. */
 export function grouped(table: CountTable, by: Dimension): CountTable<Dimension> {
-  return (table as CountTable<Dimension>).groupBy(by);
+  return once(table, by, () => (table as CountTable<Dimension>).groupBy(by));
 }
 
 /** The rows that `where` keeps, as far as the table has its dimensions. */
 export function filtered(table: CountTable, where: Where): CountTable {
   const names = new Set<string>(table.dimensions);
   const kept = Object.entries(where).filter(([name, values]) => names.has(name) && values);
-  return kept.length === 0 ? table : table.filter(Object.fromEntries(kept));
+  if (kept.length === 0) return table;
+  return once(table, JSON.stringify(kept), () => table.filter(Object.fromEntries(kept)));
+}
+
+/** What was made of a table: all views of a page show the same rows, which are filtered and added up once. */
+const made = new WeakMap<CountTable, Map<string, CountTable>>();
+/** How much is kept of one table: a viewer goes back and forth between a few. */
+const MOST_MADE = 8;
+
+function once<T extends CountTable>(table: CountTable, key: string, make: () => T): T {
+  const kept = made.get(table) ?? new Map<string, CountTable>();
+  made.set(table, kept);
+  const found = kept.get(key) ?? make();
+  kept.delete(key);
+  kept.set(key, found);
+  const [oldest] = kept.keys();
+  if (kept.size > MOST_MADE && oldest !== undefined) kept.delete(oldest);
+  return found as T;
 }
 
 /** The counts of a range; `undefined` if no window lies in it, or one of them only in part. */
