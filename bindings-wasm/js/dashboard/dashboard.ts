@@ -283,6 +283,9 @@ export class Dashboard extends LitElement {
       .grid > * {
         min-width: 0;
       }
+      .grid > :not(:defined) {
+        display: none;
+      }
       .stale {
         opacity: 0.6;
       }
@@ -760,7 +763,7 @@ export class Dashboard extends LitElement {
 
   /** What could not be read, and why. */
   #partialText(): unknown {
-    const { title, text } = failureText(this.#error);
+    const { text } = failureText(this.#error);
     const failures = TallyfoldError.is(this.#error) ? this.#error.failures : [];
     const gaps = TallyfoldError.is(this.#error) ? this.#error.gaps : [];
     const { span, zoneAt, count } = this.formats;
@@ -769,7 +772,7 @@ export class Dashboard extends LitElement {
       ? `${span(first.start, first.end)} ${zoneAt(first.start)}${gaps.length > 1 ? " and more" : ""} is missing from all numbers here. `
       : "";
     const how = failures.length > 0 ? `${count(failures.length)} windows could not be read. ` : "";
-    return html`<strong>${title}.</strong> ${how}${where}<span class="muted">${text}</span>`;
+    return html`<strong>Some counts are missing.</strong> ${how}${where}<span class="muted">${text}</span>`;
   }
 
   #body(): TemplateResult | typeof nothing {
@@ -892,7 +895,7 @@ export class Dashboard extends LitElement {
                 ></progress
                 >Reading ${count(progress.done)} of ${count(progress.planned)} windows`
             : this.#readAt
-              ? html`Read at ${time(this.#readAt)} ${zoneAt(this.#readAt)}${
+              ? html`${this.#table ? "Read" : "Tried"} at ${time(this.#readAt)} ${zoneAt(this.#readAt)}${
                   this.live && !this.period.includes("/") ? ", follows new windows" : ""
                 }`
               : nothing

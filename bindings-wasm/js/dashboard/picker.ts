@@ -26,6 +26,7 @@ export const pickerStyles = css`
     min-width: 0;
   }
   .picker details.menu > summary {
+    height: 100%;
     max-width: 100%;
     border: 1px solid var(--line-strong);
     border-inline: 0;

@@ -366,11 +366,12 @@ export function failureText(error: unknown): { title: string; text: string } {
       text: error instanceof Error ? error.message : String(error),
     };
   }
-  const { code, status, message } = error;
+  const { code, status } = error;
+  const message = serverText(error) ?? error.message;
   if (status === 401 || status === 403) {
     return {
       title: "Your session has expired",
-      text: `Sign in again, then try again. Or you may not see these counts. (${message})`,
+      text: `Sign in again, then try again. If that does not help, you may not see these counts. (${message})`,
     };
   }
   const titles: Partial<Record<string, string>> = {
@@ -379,7 +380,20 @@ export function failureText(error: unknown): { title: string; text: string } {
     rate_limited: "Too many requests",
     wasm_forbidden: "The page's security policy forbids WebAssembly",
   };
-  return { title: titles[code] ?? "The counts could not be read", text: message };
+  return {
+    title: titles[code] ?? "The counts could not be read",
+    text: message,
+  };
+}
+
+/** What the server for pages says about its error, such as where its log has more. */
+function serverText({ failures, excerpt }: TallyfoldError): string | undefined {
+  try {
+    const { message } = JSON.parse(failures[0]?.error.excerpt ?? excerpt ?? "");
+    return typeof message === "string" ? message : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Until the browser has had its turn. */
