@@ -1,7 +1,7 @@
 //! What is the same for all samples of an export: names and labels.
 
 use tallyfold::arguments::{Kind, Parameter, Value};
-use tallyfold::{Code, CountName, Error, Metric, Result, Window};
+use tallyfold::{Code, CountName, Dimension, Error, Metric, Result, Window};
 
 use crate::sample::Group;
 use crate::source::Source;
@@ -12,8 +12,7 @@ const REVISION: &str = "revision";
 /// What is the same for all samples of an export.
 #[derive(Clone, Debug)]
 pub(crate) struct Context {
-    /// What the names of metrics begin with, in words to join.
-    stem: Vec<String>,
+    pub(crate) names: Names,
     pub(crate) metric: Option<Metric>,
     /// All labels, sorted by their names.
     labels: Vec<Label>,
@@ -85,11 +84,11 @@ impl Context {
             });
         }
         labels.sort_by(|one, other| one.name.cmp(&other.name));
-        let stem = stem(name, rows.metric, &dimensions)?;
+        let names = Names::of(name, rows.metric, &dimensions)?;
         Ok(Self {
-            label_bytes: label_bytes(&labels) + stem.join("_").len() + 32,
+            label_bytes: label_bytes(&labels) + names.stem("_").len() + 32,
             has_negative: source.has_negative(),
-            stem,
+            names,
             metric: rows.metric,
             labels,
             own_labels,
@@ -100,21 +99,6 @@ impl Context {
             windows: rows.windows.iter().map(|rows| rows.window).collect(),
             now_ms,
         })
-    }
-
-    /// What the names of metrics begin with, with words joined by a separator.
-    pub(crate) fn stem(&self, separator: &str) -> String {
-        self.stem.join(separator)
-    }
-
-    /// The name of the metric of a count as Prometheus spells it, with its unit: `tallyfold_event_delivery_success_events`.
-    pub(crate) fn with_unit(&self, count: CountName) -> String {
-        format!("{}_{count}_{UNIT}", self.stem("_"))
-    }
-
-    /// The name of the metric of a count with dots: `tallyfold.event_delivery.success`.
-    pub(crate) fn dotted(&self, count: CountName) -> String {
-        format!("{}.{count}", self.stem("."))
     }
 
     /// The labels of a group, sorted by name: the caller's labels, the values of its dimensions, and the revision.
@@ -224,30 +208,75 @@ pub(crate) const UNIT: &str = "events";
 /// characters that Datadog accepts.
 const LONGEST_NAME: usize = 100;
 
-/// What the names of metrics begin with. Counts by other dimensions are other metrics, whatever the caller calls them: no sum
-/// contains an event twice.
-fn stem(name: Option<&str>, metric: Option<Metric>, dimensions: &[&str]) -> Result<Vec<String>> {
-    let mut words = Vec::new();
-    if let Some(name) = name {
-        if name.len() > LONGEST_NAME {
-            let message = format!("this has {} bytes; want at most {LONGEST_NAME}", name.len());
-            return Err(Error::argument("name", Code::InvalidArgument, message));
-        }
-        if !is_name(name) {
-            let message = format!(
-                "{name:?}: want ASCII letters, digits and underscores, and no digit at the beginning"
-            );
-            return Err(Error::argument("name", Code::InvalidArgument, message));
-        }
-        words.push(name.to_owned());
-    } else {
-        words.push("tallyfold".to_owned());
-        words.extend(metric.map(|metric| metric.as_str().to_owned()));
+/// The names of the metrics of exported counts. Counts by other dimensions are other metrics, whatever the caller calls them: no
+/// sum contains an event twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names(Vec<String>);
+
+impl Names {
+    /// The names of counts of a metric by these dimensions. `name` replaces `tallyfold` and the metric, as in
+    /// [`ExportOptions`](crate::ExportOptions).
+    ///
+    /// # Errors
+    /// `invalid_argument` for a name that is too long, or not of ASCII letters, digits and underscores.
+    pub fn new(metric: Metric, dimensions: &[Dimension], name: Option<&str>) -> Result<Self> {
+        let dimensions: Vec<_> = dimensions.iter().map(|one| one.as_str()).collect();
+        Self::of(name, Some(metric), &dimensions)
     }
-    if !dimensions.is_empty() {
-        words.push(format!("by_{}", dimensions.join("_")));
+
+    fn of(name: Option<&str>, metric: Option<Metric>, dimensions: &[&str]) -> Result<Self> {
+        let mut words = Vec::new();
+        if let Some(name) = name {
+            if name.len() > LONGEST_NAME {
+                let message = format!("this has {} bytes; want at most {LONGEST_NAME}", name.len());
+                return Err(Error::argument("name", Code::InvalidArgument, message));
+            }
+            if !is_name(name) {
+                let message = format!(
+                    "{name:?}: want ASCII letters, digits and underscores, and no digit at the beginning"
+                );
+                return Err(Error::argument("name", Code::InvalidArgument, message));
+            }
+            words.push(name.to_owned());
+        } else {
+            words.push("tallyfold".to_owned());
+            words.extend(metric.map(|metric| metric.as_str().to_owned()));
+        }
+        if !dimensions.is_empty() {
+            words.push(format!("by_{}", dimensions.join("_")));
+        }
+        Ok(Self(words))
     }
-    Ok(words)
+
+    /// What all of them begin with, with words joined by a separator.
+    pub(crate) fn stem(&self, separator: &str) -> String {
+        self.0.join(separator)
+    }
+
+    /// The gauge of a count of single windows, in Prometheus: `tallyfold_event_delivery_success_events`.
+    #[must_use]
+    pub fn window(&self, count: CountName) -> String {
+        format!("{}_{count}_{UNIT}", self.stem("_"))
+    }
+
+    /// The counter of a count in a [`Ledger`](crate::Ledger), as its family is called:
+    /// `tallyfold_event_delivery_success_settled_events`. Its samples end in `_total`.
+    #[must_use]
+    pub fn counter(&self, count: CountName) -> String {
+        format!("{}_{count}_settled_{UNIT}", self.stem("_"))
+    }
+
+    /// The gauge with the end of the newest window in a [`Ledger`](crate::Ledger).
+    #[must_use]
+    pub fn settled_until(&self) -> String {
+        format!("{}_settled_until_seconds", self.stem("_"))
+    }
+
+    /// A count where names have dots: `tallyfold.event_delivery.success`.
+    #[must_use]
+    pub fn dotted(&self, count: CountName) -> String {
+        format!("{}.{count}", self.stem("."))
+    }
 }
 
 /// Labels that each sample gets, next to the values of its dimensions.

@@ -461,7 +461,7 @@ impl Ledger {
                 )
             });
             Counter {
-                name: format!("{}_{count}_settled_{UNIT}", context.stem("_")),
+                name: context.names.counter(*count),
                 help: context.description(*count),
                 labels: context.label_names().map(str::to_owned).collect(),
                 samples: samples.collect(),
@@ -487,7 +487,7 @@ impl Ledger {
         }
         if let Some(end) = self.settled_until.filter(|_| self.subject.is_some()) {
             let family = scrape.family(
-                &format!("{}_settled_until_seconds", context.stem("_")),
+                &context.names.settled_until(),
                 FamilyKind::Gauge,
                 "seconds",
                 "End of the newest window in the totals, in seconds since 1970",

@@ -46,7 +46,7 @@ mod scrape;
 mod source;
 mod walk;
 
-pub use context::Labels;
+pub use context::{Labels, Names};
 pub use export::Export;
 pub use form::Windows;
 pub use formats::Format;

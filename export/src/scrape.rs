@@ -77,7 +77,8 @@ impl FamilyKind {
     }
 
     /// What the names of samples end with.
-    const fn suffix(self) -> &'static str {
+    #[must_use]
+    pub const fn suffix(self) -> &'static str {
         match self {
             Self::Counter => "_total",
             Self::Gauge => "",

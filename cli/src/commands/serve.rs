@@ -1,9 +1,10 @@
 //! `tallyfold serve`: running totals of settled windows as a scrape endpoint.
 
+mod dashboards;
 mod exporter;
 
 use std::cell::{Cell, RefCell};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -17,13 +18,15 @@ use hyper::header::{
 use hyper::{Method, Request, Response, StatusCode};
 use tallyfold::Timestamp;
 use tallyfold::text::milliseconds;
-use tallyfold_export::{ExportOptions, Format, Ledger, Scrape, ScrapeFormat};
+use tallyfold_export::{ExportOptions, Format, Ledger, Names, Scrape, ScrapeFormat};
 use tokio::sync::Semaphore;
 
+use self::dashboards::{Board, Subject};
 use self::exporter::{BUILD, Exporter, Meters, SCRAPE_ERRORS};
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::following::FollowFlags;
+use crate::arguments::query::dimensions_in;
 use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::Following;
@@ -33,6 +36,7 @@ use crate::host::server::{
 use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
+use crate::output::sink::write_to;
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -43,6 +47,9 @@ Examples:
       For other machines; one file for each cluster of the configuration.
   curl http://127.0.0.1:9464/healthz
       Health check: 200 if windows settle, else 503.
+  tallyfold serve --by integration,reason --dashboard grafana > dashboard.json
+  tallyfold serve --by integration,reason --rules > tallyfold.rules.yml
+      A dashboard of Grafana, and alerts of Prometheus, for these counts.
 ";
 
 /// Flags of the command.
@@ -59,8 +66,14 @@ pub(crate) struct ServeCommand {
     /// Where the totals are kept: a file, or a folder with a file for each named cluster
     ///
     /// Totals are stored before a scrape sees them, so a counter never goes down, even after a crash.
-    #[arg(long, value_name = "PATH", help_heading = "Serving")]
-    state: PathBuf,
+    #[arg(long, value_name = "PATH", required_unless_present_any = ["dashboard", "rules"], help_heading = "Serving")]
+    state: Option<PathBuf>,
+    /// Prints a dashboard for these counts, and exits
+    #[arg(long, value_enum, value_name = "KIND", conflicts_with_all = ["rules", "state"], help_heading = "Printing")]
+    dashboard: Option<Board>,
+    /// Prints alert and recording rules of Prometheus for these counts, and exits
+    #[arg(long, conflicts_with = "state", help_heading = "Printing")]
+    rules: bool,
     /// Unhealthy if no window settles for this long [default: --settle plus two windows]
     #[arg(long, value_name = "TIME", help_heading = "Serving")]
     stale_after: Option<String>,
@@ -124,11 +137,14 @@ struct Rendered {
 /// # Errors
 /// For flags, settings and states that can't be used, and an address that can't be listened on.
 pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
+    let Some(state) = &flags.state else {
+        return print(flags);
+    };
     let (host, port) = address(&flags.listen)?;
     let stale_ms = stale_ms(flags)?;
     let (mut exporters, mut followings) = (Vec::new(), Vec::new());
     for (cluster, session) in app.sessions()? {
-        let (exporter, following) = begin(app, flags, &cluster, session).await?;
+        let (exporter, following) = begin(app, flags, state, &cluster, session).await?;
         exporters.push(exporter);
         followings.push(following);
     }
@@ -180,6 +196,29 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
     })
 }
 
+/// Prints a dashboard, or rules.
+///
+/// # Errors
+/// For flags that can't be used, and if stdout can't be written.
+fn print(flags: &ServeCommand) -> Result<Exit> {
+    let metric = flags.follow.metric.into();
+    let dimensions = dimensions_in(&flags.follow.by)?;
+    let export = ExportOptions::with_defaults(Format::OpenMetrics);
+    let stem = flags.export.given.read_over(export)?.name;
+    let subject = Subject {
+        metric,
+        names: Names::new(metric, &dimensions, stem.as_deref())?,
+        dimensions,
+        window: flags.follow.step()?.to_string(),
+    };
+    let text = match flags.dashboard {
+        Some(board) => subject.board(board),
+        None => subject.rules(),
+    };
+    write_to(None, |_, out| Ok(out.write_all(text.as_bytes())?))?;
+    Ok(Exit::Fine)
+}
+
 /// When a follow that begins now settles its first window.
 fn first_settled(flags: &ServeCommand) -> Result<Option<Timestamp>> {
     let now_ms = unix_ms();
@@ -198,11 +237,12 @@ fn whole_second(unix_ms: i64) -> Option<Timestamp> {
 async fn begin(
     app: &App,
     flags: &ServeCommand,
+    state: &Path,
     cluster: &Cluster,
     session: Rc<Session>,
 ) -> Result<(Exporter, Following)> {
     let labels = labels_of(&app.settings, cluster, &flags.labels)?;
-    let file = StateFile::of_cluster(&flags.state, &app.settings, cluster)?;
+    let file = StateFile::of_cluster(state, &app.settings, cluster)?;
     let mut ledger = match file.read()? {
         None => Ledger::default(),
         Some(bytes) => Ledger::from_json(&bytes).map_err(|error| file.as_failure(error))?,

@@ -48,7 +48,7 @@ pub(crate) const FORM: Form = Form {
                 .iter()
                 .map(|count| {
                     // Names have no byte that JSON escapes.
-                    let name = context.dotted(*count);
+                    let name = context.names.dotted(*count);
                     format!(r#"{{"metric":"{name}","type":1,"unit":"event","interval":"#)
                 })
                 .collect(),

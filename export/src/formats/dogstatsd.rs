@@ -39,7 +39,7 @@ pub(crate) const FORM: Form = Form {
             context,
             names: CountName::ALL
                 .iter()
-                .map(|count| format!("{}:", context.dotted(*count)))
+                .map(|count| format!("{}:", context.names.dotted(*count)))
                 .collect(),
             tags: Vec::new(),
         })

@@ -41,7 +41,7 @@ pub(crate) const FORM: Form = Form {
     encoder: |context| {
         Box::new(Influx {
             context,
-            measurement: context.stem("_"),
+            measurement: context.names.stem("_"),
             fields: CountName::ALL
                 .iter()
                 .map(|count| format!("{count}="))

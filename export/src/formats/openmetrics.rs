@@ -25,7 +25,7 @@ pub(crate) const FORM: Form = Form {
         Box::new(OpenMetrics {
             names: CountName::ALL
                 .iter()
-                .map(|count| context.with_unit(*count))
+                .map(|count| context.names.window(*count))
                 .collect(),
             context,
             series: Vec::new(),

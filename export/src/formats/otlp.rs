@@ -222,7 +222,7 @@ impl Encoder for Otlp<'_> {
             };
             add(&kind, &mut sum);
             Metric {
-                name: self.context.dotted(*count),
+                name: self.context.names.dotted(*count),
                 description: self.context.description(*count),
                 unit: UNIT.to_owned(),
                 sum,

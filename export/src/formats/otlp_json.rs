@@ -125,7 +125,7 @@ impl Encoder for OtlpJson<'_> {
             // Names and descriptions have no character that JSON escapes.
             let metric = format!(
                 r#"{{"name":"{}","description":"{}","unit":"{UNIT}","sum":{{"aggregationTemporality":{},"isMonotonic":{},"dataPoints":["#,
-                self.context.dotted(*count),
+                self.context.names.dotted(*count),
                 self.context.description(*count),
                 temporality(self.context),
                 is_monotonic(self.context),

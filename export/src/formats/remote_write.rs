@@ -41,7 +41,7 @@ pub(crate) const FORM: Form = Form {
         Box::new(RemoteWrite {
             names: CountName::ALL
                 .iter()
-                .map(|count| context.with_unit(*count))
+                .map(|count| context.names.window(*count))
                 .collect(),
             context,
             request: WriteRequest::default(),

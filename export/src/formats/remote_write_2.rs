@@ -106,7 +106,7 @@ impl<'a> RemoteWrite2<'a> {
                 help_ref: symbols.position(&context.help(*count)),
                 unit_ref: symbols.position(UNIT),
             };
-            (symbols.position(&context.with_unit(*count)), metadata)
+            (symbols.position(&context.names.window(*count)), metadata)
         });
         Self {
             metrics: metrics.collect(),

@@ -38,7 +38,7 @@ pub(crate) const FORM: Form = Form {
     encoder: |context| {
         Box::new(StatsD {
             context,
-            stem: context.stem("."),
+            stem: context.names.stem("."),
             path: Vec::new(),
         })
     },

@@ -301,9 +301,19 @@ impl Meter {
     pub(super) fn of<'a>(&self, scrape: &'a mut Scrape) -> &'a mut Family {
         scrape.family(self.0, self.1, self.2, self.3)
     }
+
+    /// The name of its samples.
+    pub(super) fn sample_name(&self) -> String {
+        format!("{}{}", self.0, self.1.suffix())
+    }
+
+    /// What it means.
+    pub(super) fn help(&self) -> &'static str {
+        self.3
+    }
 }
 
-const REQUESTS: Meter = Meter(
+pub(super) const REQUESTS: Meter = Meter(
     "tallyfold_exporter_requests",
     FamilyKind::Counter,
     "",
@@ -315,49 +325,49 @@ const RETRIES: Meter = Meter(
     "",
     "Requests to the service that were sent again",
 );
-const FAILURES: Meter = Meter(
+pub(super) const FAILURES: Meter = Meter(
     "tallyfold_exporter_reading_failures",
     FamilyKind::Counter,
     "",
     "Readings of windows that failed, by the code of the error",
 );
-const REVISIONS: Meter = Meter(
+pub(super) const REVISIONS: Meter = Meter(
     "tallyfold_exporter_revisions",
     FamilyKind::Counter,
     "",
     "Readings of windows that were stored; settled ones are in the totals",
 );
-const CONTRADICTIONS: Meter = Meter(
+pub(super) const CONTRADICTIONS: Meter = Meter(
     "tallyfold_exporter_contradictory_windows",
     FamilyKind::Counter,
     "",
     "Settled windows whose reported totals differ from the sums of their counts",
 );
-const STORE_FAILURES: Meter = Meter(
+pub(super) const STORE_FAILURES: Meter = Meter(
     "tallyfold_exporter_store_failures",
     FamilyKind::Counter,
     "",
     "Failed attempts to store the totals",
 );
-const TOKEN_AGE: Meter = Meter(
+pub(super) const TOKEN_AGE: Meter = Meter(
     "tallyfold_exporter_token_age_seconds",
     FamilyKind::Gauge,
     "seconds",
     "Time since the last token was obtained",
 );
-const LAG: Meter = Meter(
+pub(super) const LAG: Meter = Meter(
     "tallyfold_exporter_settled_lag_seconds",
     FamilyKind::Gauge,
     "seconds",
     "Time since the end of the newest window in the totals",
 );
-const CLOCK: Meter = Meter(
+pub(super) const CLOCK: Meter = Meter(
     "tallyfold_exporter_clock_ahead_seconds",
     FamilyKind::Gauge,
     "seconds",
     "By how much this computer's clock is ahead of the service's; 0 if they differ by no more than a minute",
 );
-const HEALTHY: Meter = Meter(
+pub(super) const HEALTHY: Meter = Meter(
     "tallyfold_exporter_healthy",
     FamilyKind::Gauge,
     "",
