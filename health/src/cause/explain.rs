@@ -275,6 +275,32 @@ mod tests {
         assert!(!explanation.is_global);
     }
 
+    /// A filter that catches most events leaves few to the other filters. That they fall is no evidence that all have risen.
+    #[test]
+    fn a_reason_that_takes_the_events_of_all_others_is_named() {
+        let reasons = ["", "consent", "region", "duplicate", "internal", "sampled"];
+        let tallies = |parts: [u64; 6], whole: u64| {
+            let tally = |(place, part)| Tally {
+                part,
+                whole: if place == 0 { whole } else { part },
+            };
+            parts.into_iter().enumerate().map(tally).collect::<Vec<_>>()
+        };
+        let all = Leaves::new(
+            vec![Attribute::of_texts("reason", &reasons).unwrap().of_part()],
+            tallies([0, 2200, 161, 261, 792, 160], 48_784),
+            tallies([0, 32_241, 0, 0, 0, 0], 14_683),
+        )
+        .unwrap();
+        let explanation = explain_leaves(&all, Measure::FilteredRate, &ExplainOptions::default());
+        let named: Vec<_> = explanation
+            .causes
+            .iter()
+            .map(|one| one.r#where.clone())
+            .collect();
+        assert_eq!(named, [[("reason".to_owned(), "consent".to_owned())]]);
+    }
+
     fn windows(pairs: &[(u64, u64)]) -> Vec<Tally> {
         pairs
             .iter()

@@ -163,8 +163,11 @@ impl Scale {
         let square = |number: f64| number * number;
         let uneven =
             (usual * square(cell.expected) + UNEVENNESS * square(cell.added)) / square(with);
-        self.score +=
+        let gain =
             ln_likelihood(cell.came, with, uneven) - ln_likelihood(cell.came, cell.expected, usual);
+        // A leaf that moved the other way is no evidence for an incident, however uneven incidents are.
+        let is_against = (cell.came - cell.expected) * cell.added < 0.0;
+        self.score += if is_against { gain.min(0.0) } else { gain };
     }
 
     /// The evidence; negative infinity if the candidate did not change in this direction.

@@ -95,7 +95,11 @@ pub(crate) fn within(
     let all: u128 = rows.values().sum();
     let dictionaries = &grid.counted().dictionaries;
     let free = free_dimensions(rule, grid);
-    let most = free.into_iter().filter_map(|(column, dimension)| {
+    // Most events have no reason, and those that have one are what the rule measures.
+    let lasting = free
+        .into_iter()
+        .filter(|(_, dimension)| *dimension != Dimension::Reason);
+    let most = lasting.filter_map(|(column, dimension)| {
         let mut sums: BTreeMap<u32, u128> = BTreeMap::new();
         for (row, events) in &rows {
             *sums.entry(row[column]).or_default() += events;
