@@ -706,3 +706,33 @@ fn documents_fit_their_schemas() {
     let document: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert!(schema("explain").is_valid(&document), "{document}");
 }
+
+#[test]
+fn the_first_alert_of_the_guide_fires_and_names_the_cause() {
+    let guide = include_str!("../../docs/guides/alerts.md");
+    let (_, after) = guide.split_once("```toml\n").unwrap();
+    let (rules, _) = after.split_once("```").unwrap();
+    assert_eq!(rules.lines().count(), 6);
+    let (_, after) = guide.split_once("```sh\n").unwrap();
+    let (command, _) = after.split_once("\n```").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("health.toml"), rules).unwrap();
+    let program = env!("CARGO_BIN_EXE_tallyfold");
+    let arguments = command.split_whitespace().map(|word| match word {
+        "tallyfold" => program,
+        word => word,
+    });
+    let output = Command::new(program)
+        .args(arguments.skip(1))
+        .current_dir(folder.path())
+        .env_clear()
+        .output()
+        .unwrap();
+    ends(&output, 1);
+    let text = stdout(&output);
+    let cause = "all for reason \"compliance filter: consent withheld\"";
+    assert!(
+        text.starts_with("warning: much is filtered: write key ") && text.contains(cause),
+        "{text}"
+    );
+}
