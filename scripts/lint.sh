@@ -22,6 +22,7 @@ others() {
   bin=$PWD/.venv/bin
   "$bin/python" scripts/unasync.py --check
   cd bindings-python
+  ../scripts/lint_words.py
   "$bin/ruff" check . ../scripts ../tests ../examples ../bench ../grades ../health/tests/golden
   "$bin/ruff" format --check . ../scripts ../tests ../examples ../bench ../grades ../health/tests/golden
   "$bin/mypy"

@@ -65,7 +65,7 @@ fn judging() {
     compare(work, [&ours, &theirs], JUDGED_IN);
     Measurement {
         language: "Rust".to_owned(),
-        work: format!("{work}, memory beside the table"),
+        work: format!("{work}, memory in addition to the table"),
         peer: "64 MiB".to_owned(),
         medians: [used, JUDGED_WITH],
         unit: Unit::Bytes,

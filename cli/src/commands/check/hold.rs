@@ -72,7 +72,7 @@ pub(crate) struct IncidentFlags {
     /// The identifier of the incident, or the beginning of it, as check prints it
     #[arg(value_name = "ID")]
     incident: String,
-    /// The state that check keeps [default: that of the configuration, or next to the rules, such as health.state]
+    /// The state that check keeps [default: as in the configuration, or next to the rules, such as health.state]
     #[arg(long, value_name = "PATH")]
     state: Option<PathBuf>,
     /// The configuration file, as for check
