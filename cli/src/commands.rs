@@ -24,7 +24,7 @@ use std::ffi::OsString;
 use std::io;
 use std::rc::Rc;
 
-use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
 use clap_complete::{Shell, generate};
 use tallyfold::Metric;
 use tokio::task::LocalSet;
@@ -236,9 +236,25 @@ fn start(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
 /// Prints the completion script of a shell.
 fn print_completions(shell: Shell) -> Result<Exit> {
     let mut script = Vec::new();
-    generate(shell, &mut CommandLine::command(), "tallyfold", &mut script);
+    let mut command = completing_paths_only_where_taken(CommandLine::command());
+    generate(shell, &mut command, "tallyfold", &mut script);
     write_to(None, |_, out| Ok(out.write_all(&script)?))?;
     Ok(Exit::Fine)
+}
+
+/// Shells complete files for a flag of unknown values. clap knows which flags take paths; of the others, only a command may
+/// begin with one.
+fn completing_paths_only_where_taken(command: clap::Command) -> clap::Command {
+    let completing = |arg: Arg| {
+        let is_command = (arg.get_value_names()).is_some_and(|names| names == ["COMMAND"]);
+        match arg.get_value_hint() {
+            ValueHint::Unknown if !is_command && arg.get_action().takes_values() => {
+                arg.value_hint(ValueHint::Other)
+            }
+            _ => arg,
+        }
+    };
+    (command.mut_args(completing)).mut_subcommands(completing_paths_only_where_taken)
 }
 
 async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {

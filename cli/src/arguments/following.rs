@@ -3,10 +3,9 @@
 use clap::Args;
 use tallyfold::{FollowOptions, TimeStep, Timestamp, Window};
 
-use super::declared::{Declared, Flags};
+use super::declared::{Declared, Flags, Suggested, steps};
 use super::query::{
-    MetricFlag, RangeFlags, Suggested, dimensions, dimensions_in, instant, ranges, step, steps,
-    time_of,
+    MetricFlag, RangeFlags, dimensions, dimensions_in, instant, ranges, step, time_of,
 };
 use crate::failure::{Failure, Result};
 

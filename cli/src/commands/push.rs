@@ -14,8 +14,9 @@ use tallyfold::{CollectOptions, Keep};
 use tallyfold_export::{Export, Labels, Outbox, Push, PushReport};
 
 use crate::app::App;
+use crate::arguments::declared::Suggested;
 use crate::arguments::following::FollowFlags;
-use crate::arguments::query::{Query, QueryFlags, Suggested, conditions};
+use crate::arguments::query::{Query, QueryFlags, conditions};
 use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::carry::Carried;
