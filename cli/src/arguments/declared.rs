@@ -51,7 +51,7 @@ pub(crate) trait Flags: Clone {
 
     /// Values that shells complete, although others are accepted, too: the name of the option as Rust spells it, and the
     /// values. Steps have the usual lengths of windows.
-    const SUGGESTED: &'static [(&'static str, fn() -> Vec<String>)] = &[];
+    const SUGGESTED: &'static [(&'static str, Suggested)] = &[];
 
     /// The heading of these flags in the help.
     const HEADING: &'static str;
@@ -157,7 +157,7 @@ fn flag<F: Flags>(argument: &'static Argument) -> Arg {
 fn suggested<F: Flags>(argument: &Argument) -> Suggested {
     let mut suggested = F::SUGGESTED.iter();
     let own = suggested.find(|(name, _)| *name == argument.name);
-    Suggested(own.map_or(steps, |(_, values)| *values))
+    own.map_or(Suggested(steps), |(_, values)| *values)
 }
 
 /// The default that the command sets for an option, if it differs from the core's.

@@ -349,7 +349,7 @@ impl Flags for Sharing {
     type Options = CollectOptions;
 
     const NAMES: &'static [&'static str] = &["keep", "part", "drop_old"];
-    const SUGGESTED: &'static [(&'static str, fn() -> Vec<String>)] = &[("keep", kept)];
+    const SUGGESTED: &'static [(&'static str, Suggested)] = &[("keep", Suggested(kept))];
     const HEADING: &'static str = "Checkpoint";
     const IS_COMMON: bool = true;
 }
