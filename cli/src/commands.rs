@@ -33,7 +33,7 @@ use crate::app::App;
 use crate::config::load::{ServiceFlags, load};
 use crate::config::settings::Settings;
 use crate::failure::{Exit, Failure, Result};
-use crate::host::shutdown::Stop;
+use crate::host::shutdown::{Stop, survive_file_limits};
 use crate::output::sink::write_to;
 use crate::stderr::Stderr;
 
@@ -222,6 +222,7 @@ fn arguments() -> impl Iterator<Item = OsString> {
 }
 
 fn start(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
+    survive_file_limits()?;
     let as_failure = |error: io::Error| Failure::usage(format!("can't start: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -308,6 +309,7 @@ async fn until_stopped<F: Args>(
     run: impl AsyncFnOnce(&App, &F) -> Result<Exit>,
 ) -> Result<Exit> {
     let app = app(&asking.service, stderr)?;
+    app.stop.end_if_blocked()?;
     tokio::select! {
         exit = app.stop.asked() => Ok(exit),
         done = run(&app, &asking.flags) => done,
