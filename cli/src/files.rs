@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -42,11 +42,16 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 pub(crate) fn read_text(path: &Path, what: &str) -> Result<String> {
     const MOST_BYTES: u64 = 1 << 20;
     let as_failure = |error| Failure::file("read", path, &error);
-    if fs::metadata(path).map_err(as_failure)?.len() > MOST_BYTES {
+    // A pipe or a device has a size only once it is read.
+    let file = File::open(path).map_err(as_failure)?;
+    let (mut bytes, mut file) = (Vec::new(), file.take(MOST_BYTES + 1));
+    file.read_to_end(&mut bytes).map_err(as_failure)?;
+    if bytes.len() as u64 > MOST_BYTES {
         let text = format!("{}: this is too large to be {what}", path.display());
         return Err(Failure::usage(text));
     }
-    fs::read_to_string(path).map_err(as_failure)
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::usage(format!("{}: want UTF-8 text", path.display())))
 }
 
 fn irregular() -> io::Error {
@@ -263,6 +268,29 @@ pub(crate) fn file_name(cluster: &str, end: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn a_text_has_an_end() {
+        let read = |path: &Path| read_text(path, "a rules file").map_err(|failure| failure.text);
+        let endless = read(Path::new("/dev/zero"));
+        assert_eq!(
+            endless.unwrap_err(),
+            "/dev/zero: this is too large to be a rules file"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rules.toml");
+        for (bytes, is_read) in [(1 << 20, true), ((1 << 20) + 1, false)] {
+            fs::write(&path, vec![b' '; bytes]).unwrap();
+            assert_eq!(read(&path).is_ok(), is_read, "{bytes}");
+        }
+        fs::write(&path, [0xff, 0xfe]).unwrap();
+        assert!(
+            read(&path)
+                .unwrap_err()
+                .ends_with("rules.toml: want UTF-8 text")
+        );
+    }
 
     #[test]
     fn a_failed_replacement_leaves_the_old_file_and_nothing_else() {
