@@ -98,6 +98,19 @@ pub(crate) fn replace_locked(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, Replacement::Locked, |out| out.write_all(bytes))
 }
 
+/// The file that a link without a target points to, which is created; the path itself if it isn't a link.
+fn target_of(path: &Path) -> io::Result<PathBuf> {
+    let mut target = path.to_owned();
+    // As many links as Linux follows.
+    for _ in 0..40 {
+        match fs::read_link(&target) {
+            Ok(to) => target = target.parent().unwrap_or(Path::new("")).join(to),
+            Err(_) => return Ok(target),
+        }
+    }
+    Err(io::Error::other("too many links"))
+}
+
 /// How a file is replaced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Replacement {
@@ -127,7 +140,7 @@ pub(crate) fn replace<E: From<io::Error>>(
         Replacement::Private => (path.to_owned(), None),
         Replacement::Shared | Replacement::Locked => match fs::metadata(path) {
             Ok(old) => (fs::canonicalize(path)?, Some(old)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => (path.to_owned(), None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (target_of(path)?, None),
             Err(error) => return Err(error.into()),
         },
     };
