@@ -319,7 +319,7 @@ impl Single<'_> {
         let series = Arc::new(table.by_window(Some(self.flags.what.step()?))?);
         let export = Export::new(&series, &self.destination.export(&self.labels))?;
         for note in export.notes() {
-            self.app.warn(name, note.message());
+            self.app.warn(name, note);
         }
         let push = Push::new(export, &self.destination.push(0))?;
         Ok((push, gaps.is_empty()))
