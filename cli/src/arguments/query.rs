@@ -431,7 +431,12 @@ pub(crate) fn instant(flag: &str, text: &str, unix_ms: i64) -> Result<Timestamp>
         _ => Timestamp::parse(&format!("{text}T00:00:00Z")).ok(),
     };
     let instant = midnight.map_or_else(|| Timestamp::parse(text), Ok);
-    instant.map_err(|error| Failure::usage(format!("{flag}: {}", error.message())))
+    instant.map_err(|error| {
+        let wanted = error.message();
+        Failure::usage(format!(
+            "{flag}: {wanted}, or a date, today or yesterday; not {text:?}"
+        ))
+    })
 }
 
 const DAY_MS: i64 = 86_400_000;
