@@ -261,7 +261,7 @@ fn completing_paths_only_where_taken(command: clap::Command) -> clap::Command {
 async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
     use Command::*;
     match command {
-        Sandbox(flags) => sandbox::run(&Stop::listen()?, &flags).await,
+        Sandbox(flags) => sandbox::run(&Stop::listen_to_all()?, &flags).await,
         Completions { shell } => print_completions(shell),
         Man(flags) => printed::run_man(&flags, CommandLine::command()),
         Schema(flags) => printed::run_schema(&flags),

@@ -109,7 +109,6 @@ struct Signals {
 impl Signals {
     #[cfg(unix)]
     fn listen() -> std::io::Result<Self> {
-        end_at_the_second()?;
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -187,11 +186,21 @@ fn cant_listen(error: std::io::Error) -> Failure {
 pub(crate) struct Stop(Mutex<Signals>);
 
 impl Stop {
-    /// Begins to listen. From now on the signals no longer end the process by themselves.
+    /// Begins to listen. From now on the first signal no longer ends the process by itself; the second one does.
     ///
     /// # Errors
     /// If the system does not allow it.
     pub(crate) fn listen() -> Result<Self> {
+        #[cfg(unix)]
+        end_at_the_second().map_err(cant_listen)?;
+        Self::listen_to_all()
+    }
+
+    /// The same for a process that is never blocked, and has work to do after the second signal.
+    ///
+    /// # Errors
+    /// If the system does not allow it.
+    pub(crate) fn listen_to_all() -> Result<Self> {
         Ok(Self(Mutex::new(Signals::listen().map_err(cant_listen)?)))
     }
 
