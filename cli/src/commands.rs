@@ -80,7 +80,15 @@ const HELP: &str = "\
 /// The whole command line, with the texts of its help.
 fn command_line() -> clap::Command {
     fn in_order(command: clap::Command) -> clap::Command {
-        command.help_template(HELP).mut_subcommands(in_order)
+        (command.help_template(HELP).mut_args(without_empty_variable)).mut_subcommands(in_order)
+    }
+    // An empty variable counts as unset, as everywhere.
+    fn without_empty_variable(arg: Arg) -> Arg {
+        let variable = arg.get_env().and_then(std::env::var_os);
+        match variable.is_some_and(|value| value.is_empty()) {
+            true => arg.env(None::<&'static str>),
+            false => arg,
+        }
     }
     in_order(CommandLine::command())
 }

@@ -35,15 +35,28 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Opens a file that a user has written. A pipe is opened only by the name that a shell gives it, such as `/dev/fd/63`:
+/// reading another one, such as one in a foreign folder, could block forever.
+///
+/// # Errors
+/// For another pipe or device, and errors of the file system.
+pub(crate) fn open_written(path: &Path) -> io::Result<File> {
+    let found = fs::metadata(path)?;
+    match found.is_file() || found.is_dir() || path.starts_with("/dev") {
+        true => File::open(path),
+        false => Err(irregular()),
+    }
+}
+
 /// Reads a text that a user has written, such as `a rules file`.
 ///
 /// # Errors
-/// For a file that can't be read, or that is larger than a mebibyte.
+/// For a file that can't be read, or that is larger than a mebibyte; those of [`open_written`].
 pub(crate) fn read_text(path: &Path, what: &str) -> Result<String> {
     const MOST_BYTES: u64 = 1 << 20;
     let as_failure = |error| Failure::file("read", path, &error);
     // A pipe or a device has a size only once it is read.
-    let file = File::open(path).map_err(as_failure)?;
+    let file = open_written(path).map_err(as_failure)?;
     let (mut bytes, mut file) = (Vec::new(), file.take(MOST_BYTES + 1));
     file.read_to_end(&mut bytes).map_err(as_failure)?;
     if bytes.len() as u64 > MOST_BYTES {
