@@ -403,6 +403,8 @@ mod tests {
             "proxy.example:3128",
             "http://user:secret@proxy.example:3128",
             "https://proxy.example",
+            "socks5://proxy.example:1080",
+            "socks5h://proxy.example:1080",
         ] {
             assert!(check("HTTPS_PROXY", value).is_ok(), "{value}");
         }
