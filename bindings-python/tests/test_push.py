@@ -219,6 +219,13 @@ def test_a_receivers_words_are_in_the_error(push: Pusher, receiver: Receiver) ->
         push(counted(), "influx", receiver.url, patience=1)
 
 
+def test_a_password_in_the_address_is_masked(push: Pusher, receiver: Receiver) -> None:
+    """However short it is, and also as the receiver has decoded it."""
+    receiver.answers = [(400, {}, b"POST /write?p=a%20b%21: 'a b!' is wrong")]
+    with pytest.raises(tallyfold.ServiceError, match=r"p=\*\*\*: '\*\*\*' is wrong"):
+        push(counted(), "influx", f"{receiver.url}&p=a%20b%21")
+
+
 @pytest.mark.parametrize("name", ["remote-write", "otlp", "otlp-json", "datadog"])
 def test_other_formats(push: Pusher, receiver: Receiver, name: Any) -> None:
     receiver.answers = [YES[name]]

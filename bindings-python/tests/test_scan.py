@@ -102,8 +102,9 @@ def test_only_the_dimensions_that_are_used_are_requested(
 
 
 def test_a_filter_on_time_reads_only_those_windows(
-    client: tallyfold.Client, watched: Watched, frame: pl.LazyFrame
+    client: tallyfold.Client, watched: Watched
 ) -> None:
+    frame = tallyfold.scan(client, "event_delivery", *DAY, ["integration"])
     start, end = pl.col("window_start"), pl.col("window_end")
     hour = timedelta(hours=1)
     whole = eager(client, ["integration"])
@@ -153,9 +154,8 @@ def test_a_filter_on_a_dimension_comes_before_rows(
         assert sum(made) == len(expected)
 
 
-def test_any_condition_gives_what_polars_gives(
-    client: tallyfold.Client, frame: pl.LazyFrame
-) -> None:
+def test_any_condition_gives_what_polars_gives(client: tallyfold.Client) -> None:
+    frame = tallyfold.scan(client, "event_delivery", *DAY, ["integration", "reason"])
     whole = eager(client, ["integration", "reason"])
     number = random.Random(7)
 
@@ -185,6 +185,37 @@ def test_any_condition_gives_what_polars_gives(
         wanted = condition(number.randrange(4))
         found = frame.filter(wanted).select(columns).collect()
         assert_frame_equal(found, whole.filter(wanted).select(columns))
+
+
+def test_a_condition_on_counts_is_about_rows_of_all_dimensions(
+    client: tallyfold.Client, watched: Watched, frame: pl.LazyFrame
+) -> None:
+    """Otherwise the same condition would leave other events, whatever else is selected."""
+    whole = eager(client, ALL)
+    watched.asked.clear()
+    many = pl.col("errors") > 3
+    for query in [
+        frame.filter(many).select(pl.col(COUNTS).sum()),
+        frame.filter(many & (pl.col("window_start") >= TEN - timedelta(hours=10))).select(
+            pl.col(COUNTS).sum()
+        ),
+        pl.sql("SELECT sum(success), sum(errors), sum(filtered) FROM frame WHERE errors > 3"),
+    ]:
+        found = query.collect().row(0) if isinstance(query, pl.LazyFrame) else query.row(0)
+        assert found == whole.filter(many).select(pl.col(COUNTS).sum()).row(0)
+    assert watched.dimensions() == {tuple(ALL): 3 * 96}
+    columns = ["window_start", "integration", "success"]
+    assert_frame_equal(
+        frame.filter(many).select(columns).collect(), whole.filter(many).select(columns)
+    )
+
+    # The dimensions of the frame say what a row is.
+    watched.asked.clear()
+    coarse = tallyfold.scan(client, "event_delivery", *DAY, ["integration"])
+    rows = eager(client, ["integration"])
+    watched.asked.clear()
+    assert_frame_equal(coarse.filter(many).collect(), rows.filter(many))
+    assert watched.dimensions() == {("integration",): 96}
 
 
 def test_few_rows_take_few_requests(

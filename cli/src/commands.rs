@@ -24,7 +24,7 @@ use std::ffi::OsString;
 use std::io;
 use std::rc::Rc;
 
-use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
 use clap_complete::{Shell, generate};
 use tallyfold::Metric;
 use tokio::task::LocalSet;
@@ -33,7 +33,7 @@ use crate::app::App;
 use crate::config::load::{ServiceFlags, load};
 use crate::config::settings::Settings;
 use crate::failure::{Exit, Failure, Result};
-use crate::host::shutdown::Stop;
+use crate::host::shutdown::{Stop, survive_file_limits};
 use crate::output::sink::write_to;
 use crate::stderr::Stderr;
 
@@ -80,7 +80,15 @@ const HELP: &str = "\
 /// The whole command line, with the texts of its help.
 fn command_line() -> clap::Command {
     fn in_order(command: clap::Command) -> clap::Command {
-        command.help_template(HELP).mut_subcommands(in_order)
+        (command.help_template(HELP).mut_args(without_empty_variable)).mut_subcommands(in_order)
+    }
+    // An empty variable counts as unset, as everywhere.
+    fn without_empty_variable(arg: Arg) -> Arg {
+        let variable = arg.get_env().and_then(std::env::var_os);
+        match variable.is_some_and(|value| value.is_empty()) {
+            true => arg.env(None::<&'static str>),
+            false => arg,
+        }
     }
     in_order(CommandLine::command())
 }
@@ -222,6 +230,7 @@ fn arguments() -> impl Iterator<Item = OsString> {
 }
 
 fn start(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
+    survive_file_limits()?;
     let as_failure = |error: io::Error| Failure::usage(format!("can't start: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -236,15 +245,31 @@ fn start(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
 /// Prints the completion script of a shell.
 fn print_completions(shell: Shell) -> Result<Exit> {
     let mut script = Vec::new();
-    generate(shell, &mut CommandLine::command(), "tallyfold", &mut script);
+    let mut command = completing_paths_only_where_taken(CommandLine::command());
+    generate(shell, &mut command, "tallyfold", &mut script);
     write_to(None, |_, out| Ok(out.write_all(&script)?))?;
     Ok(Exit::Fine)
+}
+
+/// Shells complete files for a flag of unknown values. clap knows which flags take paths; of the others, only a command may
+/// begin with one.
+fn completing_paths_only_where_taken(command: clap::Command) -> clap::Command {
+    let completing = |arg: Arg| {
+        let is_command = (arg.get_value_names()).is_some_and(|names| names == ["COMMAND"]);
+        match arg.get_value_hint() {
+            ValueHint::Unknown if !is_command && arg.get_action().takes_values() => {
+                arg.value_hint(ValueHint::Other)
+            }
+            _ => arg,
+        }
+    };
+    (command.mut_args(completing)).mut_subcommands(completing_paths_only_where_taken)
 }
 
 async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
     use Command::*;
     match command {
-        Sandbox(flags) => sandbox::run(&Stop::listen()?, &flags).await,
+        Sandbox(flags) => sandbox::run(&Stop::listen_to_all()?, &flags).await,
         Completions { shell } => print_completions(shell),
         Man(flags) => printed::run_man(&flags, CommandLine::command()),
         Schema(flags) => printed::run_schema(&flags),
@@ -292,6 +317,7 @@ async fn until_stopped<F: Args>(
     run: impl AsyncFnOnce(&App, &F) -> Result<Exit>,
 ) -> Result<Exit> {
     let app = app(&asking.service, stderr)?;
+    app.stop.end_if_blocked()?;
     tokio::select! {
         exit = app.stop.asked() => Ok(exit),
         done = run(&app, &asking.flags) => done,

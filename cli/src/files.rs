@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -35,18 +35,36 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Opens a file that a user has written. A pipe is opened only by the name that a shell gives it, such as `/dev/fd/63`:
+/// reading another one, such as one in a foreign folder, could block forever.
+///
+/// # Errors
+/// For another pipe or device, and errors of the file system.
+pub(crate) fn open_written(path: &Path) -> io::Result<File> {
+    let found = fs::metadata(path)?;
+    match found.is_file() || found.is_dir() || path.starts_with("/dev") {
+        true => File::open(path),
+        false => Err(irregular()),
+    }
+}
+
 /// Reads a text that a user has written, such as `a rules file`.
 ///
 /// # Errors
-/// For a file that can't be read, or that is larger than a mebibyte.
+/// For a file that can't be read, or that is larger than a mebibyte; those of [`open_written`].
 pub(crate) fn read_text(path: &Path, what: &str) -> Result<String> {
     const MOST_BYTES: u64 = 1 << 20;
     let as_failure = |error| Failure::file("read", path, &error);
-    if fs::metadata(path).map_err(as_failure)?.len() > MOST_BYTES {
+    // A pipe or a device has a size only once it is read.
+    let file = open_written(path).map_err(as_failure)?;
+    let (mut bytes, mut file) = (Vec::new(), file.take(MOST_BYTES + 1));
+    file.read_to_end(&mut bytes).map_err(as_failure)?;
+    if bytes.len() as u64 > MOST_BYTES {
         let text = format!("{}: this is too large to be {what}", path.display());
         return Err(Failure::usage(text));
     }
-    fs::read_to_string(path).map_err(as_failure)
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::usage(format!("{}: want UTF-8 text", path.display())))
 }
 
 fn irregular() -> io::Error {
@@ -93,6 +111,19 @@ pub(crate) fn replace_locked(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, Replacement::Locked, |out| out.write_all(bytes))
 }
 
+/// The file that a link without a target points to, which is created; the path itself if it isn't a link.
+fn target_of(path: &Path) -> io::Result<PathBuf> {
+    let mut target = path.to_owned();
+    // As many links as Linux follows.
+    for _ in 0..40 {
+        match fs::read_link(&target) {
+            Ok(to) => target = target.parent().unwrap_or(Path::new("")).join(to),
+            Err(_) => return Ok(target),
+        }
+    }
+    Err(io::Error::other("too many links"))
+}
+
 /// How a file is replaced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Replacement {
@@ -122,7 +153,7 @@ pub(crate) fn replace<E: From<io::Error>>(
         Replacement::Private => (path.to_owned(), None),
         Replacement::Shared | Replacement::Locked => match fs::metadata(path) {
             Ok(old) => (fs::canonicalize(path)?, Some(old)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => (path.to_owned(), None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (target_of(path)?, None),
             Err(error) => return Err(error.into()),
         },
     };
@@ -263,6 +294,29 @@ pub(crate) fn file_name(cluster: &str, end: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn a_text_has_an_end() {
+        let read = |path: &Path| read_text(path, "a rules file").map_err(|failure| failure.text);
+        let endless = read(Path::new("/dev/zero"));
+        assert_eq!(
+            endless.unwrap_err(),
+            "/dev/zero: this is too large to be a rules file"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rules.toml");
+        for (bytes, is_read) in [(1 << 20, true), ((1 << 20) + 1, false)] {
+            fs::write(&path, vec![b' '; bytes]).unwrap();
+            assert_eq!(read(&path).is_ok(), is_read, "{bytes}");
+        }
+        fs::write(&path, [0xff, 0xfe]).unwrap();
+        assert!(
+            read(&path)
+                .unwrap_err()
+                .ends_with("rules.toml: want UTF-8 text")
+        );
+    }
 
     #[test]
     fn a_failed_replacement_leaves_the_old_file_and_nothing_else() {

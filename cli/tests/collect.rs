@@ -48,6 +48,20 @@ fn a_checkpoint_keeps_the_steps_that_are_shown() {
 }
 
 #[test]
+fn a_checkpoint_that_is_a_file_is_refused() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let path = file.path().to_str().unwrap();
+    let service = Service::start();
+    let output = service
+        .tallyfold(&["collect", "--checkpoint", path])
+        .output()
+        .unwrap();
+    ends(&output, 2);
+    let wanted = format!("error: {path}: want the path of a folder; this is a file\n");
+    assert_eq!(stderr(&output), wanted);
+}
+
+#[test]
 fn a_file_is_replaced_only_by_a_whole_result() {
     let folder = tempfile::tempdir().unwrap();
     let (file, partial) = (

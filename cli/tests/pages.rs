@@ -28,7 +28,7 @@ fn offered(words: &str) -> Option<Vec<String>> {
     fs::write(&script, text(&tallyfold(&["completions", "bash"]))).unwrap();
     let count = words.split(' ').count() - 1;
     let program = format!(
-        "set -e; source {}; COMP_WORDS=({words}); COMP_CWORD={count}; \
+        "compopt() {{ :; }}; source {} || exit; COMP_WORDS=({words}); COMP_CWORD={count}; \
          COMP_LINE='{words}'; COMP_POINT=${{#COMP_LINE}}; \
          _tallyfold tallyfold \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"; \
          printf '%s\\n' \"${{COMPREPLY[@]}}\"",
@@ -64,11 +64,36 @@ fn bash_completes_commands_and_flags() {
     assert!(
         offered("tallyfold follow --window 1").is_some_and(|steps| steps == ["15m", "1h", "1d"])
     );
+    assert_eq!(
+        offered("tallyfold collect --keep ").unwrap(),
+        ["windows", "1h", "1d", "total"]
+    );
+    assert_eq!(offered("tallyfold delivery --finest 5").unwrap(), ["5m"]);
     let formats = offered("tallyfold audit-logs --format ").unwrap_or_default();
     assert!(
         formats.is_empty() || formats == ["json", "table"],
         "{formats:?}"
     );
+}
+
+#[test]
+fn bash_completes_files_only_where_a_flag_takes_a_path() {
+    // Tests run in the folder of the crate, which has a Cargo.toml.
+    for takes_none in [
+        "--timeout Car",
+        "--header-env Car",
+        "--cluster-endpoint Car",
+        "--at Car",
+    ] {
+        let Some(offered) = offered(&format!("tallyfold check {takes_none}")) else {
+            return;
+        };
+        assert_eq!(offered, ["Car"], "{takes_none}");
+    }
+    for takes_a_file in ["--rules Car", "--state Car", "--output Car"] {
+        let offered = offered(&format!("tallyfold check {takes_a_file}")).unwrap();
+        assert_eq!(offered, ["Cargo.toml"], "{takes_a_file}");
+    }
 }
 
 #[test]

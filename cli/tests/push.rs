@@ -51,6 +51,22 @@ fn a_push_sends_the_truth() {
     );
 }
 
+/// A push only sends settled windows, so its note suggests no option.
+#[test]
+fn windows_that_may_still_change_are_named() {
+    let service = Service::start();
+    let sink = Sink::start(vec![], TAKEN);
+    let all = ["push", "--to", "influx", &sink.url, "--since", "3h"];
+    let output = service.tallyfold(&all).output().unwrap();
+    ends(&output, 0);
+    let said = stderr(&output);
+    assert!(
+        said.contains("were left out: their counts may still change"),
+        "{said}"
+    );
+    assert!(!said.contains("option"), "{said}");
+}
+
 #[test]
 fn failures_of_a_receiver_pass() {
     let service = Service::start();

@@ -242,3 +242,57 @@ fn nothing_for_this_machine_goes_through_a_proxy() {
 fn append(path: &Path, text: &str) {
     fs::write(path, fs::read_to_string(path).unwrap() + text).unwrap();
 }
+
+/// Reading a pipe that nobody writes to never ends.
+#[test]
+fn a_pipe_in_the_working_folder_is_refused() {
+    let world = World::new();
+    let pipe = |name: &str| {
+        let path = world.folder.path().join(name);
+        let made = Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        path
+    };
+    let mut check = world.service.tallyfold(&["check"]);
+    check.current_dir(world.folder.path());
+    let rules = pipe("health.toml");
+    let refused = check.output().unwrap();
+    ends(&refused, 2);
+    let wanted = "error: can't read health.toml: this isn't a regular file\n";
+    assert_eq!(stderr(&refused), wanted);
+    fs::remove_file(rules).unwrap();
+    let mut counts = world.service.tallyfold(&COUNTS);
+    counts
+        .current_dir(world.folder.path())
+        .env("HOME", world.home.path());
+    pipe("tallyfold.toml");
+    let refused = counts.output().unwrap();
+    ends(&refused, 2);
+    let wanted = "error: can't read tallyfold.toml: this isn't a regular file\n";
+    assert_eq!(stderr(&refused), wanted);
+    // The shell opens a pipe for a file that a command writes.
+    let script = "exec \"$0\" \"$@\" --config <(echo)";
+    let all = [
+        &["-c", script, env!("CARGO_BIN_EXE_tallyfold")][..],
+        &COUNTS,
+    ]
+    .concat();
+    ends(&world.service.run("bash", &all).output().unwrap(), 0);
+}
+
+#[test]
+fn an_empty_variable_names_no_configuration() {
+    let world = World::new();
+    let mut counts = world.service.tallyfold(&COUNTS);
+    counts
+        .env("TALLYFOLD_CONFIG", "")
+        .env("HOME", world.home.path());
+    counts.current_dir(world.folder.path());
+    ends(&counts.output().unwrap(), 0);
+    let refused = world
+        .service
+        .tallyfold(&["delivery", "--config", ""])
+        .output()
+        .unwrap();
+    ends(&refused, 2);
+}

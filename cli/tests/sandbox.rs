@@ -4,10 +4,11 @@
 
 mod support;
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
-use support::{Service, ends, fetch, stderr, stdout};
+use support::{Service, ends, fetch, stderr, stdout, terminate};
 
 #[test]
 fn pages_of_any_origin_may_call_it() {
@@ -69,4 +70,46 @@ fn a_state_goes_on_at_another_port_and_not_in_another_sandbox() {
         said.contains("sandbox with seed 7") && said.contains("sandbox with seed 8"),
         "{said}"
     );
+}
+
+/// Runs a shell's script with a sandbox, and waits for its first line. No terminal sends signals to both.
+#[cfg(unix)]
+fn shell(script: &str) -> (Child, BufReader<ChildStdout>) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tallyfold"))
+        .args(["sandbox", "--", "sh", "-c", script])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap());
+    lines.read_line(&mut String::new()).unwrap();
+    (child, lines)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_reaches_the_command_which_ends_in_its_own_way() {
+    let script = "trap 'echo tidy; exit 9' TERM; echo ready; while :; do sleep 0.05; done";
+    let (mut child, mut lines) = shell(script);
+    terminate(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(9));
+    let mut rest = String::new();
+    lines.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "tidy\n");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_second_signal_leaves_no_command_behind() {
+    let script = "trap 'echo again' TERM INT; echo ready; while :; do sleep 0.05; done";
+    let (mut child, mut lines) = shell(script);
+    terminate(&child);
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    assert_eq!(line, "again\n");
+    terminate(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    // The pipe ends because no process holds it any more.
+    lines.read_to_string(&mut line).unwrap();
 }

@@ -152,18 +152,37 @@ impl Export {
         if !self.fixed.sources.iter().any(may_be_long) {
             return Ok(());
         }
-        let (mut export, mut message) = (self.clone(), Vec::new());
-        while export.next_piece_of(1, &mut message).is_some() {
+        let (mut export, mut message, mut before) = (self.clone(), Vec::new(), 0);
+        while let Some(samples) = export.next_piece_of(1, &mut message) {
             if message.len() > most {
+                let longest = self.longest_label(before).unwrap_or_default();
                 let text = format!(
-                    "the counts of a group make a message of {} bytes, and its receiver reads {most}: the values of its \
-                     dimensions, or the labels, are too long; leave a dimension out, or use a format without such a limit",
+                    "the counts of a group make a message of {} bytes, and its receiver reads {most}: {longest}; leave it \
+                     out, filter the value out, use a format without this limit, or allow longer messages if the receiver \
+                     reads them",
                     message.len()
                 );
                 return Err(Error::new(Code::UnsupportedByFormat, text));
             }
+            before += samples as u64;
         }
         Ok(())
+    }
+
+    /// Which dimension or label of the group after so many samples has the longest value, in words.
+    fn longest_label(&self, before: u64) -> Option<String> {
+        let (mut export, mut samples) = (self.clone(), Vec::new());
+        sending::Source::skip(&mut export, before);
+        let key = export.next_group(1, &mut samples)?;
+        let of = &self.fixed.sources[export.walk.source];
+        let values: Vec<&str> = values_of(&of.dictionaries, key).collect();
+        let own = of.context.own_labels.iter();
+        let own = own.map(|(name, value)| (format!("the label {name}"), value));
+        let names = of.context.dimensions.iter();
+        let dimensions = names.map(|name| format!("the dimension {name}"));
+        let (what, value) =
+            (own.chain(dimensions.zip(values))).max_by_key(|(_, value)| value.len())?;
+        Some(format!("{what} has a value of {} bytes", value.len()))
     }
 
     /// The same export with only these rows of its sources, in this order: the highest counts first, for example. It is for

@@ -485,6 +485,43 @@ fn a_long_part_of_the_path_is_masked_in_what_a_destination_says() {
     assert_eq!(error.excerpt(), Some("no /services/T0/*** here"));
 }
 
+/// A password is masked however short it is, and a server may quote it decoded.
+#[test]
+fn a_password_in_the_address_is_masked_in_what_a_destination_says() {
+    for (query, body, said) in [
+        (
+            "db=events&u=me&p=hunter2",
+            "POST /write?db=events&u=me&p=hunter2",
+            "POST /write?db=events&u=me&p=***",
+        ),
+        (
+            "u=me&P=abc",
+            "wrong password for me: abc",
+            "wrong password for me: ***",
+        ),
+        (
+            "p=a%20b%2Bc%21",
+            "no a b+c! here, nor a%20b%2Bc%21",
+            "no *** here, nor ***",
+        ),
+        (
+            "p=two+words",
+            "no two words here, nor two+words",
+            "no *** here, nor ***",
+        ),
+        ("token=%zz", "no %zz here", "no *** here"),
+        ("p=", "no password", "no password"),
+    ] {
+        let address = format!("http://127.0.0.1:9/write?{query}");
+        let mut push = under_way(&PushOptions::with_defaults(address));
+        push.head(400, &[]).unwrap();
+        push.chunk(body.as_bytes()).unwrap();
+        push.end().unwrap();
+        let error = push.step(START).unwrap_err();
+        assert_eq!(error.excerpt(), Some(said), "{query}");
+    }
+}
+
 #[test]
 fn a_push_that_is_driven_in_the_wrong_order_says_so() {
     let mut push = under_way(&options(Format::Influx));

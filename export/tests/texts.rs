@@ -157,6 +157,26 @@ fn a_datagram_that_its_receiver_would_cut_is_refused() {
         error.message().contains("its receiver reads 8192"),
         "{error}"
     );
+    // The error names the longest value, and the group in which it is.
+    let named = format!(
+        "the dimension event_name has a value of {} bytes",
+        longest + 1
+    );
+    assert!(error.message().contains(&named), "{error}");
+    let long = "y".repeat(3_000);
+    let two = rows(&[(["a", "b"], [1, 0, 0]), ([long.as_str(), "c"], [1, 0, 0])]);
+    let two = table(
+        &["integration", "reason"],
+        &Windows::from([((0, 900), two)]),
+    );
+    let labelled = options(Format::DogStatsD, &[("team", "short")]);
+    let error = Export::new(&two, &labelled).map(|_| ()).unwrap_err();
+    let named = "the dimension integration has a value of 3000 bytes";
+    assert!(error.message().contains(named), "{error}");
+    let long = options(Format::DogStatsD, &[("team", &"z".repeat(4_000))]);
+    let error = Export::new(&of(3), &long).map(|_| ()).unwrap_err();
+    let named = "the label team has a value of 4000 bytes";
+    assert!(error.message().contains(named), "{error}");
     // An agent with a larger buffer.
     let larger = plain.max_bytes(20_000);
     assert_eq!(lines(longest + 1, &larger).lines().count(), 3);

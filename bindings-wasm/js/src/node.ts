@@ -102,7 +102,7 @@ async function listened(
   response: ServerResponse,
   signal: AbortSignal,
 ): Promise<void> {
-  const asked = webRequest(request, signal);
+  const asked = webRequest(request, response, signal);
   if (typeof asked === "number") {
     response.writeHead(asked).end();
     return;
@@ -117,7 +117,11 @@ async function listened(
 }
 
 /** The request as the web has it; or the status with which one is refused that the web does not know. */
-function webRequest(request: IncomingMessage, signal: AbortSignal): Request | number {
+function webRequest(
+  request: IncomingMessage,
+  response: ServerResponse,
+  signal: AbortSignal,
+): Request | number {
   const { method = "GET", headers, socket, url: target = "" } = request;
   if (/^(?:CONNECT|TRACE|TRACK)$/i.test(method)) return 501;
   const hasBody = method !== "GET" && method !== "HEAD";
@@ -133,17 +137,22 @@ function webRequest(request: IncomingMessage, signal: AbortSignal): Request | nu
     method,
     headers: pairsOf(request.rawHeaders),
     signal,
-    ...(hasBody && { body: bodyOf(request), duplex: "half" }),
+    ...(hasBody && { body: bodyOf(request, response), duplex: "half" }),
   });
 }
 
 /** The body, as it is read. Node's own `toWeb` throws where nobody can catch it, if a stream is cancelled at the wrong moment. */
-function bodyOf(request: IncomingMessage): ReadableStream<Uint8Array> {
+function bodyOf(request: IncomingMessage, response: ServerResponse): ReadableStream<Uint8Array> {
   let chunks: AsyncIterator<Uint8Array> | undefined;
+  // Node itself drops only a body of which nothing was read. The rest of another one would block the connection.
+  response.once("finish", async () => {
+    await chunks?.return?.().catch(() => {});
+    request.resume();
+  });
   return new ReadableStream(
     {
       async pull(controller) {
-        // What nobody reads, Node drops after the response, which would not be sent if the request were destroyed.
+        // The response would not be sent if the request were destroyed.
         chunks ??= request.iterator({ destroyOnReturn: false });
         const { done, value } = await chunks.next();
         if (done) controller.close();

@@ -50,6 +50,32 @@ function post(handle, path, body, headers = { "content-type": "application/json"
 
 const delivery = "/tallyfold/v1.1/analytics/event_delivery";
 
+test("a body that is too long blocks no later request on its connection", async () => {
+  const client = clientOf(new Sandbox({ seed: 1 }));
+  const server = await listening(pageServer({ client, authorize }));
+  const { hostname, port } = new URL(server.address);
+  // A proxy sends requests of many visitors over one connection.
+  const socket = connect(Number(port), hostname);
+  try {
+    const bodies = ["y".repeat(4_000_000), JSON.stringify(query), "y".repeat(20_000), ""];
+    for (const body of bodies) {
+      const head = `POST ${delivery} HTTP/1.1\r\nHost: ${hostname}\r\nContent-Type: application/json`;
+      socket.write(`${head}\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    }
+    const statuses = [];
+    let text = "";
+    for await (const chunk of socket) {
+      text += chunk;
+      statuses.splice(0, 4, ...[...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code));
+      if (statuses.length === bodies.length) break;
+    }
+    assert.deepEqual(statuses, ["400", "200", "400", "400"]);
+  } finally {
+    socket.destroy();
+    await server[Symbol.asyncDispose]();
+  }
+});
+
 test("a thousand requests of pages for a day are one call a window", async () => {
   const sandbox = new Sandbox({ seed: 1 });
   const upstream = await serve(sandbox);

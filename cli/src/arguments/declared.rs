@@ -1,14 +1,41 @@
 //! Flags generated from the core's declarations, which define the name, kind of value, default and meaning of each.
 
+use std::ffi::OsStr;
 use std::marker::PhantomData;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use tallyfold::Spelling;
 use tallyfold::arguments::{Argument, Kind, Options, Unit, Value};
 use tallyfold::text::{duration, milliseconds};
 
 use super::given::{Given, Origin, Raw};
+
+/// The parser of a flag that accepts any text, and whose shell completion suggests some texts. The query checks the text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Suggested(pub(crate) fn() -> Vec<String>);
+
+impl TypedValueParser for Suggested {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> std::result::Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.0)().into_iter().map(PossibleValue::new)))
+    }
+}
+
+/// The usual lengths of windows.
+pub(crate) fn steps() -> Vec<String> {
+    ["5m", "15m", "1h", "1d"].map(str::to_owned).into()
+}
 
 /// Selects the options of a function that become flags of a command.
 pub(crate) trait Flags: Clone {
@@ -21,6 +48,10 @@ pub(crate) trait Flags: Clone {
     /// The defaults of this command that differ from the core's defaults: the name of the option as Rust spells it, and
     /// the value as a user would write it.
     const USUAL: &'static [(&'static str, &'static str)] = &[];
+
+    /// Values that shells complete, although others are accepted, too: the name of the option as Rust spells it, and the
+    /// values. Steps have the usual lengths of windows.
+    const SUGGESTED: &'static [(&'static str, Suggested)] = &[];
 
     /// The heading of these flags in the help.
     const HEADING: &'static str;
@@ -114,8 +145,19 @@ fn flag<F: Flags>(argument: &'static Argument) -> Arg {
         (Kind::Text, Some(choices)) if !choices.is_empty() => arg
             .value_name("NAME")
             .value_parser(PossibleValuesParser::new(choices)),
+        (kind @ Kind::Step, _) => arg
+            .value_name(value_name(kind))
+            .value_parser(suggested::<F>(argument))
+            .hide_possible_values(true),
         (kind, _) => arg.value_name(value_name(kind)),
     }
+}
+
+/// The parser of a step, and what shells complete.
+fn suggested<F: Flags>(argument: &Argument) -> Suggested {
+    let mut suggested = F::SUGGESTED.iter();
+    let own = suggested.find(|(name, _)| *name == argument.name);
+    own.map_or(Suggested(steps), |(_, values)| *values)
 }
 
 /// The default that the command sets for an option, if it differs from the core's.

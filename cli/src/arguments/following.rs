@@ -3,10 +3,9 @@
 use clap::Args;
 use tallyfold::{FollowOptions, TimeStep, Timestamp, Window};
 
-use super::declared::{Declared, Flags};
+use super::declared::{Declared, Flags, Suggested, steps};
 use super::query::{
-    MetricFlag, RangeFlags, Suggested, dimensions, dimensions_in, instant, ranges, step, steps,
-    time_of,
+    MetricFlag, RangeFlags, dimensions, dimensions_in, instant, ranges, step, time_of,
 };
 use crate::failure::{Failure, Result};
 
@@ -24,6 +23,8 @@ pub(crate) struct FollowFlags {
     #[arg(long, value_name = "STEP", default_value = "15m", value_parser = Suggested(steps), hide_possible_values = true)]
     pub(crate) window: String,
     /// How far back to begin: 15m, 24h, 7d
+    ///
+    /// With a --state from an earlier run, this and --from are ignored: the command resumes where that run stopped.
     #[arg(long, value_name = "TIME", conflicts_with = "from", value_parser = Suggested(ranges), hide_possible_values = true)]
     pub(crate) since: Option<String>,
     /// The start, UTC: 2026-01-31T09:00:00Z, a date, today or yesterday

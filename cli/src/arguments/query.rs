@@ -1,10 +1,7 @@
 //! Flags of a query: its dimensions, its filters, its time range (`--since 24h`, or `--from` and `--to`), and the windows
 //! that it is split into.
 
-use std::ffi::OsStr;
-
-use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use clap::{Arg, Args, Command, ValueEnum};
+use clap::{Args, ValueEnum};
 use jiff::SignedDuration;
 use jiff::civil::Date;
 use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
@@ -13,30 +10,9 @@ use tallyfold::{
     CollectOptions, CountTable, Dimension, Metric, Series, TimeStep, Timestamp, Window,
 };
 
-use super::declared::Flags;
+use super::declared::{Flags, Suggested, steps};
 use super::given::Given;
 use crate::failure::{Failure, Result};
-
-/// The parser of a flag that accepts any text, and whose shell completion suggests some texts. The query checks the text.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Suggested(pub(crate) fn() -> Vec<String>);
-
-impl TypedValueParser for Suggested {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &Command,
-        arg: Option<&Arg>,
-        value: &OsStr,
-    ) -> std::result::Result<String, clap::Error> {
-        StringValueParser::new().parse_ref(command, arg, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new((self.0)().into_iter().map(PossibleValue::new)))
-    }
-}
 
 /// The names of the dimensions.
 pub(crate) fn dimensions() -> Vec<String> {
@@ -48,9 +24,9 @@ pub(crate) fn conditions() -> Vec<String> {
     dimensions().iter().map(|name| format!("{name}=")).collect()
 }
 
-/// The usual lengths of windows.
-pub(crate) fn steps() -> Vec<String> {
-    ["5m", "15m", "1h", "1d"].map(str::to_owned).into()
+/// What a collect may keep.
+fn kept() -> Vec<String> {
+    ["windows", "1h", "1d", "total"].map(str::to_owned).into()
 }
 
 /// The usual lengths of ranges.
@@ -373,6 +349,7 @@ impl Flags for Sharing {
     type Options = CollectOptions;
 
     const NAMES: &'static [&'static str] = &["keep", "part", "drop_old"];
+    const SUGGESTED: &'static [(&'static str, Suggested)] = &[("keep", Suggested(kept))];
     const HEADING: &'static str = "Checkpoint";
     const IS_COMMON: bool = true;
 }
@@ -454,7 +431,12 @@ pub(crate) fn instant(flag: &str, text: &str, unix_ms: i64) -> Result<Timestamp>
         _ => Timestamp::parse(&format!("{text}T00:00:00Z")).ok(),
     };
     let instant = midnight.map_or_else(|| Timestamp::parse(text), Ok);
-    instant.map_err(|error| Failure::usage(format!("{flag}: {}", error.message())))
+    instant.map_err(|error| {
+        let wanted = error.message();
+        Failure::usage(format!(
+            "{flag}: {wanted}, or a date, today or yesterday; not {text:?}"
+        ))
+    })
 }
 
 const DAY_MS: i64 = 86_400_000;

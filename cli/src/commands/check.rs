@@ -70,6 +70,9 @@ pub(crate) struct CheckFlags {
     #[arg(long, value_name = "FOLDER", help_heading = "Rules")]
     history: Option<PathBuf>,
     /// Checks as if it were this time, UTC: 2026-01-31T03:00:00Z
+    ///
+    /// A run refuses a --state that was left at a later time than its own. So name another --state for a time in the
+    /// future.
     #[arg(
         long,
         value_name = "TIMESTAMP",

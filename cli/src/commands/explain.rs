@@ -12,10 +12,9 @@ use tallyfold_health::{Amount, Cause, ExplainOptions, Explanation, Measure, expl
 
 use super::compare::Against;
 use crate::app::{App, each};
-use crate::arguments::declared::{Declared, Flags};
+use crate::arguments::declared::{Declared, Flags, Suggested, steps};
 use crate::arguments::query::{
-    MetricFlag, Query, RangeFlags, ReadingNow, Suggested, conditions, dimensions, dimensions_in,
-    instant, step, steps,
+    MetricFlag, Query, RangeFlags, ReadingNow, conditions, dimensions, dimensions_in, instant, step,
 };
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::read;

@@ -14,8 +14,9 @@ use tallyfold::{CollectOptions, Keep};
 use tallyfold_export::{Export, Labels, Outbox, Push, PushReport};
 
 use crate::app::App;
+use crate::arguments::declared::Suggested;
 use crate::arguments::following::FollowFlags;
-use crate::arguments::query::{Query, QueryFlags, Suggested, conditions};
+use crate::arguments::query::{Query, QueryFlags, conditions};
 use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::carry::Carried;
@@ -318,7 +319,7 @@ impl Single<'_> {
         let series = Arc::new(table.by_window(Some(self.flags.what.step()?))?);
         let export = Export::new(&series, &self.destination.export(&self.labels))?;
         for note in export.notes() {
-            self.app.warn(name, note.message());
+            self.app.warn(name, note);
         }
         let push = Push::new(export, &self.destination.push(0))?;
         Ok((push, gaps.is_empty()))

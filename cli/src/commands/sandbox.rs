@@ -16,7 +16,7 @@ use hyper::body::{Frame, Incoming};
 use hyper::header::HeaderValue;
 use hyper::{Method, Request, Response, StatusCode};
 use tallyfold_sandbox::{Sandbox, SandboxOptions, SandboxResponse, Scene};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 use tokio::task::yield_now;
 use tokio::time::sleep;
 
@@ -77,7 +77,7 @@ pub(crate) struct SandboxFlags {
     command: Vec<OsString>,
 }
 
-/// Serves until a signal, or until the command has ended.
+/// Serves until a signal, or until the command has ended: a signal is passed on to it.
 ///
 /// # Errors
 /// For an address that can't be listened on, a fault that can't happen, and a command that can't be started.
@@ -124,10 +124,7 @@ pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
             let mut child = child.kill_on_drop(true).spawn().map_err(as_failure)?;
             let mut ended = None;
             let work = async {
-                ended = Some(tokio::select! {
-                    status = child.wait() => status.map(code_of).map_err(as_failure),
-                    exit = stop.asked() => Ok(exit),
-                });
+                ended = Some(until_it_ends(&mut child, stop).await.map_err(as_failure));
             };
             server.serve(handler, work).await;
             ended.unwrap_or(Ok(Exit::Fine))
@@ -171,6 +168,42 @@ fn say(url: &str, settings: &Settings) -> io::Result<()> {
     writeln!(out, "Ctrl-C stops it.")?;
     out.flush()
 }
+
+/// Waits for a command, which the first signal asks to end in its own way. After the second one, the caller kills it.
+async fn until_it_ends(child: &mut Child, stop: &Stop) -> io::Result<Exit> {
+    tokio::select! {
+        status = child.wait() => return status.map(code_of),
+        exit = stop.asked() => pass_on(exit, child),
+    }
+    tokio::select! {
+        status = child.wait() => status.map(code_of),
+        exit = stop.asked() => Ok(exit),
+    }
+}
+
+/// Sends the signal of an exit code to a command. A terminal has sent Ctrl-C to the command itself.
+#[cfg(unix)]
+fn pass_on(exit: Exit, child: &Child) {
+    use std::io::IsTerminal;
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let is_in_terminal = io::stdin().is_terminal() || io::stderr().is_terminal();
+    let signal = match exit {
+        Exit::Interrupted if is_in_terminal => return,
+        Exit::Interrupted => Signal::INT,
+        _ => Signal::TERM,
+    };
+    let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
+    if let Some(pid) = pid.and_then(Pid::from_raw) {
+        // A command that has just ended needs no signal.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Windows sends Ctrl-C to the command itself.
+#[cfg(windows)]
+fn pass_on(_: Exit, _: &Child) {}
 
 /// The exit code of the command, as a shell reports it.
 fn code_of(status: ExitStatus) -> Exit {

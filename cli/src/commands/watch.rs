@@ -14,8 +14,8 @@ use tallyfold_health::Rules;
 use tokio::sync::Notify;
 
 use crate::app::{App, each};
-use crate::arguments::declared::{Declared, Flags};
-use crate::arguments::query::{MetricFlag, Query, QueryFlags, Suggested, ranges, step, steps};
+use crate::arguments::declared::{Declared, Flags, Suggested, steps};
+use crate::arguments::query::{MetricFlag, Query, QueryFlags, ranges, step};
 use crate::failure::{Exit, Failure, Result};
 use crate::health::files::rules as read_rules;
 use crate::host::ranges::read;

@@ -5,14 +5,14 @@
 //! Each configuration that the user trusts is a file in the user's data folder. Its name is the digest of the configuration's
 //! path and content, and its content is that path. A changed configuration has another digest, so it has to be trusted again.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use crate::failure::{Failure, Result};
-use crate::files::{Replacement, create_private_folder, hex, replace};
+use crate::files::{Replacement, create_private_folder, hex, open_written, replace};
 
 /// The file in the working folder that is used if the user trusts it.
 pub(crate) const HERE: &str = "tallyfold.toml";
@@ -124,7 +124,7 @@ fn places(variable: Variable<'_>) -> Vec<PathBuf> {
 
 /// Reads a file. The outer error is an I/O error; the inner one is a file that is refused.
 fn read(path: &Path) -> io::Result<Result<Found>> {
-    let file = File::open(path)?;
+    let file = open_written(path)?;
     let metadata = file.metadata()?;
     let refused = |text: &str| Failure::usage(format!("{}: {text}", path.display()));
     if metadata.is_dir() {

@@ -49,6 +49,9 @@ impl Http {
     pub(crate) fn new(settings: &NetworkSettings) -> Result<Self> {
         let tls = settings.ca_file.as_deref().map(trusting).transpose()?;
         let proxy = settings.proxy.as_ref().map(proxy_of).transpose()?;
+        if proxy.is_none() {
+            check_proxies_of_environment(&|name| std::env::var(name).ok())?;
+        }
         let has_proxy = proxy.is_some() || has_proxy(&Matcher::from_system());
         let usual = || match &proxy {
             Some(proxy) => builder().proxy(proxy.clone()),
@@ -70,6 +73,24 @@ impl Http {
         };
         past_proxy.filter(is_here).unwrap_or(&self.usual)
     }
+}
+
+/// Refuses an address of a proxy that can't be used: the client would ignore it, and connect without a proxy. The address
+/// may contain a password, so no message quotes it.
+fn check_proxies_of_environment(variable: &dyn Fn(&str) -> Option<String>) -> Result<()> {
+    for name in ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"] {
+        for name in [name.to_owned(), name.to_ascii_lowercase()] {
+            let address = variable(&name).filter(|address| !address.is_empty());
+            let is_usable = |address: String| has_proxy(&Matcher::builder().all(address).build());
+            if !address.is_none_or(is_usable) {
+                let text = format!(
+                    "environment variable {name}: want an address such as http://proxy.example:3128"
+                );
+                return Err(Failure::usage(text));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Whether requests to any host go through a proxy.
@@ -371,6 +392,38 @@ fn check_time(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_of_a_proxy_that_can_not_be_used_is_refused() {
+        let check = |name: &'static str, value: &'static str| {
+            check_proxies_of_environment(&|asked| (asked == name).then(|| value.to_owned()))
+        };
+        for value in [
+            "",
+            "proxy.example:3128",
+            "http://user:secret@proxy.example:3128",
+            "https://proxy.example",
+            "socks5://proxy.example:1080",
+            "socks5h://proxy.example:1080",
+        ] {
+            assert!(check("HTTPS_PROXY", value).is_ok(), "{value}");
+        }
+        for name in ["HTTPS_PROXY", "https_proxy", "http_proxy", "ALL_PROXY"] {
+            for value in [
+                ":::secret",
+                "http://",
+                "http://secret secret",
+                "ftp://secret",
+            ] {
+                let text = check(name, value).unwrap_err().text;
+                assert!(
+                    text.starts_with(&format!("environment variable {name}: want")),
+                    "{text}"
+                );
+                assert!(!text.contains("secret"), "{text}");
+            }
+        }
+    }
 
     #[test]
     fn this_machine_is_known_by_its_names() {

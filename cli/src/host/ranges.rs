@@ -194,6 +194,13 @@ impl Keeper {
             io::ErrorKind::WouldBlock => Failure::usage(format!("{}: {error}", path.display())),
             _ => Failure::file("use", path, &error),
         };
+        if fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
+            let text = format!(
+                "{}: want the path of a folder; this is a file",
+                path.display()
+            );
+            return Err(Failure::usage(text));
+        }
         fs::create_dir_all(path).map_err(as_failure)?;
         let directory = Directory {
             path: path.to_owned(),

@@ -1,11 +1,19 @@
 //! Graceful shutdown: after Ctrl-C or SIGTERM, endless work stops at its next safe point.
 
 use std::cell::Cell;
+#[cfg(unix)]
+use std::io::Read;
+#[cfg(unix)]
+use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 #[cfg(unix)]
 use std::sync::Arc;
 #[cfg(unix)]
 use std::sync::atomic::AtomicBool;
+#[cfg(unix)]
+use std::thread;
+#[cfg(unix)]
+use std::time::Duration;
 
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -101,7 +109,6 @@ struct Signals {
 impl Signals {
     #[cfg(unix)]
     fn listen() -> std::io::Result<Self> {
-        end_at_the_second()?;
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -133,17 +140,79 @@ fn end_at_the_second() -> std::io::Result<()> {
     Ok(())
 }
 
+/// How long a process that may end at any moment has to notice a signal by itself.
+#[cfg(unix)]
+const TO_NOTICE: Duration = Duration::from_secs(2);
+
+/// Makes a signal end the process, although the process is blocked and can't notice it.
+#[cfg(unix)]
+fn end_if_blocked() -> std::io::Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::low_level::{exit, pipe};
+
+    for number in [SIGINT, SIGTERM] {
+        let (mut signals, sender) = UnixStream::pair()?;
+        pipe::register(number, sender)?;
+        thread::Builder::new().spawn(move || {
+            if signals.read_exact(&mut [0]).is_ok() {
+                // A process that has noticed the signal ends during this wait.
+                thread::sleep(TO_NOTICE);
+                exit(128 + number);
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// Makes a write beyond the limit of a file's size fail, as on a full disk, instead of ending the process without a word.
+///
+/// # Errors
+/// If the system does not allow it.
+pub(crate) fn survive_file_limits() -> Result<()> {
+    #[cfg(unix)]
+    {
+        let unread = Arc::new(AtomicBool::new(false));
+        let registered = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, unread);
+        registered.map_err(cant_listen)?;
+    }
+    Ok(())
+}
+
+fn cant_listen(error: std::io::Error) -> Failure {
+    Failure::usage(format!("can't listen for signals: {error}"))
+}
+
 /// Listens for signals that request the process to stop.
 pub(crate) struct Stop(Mutex<Signals>);
 
 impl Stop {
-    /// Begins to listen. From now on the signals no longer end the process by themselves.
+    /// Begins to listen. From now on the first signal no longer ends the process by itself; the second one does.
     ///
     /// # Errors
     /// If the system does not allow it.
     pub(crate) fn listen() -> Result<Self> {
-        let as_failure = |error| Failure::usage(format!("can't listen for signals: {error}"));
-        Ok(Self(Mutex::new(Signals::listen().map_err(as_failure)?)))
+        #[cfg(unix)]
+        end_at_the_second().map_err(cant_listen)?;
+        Self::listen_to_all()
+    }
+
+    /// The same for a process that is never blocked, and has work to do after the second signal.
+    ///
+    /// # Errors
+    /// If the system does not allow it.
+    pub(crate) fn listen_to_all() -> Result<Self> {
+        Ok(Self(Mutex::new(Signals::listen().map_err(cant_listen)?)))
+    }
+
+    /// Lets the first signal end the process within two seconds even if the process is blocked: in a write to a pipe whose
+    /// reader has stopped reading, for example. It is for work that may end at any moment.
+    ///
+    /// # Errors
+    /// If the system does not allow it.
+    pub(crate) fn end_if_blocked(&self) -> Result<()> {
+        #[cfg(unix)]
+        end_if_blocked().map_err(cant_listen)?;
+        Ok(())
     }
 
     /// Lets the process survive its terminal. SIGHUP would otherwise end work that a later process has to resume.
@@ -153,9 +222,9 @@ impl Stop {
     pub(crate) fn outlive_the_terminal(&self) -> Result<()> {
         #[cfg(unix)]
         {
-            let as_failure = |error| Failure::usage(format!("can't listen for signals: {error}"));
             let unread = Arc::new(AtomicBool::new(false));
-            signal_hook::flag::register(signal_hook::consts::SIGHUP, unread).map_err(as_failure)?;
+            signal_hook::flag::register(signal_hook::consts::SIGHUP, unread)
+                .map_err(cant_listen)?;
         }
         Ok(())
     }

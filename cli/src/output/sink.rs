@@ -196,6 +196,21 @@ mod tests {
     }
 
     #[test]
+    fn the_target_of_a_link_is_created() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("data")).unwrap();
+        symlink("data/file", at("link")).unwrap();
+        symlink(at("link"), at("link to the link")).unwrap();
+        say(&at("link to the link"), "one").unwrap();
+        assert_eq!(fs::read_to_string(at("data/file")).unwrap(), "one");
+        assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
+        symlink("none/file", at("lost")).unwrap();
+        assert!(say(&at("lost"), "two").is_err());
+        assert!(fs::symlink_metadata(at("lost")).unwrap().is_symlink());
+    }
+
+    #[test]
     fn what_is_no_file_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");

@@ -151,6 +151,7 @@ impl<'a> Stored<'a> {
             if found != expected && found != json_of(&fingerprint) {
                 let what = match *name {
                     "cluster" => Word::from(Name::from("identity")),
+                    "window" | "keep" | "part" => Word::from(Name::from(*name)),
                     name => Word::from(name),
                 };
                 let start: String = found.chars().take(120).collect();

@@ -112,7 +112,8 @@ impl PushOptions {
     }
 
     /// Everything that is or may be a secret: the values of headers, with and without a first word such as `Bearer`;
-    /// the longer values of the address's query, and the longest parts of its path; and perhaps the address itself.
+    /// the passwords and the longer values of the address's query, and the longest parts of its path; and perhaps the
+    /// address itself.
     pub(super) fn secrets(&self, delivery: &Delivery) -> Vec<Secret> {
         let headers = self.headers.0.unquotable();
         // A server may quote what it has decoded.
@@ -130,13 +131,12 @@ impl PushOptions {
         let (base, query) = self.url.split_once('?').unwrap_or((&self.url, ""));
         let path = base.strip_prefix(origin(base)).unwrap_or_default();
         let parts = path.split('/').filter(|part| part.len() >= SECRET_PART);
-        let values = query
-            .split('&')
-            .filter_map(|pair| Some(pair.split_once('=')?.1));
-        let values = values.filter(|value| value.len() >= 8);
+        let values = query.split('&').filter_map(|pair| pair.split_once('='));
+        let values = values.filter(|(name, value)| is_password(name) || value.len() >= 8);
+        let values = values.flat_map(|(_, value)| [Some(value.to_owned()), percent_decoded(value)]);
         let address = delivery.hides_address.then_some(self.url.as_str());
-        let texts = values.chain(parts).chain(address);
-        let texts = texts.map(str::to_owned).chain(passwords);
+        let texts = parts.chain(address).map(str::to_owned);
+        let texts = values.flatten().chain(texts).chain(passwords);
         let texts = texts.filter(|secret| !secret.is_empty());
         headers.chain(texts.map(Secret::from)).collect()
     }
@@ -221,11 +221,33 @@ fn origin(base: &str) -> &str {
 
 /// Whether a query has a parameter that systems read passwords and tokens from.
 fn has_password(query: &str) -> bool {
-    const NAMES: [&str; 6] = ["p", "password", "token", "api_key", "apikey", "key"];
     let mut names = query
         .split('&')
         .map(|pair| pair.split('=').next().unwrap_or_default());
-    names.any(|name| NAMES.iter().any(|known| name.eq_ignore_ascii_case(known)))
+    names.any(is_password)
+}
+
+/// Whether systems read passwords and tokens from the parameter of this name.
+fn is_password(name: &str) -> bool {
+    const NAMES: [&str; 6] = ["p", "password", "token", "api_key", "apikey", "key"];
+    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// A value of a query as a server reads it; `None` if it isn't the percent-encoding of a text.
+fn percent_decoded(value: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = value.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let mut digit = || char::from(rest.next()?).to_digit(16);
+                u8::try_from(digit()? << 4 | digit()?).ok()?
+            }
+            _ => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
 }
 
 fn invalid(message: &str) -> Error {

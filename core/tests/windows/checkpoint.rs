@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tallyfold::keeper::segment_name;
 use tallyfold::{
     Code, Collect, CollectOptions, CollectStep, CountTable, Dimension, Drive, Error, Frame, Keep,
-    Machine, Metric, Timestamp, Window,
+    Machine, Metric, Spelling, Timestamp, Window,
 };
 use tallyfold_sandbox::{Fault, FaultEffect, Outcome, SandboxOptions};
 
@@ -484,6 +484,15 @@ fn a_checkpoint_of_another_query_is_refused() {
         .expect("good options");
     let error = load(&mut collect, &files).expect_err("a refusal");
     assert_eq!(error.path(), Some("$.query.cluster"));
+
+    // A flag is named as it is written.
+    let options = collect_options(4 * HOUR, "30m");
+    let mut collect = world.client.collect(options).expect("good options");
+    let error = load(&mut collect, &files).expect_err("a refusal");
+    let text = error.text_in(Spelling::Flag).to_string();
+    let wanted =
+        r#"it was made with --window "1h", not "30m"; to go on with it, pass the same --window"#;
+    assert!(text.contains(wanted), "{text}");
 
     // It makes no difference whether the same dimensions are kept by default.
     let options = collect_options(4 * HOUR, "1h")

@@ -250,6 +250,8 @@ fn too_much_memory_ends_a_collect_and_names_what_to_do() {
     world.run(&mut collect, |_| None);
     let ended = collect.finish().expect_err("too much");
     assert_eq!(ended.error.code(), Code::MemoryLimit);
+    let advice = "add windows up by keep, such as 1h, 1d or total";
+    assert!(ended.error.message().ends_with(advice), "{}", ended.error);
     let message = ended.error.message();
     assert!(
         message.contains("keep") && message.contains("8000 bytes"),
@@ -314,6 +316,9 @@ fn a_window_that_needs_more_than_its_share_is_read_alone() {
     world.run(&mut collect, |_| None);
     let ended = collect.finish().expect_err("too much");
     assert_eq!(ended.error.code(), Code::MemoryLimit);
+    // The windows are added up already.
+    let advice = "raise it, or count by fewer dimensions";
+    assert!(ended.error.message().ends_with(advice), "{}", ended.error);
 }
 
 #[test]

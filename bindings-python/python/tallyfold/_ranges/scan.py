@@ -53,9 +53,10 @@ def scan(
 
     Only the dimensions that a query uses are requested, and they decide what a group is: without a
     column of reasons, rows are not split by reason. So sums are the same as of the whole frame, but
-    the number of rows is not: use `sum`, not `len` or `mean`. A filter on `window_start` and
-    `window_end` reads only the windows that it leaves. A filter on one dimension is applied before
-    rows are made. Windows are read in batches, and `head` ends the reading early.
+    the number of rows is not: use `sum`, not `len`, `max` or `mean`. A filter on counts is about
+    rows of all `dimensions`, so it requests them all. A filter on `window_start` and `window_end`
+    reads only the windows that it leaves. A filter on one dimension is applied before rows are
+    made. Windows are read in batches, and `head` ends the reading early.
 
     Args:
         client: reads the counts, whenever the frame is collected. It must be open then.
@@ -145,8 +146,11 @@ class _Source:
         The first `rows` rows are those before the predicate.
         """
         columns = self.schema.names() if columns is None else columns
-        used = {*columns, *(predicate.meta.root_names() if predicate is not None else ())}
-        dimensions = [name for name in self.dimensions if name in used]
+        needed = {*predicate.meta.root_names()} if predicate is not None else set()
+        # Rows of fewer dimensions have other counts, so a condition would leave other events.
+        if needed & {*get_args(CountName)}:
+            needed.update(self.dimensions)
+        dimensions = [name for name in self.dimensions if name in needed.union(columns)]
         parts = [] if predicate is None else _conjuncts(predicate)
         # The rows that are not wanted count, too.
         is_narrowed = rows is None

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::checkpoint::{Journal, Segment};
 use super::ending::{CollectError, Progress, Settled, is_too_much, with_progress};
+use super::keep::Keep;
 use super::ledger::Ledger;
 use super::options::CollectOptions;
 use super::probing::{Probed, Probing};
@@ -439,8 +440,9 @@ impl Collect {
         Ok(match self.query.outcome(call, window) {
             WindowResult::Failed(error) if self.is_out_of_share(&error, share) && !is_check => {
                 if self.large.contains(&window) {
-                    self.cause
-                        .get_or_insert_with(|| too_much_memory(self.memory_limit));
+                    self.cause.get_or_insert_with(|| {
+                        too_much_memory(self.memory_limit, self.ledger.kept())
+                    });
                 } else {
                     self.large.push(window);
                 }
@@ -564,7 +566,7 @@ impl Collect {
     fn check_memory(&mut self) {
         if self.ledger.bytes() as u64 > self.memory_limit {
             self.cause
-                .get_or_insert_with(|| too_much_memory(self.memory_limit));
+                .get_or_insert_with(|| too_much_memory(self.memory_limit, self.ledger.kept()));
         }
     }
 
@@ -719,14 +721,19 @@ fn ends_all(error: &Error) -> bool {
         )
 }
 
-fn too_much_memory(limit: u64) -> Error {
-    let message = words![
+fn too_much_memory(limit: u64, keep: Keep) -> Error {
+    let taken = words![
         "the counts that were read take more than ",
         Name::from("memory_limit"),
-        format!(", {limit} bytes; add windows up by "),
-        Name::from("keep"),
-        ", such as 1h, 1d or total"
+        format!(", {limit} bytes; ")
     ];
+    let message = match keep {
+        Keep::Windows => (taken.and("add windows up by "))
+            .and(Name::from("keep"))
+            .and(", such as 1h, 1d or total"),
+        // The windows are added up already.
+        _ => taken.and("raise it, or count by fewer dimensions"),
+    };
     Error::new(Code::MemoryLimit, message)
 }
 
