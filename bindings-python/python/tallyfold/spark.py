@@ -6,7 +6,7 @@
     counts = spark.read.format("tallyfold").option("start", "2026-01-01T00:00:00Z").load()
 
 The address and the credentials come from the environment of the driver, as `Client.from_env` reads
-them. They are no options, so no plan, log or user interface of Spark shows them. The driver
+them. They aren't options, so no plan, log or user interface of Spark shows them. The driver
 obtains one token and gives it to the executors.
 
 It needs `pip install 'tallyfold[spark]'`.
