@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use clap::Args;
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT, ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY,
@@ -20,7 +20,9 @@ use tallyfold::text::milliseconds;
 use tallyfold_export::{ExportOptions, Format, Ledger, Scrape, ScrapeFormat};
 use tokio::sync::Semaphore;
 
-use self::exporter::{BUILD, Exporter, Meters, SCRAPE_ERRORS};
+use self::exporter::{BUILD, Exporter, Meters, PUSHES, SCRAPE_ERRORS};
+use super::push::destination::Destination;
+use super::push::follow::{Part, Plan, Progress};
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::following::FollowFlags;
@@ -31,6 +33,7 @@ use crate::host::server::{
     Answer, Server, address, is_for, packed, plain, takes_gzip, whole, with_permit,
 };
 use crate::host::session::{Session, unix_ms};
+use crate::host::shared::Readings;
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
 
@@ -60,7 +63,7 @@ pub(crate) struct ServeCommand {
     ///
     /// Totals are stored before a scrape sees them, so a counter never goes down, even after a crash.
     #[arg(long, value_name = "PATH", help_heading = "Serving")]
-    state: PathBuf,
+    pub(super) state: PathBuf,
     /// Unhealthy if no window settles for this long [default: --settle plus two windows]
     #[arg(long, value_name = "TIME", help_heading = "Serving")]
     stale_after: Option<String>,
@@ -92,6 +95,8 @@ impl Flags for ExportFlags {
 /// What the server needs to answer requests.
 struct Site {
     exporters: Vec<Exporter>,
+    /// The pushes of the same process.
+    pushes: Vec<Pushed>,
     stale_ms: u64,
     /// Scrapes that could not be answered.
     scrape_errors: Cell<u64>,
@@ -101,6 +106,23 @@ struct Site {
     rendered: RefCell<Vec<Rendered>>,
     /// A permit for each scrape whose response may be under way.
     scrapes: Arc<Semaphore>,
+}
+
+/// A destination that gets the revisions of all clusters in the same process.
+pub(super) struct Pushing {
+    /// The name of its section.
+    pub(super) name: String,
+    /// Where the counts go.
+    pub(super) destination: Destination,
+    /// The file or folder that keeps what is not sent yet.
+    pub(super) state: PathBuf,
+}
+
+/// A push as scrapes see it.
+struct Pushed {
+    name: String,
+    cluster: String,
+    progress: Rc<Progress>,
 }
 
 /// How many scrapes may be under way.
@@ -124,13 +146,45 @@ struct Rendered {
 /// # Errors
 /// For flags, settings and states that can't be used, and an address that can't be listened on.
 pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
+    serve(app, flags, &[]).await
+}
+
+/// Serves and pushes until a signal. All parts share what is read.
+///
+/// # Errors
+/// As [`run`].
+pub(super) async fn serve(
+    app: &App,
+    flags: &ServeCommand,
+    destinations: &[Pushing],
+) -> Result<Exit> {
     let (host, port) = address(&flags.listen)?;
     let stale_ms = stale_ms(flags)?;
-    let (mut exporters, mut followings) = (Vec::new(), Vec::new());
+    let (mut exporters, mut followings, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut pushes = Vec::new();
     for (cluster, session) in app.sessions()? {
-        let (exporter, following) = begin(app, flags, &cluster, session).await?;
+        let (exporter, following) = begin(app, flags, &cluster, Rc::clone(&session)).await?;
         exporters.push(exporter);
-        followings.push(following);
+        let mut sharers = Readings::shared_by(1 + destinations.len());
+        for (pushing, sharer) in destinations.iter().zip(sharers.split_off(1)) {
+            let plan = Plan {
+                follow: &flags.follow,
+                destination: &pushing.destination,
+                labels: &flags.labels,
+                state: &pushing.state,
+                has_moved: false,
+            };
+            let own = (cluster.clone(), Rc::clone(&session));
+            let part = Part::new(app, (&pushing.name, plan), own, sharer).await?;
+            pushes.push(Pushed {
+                name: pushing.name.clone(),
+                cluster: cluster.name.clone(),
+                progress: part.progress(),
+            });
+            parts.push(part);
+        }
+        let sharer = sharers.pop().filter(|_| !destinations.is_empty());
+        followings.push(following.sharing(sharer));
     }
     let is_new = |one: &Exporter| one.ledger.borrow().settled_until().is_none();
     let first = match exporters.iter().any(is_new) {
@@ -139,6 +193,7 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
     };
     let site = Rc::new(Site {
         exporters,
+        pushes,
         stale_ms,
         scrape_errors: Cell::new(0),
         hosts: flags.hosts.clone(),
@@ -156,8 +211,9 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
     let shutdown = Shutdown::new();
     let mut results = Vec::new();
     let work = async {
+        let pushing = join_all(parts.iter_mut().map(|part| part.run(&shutdown)));
         let runs = site.exporters.iter().zip(followings);
-        results = join_all(runs.map(|(exporter, following)| async {
+        let totals = join_all(runs.map(|(exporter, following)| async {
             let result = exporter.run(app, following, &shutdown).await;
             // If the totals of one cluster can't continue, the command ends. Otherwise scrapes would show them as
             // current.
@@ -166,8 +222,8 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
                 Err(_) => shutdown.begin(),
             }
             app.fail_if(&exporter.name, result)
-        }))
-        .await;
+        }));
+        (results, _) = join(totals, pushing).await;
     };
     let handler = {
         let site = Rc::clone(&site);
@@ -271,7 +327,8 @@ fn answer(site: &Site, request: &Request<Incoming>) -> Answer {
         );
     }
     let path = request.uri().path();
-    if !["/", "/metrics", "/healthz"].contains(&path) {
+    let paths = ["/", "/metrics", "/healthz", "/-/healthy", "/-/ready"];
+    if !paths.contains(&path) {
         return plain(StatusCode::NOT_FOUND, "There is /metrics and /healthz.\n");
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -283,7 +340,8 @@ fn answer(site: &Site, request: &Request<Incoming>) -> Answer {
     }
     match path {
         "/metrics" => metrics(site, request),
-        "/healthz" => health(site),
+        "/healthz" | "/-/ready" => health(site),
+        "/-/healthy" => plain(StatusCode::OK, "ok\n"),
         _ => plain(
             StatusCode::OK,
             "tallyfold serve: /metrics for scrapes, /healthz for health checks.\n",
@@ -357,6 +415,16 @@ fn text(site: &Site, format: ScrapeFormat) -> Result<String, String> {
     }
     for exporter in &site.exporters {
         exporter.add_meters(&mut scrape, site.stale_ms);
+    }
+    for push in &site.pushes {
+        let now_ms = unix_ms();
+        let own = [
+            ("cluster", push.cluster.as_str()),
+            ("push", push.name.as_str()),
+        ];
+        for meter in &PUSHES {
+            meter.add(&mut scrape, own, &push.progress, now_ms);
+        }
     }
     let errors = site.scrape_errors.get();
     SCRAPE_ERRORS.of(&mut scrape).sample([], errors);

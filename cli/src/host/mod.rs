@@ -17,5 +17,6 @@ pub(crate) mod network;
 pub(crate) mod ranges;
 pub(crate) mod server;
 pub(crate) mod session;
+pub(crate) mod shared;
 pub(crate) mod shutdown;
 pub(crate) mod state;
