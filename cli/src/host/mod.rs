@@ -5,6 +5,7 @@
 //!   response.
 //! - `ranges` reads windows, of a range (with a checkpoint) or as they close; `carry` delivers pushes; `server` answers HTTP
 //!   requests.
+//! - `shared` keeps responses for the parts of a process that read the same windows.
 //! - `state` and `lease` store what a later process resumes from; `shutdown` stops work at a safe point.
 
 mod body;
