@@ -14,6 +14,7 @@ mod init;
 mod mcp;
 mod printed;
 mod push;
+mod run;
 mod sandbox;
 mod serve;
 mod trust;
@@ -158,6 +159,9 @@ enum Command {
     /// Serves running totals to Prometheus, as a scrape endpoint
     #[command(before_help = serve::EXAMPLES)]
     Serve(Asking<serve::ServeCommand>),
+    /// Serves totals and pushes revisions in one process, which reads each window once
+    #[command(before_help = run::EXAMPLES, after_help = run::ENDING)]
+    Run(Asking<run::RunCommand>),
     /// An in-process fake of the service, to try things on
     #[command(before_help = sandbox::EXAMPLES)]
     Sandbox(sandbox::SandboxFlags),
@@ -307,6 +311,7 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
             None => to_a_safe_point(&asking, stderr, push::run).await,
         },
         Serve(asking) => to_a_safe_point(&asking, stderr, serve::run).await,
+        Run(asking) => to_a_safe_point(&asking, stderr, run::run).await,
     }
 }
 

@@ -86,7 +86,7 @@ def system(binary: Path, tmp_path: Path) -> Path:
 
 def verify(system: Path) -> str:
     units = sorted(path.name for path in (DEPLOY / "systemd").iterdir())
-    assert len(units) == 3
+    assert len(units) == 4
     done = run([program("systemd-analyze"), "verify", "--man=no", f"--root={system}", *units])
     # What it doesn't understand is a warning on stderr, and no failure.
     return done.stderr + f"{done.returncode}"
@@ -158,14 +158,22 @@ def test_a_pod_may_do_nothing_but_its_work(path: Path) -> None:
     assert "memory" in container["resources"]["limits"]
 
 
-def test_the_scrape_has_probes_and_is_alone() -> None:
-    (deployment,) = (one for one in documents(DEPLOY / "kubernetes/serve.yaml") if one["kind"] == "Deployment")
+@pytest.mark.parametrize(
+    ("name", "ready", "alive"),
+    [
+        ("serve", "/healthz", {"tcpSocket": {"port": "metrics"}}),
+        ("run", "/-/ready", {"httpGet": {"path": "/-/healthy", "port": "metrics"}}),
+    ],
+)
+def test_a_scrape_has_probes_and_is_alone(name: str, ready: str, alive: dict[str, Any]) -> None:
+    path = DEPLOY / f"kubernetes/{name}.yaml"
+    (deployment,) = (one for one in documents(path) if one["kind"] == "Deployment")
     assert deployment["spec"]["replicas"] == 1
     assert deployment["spec"]["strategy"] == {"type": "Recreate"}
-    (pod,) = pods(DEPLOY / "kubernetes/serve.yaml")
+    (pod,) = pods(path)
     (container,) = pod["containers"]
-    assert container["readinessProbe"]["httpGet"] == {"path": "/healthz", "port": "metrics"}
-    assert container["livenessProbe"]["tcpSocket"] == {"port": "metrics"}
+    assert container["readinessProbe"]["httpGet"] == {"path": ready, "port": "metrics"}
+    assert alive.items() <= container["livenessProbe"].items()
     (port,) = container["ports"]
     assert f"--listen=0.0.0.0:{port['containerPort']}" in container["args"]
 
@@ -194,4 +202,4 @@ def test_an_unknown_flag_would_be_found(binary: Path) -> None:
 
 
 def test_each_way_of_deployment_is_there() -> None:
-    assert len(command_lines()) == 4
+    assert len(command_lines()) == 6

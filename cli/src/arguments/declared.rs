@@ -68,6 +68,15 @@ pub(crate) struct Declared<F> {
     flags: PhantomData<F>,
 }
 
+impl<F> Default for Declared<F> {
+    fn default() -> Self {
+        Self {
+            given: Given::default(),
+            flags: PhantomData,
+        }
+    }
+}
+
 impl<F: Flags> Args for Declared<F> {
     fn augment_args(command: Command) -> Command {
         arguments::<F>().fold(command, |command, argument| {

@@ -28,8 +28,8 @@ use crate::output::documented::write_document;
 use crate::output::sink::write_to;
 use crate::stderr::Stderr;
 
-mod destination;
-mod follow;
+pub(crate) mod destination;
+pub(crate) mod follow;
 mod totals;
 
 use destination::{Destination, DestinationFlags};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use clap::Args;
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT, ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY,
@@ -22,7 +22,9 @@ use tallyfold_export::{ExportOptions, Format, Ledger, Names, Scrape, ScrapeForma
 use tokio::sync::Semaphore;
 
 use self::dashboards::{Board, Subject};
-use self::exporter::{BUILD, Exporter, Meters, SCRAPE_ERRORS};
+use self::exporter::{BUILD, Exporter, Meters, PUSHES, SCRAPE_ERRORS};
+use super::push::destination::Destination;
+use super::push::follow::{Part, Plan, Progress};
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::following::FollowFlags;
@@ -34,6 +36,7 @@ use crate::host::server::{
     Answer, Server, address, is_for, packed, plain, takes_gzip, whole, with_permit,
 };
 use crate::host::session::{Session, unix_ms};
+use crate::host::shared::Readings;
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
 use crate::output::sink::write_to;
@@ -55,14 +58,8 @@ Examples:
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ServeCommand {
-    /// The address and port to listen on; port 0 selects a free one, and 0.0.0.0 accepts other machines
-    #[arg(
-        long,
-        value_name = "ADDRESS:PORT",
-        default_value = "127.0.0.1:9464",
-        help_heading = "Serving"
-    )]
-    listen: String,
+    #[command(flatten)]
+    serving: ServingFlags,
     /// Where the totals are kept: a file, or a folder with a file for each named cluster
     ///
     /// Totals are stored before a scrape sees them, so a counter never goes down, even after a crash.
@@ -74,6 +71,19 @@ pub(crate) struct ServeCommand {
     /// Prints alert and recording rules of Prometheus for these counts, and exits
     #[arg(long, conflicts_with = "state", help_heading = "Printing")]
     rules: bool,
+}
+
+/// What is served, and where.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ServingFlags {
+    /// The address and port to listen on; port 0 selects a free one, and 0.0.0.0 accepts other machines
+    #[arg(
+        long,
+        value_name = "ADDRESS:PORT",
+        default_value = "127.0.0.1:9464",
+        help_heading = "Serving"
+    )]
+    listen: String,
     /// Unhealthy if no window settles for this long [default: --settle plus two windows]
     #[arg(long, value_name = "TIME", help_heading = "Serving")]
     stale_after: Option<String>,
@@ -105,6 +115,8 @@ impl Flags for ExportFlags {
 /// What the server needs to answer requests.
 struct Site {
     exporters: Vec<Exporter>,
+    /// The pushes of the same process.
+    pushes: Vec<Pushed>,
     stale_ms: u64,
     /// Scrapes that could not be answered.
     scrape_errors: Cell<u64>,
@@ -114,6 +126,23 @@ struct Site {
     rendered: RefCell<Vec<Rendered>>,
     /// A permit for each scrape whose response may be under way.
     scrapes: Arc<Semaphore>,
+}
+
+/// A destination that gets the revisions of all clusters in the same process.
+pub(super) struct Pushing {
+    /// The name of its section.
+    pub(super) name: String,
+    /// Where the counts go.
+    pub(super) destination: Destination,
+    /// The file or folder that keeps what is not sent yet.
+    pub(super) state: PathBuf,
+}
+
+/// A push as scrapes see it.
+struct Pushed {
+    name: String,
+    cluster: String,
+    progress: Rc<Progress>,
 }
 
 /// How many scrapes may be under way.
@@ -137,16 +166,49 @@ struct Rendered {
 /// # Errors
 /// For flags, settings and states that can't be used, and an address that can't be listened on.
 pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
-    let Some(state) = &flags.state else {
-        return print(flags);
-    };
+    match &flags.state {
+        None => print(flags),
+        Some(state) => serve(app, &flags.serving, state, &[]).await,
+    }
+}
+
+/// Serves and pushes until a signal. All parts share what is read.
+///
+/// # Errors
+/// As [`run`].
+pub(super) async fn serve(
+    app: &App,
+    flags: &ServingFlags,
+    state: &Path,
+    destinations: &[Pushing],
+) -> Result<Exit> {
     let (host, port) = address(&flags.listen)?;
     let stale_ms = stale_ms(flags)?;
-    let (mut exporters, mut followings) = (Vec::new(), Vec::new());
+    let (mut exporters, mut followings, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut pushes = Vec::new();
     for (cluster, session) in app.sessions()? {
-        let (exporter, following) = begin(app, flags, state, &cluster, session).await?;
+        let (exporter, following) = begin(app, flags, state, &cluster, Rc::clone(&session)).await?;
         exporters.push(exporter);
-        followings.push(following);
+        let mut sharers = Readings::shared_by(1 + destinations.len());
+        for (pushing, sharer) in destinations.iter().zip(sharers.split_off(1)) {
+            let plan = Plan {
+                follow: &flags.follow,
+                destination: &pushing.destination,
+                labels: &flags.labels,
+                state: &pushing.state,
+                has_moved: false,
+            };
+            let own = (cluster.clone(), Rc::clone(&session));
+            let part = Part::new(app, (&pushing.name, plan), own, sharer).await?;
+            pushes.push(Pushed {
+                name: pushing.name.clone(),
+                cluster: cluster.name.clone(),
+                progress: part.progress(),
+            });
+            parts.push(part);
+        }
+        let sharer = sharers.pop().filter(|_| !destinations.is_empty());
+        followings.push(following.sharing(sharer));
     }
     let is_new = |one: &Exporter| one.ledger.borrow().settled_until().is_none();
     let first = match exporters.iter().any(is_new) {
@@ -155,6 +217,7 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
     };
     let site = Rc::new(Site {
         exporters,
+        pushes,
         stale_ms,
         scrape_errors: Cell::new(0),
         hosts: flags.hosts.clone(),
@@ -172,8 +235,9 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
     let shutdown = Shutdown::new();
     let mut results = Vec::new();
     let work = async {
+        let pushing = join_all(parts.iter_mut().map(|part| part.run(&shutdown)));
         let runs = site.exporters.iter().zip(followings);
-        results = join_all(runs.map(|(exporter, following)| async {
+        let totals = join_all(runs.map(|(exporter, following)| async {
             let result = exporter.run(app, following, &shutdown).await;
             // If the totals of one cluster can't continue, the command ends. Otherwise scrapes would show them as
             // current.
@@ -182,8 +246,8 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
                 Err(_) => shutdown.begin(),
             }
             app.fail_if(&exporter.name, result)
-        }))
-        .await;
+        }));
+        (results, _) = join(totals, pushing).await;
     };
     let handler = {
         let site = Rc::clone(&site);
@@ -201,15 +265,15 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
 /// # Errors
 /// For flags that can't be used, and if stdout can't be written.
 fn print(flags: &ServeCommand) -> Result<Exit> {
-    let metric = flags.follow.metric.into();
-    let dimensions = dimensions_in(&flags.follow.by)?;
+    let metric = flags.serving.follow.metric.into();
+    let dimensions = dimensions_in(&flags.serving.follow.by)?;
     let export = ExportOptions::with_defaults(Format::OpenMetrics);
-    let stem = flags.export.given.read_over(export)?.name;
+    let stem = flags.serving.export.given.read_over(export)?.name;
     let subject = Subject {
         metric,
         names: Names::new(metric, &dimensions, stem.as_deref())?,
         dimensions,
-        window: flags.follow.step()?.to_string(),
+        window: flags.serving.follow.step()?.to_string(),
     };
     let text = match flags.dashboard {
         Some(board) => subject.board(board),
@@ -220,7 +284,7 @@ fn print(flags: &ServeCommand) -> Result<Exit> {
 }
 
 /// When a follow that begins now settles its first window.
-fn first_settled(flags: &ServeCommand) -> Result<Option<Timestamp>> {
+fn first_settled(flags: &ServingFlags) -> Result<Option<Timestamp>> {
     let now_ms = unix_ms();
     let options = flags.follow.options(None, now_ms)?;
     let end = options.window.after(flags.follow.start(now_ms)?);
@@ -236,7 +300,7 @@ fn whole_second(unix_ms: i64) -> Option<Timestamp> {
 
 async fn begin(
     app: &App,
-    flags: &ServeCommand,
+    flags: &ServingFlags,
     state: &Path,
     cluster: &Cluster,
     session: Rc<Session>,
@@ -284,7 +348,7 @@ async fn begin(
     Ok((exporter, following))
 }
 
-fn stale_ms(flags: &ServeCommand) -> Result<u64> {
+fn stale_ms(flags: &ServingFlags) -> Result<u64> {
     if let Some(time) = &flags.stale_after {
         let wanted = || {
             Failure::usage(format!(
@@ -311,7 +375,8 @@ fn answer(site: &Site, request: &Request<Incoming>) -> Answer {
         );
     }
     let path = request.uri().path();
-    if !["/", "/metrics", "/healthz"].contains(&path) {
+    let paths = ["/", "/metrics", "/healthz", "/-/healthy", "/-/ready"];
+    if !paths.contains(&path) {
         return plain(StatusCode::NOT_FOUND, "There is /metrics and /healthz.\n");
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -323,7 +388,8 @@ fn answer(site: &Site, request: &Request<Incoming>) -> Answer {
     }
     match path {
         "/metrics" => metrics(site, request),
-        "/healthz" => health(site),
+        "/healthz" | "/-/ready" => health(site),
+        "/-/healthy" => plain(StatusCode::OK, "ok\n"),
         _ => plain(
             StatusCode::OK,
             "tallyfold serve: /metrics for scrapes, /healthz for health checks.\n",
@@ -397,6 +463,16 @@ fn text(site: &Site, format: ScrapeFormat) -> Result<String, String> {
     }
     for exporter in &site.exporters {
         exporter.add_meters(&mut scrape, site.stale_ms);
+    }
+    for push in &site.pushes {
+        let now_ms = unix_ms();
+        let own = [
+            ("cluster", push.cluster.as_str()),
+            ("push", push.name.as_str()),
+        ];
+        for meter in &PUSHES {
+            meter.add(&mut scrape, own, &push.progress, now_ms);
+        }
     }
     let errors = site.scrape_errors.get();
     SCRAPE_ERRORS.of(&mut scrape).sample([], errors);

@@ -35,6 +35,8 @@ pub(crate) enum Section {
     Push,
     /// `[check]`.
     Check,
+    /// `[run]`.
+    Run,
     /// The section of an alert receiver, such as `[alertmanager.NAME]`.
     Receiver(ReceiverKind),
 }
@@ -57,6 +59,8 @@ pub(crate) enum Form {
     Refused(&'static str),
     /// The place of a secret.
     Secret(SecretIn),
+    /// The names of sections.
+    Names,
     /// The path of a file.
     Path,
     /// An address.
@@ -108,6 +112,7 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
                 .map(|name| key(name, Form::Path))
                 .into();
         }
+        Section::Run => return vec![key("push", Form::Names)],
         Section::Receiver(kind) => {
             let own = kind.own_options();
             let common = ["url", "headers", "allow_http"];
@@ -210,6 +215,11 @@ pub(super) fn read_value(entry: &Entry<'_>, key: &Key, reading: &mut Reading) ->
         Form::Declared(argument) => declared_value(entry, argument, reading),
         Form::Secret(place) => Ok(source(place_of(entry, place, reading)?)),
         Form::Path => beside(entry, entry.text("want the path of a file")?).map(Raw::Path),
+        Form::Names => {
+            let names =
+                entry.texts("want names of sections [push.NAME], such as [\"prometheus\"]")?;
+            Ok(Raw::List(names.into_iter().map(Raw::Text).collect()))
+        }
         Form::Address => address(entry, reading),
         Form::Text => Ok(Raw::Text(entry.text("want text")?.to_owned())),
         Form::Labels => labels(entry),

@@ -131,6 +131,7 @@ fn put_together(
         targets: written.targets,
         receivers: written.receivers,
         check: written.check,
+        run: written.run,
         is_named,
     })
 }

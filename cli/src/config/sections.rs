@@ -16,7 +16,7 @@ use crate::arguments::given::{Given, Origin, Raw, Setting};
 use crate::failure::{Failure, Result};
 
 /// The sections of a configuration, except the section of each kind of receiver.
-const SECTIONS: [&str; 4] = ["defaults", "cluster", "push", "check"];
+const SECTIONS: [&str; 5] = ["defaults", "cluster", "push", "check", "run"];
 
 /// The content of a file.
 #[derive(Debug, Default)]
@@ -33,6 +33,8 @@ pub(crate) struct Written {
     pub(crate) receivers: Vec<AlertReceiver>,
     /// The paths of the files that `check` reads and writes.
     pub(crate) check: CheckPlaces,
+    /// The names of the destinations that `run` pushes to.
+    pub(crate) run: Vec<String>,
     /// The environment variables that the file names. They are read only where the file names them.
     pub(crate) variables: Vec<String>,
 }
@@ -63,7 +65,7 @@ pub(crate) fn read(found: &Found) -> Result<Written> {
         path: found.path.clone(),
         ..Written::default()
     };
-    let mut pushes = Vec::new();
+    let (mut pushes, mut run) = (Vec::new(), None);
     for entry in document.root().entries() {
         match entry.name {
             "defaults" => {
@@ -76,6 +78,7 @@ pub(crate) fn read(found: &Found) -> Result<Written> {
                 let given = settings(&entry, Section::Check, &mut reading)?;
                 written.check = places(given);
             }
+            "run" => run = settings(&entry, Section::Run, &mut reading)?.take("push"),
             name => {
                 let kind = ReceiverKind::from_name(name).ok_or_else(|| no_section(&entry))?;
                 let found = named(&entry, Section::Receiver(kind), &mut reading)?;
@@ -91,7 +94,30 @@ pub(crate) fn read(found: &Found) -> Result<Written> {
     }
     written.variables = reading.variables;
     written.targets = pushes.into_iter().map(target).collect::<Result<_>>()?;
+    written.run = run.map_or(Ok(Vec::new()), |run| pushed_to(run, &written.targets))?;
     Ok(written)
+}
+
+/// The names of the destinations of `run`, each of which has a section and stands there once.
+fn pushed_to(run: Setting, targets: &[Target]) -> Result<Vec<String>> {
+    let Raw::List(items) = run.raw else {
+        return Ok(Vec::new());
+    };
+    let mut names: Vec<String> = Vec::new();
+    for item in items {
+        let Raw::Text(name) = item else { continue };
+        let origin = &run.origin;
+        if !targets.iter().any(|target| target.name == name) {
+            let text = format!("{origin}: there is no section [push.{name}]");
+            return Err(Failure::usage(text));
+        }
+        if names.contains(&name) {
+            let text = format!("{origin}: {name} stands here twice");
+            return Err(Failure::usage(text));
+        }
+        names.push(name);
+    }
+    Ok(names)
 }
 
 /// The error for a key outside of any section, or for an unknown section.
@@ -112,7 +138,7 @@ fn named(entry: &Entry<'_>, section: Section, reading: &mut Reading) -> Result<V
         "want a section with a name: [{kind}.NAME], such as [{kind}.{}]",
         match section {
             Section::Push => "prometheus",
-            Section::Defaults | Section::Cluster | Section::Check => "eu",
+            Section::Defaults | Section::Cluster | Section::Check | Section::Run => "eu",
             Section::Receiver(kind) => example_of(kind),
         }
     );

@@ -24,6 +24,8 @@ pub(crate) struct Settings {
     pub(crate) receivers: Vec<AlertReceiver>,
     /// The paths of the files that `check` reads and writes.
     pub(crate) check: CheckPlaces,
+    /// The names of the destinations that `run` pushes to.
+    pub(crate) run: Vec<String>,
     /// Whether results show the names of clusters. Clusters have names if they come from a file.
     pub(crate) is_named: bool,
 }

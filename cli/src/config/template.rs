@@ -57,6 +57,11 @@ const CHECK: &str = r"
 #[check]
 ";
 
+const RUN: &str = r"
+# Where tallyfold run sends counts: names of sections [push.NAME].
+#[run]
+";
+
 /// Keys of `[cluster.main]` that the user has to change. They are not commented out.
 const TO_FILL_IN: [&str; 4] = [
     "cluster_endpoint",
@@ -120,6 +125,10 @@ pub(crate) fn template() -> String {
     text.push_str(CHECK);
     for key in shown(Section::Check) {
         add(&mut text, &key, "#", (Section::Check, &[]));
+    }
+    text.push_str(RUN);
+    for key in shown(Section::Run) {
+        add(&mut text, &key, "#", (Section::Run, &[]));
     }
     for kind in ReceiverKind::ALL {
         text.push_str(&head_of(*kind));
@@ -198,6 +207,7 @@ fn about(name: &str) -> &'static str {
         "format" => {
             "The format: openmetrics, remote-write, otlp, influx, dogstatsd, datadog and others."
         }
+        "push" => "The destinations that get each revision.",
         "rules" => "The file with the rules.",
         "state" => {
             "The state that a run leaves for the next one: findings, and who was notified of them. With several clusters, a folder."
@@ -213,6 +223,7 @@ fn about(name: &str) -> &'static str {
 /// An example value for a key without a default. It may differ between sections.
 fn example_in(section: Section, name: &str) -> &'static str {
     match (section, name) {
+        (Section::Run, _) => r#"["collector"]"#,
         (Section::Receiver(ReceiverKind::Alertmanager), "url") => r#""http://127.0.0.1:9093""#,
         (Section::Receiver(_), "url") => r#"{ env = "CHAT_URL" }"#,
         _ => example(name),
@@ -330,7 +341,9 @@ mod tests {
         let (clusters, rest) = text.split_once(PUSH).unwrap();
         let (pushes, rest) = rest.split_once(CHECK).unwrap();
         let mut sections = vec![(clusters, Section::Cluster), (pushes, Section::Push)];
-        let mut section = Section::Check;
+        let (check, rest) = rest.split_once(RUN).unwrap();
+        sections.push((check, Section::Check));
+        let mut section = Section::Run;
         let mut rest = rest;
         for kind in ReceiverKind::ALL {
             let (before, after) = rest.split_once(&head_of(*kind)).unwrap();

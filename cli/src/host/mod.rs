@@ -5,6 +5,7 @@
 //!   response.
 //! - `ranges` reads windows, of a range (with a checkpoint) or as they close; `carry` delivers pushes; `server` answers HTTP
 //!   requests.
+//! - `shared` keeps responses for the parts of a process that read the same windows.
 //! - `state` and `lease` store what a later process resumes from; `shutdown` stops work at a safe point.
 
 mod body;
@@ -17,5 +18,6 @@ pub(crate) mod network;
 pub(crate) mod ranges;
 pub(crate) mod server;
 pub(crate) mod session;
+pub(crate) mod shared;
 pub(crate) mod shutdown;
 pub(crate) mod state;

@@ -12,6 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use super::exchange::{Broken, Outgoing, ResponseReader};
 use super::network::Http;
+use super::shared::{Asked, Copied, Sharer};
 use crate::stderr::Stderr;
 
 /// Called with each request that has ended.
@@ -108,9 +109,10 @@ impl Session {
         &self,
         mut call: Call<T>,
     ) -> Result<(T, Vec<u8>)> {
-        let mut body = Vec::new();
-        self.drive_copying(&mut call, Some(&mut body)).await?;
-        Ok((call.output()?, body))
+        let mut copied = Copied::default();
+        self.drive_copying(&mut call, Some(&mut copied), None)
+            .await?;
+        Ok((call.output()?, copied.body))
     }
 
     /// Drives a call to its end. If the future is dropped early, another call requests the token that this call had
@@ -119,10 +121,30 @@ impl Session {
     /// # Errors
     /// The call's final error.
     pub(crate) async fn drive<T>(&self, call: &mut Call<T>) -> Result<()> {
-        self.drive_copying(call, None).await
+        self.drive_copying(call, None, None).await
     }
 
-    async fn drive_copying<T>(&self, call: &mut Call<T>, copy: Option<&mut Vec<u8>>) -> Result<()> {
+    /// The same for one of several parts that read the same windows: a response that another part has just read is not
+    /// requested again. The window may settle from `settles_ms` on, by the wall clock.
+    ///
+    /// # Errors
+    /// The call's final error.
+    pub(crate) async fn drive_shared<T>(
+        &self,
+        call: &mut Call<T>,
+        sharer: &Sharer,
+        settles_ms: i64,
+    ) -> Result<()> {
+        self.drive_copying(call, None, Some((sharer, settles_ms)))
+            .await
+    }
+
+    async fn drive_copying<T>(
+        &self,
+        call: &mut Call<T>,
+        copy: Option<&mut Copied>,
+        shared: Option<(&Sharer, i64)>,
+    ) -> Result<()> {
         let mut driven = Driven {
             session: self,
             call,
@@ -132,7 +154,15 @@ impl Session {
             let begun = self.now();
             let step = driven.call.step(begun)?;
             let ended = match step {
-                Step::Send(request) => driven.exchange(Outgoing::of(&self.http, &request)).await,
+                Step::Send(request) => {
+                    let outgoing = Outgoing::of(&self.http, &request);
+                    match shared.zip(Asked::of(&request)) {
+                        None => driven.exchange(outgoing).await,
+                        Some((shared, asked)) => {
+                            driven.exchange_shared(outgoing, shared, asked).await
+                        }
+                    }
+                }
                 // The command's clients always have a secret, so no other source provides tokens.
                 Step::ProvideToken { .. } => driven.call.token_failed(),
                 Step::Blocked { epoch } => driven.blocked(epoch).await,
@@ -202,10 +232,36 @@ struct Driven<'a, T> {
     session: &'a Session,
     call: &'a mut Call<T>,
     /// Gets the body of the last response.
-    copy: Option<&'a mut Vec<u8>>,
+    copy: Option<&'a mut Copied>,
 }
 
 impl<T> Driven<'_, T> {
+    /// Takes the response that another part has read, or else sends the request, and keeps the response for others.
+    async fn exchange_shared(
+        &mut self,
+        outgoing: Outgoing,
+        (sharer, settles_ms): (&Sharer, i64),
+        asked: Asked,
+    ) -> Result<()> {
+        let _turn = sharer.turn().await;
+        let begun = self.session.now();
+        if let Some(response) = sharer.take(&asked, begun, settles_ms) {
+            let fed = response.feed(self.call);
+            self.session.moved.notify_waiters();
+            // Nothing was requested, so nothing is reported.
+            let _ = self.call.attempt();
+            return fed;
+        }
+        let mut response = Copied::default();
+        let limit = self.limit();
+        let reported = exchange(outgoing, limit, self.call, Some(&mut response)).await;
+        self.session.moved.notify_waiters();
+        if reported.is_ok() && response.is_whole {
+            sharer.keep(asked, response, begun);
+        }
+        reported
+    }
+
     async fn exchange(&mut self, outgoing: Outgoing) -> Result<()> {
         let (limit, copy) = (self.limit(), self.copy.as_deref_mut());
         let reported = exchange(outgoing, limit, self.call, copy).await;
@@ -264,7 +320,7 @@ pub(super) async fn exchange<T>(
     outgoing: Outgoing,
     limit: Option<Duration>,
     call: &mut Call<T>,
-    copy: Option<&mut Vec<u8>>,
+    copy: Option<&mut Copied>,
 ) -> Result<()> {
     match outgoing.exchange(limit, &mut Reading(call, copy)).await {
         Ok(()) => Ok(()),
@@ -276,12 +332,19 @@ pub(super) async fn exchange<T>(
 }
 
 /// Passes a response to a call, and copies its body.
-struct Reading<'a, T>(&'a mut Call<T>, Option<&'a mut Vec<u8>>);
+struct Reading<'a, T>(&'a mut Call<T>, Option<&'a mut Copied>);
 
 impl<T> ResponseReader for Reading<'_, T> {
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> Result<bool> {
         if let Some(copy) = &mut self.1 {
-            copy.clear();
+            let headers = headers.iter();
+            **copy = Copied {
+                status,
+                headers: headers
+                    .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                    .collect(),
+                ..Copied::default()
+            };
         }
         self.0.head(status, headers)
     }
@@ -289,13 +352,17 @@ impl<T> ResponseReader for Reading<'_, T> {
     fn chunk(&mut self, chunk: &[u8]) -> Result<bool> {
         self.0.chunk(chunk)?;
         if let Some(copy) = &mut self.1 {
-            copy.extend_from_slice(chunk);
+            copy.body.extend_from_slice(chunk);
         }
         Ok(true)
     }
 
     fn end(&mut self) -> Result<()> {
-        self.0.end()
+        self.0.end()?;
+        if let Some(copy) = &mut self.1 {
+            copy.is_whole = true;
+        }
+        Ok(())
     }
 }
 

@@ -31,7 +31,7 @@ fn formats() -> Vec<&'static str> {
 }
 
 /// Flags for the destination of counts.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Destination")]
 pub(crate) struct DestinationFlags {
     /// With --to, the whole address of the destination; otherwise the NAME of a section [push.NAME] of the
@@ -93,6 +93,14 @@ pub(crate) struct Destination {
 }
 
 impl DestinationFlags {
+    /// The flags that name a section `[push.NAME]`.
+    pub(crate) fn named(name: &str) -> Self {
+        Self {
+            target: Some(name.to_owned()),
+            ..Self::default()
+        }
+    }
+
     /// Combines the flags with the section of the configuration.
     ///
     /// # Errors

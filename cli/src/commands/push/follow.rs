@@ -1,7 +1,9 @@
 //! `tallyfold push --follow`: sends the revisions of windows as they close, each once, even across restarts.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::rc::Rc;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use tallyfold::Code;
@@ -16,8 +18,10 @@ use crate::failure::{Exit, Failure, Result};
 use crate::host::carry::{Carried, Carrier};
 use crate::host::ranges::{FollowEvent, Following};
 use crate::host::session::{Session, unix_ms};
+use crate::host::shared::Sharer;
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
+use tokio::time::sleep;
 
 /// What to send, and where.
 pub(crate) struct Plan<'a> {
@@ -47,6 +51,7 @@ struct Sending<'a> {
     total: PushReport,
     /// Whether a window was read.
     has_read: bool,
+    progress: Rc<Progress>,
 }
 
 /// Sends revisions until all windows are settled, or until a signal.
@@ -56,7 +61,8 @@ struct Sending<'a> {
 pub(crate) async fn run(app: &App, plan: &Plan<'_>) -> Result<(Vec<Pushed>, Exit)> {
     let mut all = Vec::new();
     for (cluster, session) in app.sessions()? {
-        all.push(begin(app, plan, cluster, session).await?);
+        let progress = Rc::default();
+        all.push(begin(app, plan, (cluster, session), None, progress).await?);
     }
     let shutdown = Shutdown::new();
     let work = join_all(all.iter_mut().map(|one| one.run(&shutdown)));
@@ -74,8 +80,9 @@ pub(crate) async fn run(app: &App, plan: &Plan<'_>) -> Result<(Vec<Pushed>, Exit
 async fn begin<'a>(
     app: &'a App,
     plan: &Plan<'a>,
-    cluster: Cluster,
-    session: Rc<Session>,
+    (cluster, session): (Cluster, Rc<Session>),
+    sharer: Option<Sharer>,
+    progress: Rc<Progress>,
 ) -> Result<Sending<'a>> {
     let labels = labels_of(&app.settings, &cluster, plan.labels)?;
     let file = StateFile::of_cluster(plan.state, &app.settings, &cluster)?;
@@ -108,13 +115,115 @@ async fn begin<'a>(
         cluster,
         destination: plan.destination,
         labels,
-        following,
+        following: following.sharing(sharer),
         file,
         outbox,
         carrier: plan.destination.carrier(&app.stderr)?,
         total: PushReport::default(),
         has_read: false,
+        progress,
     })
+}
+
+/// How a push gets on, for metrics.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// Samples that the destination has accepted.
+    pub(crate) samples: Cell<u64>,
+    /// How often the push has failed and begun anew.
+    pub(crate) failures: Cell<u64>,
+    /// Whether it has failed since the destination accepted a whole revision.
+    pub(crate) is_failing: Cell<bool>,
+    /// Since when a revision waits to be accepted, in milliseconds since 1970.
+    pub(crate) waiting_since: Cell<Option<i64>>,
+}
+
+impl Progress {
+    fn note(&self, report: &PushReport) {
+        self.samples.set(self.samples.get() + report.samples);
+    }
+}
+
+/// The shortest and the longest pause before a push that has failed begins anew.
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+
+/// A push of one cluster in a process that has other work, too. A failure does not end it.
+pub(crate) struct Part<'a> {
+    app: &'a App,
+    plan: Plan<'a>,
+    /// The name of its section.
+    name: &'a str,
+    of: (Cluster, Rc<Session>),
+    sharer: Sharer,
+    progress: Rc<Progress>,
+    /// The first attempt.
+    first: Option<Sending<'a>>,
+}
+
+impl<'a> Part<'a> {
+    /// Opens the state of the push.
+    ///
+    /// # Errors
+    /// For settings and a state that can't be used; nothing is sent then.
+    pub(crate) async fn new(
+        app: &'a App,
+        (name, plan): (&'a str, Plan<'a>),
+        of: (Cluster, Rc<Session>),
+        sharer: Sharer,
+    ) -> Result<Self> {
+        let progress = Rc::default();
+        let (own, shared) = (of.clone(), Some(sharer.clone()));
+        let first = begin(app, &plan, own, shared, Rc::clone(&progress)).await?;
+        Ok(Self {
+            app,
+            plan,
+            name,
+            of,
+            sharer,
+            progress,
+            first: Some(first),
+        })
+    }
+
+    /// How it gets on.
+    pub(crate) fn progress(&self) -> Rc<Progress> {
+        Rc::clone(&self.progress)
+    }
+
+    /// Sends revisions until all windows are settled, or until the shutdown begins. After a failure, it begins anew from
+    /// its state, as a new process would: what is in memory may be ahead of the file.
+    pub(crate) async fn run(&mut self, shutdown: &Shutdown) {
+        let [shortest, longest] = PAUSES;
+        let mut pause = shortest;
+        while let Err(failure) = self.attempt(shutdown).await {
+            if !self.progress.is_failing.replace(true) {
+                pause = shortest;
+            }
+            self.progress.failures.set(self.progress.failures.get() + 1);
+            let (cluster, seconds) = (&self.of.0.name, pause.as_secs());
+            let text = format_args!("push {}: {failure}; again in {seconds} s", self.name);
+            self.app.warn(cluster, text);
+            if let Some(help) = &failure.help {
+                self.app.stderr.note(format_args!("try: {help}"));
+            }
+            if shutdown.unless_begun(sleep(pause)).await.is_none() {
+                return;
+            }
+            pause = (pause * 2).min(longest);
+        }
+    }
+
+    async fn attempt(&mut self, shutdown: &Shutdown) -> Result<()> {
+        let mut sending = match self.first.take() {
+            Some(first) => first,
+            None => {
+                let (own, shared) = (self.of.clone(), Some(self.sharer.clone()));
+                let progress = Rc::clone(&self.progress);
+                begin(self.app, &self.plan, own, shared, progress).await?
+            }
+        };
+        sending.send_all(shutdown).await
+    }
 }
 
 impl Sending<'_> {
@@ -156,8 +265,13 @@ impl Sending<'_> {
         loop {
             let Some((source, finished)) = self.outbox.pending(self.destination.format)? else {
                 self.report_dropped().await?;
+                self.progress.waiting_since.set(None);
                 return Ok(Carried::All);
             };
+            if self.progress.waiting_since.get().is_none() {
+                let now = self.carrier.clock.now();
+                self.progress.waiting_since.set(Some(now.unix_ms));
+            }
             let in_doubt = self.warn_of_doubt();
             let export = Export::new(source, &self.destination.export(&self.labels))?;
             for note in export.notes() {
@@ -173,6 +287,7 @@ impl Sending<'_> {
             let carried = self.carrier.carry(&mut push, shutdown, store).await;
             let report = push.report().clone();
             add(&mut self.total, &report);
+            self.progress.note(&report);
             self.print_report(&report);
             let is_doubted = report.unsure > in_doubt;
             if let (Err(failure), true) = (&carried, is_doubted) {
@@ -187,6 +302,7 @@ impl Sending<'_> {
                 return carried;
             }
             if matches!(carried, Ok(Carried::All)) {
+                self.progress.is_failing.set(false);
                 self.outbox.clear();
             }
             // The warnings are written, so the next run doesn't repeat them.

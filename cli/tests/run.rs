@@ -1,0 +1,407 @@
+//! `tallyfold run` through the binary: one request for each window, exact sums in each part, failures and kills.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use support::pushed::{Points, add_points, expected, sums};
+use support::{
+    Draw, FROM, Fetched, RANGE, Received, Reply, Sink, Sums, TAKEN, UNTIL, WINDOWS, ends, fetch,
+    lines, read_request, stderr, terminate, truth,
+};
+use tallyfold::{Now, Timestamp};
+use tallyfold_sandbox::{Fault, FaultEffect, Outcome, Sandbox, SandboxEvent, SandboxOptions};
+
+const WAIT: Duration = Duration::from_secs(40);
+
+fn unix_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    i64::try_from(since.as_millis()).unwrap()
+}
+
+/// A service that keeps a log of its requests: the target and the body of each.
+struct Logged {
+    url: String,
+    options: SandboxOptions,
+    sandbox: Arc<Mutex<Sandbox>>,
+    log: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+}
+
+impl Logged {
+    fn start(options: SandboxOptions) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut sandbox = Sandbox::new(options.clone()).unwrap();
+        // Each response has a `Date`, as from a real server.
+        let dated = Fault {
+            effect: FaultEffect::Date { milliseconds: 0 },
+            endpoint: None,
+            every: Some(1),
+        };
+        sandbox.inject(dated).unwrap();
+        let service = Self {
+            url: format!("http://{}", listener.local_addr().unwrap()),
+            sandbox: Arc::new(Mutex::new(sandbox)),
+            options,
+            log: Arc::default(),
+        };
+        let (sandbox, log) = (Arc::clone(&service.sandbox), Arc::clone(&service.log));
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (sandbox, log) = (Arc::clone(&sandbox), Arc::clone(&log));
+                thread::spawn(move || answer(stream, &sandbox, &log));
+            }
+        });
+        service
+    }
+
+    /// The traffic of seed 7, as in the other tests.
+    fn seeded() -> Self {
+        Self::start(SandboxOptions::default().seed(7))
+    }
+
+    /// Writes a configuration with these destinations, and gives the command.
+    fn run(&self, folder: &Path, pushes: &[(&str, &str)], more: &[&str]) -> Command {
+        let mut text = format!(
+            "[cluster.eu]\ncluster_endpoint = {:?}\nclient_id = {:?}\ncontrol_audience = {:?}\n\
+             client_secret_env = \"SECRET_OF_THE_TEST\"\n",
+            self.url, self.options.client_id, self.options.control_audience
+        );
+        for (name, url) in pushes {
+            text.push_str(&format!(
+                "[push.{name}]\nformat = \"influx\"\nurl = {url:?}\npatience = \"1s\"\n"
+            ));
+        }
+        let names: Vec<&str> = pushes.iter().map(|(name, _)| *name).collect();
+        text.push_str(&format!("[run]\npush = {names:?}\n"));
+        fs::write(folder.join("t.toml"), text).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
+        command
+            .args(["run", "--config", "t.toml", "--listen", "127.0.0.1:0"])
+            .args(["--state", "state"])
+            .args(more)
+            .current_dir(folder)
+            .env("NO_PROXY", "127.0.0.1")
+            .env("SECRET_OF_THE_TEST", self.options.client_secret.expose())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// How often each request for counts came.
+    fn readings(&self) -> BTreeMap<Vec<u8>, usize> {
+        let mut readings = BTreeMap::new();
+        for (target, body) in &*self.log.lock().unwrap() {
+            if target.contains("/analytics/") {
+                *readings.entry(body.clone()).or_default() += 1;
+            }
+        }
+        readings
+    }
+
+    fn others(&self) -> usize {
+        let log = self.log.lock().unwrap();
+        let is_other = |(target, _): &&(String, Vec<u8>)| !target.contains("/analytics/");
+        log.iter().filter(is_other).count()
+    }
+
+    fn record(&self, at_ms: i64) {
+        let named = |name: &str| name.to_owned();
+        let event = SandboxEvent::with_defaults(
+            Timestamp::from_unix_ms(at_ms).unwrap().to_string(),
+            Outcome::Success,
+            named("order"),
+            named("web"),
+            named("email"),
+        );
+        self.sandbox.lock().unwrap().record(&event).unwrap();
+    }
+}
+
+fn answer(
+    stream: TcpStream,
+    sandbox: &Mutex<Sandbox>,
+    log: &Mutex<Vec<(String, Vec<u8>)>>,
+) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let mut stream = stream;
+    loop {
+        let (line, Received { headers, body }) = read_request(&mut reader)?;
+        let mut words = line.split(' ');
+        let (method, target) = (words.next()?, words.next()?);
+        let headers: Vec<(&str, &str)> = headers
+            .iter()
+            .map(|(name, value)| (&**name, &**value))
+            .collect();
+        let unix_ms = unix_ms();
+        let now = Now {
+            monotonic_ms: u64::try_from(unix_ms).unwrap(),
+            unix_ms,
+        };
+        let response = sandbox
+            .lock()
+            .unwrap()
+            .handle(method, target, &headers, &body, now);
+        log.lock().unwrap().push((target.to_owned(), body));
+        let mut head = format!("HTTP/1.1 {} -\r\n", response.status);
+        for (name, value) in &response.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str(&format!("content-length: {}\r\n\r\n", response.body.len()));
+        stream.write_all(head.as_bytes()).ok()?;
+        stream.write_all(&response.body).ok()?;
+    }
+}
+
+/// The command while it runs.
+struct Running {
+    process: Child,
+    url: String,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
+        let said = lines(process.stderr.take().unwrap());
+        loop {
+            let line = said.recv_timeout(WAIT).unwrap();
+            if let Some(url) = line.strip_prefix("serving ") {
+                let url = url.trim_end_matches("/metrics").to_owned();
+                // What it writes later must not fill the pipe.
+                thread::spawn(move || said.iter().count());
+                return Self { process, url };
+            }
+        }
+    }
+
+    fn get(&self, path: &str) -> Fetched {
+        fetch("GET", &format!("{}{path}", self.url), "").unwrap()
+    }
+
+    /// Scrapes until the text is as it should be.
+    fn until(&self, is_it: impl Fn(&str) -> bool) -> String {
+        let until = Instant::now() + WAIT;
+        loop {
+            let body = self.get("/metrics").body;
+            if is_it(&body) {
+                return body;
+            }
+            assert!(Instant::now() < until, "{body}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+const STEM: &str = "tallyfold_event_delivery_by_integration";
+
+fn totals(text: &str) -> Sums {
+    let mut sums = Sums::new();
+    for (place, count) in ["success", "errors", "filtered"].iter().enumerate() {
+        let start = format!("{STEM}_{count}_settled_events_total{{");
+        for line in text.lines().filter(|line| line.starts_with(&start)) {
+            let (_, rest) = line.split_once("integration=\"").unwrap();
+            let (integration, rest) = rest.split_once('"').unwrap();
+            let value = rest.rsplit(' ').next().unwrap();
+            sums.entry(integration.to_owned()).or_default()[place] = value.parse().unwrap();
+        }
+    }
+    sums
+}
+
+/// The value of a metric of a push.
+fn of_push(text: &str, metric: &str, push: &str) -> f64 {
+    let start = format!("tallyfold_run_push_{metric}{{cluster=\"eu\",push=\"{push}\"}} ");
+    let value = text.lines().find_map(|line| line.strip_prefix(&start));
+    value
+        .unwrap_or_else(|| panic!("{start}: {text}"))
+        .parse()
+        .unwrap()
+}
+
+/// Adds what a destination gets until the sums are as they should be.
+fn receive(sink: &Sink, points: &mut Points, expected: &Sums) {
+    let until = Instant::now() + WAIT;
+    while sums(points) != *expected {
+        if let Ok((request, Reply::Answer(204, ..))) =
+            sink.requests.recv_timeout(Duration::from_millis(100))
+        {
+            add_points(points, &request.body);
+        }
+        assert!(Instant::now() < until, "{:?}", sums(points));
+    }
+}
+
+/// An address at which nothing listens.
+fn closed() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("http://{}/write", listener.local_addr().unwrap())
+}
+
+fn is_complete(text: &str) -> bool {
+    text.contains("settled_until_seconds{cluster=\"eu\"} 1740808800.000")
+}
+
+#[test]
+fn each_window_is_requested_once_and_a_destination_that_is_down_holds_up_no_other() {
+    let service = Logged::seeded();
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (Sink::start(vec![], TAKEN), Sink::start(vec![], TAKEN));
+    let pushes = [("one", &*one.url), ("down", &closed()), ("two", &two.url)];
+    let running = Running::start(&mut service.run(folder.path(), &pushes, &RANGE));
+    assert_eq!(totals(&running.until(is_complete)), truth());
+    for sink in [&one, &two] {
+        receive(sink, &mut Points::new(), &expected());
+    }
+    let text = running.until(|text| {
+        let waits = |push| of_push(text, "waiting_seconds", push) > 0.0;
+        of_push(text, "failures_total", "down") > 0.0 && !waits("one") && !waits("two")
+    });
+    assert_eq!(of_push(&text, "healthy", "down"), 0.0);
+    assert_eq!(of_push(&text, "samples_total", "down"), 0.0);
+    assert!(of_push(&text, "waiting_seconds", "down") >= 1.0);
+    for push in ["one", "two"] {
+        assert_eq!(of_push(&text, "healthy", push), 1.0);
+        assert!(of_push(&text, "samples_total", push) > 0.0);
+    }
+    assert_eq!(running.get("/-/healthy").status, 200);
+    assert_eq!(running.get("/-/ready").status, 200);
+    let readings = service.readings();
+    assert_eq!(readings.len(), WINDOWS);
+    let most = readings.values().max();
+    assert_eq!(most, Some(&1), "each window is read once");
+    assert_eq!(service.others(), 1, "one token for all parts");
+}
+
+#[test]
+fn late_events_reach_each_part_once_and_a_destination_that_comes_back_gets_everything() {
+    let service = Logged::start(SandboxOptions::default());
+    let folder = tempfile::tempdir().unwrap();
+    let step_ms = 5 * 60_000;
+    let end_ms = unix_ms() / step_ms * step_ms - step_ms;
+    let text = |ms| Timestamp::from_unix_ms(ms).unwrap().to_string();
+    let at_ms = end_ms - 1_000;
+    service.record(at_ms);
+    let settle_s = (unix_ms() - end_ms) / 1_000 + 6;
+    let (settle, from) = (format!("{settle_s}s"), text(end_ms - step_ms));
+    let more = [
+        "--window",
+        "5m",
+        "--reread",
+        "1s",
+        "--settle",
+        &settle,
+        "--from",
+        &from,
+        "--until",
+        &text(end_ms),
+    ];
+    let (well, busy) = (
+        Sink::start(vec![], TAKEN),
+        Sink::start(vec![Reply::Answer(503, "", "busy"); 4], TAKEN),
+    );
+    let pushes = [("well", &*well.url), ("busy", &busy.url)];
+    let running = Running::start(&mut service.run(folder.path(), &pushes, &more));
+    let mut points = Points::new();
+    let counts = |success| Sums::from([("email".to_owned(), [success, 0, 0])]);
+    receive(&well, &mut points, &counts(1));
+    let before = service.readings().values().sum::<usize>();
+    service.record(at_ms);
+    receive(&well, &mut points, &counts(2));
+    receive(&busy, &mut Points::new(), &counts(2));
+    let scraped = running.until(|text| totals(text) == counts(2));
+    assert!(of_push(&scraped, "samples_total", "well") >= 2.0);
+    // Three parts read the window about once a second, and share what they read.
+    let after = service.readings().values().sum::<usize>();
+    assert!((before + 1..=10).contains(&after), "{before} {after}");
+}
+
+#[test]
+fn kills_at_any_moment_lose_and_double_nothing_in_any_part() {
+    let service = Logged::seeded();
+    let folder = tempfile::tempdir().unwrap();
+    let sinks = [Sink::start(vec![], TAKEN), Sink::start(vec![], TAKEN)];
+    let pushes = [("one", &*sinks[0].url), ("two", &sinks[1].url)];
+    let (mut points, mut draw) = ([Points::new(), Points::new()], Draw(9));
+    for _ in 0..12 {
+        let running = Running::start(&mut service.run(folder.path(), &pushes, &RANGE));
+        // It is killed after some messages, and a little later.
+        for _ in 0..1 + draw.below(4) {
+            if let Ok((request, Reply::Answer(204, ..))) =
+                sinks[0].requests.recv_timeout(Duration::from_millis(300))
+            {
+                add_points(&mut points[0], &request.body);
+            }
+        }
+        thread::sleep(Duration::from_micros(draw.below(8_000)));
+        drop(running);
+    }
+    let running = Running::start(&mut service.run(folder.path(), &pushes, &RANGE));
+    assert_eq!(totals(&running.until(is_complete)), truth());
+    for (sink, points) in sinks.iter().zip(&mut points) {
+        receive(sink, points, &expected());
+    }
+    terminate(&running.process);
+}
+
+#[test]
+fn a_bad_configuration_is_refused_with_its_place() {
+    let service = Logged::seeded();
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |change: fn(String) -> String| {
+        let url = "http://127.0.0.1:9/write";
+        let mut command = service.run(
+            folder.path(),
+            &[("one", url)],
+            &["--from", FROM, "--until", UNTIL],
+        );
+        let path = folder.path().join("t.toml");
+        fs::write(&path, change(fs::read_to_string(&path).unwrap())).unwrap();
+        let output = command.stderr(Stdio::piped()).output().unwrap();
+        ends(&output, 2);
+        stderr(&output)
+    };
+    for (change, expected) in [
+        (
+            (|text| text.replace("push = [\"one\"]", "push = [\"on\"]")) as fn(String) -> String,
+            "t.toml:11:1: run.push: there is no section [push.on]",
+        ),
+        (
+            |text| text.replace("push = [\"one\"]", "push = [\"one\", \"one\"]"),
+            "t.toml:11:1: run.push: one stands here twice",
+        ),
+        (
+            |text| text.replace("push = [\"one\"]", "push = \"one\""),
+            "t.toml:11:",
+        ),
+        (
+            |text| text.replace("push = [\"one\"]", "pull = [\"one\"]"),
+            "t.toml:11:1: run.pull",
+        ),
+        (
+            |text| text.replace("push = [\"one\"]", "push = []"),
+            "t.toml names no destination; want push = [\"NAME\"] in a section [run]",
+        ),
+    ] {
+        let text = refused(change);
+        assert!(text.contains(expected), "{text}");
+    }
+    assert!(
+        service.log.lock().unwrap().is_empty(),
+        "nothing was requested"
+    );
+}
