@@ -29,12 +29,15 @@ fn unix_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap()
 }
 
-/// A service that keeps a log of its requests: the target and the body of each.
+/// The target and the body of each request.
+type Log = Vec<(String, Vec<u8>)>;
+
+/// A service that keeps a log of its requests.
 struct Logged {
     url: String,
     options: SandboxOptions,
     sandbox: Arc<Mutex<Sandbox>>,
-    log: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+    log: Arc<Mutex<Log>>,
 }
 
 impl Logged {
@@ -126,11 +129,7 @@ impl Logged {
     }
 }
 
-fn answer(
-    stream: TcpStream,
-    sandbox: &Mutex<Sandbox>,
-    log: &Mutex<Vec<(String, Vec<u8>)>>,
-) -> Option<()> {
+fn answer(stream: TcpStream, sandbox: &Mutex<Sandbox>, log: &Mutex<Log>) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut stream = stream;
     loop {
@@ -171,15 +170,15 @@ impl Running {
     fn start(command: &mut Command) -> Self {
         let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let said = lines(process.stderr.take().unwrap());
-        loop {
+        let serving = |_| {
             let line = said.recv_timeout(WAIT).unwrap();
-            if let Some(url) = line.strip_prefix("serving ") {
-                let url = url.trim_end_matches("/metrics").to_owned();
-                // What it writes later must not fill the pipe.
-                thread::spawn(move || said.iter().count());
-                return Self { process, url };
-            }
-        }
+            let url = line.strip_prefix("serving ")?;
+            Some(url.trim_end_matches("/metrics").to_owned())
+        };
+        let url = (0..10).find_map(serving).unwrap();
+        // What it writes later must not fill the pipe.
+        thread::spawn(move || said.iter().count());
+        Self { process, url }
     }
 
     fn get(&self, path: &str) -> Fetched {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tallyfold::Code;
 use tallyfold_export::{Export, Labels, Outbox, Push, PushReport};
+use tokio::time::sleep;
 
 use super::destination::Destination;
 use super::{Pushed, add};
@@ -21,7 +22,6 @@ use crate::host::session::{Session, unix_ms};
 use crate::host::shared::Sharer;
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
-use tokio::time::sleep;
 
 /// What to send, and where.
 pub(crate) struct Plan<'a> {
