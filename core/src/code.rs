@@ -83,7 +83,7 @@ codes! {
     SecretInBrowser "secret_in_browser" Config,
     /// The page or the process does not allow WebAssembly to be compiled. Only JavaScript can report it.
     WasmForbidden "wasm_forbidden" Config,
-    /// An instant is not a date and time with `Z` or an offset from UTC.
+    /// A timestamp is not a date and time with `Z` or an offset from UTC.
     InvalidTimestamp "invalid_timestamp" Config,
     /// A window does not start before it ends.
     InvalidWindow "invalid_window" Config,
@@ -137,7 +137,7 @@ codes! {
     UnexpectedStatus "unexpected_status" Service,
     /// The host could not complete the exchange.
     NetworkFailed "network_failed" Service,
-    /// The exchange took longer than the host allows.
+    /// The exchange took longer than the time-out of the client.
     TimedOut "timed_out" Service,
     /// The call took longer than its deadline, with all its requests and waits.
     DeadlineExceeded "deadline_exceeded" Service,

@@ -19,7 +19,7 @@ or a fragment.
 `wasm_forbidden`: The page or the process does not allow WebAssembly to be compiled. Only JavaScript
 can report it.
 
-`invalid_timestamp`: An instant is not a date and time with `Z` or an offset from UTC.
+`invalid_timestamp`: A timestamp is not a date and time with `Z` or an offset from UTC.
 
 `invalid_window`: A window does not start before it ends.
 
@@ -78,7 +78,7 @@ proof that it promises.
 
 `network_failed`: The host could not complete the exchange.
 
-`timed_out`: The exchange took longer than the host allows.
+`timed_out`: The exchange took longer than the time-out of the client.
 
 `deadline_exceeded`: The call took longer than its deadline, with all its requests and waits.
 
@@ -172,7 +172,7 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
         "The page or the process does not allow WebAssembly to be compiled. Only JavaScript can "
         "report it."
     ),
-    "invalid_timestamp": "An instant is not a date and time with `Z` or an offset from UTC.",
+    "invalid_timestamp": "A timestamp is not a date and time with `Z` or an offset from UTC.",
     "invalid_window": "A window does not start before it ends.",
     "unknown_dimension": (
         "A dimension that the service does not know, or that the endpoint or table does not have."
@@ -210,7 +210,7 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
         "it promises."
     ),
     "network_failed": "The host could not complete the exchange.",
-    "timed_out": "The exchange took longer than the host allows.",
+    "timed_out": "The exchange took longer than the time-out of the client.",
     "deadline_exceeded": "The call took longer than its deadline, with all its requests and waits.",
     "wrong_content_type": "The response has a content type other than JSON.",
     "wrong_content_encoding": (

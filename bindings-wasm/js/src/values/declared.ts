@@ -90,7 +90,7 @@ export const errorCodes = [
  * `secret_in_browser`: A client secret was given in a browser, where every visitor could read it.
  * `wasm_forbidden`: The page or the process does not allow WebAssembly to be compiled. Only
  * JavaScript can report it.
- * `invalid_timestamp`: An instant is not a date and time with `Z` or an offset from UTC.
+ * `invalid_timestamp`: A timestamp is not a date and time with `Z` or an offset from UTC.
  * `invalid_window`: A window does not start before it ends.
  * `unknown_dimension`: A dimension that the service does not know, or that the endpoint or table
  * does not have.
@@ -125,7 +125,7 @@ export const errorCodes = [
  * `unexpected_status`: Any other status than 200; from the receiver of a push, a success without
  * the proof that it promises.
  * `network_failed`: The host could not complete the exchange.
- * `timed_out`: The exchange took longer than the host allows.
+ * `timed_out`: The exchange took longer than the time-out of the client.
  * `deadline_exceeded`: The call took longer than its deadline, with all its requests and waits.
  *
  * Of kind `response`. The bytes of a response, or of a saved table, are not a valid result.
