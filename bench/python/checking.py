@@ -26,7 +26,9 @@ def main() -> None:
     with served() as environment, tempfile.TemporaryDirectory() as folder:
         first, _, *later = [check(at, environment, Path(folder)) for at in times]
         size = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
-    print(f"first run: {first.seconds:.0f} s, {first.cpu:.0f} s of processor time, {first.peak / 2**20:.0f} MiB; {size / 2**20:.0f} MiB on disk", file=sys.stderr)
+    print(
+        f"first run: {first.seconds:.0f} s, {first.cpu:.0f} s of processor time, {first.peak / 2**20:.0f} MiB; {size / 2**20:.0f} MiB on disk", file=sys.stderr
+    )
     cpu = statistics.median(one.cpu for one in later)
     tell(WORK, "half a second of processor time", (cpu, CPU_SECONDS), "seconds", cpu / CPU_SECONDS, at_most(1))
     peak = statistics.median(one.peak for one in later)
