@@ -473,12 +473,16 @@ fn folder() -> TempDir {
 
 impl Service {
     fn new() -> Self {
-        // A socket that doesn't listen keeps its port only if it was bound to it by number.
-        let any = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = any.local_addr().unwrap();
-        drop(any);
+        // A socket that doesn't listen keeps its port only if it was bound to it by number. Until then, a connection of another
+        // test may take the port that was free.
+        let by_number = || {
+            let any = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = any.local_addr().unwrap();
+            drop(any);
+            TcpListener::bind(address).ok()
+        };
         Self {
-            listener: TcpListener::bind(address).unwrap(),
+            listener: (0..100).find_map(|_| by_number()).unwrap(),
             is_open: true,
         }
     }
