@@ -8,16 +8,21 @@ use std::rc::Rc;
 use futures_util::future::join_all;
 use tallyfold::{Code, Revision, Window};
 
+use crate::config::load::{ServiceFlags, load};
 use crate::config::settings::{Cluster, Settings};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::network::Http;
 use crate::host::session::Session;
 use crate::host::shutdown::Stop;
 use crate::output::report::{Missing, Report, contradiction};
+use crate::output::safe::escaped;
 use crate::stderr::Stderr;
 
 /// What all commands that query a service share.
+#[derive(Clone)]
 pub(crate) struct App {
+    /// The flags about the service.
+    pub(crate) service: ServiceFlags,
     /// All settings. If the configuration is invalid, the settings of an empty one.
     pub(crate) settings: Settings,
     /// Why the configuration is invalid. A command checks its own flags first, so only [`App::loaded`] reports this.
@@ -25,12 +30,47 @@ pub(crate) struct App {
     /// Messages to the user.
     pub(crate) stderr: Rc<Stderr>,
     /// Ctrl-C and SIGTERM.
-    pub(crate) stop: Stop,
+    pub(crate) stop: Rc<Stop>,
     /// The sessions, once they were made.
     pub(crate) clients: OnceCell<Vec<(Cluster, Rc<Session>)>>,
 }
 
 impl App {
+    /// What commands share, with the settings that the flags select.
+    ///
+    /// # Errors
+    /// If the system does not allow to listen for signals.
+    pub(crate) fn new(service: &ServiceFlags, stderr: &Rc<Stderr>) -> Result<Self> {
+        let (settings, unusable) = match load(service) {
+            Ok(settings) => (settings, None),
+            Err(failure) => (Settings::default(), Some(failure)),
+        };
+        if let Some(file) = &settings.file {
+            stderr.detail(format_args!("configuration: {}", file.display()));
+        }
+        Ok(Self {
+            service: service.clone(),
+            settings,
+            unusable,
+            stderr: Rc::clone(stderr),
+            stop: Rc::new(Stop::listen()?),
+            clients: OnceCell::new(),
+        })
+    }
+
+    /// The same with settings that are read anew.
+    ///
+    /// # Errors
+    /// If they can't be used; the error names where they were set.
+    pub(crate) fn reloaded(&self) -> Result<Self> {
+        Ok(Self {
+            settings: load(&self.service)?,
+            unusable: None,
+            clients: OnceCell::new(),
+            ..self.clone()
+        })
+    }
+
     /// The settings.
     ///
     /// # Errors
@@ -98,6 +138,16 @@ impl App {
         match self.settings.is_named {
             true => self.stderr.warning(format_args!("{cluster}: {text}")),
             false => self.stderr.warning(text),
+        }
+    }
+
+    /// Writes a note about a cluster.
+    pub(crate) fn note(&self, cluster: &str, text: impl Display) {
+        match self.settings.is_named {
+            true => self
+                .stderr
+                .note(format_args!("{}: {text}", escaped(cluster))),
+            false => self.stderr.note(text),
         }
     }
 

@@ -20,7 +20,6 @@ mod serve;
 mod trust;
 mod watch;
 
-use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::io;
 use std::rc::Rc;
@@ -31,8 +30,7 @@ use tallyfold::Metric;
 use tokio::task::LocalSet;
 
 use crate::app::App;
-use crate::config::load::{ServiceFlags, load};
-use crate::config::settings::Settings;
+use crate::config::load::ServiceFlags;
 use crate::failure::{Exit, Failure, Result};
 use crate::host::shutdown::{Stop, survive_file_limits};
 use crate::output::sink::write_to;
@@ -277,7 +275,7 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
         Completions { shell } => print_completions(shell),
         Man(flags) => printed::run_man(&flags, CommandLine::command()),
         Schema(flags) => printed::run_schema(&flags),
-        Mcp(asking) => mcp::run(app(&asking.service, stderr)?, &CommandLine::command()).await,
+        Mcp(asking) => mcp::run(App::new(&asking.service, stderr)?, &CommandLine::command()).await,
         Init(flags) => init::run(&flags, stderr),
         Trust(flags) => trust::run(&flags, stderr),
         AuditLogs(asking) => until_stopped(&asking, stderr, audit_logs::run).await,
@@ -297,13 +295,15 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
             Some(action) => {
                 let mut service = asking.service.clone();
                 action.select(&mut service);
-                check::hold::run(&app(&service, stderr)?, action).await
+                check::hold::run(&App::new(&service, stderr)?, action).await
             }
             None => until_stopped(&asking, stderr, check::run).await,
         },
         Explain(asking) => until_stopped(&asking, stderr, explain::run).await,
         Watch(asking) => until_stopped(&asking, stderr, watch::run).await,
-        Dashboard(asking) => dashboard::run(&app(&asking.service, stderr)?, &asking.flags).await,
+        Dashboard(asking) => {
+            dashboard::run(&App::new(&asking.service, stderr)?, &asking.flags).await
+        }
         Collect(asking) => to_a_safe_point(&asking, stderr, collect::run).await,
         Follow(asking) => to_a_safe_point(&asking, stderr, follow::run).await,
         Push(asking) => match &asking.flags.action {
@@ -321,7 +321,7 @@ async fn until_stopped<F: Args>(
     stderr: &Rc<Stderr>,
     run: impl AsyncFnOnce(&App, &F) -> Result<Exit>,
 ) -> Result<Exit> {
-    let app = app(&asking.service, stderr)?;
+    let app = App::new(&asking.service, stderr)?;
     app.stop.end_if_blocked()?;
     tokio::select! {
         exit = app.stop.asked() => Ok(exit),
@@ -335,26 +335,9 @@ async fn to_a_safe_point<F: Args>(
     stderr: &Rc<Stderr>,
     run: impl AsyncFnOnce(&App, &F) -> Result<Exit>,
 ) -> Result<Exit> {
-    let app = app(&asking.service, stderr)?;
+    let app = App::new(&asking.service, stderr)?;
     app.stop.outlive_the_terminal()?;
     run(&app, &asking.flags).await
-}
-
-fn app(service: &ServiceFlags, stderr: &Rc<Stderr>) -> Result<App> {
-    let (settings, unusable) = match load(service) {
-        Ok(settings) => (settings, None),
-        Err(failure) => (Settings::default(), Some(failure)),
-    };
-    if let Some(file) = &settings.file {
-        stderr.detail(format_args!("configuration: {}", file.display()));
-    }
-    Ok(App {
-        settings,
-        unusable,
-        stderr: Rc::clone(stderr),
-        stop: Stop::listen()?,
-        clients: OnceCell::new(),
-    })
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -74,6 +75,21 @@ impl Logged {
 
     /// Writes a configuration with these destinations, and gives the command.
     fn run(&self, folder: &Path, pushes: &[(&str, &str)], more: &[&str]) -> Command {
+        self.configure(folder, pushes, "");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
+        command
+            .args(["run", "--config", "t.toml", "--listen", "127.0.0.1:0"])
+            .args(["--state", "state"])
+            .args(more)
+            .current_dir(folder)
+            .env("NO_PROXY", "127.0.0.1")
+            .env("SECRET_OF_THE_TEST", self.options.client_secret.expose())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Writes a configuration with these destinations. The last lines belong to the section `[run]`.
+    fn configure(&self, folder: &Path, pushes: &[(&str, &str)], last: &str) {
         let mut text = format!(
             "[cluster.eu]\ncluster_endpoint = {:?}\nclient_id = {:?}\ncontrol_audience = {:?}\n\
              client_secret_env = \"SECRET_OF_THE_TEST\"\n",
@@ -85,18 +101,8 @@ impl Logged {
             ));
         }
         let names: Vec<&str> = pushes.iter().map(|(name, _)| *name).collect();
-        text.push_str(&format!("[run]\npush = {names:?}\n"));
+        text.push_str(&format!("[run]\npush = {names:?}\n{last}"));
         fs::write(folder.join("t.toml"), text).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
-        command
-            .args(["run", "--config", "t.toml", "--listen", "127.0.0.1:0"])
-            .args(["--state", "state"])
-            .args(more)
-            .current_dir(folder)
-            .env("NO_PROXY", "127.0.0.1")
-            .env("SECRET_OF_THE_TEST", self.options.client_secret.expose())
-            .stdin(Stdio::null());
-        command
     }
 
     /// How often each request for counts came.
@@ -117,10 +123,18 @@ impl Logged {
     }
 
     fn record(&self, at_ms: i64) {
+        self.event(at_ms, Outcome::Success);
+    }
+
+    fn filter(&self, at_ms: i64) {
+        self.event(at_ms, Outcome::Filtered);
+    }
+
+    fn event(&self, at_ms: i64, outcome: Outcome) {
         let named = |name: &str| name.to_owned();
         let event = SandboxEvent::with_defaults(
             Timestamp::from_unix_ms(at_ms).unwrap().to_string(),
-            Outcome::Success,
+            outcome,
             named("order"),
             named("web"),
             named("email"),
@@ -164,21 +178,30 @@ fn answer(stream: TcpStream, sandbox: &Mutex<Sandbox>, log: &Mutex<Log>) -> Opti
 struct Running {
     process: Child,
     url: String,
+    said: Receiver<String>,
 }
 
 impl Running {
     fn start(command: &mut Command) -> Self {
         let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let said = lines(process.stderr.take().unwrap());
-        let serving = |_| {
-            let line = said.recv_timeout(WAIT).unwrap();
-            let url = line.strip_prefix("serving ")?;
-            Some(url.trim_end_matches("/metrics").to_owned())
-        };
-        let url = (0..10).find_map(serving).unwrap();
-        // What it writes later must not fill the pipe.
-        thread::spawn(move || said.iter().count());
-        Self { process, url }
+        let url = after(&said, "serving ");
+        Self {
+            process,
+            url: url.trim_end_matches("/metrics").to_owned(),
+            said,
+        }
+    }
+
+    /// Waits for a line on stderr that contains this, and gives what follows it.
+    fn said(&self, what: &str) -> String {
+        after(&self.said, what)
+    }
+
+    fn hang_up(&self) {
+        let id = self.process.id().to_string();
+        let kill = Command::new("kill").args(["-HUP", &id]).status();
+        assert!(kill.unwrap().success());
     }
 
     fn get(&self, path: &str) -> Fetched {
@@ -196,6 +219,19 @@ impl Running {
             assert!(Instant::now() < until, "{body}");
             thread::sleep(Duration::from_millis(10));
         }
+    }
+}
+
+fn after(said: &Receiver<String>, what: &str) -> String {
+    let mut before = Vec::new();
+    loop {
+        let line = said
+            .recv_timeout(WAIT)
+            .unwrap_or_else(|_| panic!("{what}: {before:?}"));
+        if let Some((_, rest)) = line.split_once(what) {
+            return rest.to_owned();
+        }
+        before.push(line);
     }
 }
 
@@ -329,6 +365,171 @@ fn late_events_reach_each_part_once_and_a_destination_that_comes_back_gets_every
     assert!((before + 1..=10).contains(&after), "{before} {after}");
 }
 
+/// A rule that fires at once.
+const RULES: &str = r#"
+dimensions = ["integration", "reason"]
+
+[[rule]]
+name = "much is filtered"
+kind = "threshold"
+measure = "filtered_rate"
+by = ["integration"]
+above = "10%"
+"#;
+
+/// What a page with this path gets.
+fn page(address: &str, path: &str) -> Fetched {
+    let url = format!("{address}{}", path.trim_start_matches('/'));
+    fetch("GET", &url, "x-user: somebody\r\n").unwrap()
+}
+
+#[test]
+fn rules_and_the_dashboard_use_the_same_readings() {
+    let service = Logged::start(SandboxOptions::default());
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("health.toml"), RULES).unwrap();
+    let step_ms = 15 * 60_000;
+    let start_ms = unix_ms() / step_ms * step_ms - 6 * step_ms;
+    for window in 0..6 {
+        let at_ms = start_ms + window * step_ms + 1_000;
+        for _ in 0..20 {
+            service.record(at_ms);
+        }
+        if window >= 4 {
+            for _ in 0..80 {
+                service.filter(at_ms);
+            }
+        }
+    }
+    let (sink, chat) = (Sink::start(vec![], TAKEN), Sink::start(vec![], TAKEN));
+    let more = [
+        "--since",
+        "90m",
+        "--settle",
+        "1s",
+        "--trust-header",
+        "x-user",
+    ];
+    let mut command = service.run(folder.path(), &[("one", &sink.url)], &more);
+    let chat_section = format!(
+        "notify = [\"webhook.chat\"]\ndashboard = \"127.0.0.1:0\"\n[webhook.chat]\nurl = {:?}\n",
+        chat.url
+    );
+    service.configure(folder.path(), &[("one", &sink.url)], &chat_section);
+    let running = Running::start(&mut command);
+    let address = running.said("dashboard ");
+    let incident = running.said("firing ");
+    assert!(
+        incident.contains("warning: integration email: 80% of events filtered"),
+        "{incident}"
+    );
+    let told = chat.requests.recv_timeout(WAIT).unwrap().0;
+    let told = String::from_utf8(told.body).unwrap();
+    assert!(
+        told.contains("integration email: 80% of events filtered"),
+        "{told}"
+    );
+    let counts = Sums::from([("email".to_owned(), [120, 0, 160])]);
+    receive(&sink, &mut Points::new(), &counts);
+    let scraped = running.until(|text| text.contains("tallyfold_run_check_age_seconds "));
+    assert!(
+        scraped.contains("tallyfold_run_check_healthy 1\n"),
+        "{scraped}"
+    );
+    let incidents = "tallyfold_run_incidents{cluster=\"eu\",severity=\"warning\"} 1\n";
+    assert!(scraped.contains(incidents), "{scraped}");
+    // The page counts by one dimension, the rules by two.
+    let time = |ms| {
+        Timestamp::from_unix_ms(ms)
+            .unwrap()
+            .to_string()
+            .replace(':', "%3A")
+    };
+    let (from, to) = (time(start_ms), time(start_ms + 6 * step_ms));
+    let path = format!(
+        "/c/eu/v1.1/analytics/event_delivery/windows?start={from}&end={to}&window=15m&dimensions=integration"
+    );
+    assert_eq!(page(&address, "/").status, 200);
+    let seen = page(&address, &path);
+    assert_eq!(seen.status, 200, "{}", seen.body);
+    let group = r#""counts":[{"success":"20","errors":"0","filtered":"80","dimensions":{"integration":"email"}}]"#;
+    assert_eq!(seen.body.matches(group).count(), 2, "{}", seen.body);
+    let readings = service.readings();
+    let wide = readings.keys().filter(|body| {
+        let text = String::from_utf8_lossy(body);
+        text.contains("\"integration\",\"reason\"")
+    });
+    let often = wide
+        .clone()
+        .map(|body| (String::from_utf8_lossy(body), readings[body]));
+    let twice: Vec<_> = often.filter(|(_, times)| *times > 1).collect();
+    assert!(twice.is_empty(), "read more than once: {twice:?}");
+    // The others are windows that had settled when the page was opened.
+    let others = readings.len() - wide.count();
+    assert!(others <= 2, "{others} of {}", readings.len());
+    assert_eq!(service.others(), 1, "one token for all parts");
+    assert_eq!(fetch("GET", &address, "").unwrap().status, 403);
+}
+
+#[test]
+fn a_reload_replaces_the_configuration_only_if_all_of_it_is_valid() {
+    let service = Logged::seeded();
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (Sink::start(vec![], TAKEN), Sink::start(vec![], TAKEN));
+    let running = Running::start(&mut service.run(folder.path(), &[("one", &one.url)], &RANGE));
+    running.until(is_complete);
+    let path = folder.path().join("t.toml");
+    let valid = fs::read_to_string(&path).unwrap();
+    for (wrong, why) in [
+        (
+            valid.replace("push = [\"one\"]", "push = [\"no\"]"),
+            "there is no section [push.no]",
+        ),
+        (
+            valid.replace("format = \"influx\"", "format = \"nothing\""),
+            "format",
+        ),
+        (
+            format!("{valid}dashboard = \"127.0.0.1:0\"\n"),
+            "--password-file",
+        ),
+        (
+            format!("{valid}check = true\n[check]\nrules = \"none.toml\"\n"),
+            "none.toml",
+        ),
+        ("[".to_owned(), "t.toml"),
+    ] {
+        fs::write(&path, wrong).unwrap();
+        running.hang_up();
+        let said = running.said("the configuration stays as it was: ");
+        assert!(said.contains(why), "{said}");
+        running.until(|text| text.contains("tallyfold_run_last_reload_successful 0\n"));
+    }
+    assert_eq!(totals(&running.until(is_complete)), truth());
+    let pushes = [("one", &*one.url), ("two", &two.url)];
+    service.configure(folder.path(), &pushes, "");
+    running.hang_up();
+    running.said("the configuration is loaded again");
+    for sink in [&one, &two] {
+        receive(sink, &mut Points::new(), &expected());
+    }
+    let text = running.until(|text| {
+        is_complete(text) && text.contains("tallyfold_run_last_reload_successful 1\n")
+    });
+    assert_eq!(totals(&text), truth());
+    assert!(of_push(&text, "samples_total", "two") > 0.0);
+    // What the first destination has had is not sent again.
+    assert_eq!(of_push(&text, "samples_total", "one"), 0.0);
+    // A state that can't be used is found only when the former parts have ended: they are begun again.
+    fs::write(folder.path().join("state/push-three"), "not a folder").unwrap();
+    let pushes = [("one", &*one.url), ("two", &two.url), ("three", &two.url)];
+    service.configure(folder.path(), &pushes, "");
+    running.hang_up();
+    running.said("the configuration stays as it was: ");
+    assert_eq!(totals(&running.until(is_complete)), truth());
+    terminate(&running.process);
+}
+
 #[test]
 fn kills_at_any_moment_lose_and_double_nothing_in_any_part() {
     let service = Logged::seeded();
@@ -393,7 +594,7 @@ fn a_bad_configuration_is_refused_with_its_place() {
         ),
         (
             |text| text.replace("push = [\"one\"]", "push = []"),
-            "t.toml names no destination; want push = [\"NAME\"] in a section [run]",
+            "t.toml names nothing to do; want push, check, notify or dashboard in a section [run]",
         ),
     ] {
         let text = refused(change);

@@ -155,6 +155,6 @@ pub use pages::{
     asked::{PageQuestion, PageRequest, PagesOptions},
     kept::{sealed, unsealed},
     lines::{LAST_LINE, RangeTag, failed_line, window_lines},
-    permission::{Permission, VisibleRows},
+    permission::{Permission, VisibleRows, regrouped_body},
     windows::{MetricsQuestion, WindowsQuestion},
 };

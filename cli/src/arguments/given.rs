@@ -438,3 +438,21 @@ impl fmt::Display for Origin {
         }
     }
 }
+/// An address and a port to listen on. `what` names the flag or the place in a file.
+///
+/// # Errors
+/// For anything else.
+pub(crate) fn listen_address(what: impl fmt::Display, listen: &str) -> Result<(String, u16)> {
+    let wanted = || {
+        Failure::usage(format!(
+            "{what}: want an address and a port, such as 127.0.0.1:9464"
+        ))
+    };
+    let (host, port) = listen.rsplit_once(':').ok_or_else(wanted)?;
+    let port = port.parse().map_err(|_| wanted())?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    match host.is_empty() {
+        true => Err(wanted()),
+        false => Ok((host.to_owned(), port)),
+    }
+}

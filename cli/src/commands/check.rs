@@ -1,25 +1,32 @@
 //! `tallyfold check`: applies rules to counts and their history, and reports what is wrong.
 
-use std::path::PathBuf;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::Duration;
 
 use clap::Args;
 use indicatif::ProgressBar;
 use tallyfold::keeper::check_past;
-use tallyfold::text::grouped;
-use tallyfold::{CollectOptions, Metric, Timestamp, Window};
-use tallyfold_health::{ObservedPages, Pages, Rules, State, Status, Unjudged};
+use tallyfold::text::{duration, grouped};
+use tallyfold::{CollectOptions, Dimension, Metric, TimeStep, Timestamp, Window};
+use tallyfold_health::{ObservedPages, Pages, Rules, Severity, State, Status, Unjudged};
+use tokio::time::sleep;
 
 use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
+use crate::arguments::following::FollowFlags;
+use crate::arguments::given::{Given, Origin, Raw};
 use crate::arguments::query::{RangeFlags, instant, time_of};
 use crate::config::settings::Cluster;
 use crate::failure::{Exit, Result};
 use crate::files::file_name;
-use crate::health::files::{Memory, Places, places, rules, service};
+use crate::health::files::{Memory, Places, places, places_below, rules, service};
 use crate::health::history::{History, Past, Wanted, read};
 use crate::health::notify::{Notifier, NotifyFlags};
 use crate::host::session::{Session, unix_ms};
+use crate::host::shutdown::Shutdown;
 use crate::host::state::StateFile;
 use crate::output::check::{self, CheckFormat, CheckReport, Checked, Verdict, write};
 use crate::output::report::{Part, Report, contradicted, spans};
@@ -141,12 +148,15 @@ impl Flags for Reading {
 /// The work for each cluster.
 struct Job<'a> {
     app: &'a App,
-    flags: &'a CheckFlags,
     rules: &'a Rules,
     places: &'a Places,
+    /// The options of the reading of history.
+    reading: &'a Given,
     /// The range of a replay.
     replay: Option<Window>,
     now: Timestamp,
+    /// Whether that time was given with `--at`.
+    is_given: bool,
 }
 
 const DAY_MS: i64 = 86_400_000;
@@ -178,35 +188,20 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
     let job = Job {
         replay,
         now,
+        is_given: flags.at.is_some(),
         places: &places,
         rules: &rules,
         app,
-        flags,
+        reading: &flags.reading.given,
     };
     let sessions = app.sessions()?;
-    let kept = sessions
-        .iter()
-        .map(|(cluster, session)| job.kept(cluster, session));
-    let mut kept: Vec<Option<Kept>> = kept.collect::<Result<_>>()?;
+    let mut kept = job.kept_of_all(&sessions)?;
     let found = job.find(&sessions, &kept).await;
     job.report(&found);
     // What was found is shown even if the state can't be stored.
     write(&found, flags.format, flags.output.as_deref())?;
-    // The state is stored before anything is sent, so that a run that is killed never forgets what it sent.
-    for (kept, part) in both(&mut kept, &found) {
-        if let Verdict::Check(check) = &part.found {
-            kept.memory.rules = check.state.clone();
-        }
-        kept.store().await?;
-    }
-    let mut exit = check::exit(&found);
-    let sent = sent(job.now);
-    for (kept, part) in both(&mut kept, &found) {
-        let failed = notifier.notify(app, part, sent, &mut kept.memory).await?;
-        kept.store().await?;
-        exit = failed.unwrap_or(exit);
-    }
-    Ok(exit)
+    let failed = job.notify(&found, &mut kept, &mut notifier).await?;
+    Ok(failed.unwrap_or_else(|| check::exit(&found)))
 }
 
 /// Checks the clusters with these names, or all clusters if there is no name. Stores no state and notifies nobody. Only the history
@@ -224,17 +219,222 @@ pub(super) async fn look(
     let job = Job {
         replay: flags.range()?,
         now: flags.now()?,
+        is_given: flags.at.is_some(),
         places,
         rules: &rules,
         app,
-        flags,
+        reading: &flags.reading.given,
     };
     let sessions = app.sessions_of(clusters)?;
-    let kept = sessions
-        .iter()
-        .map(|(cluster, session)| job.kept(cluster, session));
-    let kept: Vec<Option<Kept>> = kept.collect::<Result<_>>()?;
+    let kept = job.kept_of_all(&sessions)?;
     Ok(job.find(&sessions, &kept).await)
+}
+
+/// Checks that repeat in a process that has other work, too. A failure does not end them.
+pub(super) struct Checking<'a> {
+    app: &'a App,
+    places: Places,
+    rules: Rules,
+    notifier: Notifier,
+    reading: Given,
+    /// How often, and how long after the end of a window.
+    pace: (TimeStep, u64),
+    /// What the last check has reported, so that the next one does not repeat it.
+    reported: BTreeSet<[String; 3]>,
+    checks: Rc<Checks>,
+}
+
+/// How the checks of a process get on, for metrics.
+#[derive(Debug, Default)]
+pub(super) struct Checks {
+    /// How many checks have failed: something could not be read, judged, stored or sent.
+    pub(super) failures: Cell<u64>,
+    /// Whether the last check has failed.
+    pub(super) is_failing: Cell<bool>,
+    /// When the last check ended that has not failed, on the monotonic clock.
+    pub(super) checked_ms: Cell<Option<u64>>,
+    /// How many incidents fire, by cluster and severity.
+    pub(super) firing: RefCell<BTreeMap<(String, Severity), u64>>,
+}
+
+/// How long after a follow a check reads the same windows.
+const AFTER_MS: u64 = 1_000;
+
+/// The pause after a check that has failed, if the next one is not due before.
+const AGAIN: Duration = Duration::from_secs(60);
+
+impl<'a> Checking<'a> {
+    /// Reads the rules, and checks the receivers. Files that the configuration does not name are in `folder`.
+    ///
+    /// # Errors
+    /// For settings and rules that can't be used.
+    pub(super) fn new(app: &'a App, folder: &Path, follow: &FollowFlags) -> Result<Self> {
+        let settings = app.loaded()?;
+        let places = places_below(&settings.check, folder);
+        let rules = rules(places.rules.as_deref())?;
+        let flags = NotifyFlags::naming(settings.run.notify.clone());
+        let notifier = Notifier::new(&flags, settings, &rules, &app.stderr)?;
+        let options = follow.options(None, unix_ms())?;
+        let mut reading = Given::default();
+        for (name, ms) in [("patience", 60_000), ("settle", options.settle_ms)] {
+            reading.set(name, Raw::Text(duration(ms)), Origin::Flag);
+        }
+        let steps = rules.needs().into_iter().map(|need| need.window_s);
+        let step = steps.chain([u64::from(options.window.seconds())]).min();
+        Ok(Self {
+            app,
+            places,
+            rules,
+            notifier,
+            reading,
+            pace: (
+                step.map_or(Ok(options.window), TimeStep::from_seconds)?,
+                options.delay_ms.saturating_add(AFTER_MS),
+            ),
+            reported: BTreeSet::new(),
+            checks: Rc::default(),
+        })
+    }
+
+    /// Opens the states, and closes them again.
+    ///
+    /// # Errors
+    /// For states that can't be used.
+    pub(super) fn try_states(&self) -> Result<()> {
+        let sessions = self.app.sessions()?;
+        self.job()?.kept_of_all(&sessions).map(drop)
+    }
+
+    /// How the checks get on.
+    pub(super) fn checks(&self) -> Rc<Checks> {
+        Rc::clone(&self.checks)
+    }
+
+    /// The dimensions that the rules count windows of this length by.
+    pub(super) fn by(&self, step: TimeStep) -> Vec<(Metric, Vec<Dimension>)> {
+        let needs = self.rules.needs().into_iter();
+        let needs = needs.filter(|need| need.window_s == u64::from(step.seconds()));
+        needs.map(|need| (need.metric, need.dimensions)).collect()
+    }
+
+    fn job(&self) -> Result<Job<'_>> {
+        Ok(Job {
+            app: self.app,
+            rules: &self.rules,
+            places: &self.places,
+            reading: &self.reading,
+            replay: None,
+            now: time_of(unix_ms())?,
+            is_given: false,
+        })
+    }
+
+    /// Checks after each window until the shutdown begins.
+    pub(super) async fn run(&mut self, sessions: &[(Cluster, Rc<Session>)], shutdown: &Shutdown) {
+        while !shutdown.has_begun() {
+            let checked = self.check(sessions, shutdown).await;
+            let is_failing = !matches!(checked, Ok(true));
+            if let Err(failure) = checked {
+                self.app
+                    .stderr
+                    .error(format_args!("check: {failure}; again later"));
+            }
+            let checks = &self.checks;
+            checks.is_failing.set(is_failing);
+            match is_failing {
+                true => checks.failures.set(checks.failures.get() + 1),
+                false => checks.checked_ms.set(clock_ms(sessions)),
+            }
+            let (step, after_ms) = self.pace;
+            let after_ms = i64::try_from(after_ms).unwrap_or(i64::MAX);
+            let past_ms = (unix_ms() - after_ms).rem_euclid(i64::from(step.seconds()) * 1_000);
+            let rest_ms = i64::from(step.seconds()) * 1_000 - past_ms;
+            let pause = Duration::from_millis(rest_ms.unsigned_abs());
+            let pause = match is_failing {
+                true => pause.min(AGAIN),
+                false => pause,
+            };
+            shutdown.unless_begun(sleep(pause)).await;
+        }
+    }
+
+    /// Checks once. Returns whether everything was read, judged and sent.
+    async fn check(
+        &mut self,
+        sessions: &[(Cluster, Rc<Session>)],
+        shutdown: &Shutdown,
+    ) -> Result<bool> {
+        let mut kept = self.job()?.kept_of_all(sessions)?;
+        let job = self.job()?;
+        let Some(found) = shutdown.unless_begun(job.find(sessions, &kept)).await else {
+            return Ok(true);
+        };
+        self.report(&found);
+        let mut notifier = std::mem::take(&mut self.notifier);
+        let failed = self.job()?.notify(&found, &mut kept, &mut notifier).await;
+        self.notifier = notifier;
+        let is_whole = found.missing.is_empty()
+            && (found.parts.iter()).all(|part| part.gaps.is_empty() && part.failure.is_none());
+        Ok(is_whole && failed?.is_none())
+    }
+
+    /// Writes what the last check has not written: what is missing, what can't be judged, and incidents that began or ended.
+    fn report(&mut self, found: &CheckReport) {
+        let (mut reported, mut firing) = (BTreeSet::new(), BTreeMap::new());
+        let before = std::mem::take(&mut self.reported);
+        let mut is_new = |what: [String; 3]| {
+            let is_new = !before.contains(&what);
+            reported.insert(what);
+            is_new
+        };
+        let missing = found.missing.iter();
+        let missing = missing.map(|one| (&one.cluster, &one.failure));
+        let parts = found.parts.iter();
+        let failures = parts.filter_map(|part| Some((&part.cluster, part.failure.as_ref()?)));
+        for (cluster, failure) in missing.chain(failures) {
+            if is_new([cluster.clone(), failure.text.clone(), String::new()]) {
+                self.app.fail(cluster, failure);
+            }
+        }
+        for part in &found.parts {
+            for unjudged in part.found.unjudged() {
+                let key = [
+                    part.cluster.clone(),
+                    unjudged.rule.clone(),
+                    "unjudged".to_owned(),
+                ];
+                if is_new(key) {
+                    let text = format_args!("{}: {}", unjudged.rule, unjudged.reason);
+                    self.app.warn(&part.cluster, text);
+                }
+            }
+            let Verdict::Check(check) = &part.found else {
+                continue;
+            };
+            for incident in &check.incidents {
+                let (status, severity) = (incident.status.as_str(), incident.severity);
+                if incident.status == Status::Firing {
+                    *firing.entry((part.cluster.clone(), severity)).or_default() += 1;
+                }
+                let key = [
+                    part.cluster.clone(),
+                    incident.id.clone(),
+                    format!("{status} {severity}"),
+                ];
+                if is_new(key) {
+                    let text = escaped(&incident.sentence);
+                    self.app
+                        .note(&part.cluster, format_args!("{status} {severity}: {text}"));
+                }
+            }
+        }
+        self.reported = reported;
+        self.checks.firing.replace(firing);
+    }
+}
+
+fn clock_ms(sessions: &[(Cluster, Rc<Session>)]) -> Option<u64> {
+    Some(sessions.first()?.1.now().monotonic_ms)
 }
 
 /// Pairs the kept state of each cluster with its result. Clusters without a result are left out.
@@ -284,6 +484,36 @@ impl CheckFlags {
 }
 
 impl Job<'_> {
+    fn kept_of_all(&self, sessions: &[(Cluster, Rc<Session>)]) -> Result<Vec<Option<Kept>>> {
+        let kept = sessions.iter();
+        kept.map(|(cluster, session)| self.kept(cluster, session))
+            .collect()
+    }
+
+    /// Stores the states, and notifies the receivers. Returns the exit code if one of them did not accept a message.
+    async fn notify(
+        &self,
+        found: &CheckReport,
+        kept: &mut [Option<Kept>],
+        notifier: &mut Notifier,
+    ) -> Result<Option<Exit>> {
+        // The state is stored before anything is sent, so that a run that is killed never forgets what it sent.
+        for (kept, part) in both(kept, found) {
+            if let Verdict::Check(check) = &part.found {
+                kept.memory.rules = check.state.clone();
+            }
+            kept.store().await?;
+        }
+        let (mut exit, sent) = (None, sent(self.now));
+        for (kept, part) in both(kept, found) {
+            let memory = &mut kept.memory;
+            let failed = notifier.notify(self.app, part, sent, memory).await?;
+            kept.store().await?;
+            exit = failed.or(exit);
+        }
+        Ok(exit)
+    }
+
     /// Opens the state that the last run left, and locks it against other processes. A replay has no state.
     fn kept(&self, cluster: &Cluster, session: &Session) -> Result<Option<Kept>> {
         if self.replay.is_some() {
@@ -384,13 +614,9 @@ impl Job<'_> {
         let mut pasts: [Option<Past>; 2] = [None, None];
         for wanted in wanted {
             let history = self.history(cluster, wanted)?;
-            let past = read(
-                session,
-                (history, wanted, &self.flags.reading.given),
-                |now| {
-                    show(bar, (now.planned, now.done, now.failed), now.waiting_ms);
-                },
-            )
+            let past = read(session, (history, wanted, self.reading), |now| {
+                show(bar, (now.planned, now.done, now.failed), now.waiting_ms);
+            })
             .await?;
             let place = usize::from(wanted.metric == Metric::EventIngestion);
             pasts[place] = Some(past);
@@ -443,9 +669,9 @@ impl Job<'_> {
     /// The time now. If the local clock is ahead of the service's, this is the service's time, because later windows
     /// have no counts yet.
     fn now_of(&self, session: &Session) -> Timestamp {
-        match self.flags.at {
-            Some(_) => self.now,
-            None => Timestamp::from_unix_ms(self.now.unix_ms().saturating_sub(session.ahead_ms()))
+        match self.is_given {
+            true => self.now,
+            false => Timestamp::from_unix_ms(self.now.unix_ms().saturating_sub(session.ahead_ms()))
                 .unwrap_or(self.now),
         }
     }
@@ -500,7 +726,7 @@ impl Job<'_> {
         for wanted in wanted {
             let history = self.history(cluster, wanted)?;
             // With `--at` or `--replay`, the range does not show which files are too old.
-            if self.flags.at.is_none() && self.replay.is_none() {
+            if !self.is_given && self.replay.is_none() {
                 history.drop_before(wanted.range.start())?;
             }
             let (lacking, is_empty) = history.lacks(wanted);
@@ -517,19 +743,9 @@ impl Job<'_> {
              Later runs read only what is new",
             grouped(windows)
         );
-        self.note(cluster, text);
+        self.app.note(&cluster.name, text);
         let is_long = windows > MUCH_LONGER * recent;
         Ok(is_new && is_long && self.replay.is_none())
-    }
-
-    fn note(&self, cluster: &Cluster, text: String) {
-        match self.app.settings.is_named {
-            true => {
-                let text = format_args!("{}: {text}", escaped(&cluster.name));
-                self.app.stderr.note(text);
-            }
-            false => self.app.stderr.note(text),
-        }
     }
 
     /// Writes what the last day shows, before the history of the other rules is read.
@@ -546,11 +762,12 @@ impl Job<'_> {
             })
             .collect();
         for sentence in &sentences {
-            self.note(cluster, format!("by the last day alone, {sentence}"));
+            self.app
+                .note(&cluster.name, format!("by the last day alone, {sentence}"));
         }
         if sentences.is_empty() {
             let text = "by the last day alone, nothing is wrong; most rules wait for the history";
-            self.note(cluster, text.to_owned());
+            self.app.note(&cluster.name, text);
         }
     }
 

@@ -32,13 +32,14 @@ use tokio::time::sleep;
 
 use self::pages::Pages;
 use crate::app::App;
+use crate::arguments::given::listen_address;
 use crate::arguments::secret::{Place, Source};
+use crate::config::settings::Cluster;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::{file_name, hex, read_text};
-use crate::health::files::{places, rules};
-use crate::host::server::{
-    Answer, Server, address, host_of, is_for, plain, takes_gzip, typed, whole,
-};
+use crate::health::files::{Places, places, rules};
+use crate::host::server::{Answer, Server, host_of, is_for, plain, takes_gzip, typed, whole};
+use crate::host::session::Session;
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
@@ -84,19 +85,8 @@ pub(crate) struct DashboardFlags {
     /// is required.
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Serving")]
     listen: Option<String>,
-    /// A file with the password for the dashboard, which only its owner can read
-    ///
-    /// The environment variable TALLYFOLD_DASHBOARD_PASSWORD does the same.
-    #[arg(long, value_name = "FILE", help_heading = "Serving")]
-    password_file: Option<PathBuf>,
-    /// Lets in requests that have this header, which a proxy adds for users who have signed in
-    #[arg(
-        long,
-        value_name = "NAME",
-        conflicts_with = "password_file",
-        help_heading = "Serving"
-    )]
-    trust_header: Option<String>,
+    #[command(flatten)]
+    entry: EntryFlags,
     /// Answers requests for this name, too, such as counts.example; may be repeated
     ///
     /// Requests for localhost, and for IP addresses, are always answered. Other names are refused, because a web page could let its own
@@ -114,8 +104,26 @@ pub(crate) struct DashboardFlags {
     history: Option<PathBuf>,
 }
 
+/// How browsers get in.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct EntryFlags {
+    /// A file with the password for the dashboard, which only its owner can read
+    ///
+    /// The environment variable TALLYFOLD_DASHBOARD_PASSWORD does the same.
+    #[arg(long, value_name = "FILE", help_heading = "Serving")]
+    password_file: Option<PathBuf>,
+    /// Lets in requests that have this header, which a proxy adds for users who have signed in
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with = "password_file",
+        help_heading = "Serving"
+    )]
+    trust_header: Option<String>,
+}
+
 /// What requests are answered from.
-struct Site {
+pub(super) struct Site {
     app_url: String,
     hosts: Vec<String>,
     entry: Entry,
@@ -129,7 +137,7 @@ struct Site {
 }
 
 /// How a browser gets in.
-enum Entry {
+pub(super) enum Entry {
     /// By a token in the address, which works once.
     Token(RefCell<String>),
     /// By a password.
@@ -144,96 +152,162 @@ enum Entry {
 /// For flags, settings and files that can't be used, an address that can't be listened on, and a build without the page.
 pub(crate) async fn run(app: &App, flags: &DashboardFlags) -> Result<Exit> {
     let (host, port) = match &flags.listen {
-        Some(listen) => address(listen)?,
+        Some(listen) => listen_address(format_args!("--listen {listen}"), listen)?,
         None => (USUAL.0.to_owned(), USUAL.1),
     };
-    let entry = entry(flags, &host)?;
+    let entry = flags.entry.read(&host)?;
     let places = places((&flags.rules, &None, &flags.history), &app.loaded()?.check);
-    // Rules with mistakes are reported here.
-    rules(places.rules.as_deref())?;
-    let text = places
-        .rules
-        .as_deref()
-        .map(|path| read_text(path, "a rules file"));
-    let mut clusters = Vec::new();
-    for (cluster, session) in app.sessions()? {
-        let name = file_name(&cluster.name, "");
-        let folder = places.history.join(&name).join("pages");
-        clusters.push((cluster.name, Rc::new(Pages::new(session, &folder)?)));
-    }
-    let files = page_files(&clusters)?;
+    let opening = Opening {
+        entry,
+        hosts: &flags.hosts,
+        places: &places,
+        session: secret_text()?,
+    };
+    let site = opening.site(app.sessions()?)?;
     let server = match Server::listen(&host, port).await {
         // Another dashboard may be open.
         Err(_) if flags.listen.is_none() => Server::listen(&host, 0).await?,
         listening => listening?,
     };
-    let url = server.url();
-    let port = url.rsplit(':').next().unwrap_or_default();
-    let site = Rc::new(Site {
-        hosts: flags.hosts.clone(),
-        entry,
-        session: secret_text()?,
-        cookie: format!("tallyfold-{port}"),
-        files,
-        rules: text.unwrap_or_else(|| Ok(Rules::STANDARD.to_owned()))?,
-        clusters,
-        app_url: url,
-    });
-    let address = site.address();
-    site.print();
+    let dashboard = Dashboard::new(server, site);
+    let address = dashboard.address();
+    dashboard.print();
     let is_seen = io::stdout().is_terminal() || io::stderr().is_terminal();
     if is_seen && !flags.no_open && open::that_detached(&address).is_err() {
         app.stderr.note("open this address in a browser");
     }
     app.stderr.note("Ctrl-C stops the dashboard");
-    let handler = move |request| answer(Rc::clone(&site), request);
-    server
-        .serve(handler, async { _ = app.stop.asked().await })
-        .await;
+    dashboard.serve(async { _ = app.stop.asked().await }).await;
     Ok(Exit::Fine)
 }
 
-/// How a browser gets in, by the flags. An address that other machines reach needs more than a token.
-fn entry(flags: &DashboardFlags, host: &str) -> Result<Entry> {
-    if let Some(name) = &flags.trust_header {
-        let wanted =
-            |_| Failure::usage(format!("--trust-header {name}: want the name of a header"));
-        return HeaderName::try_from(name)
-            .map(Entry::Header)
-            .map_err(wanted);
+/// What a dashboard is made from.
+pub(super) struct Opening<'a> {
+    /// How browsers get in.
+    pub(super) entry: Entry,
+    /// The names of hosts that are answered.
+    pub(super) hosts: &'a [String],
+    /// Where the rules are, and the folder for answers.
+    pub(super) places: &'a Places,
+    /// The value of the cookie of those who were let in.
+    pub(super) session: String,
+}
+
+impl Opening<'_> {
+    /// Reads the files, and opens the stores.
+    ///
+    /// # Errors
+    /// For rules and folders that can't be used, and for a build without the page.
+    pub(super) fn site(self, sessions: Vec<(Cluster, Rc<Session>)>) -> Result<Site> {
+        let Places {
+            rules: path,
+            history,
+            ..
+        } = self.places;
+        // Rules with mistakes are reported here.
+        rules(path.as_deref())?;
+        let text = path.as_deref().map(|path| read_text(path, "a rules file"));
+        let mut clusters = Vec::new();
+        for (cluster, session) in sessions {
+            let folder = history.join(file_name(&cluster.name, "")).join("pages");
+            clusters.push((cluster.name, Rc::new(Pages::new(session, &folder)?)));
+        }
+        Ok(Site {
+            hosts: self.hosts.to_owned(),
+            entry: self.entry,
+            session: self.session,
+            cookie: String::new(),
+            files: page_files(&clusters)?,
+            rules: text.unwrap_or_else(|| Ok(Rules::STANDARD.to_owned()))?,
+            clusters,
+            app_url: String::new(),
+        })
     }
-    let file = flags.password_file.clone().map(Place::File);
-    let is_set = std::env::var_os(PASSWORD).is_some();
-    let variable = is_set.then(|| Place::Variable(PASSWORD.to_owned()));
-    let Some(place) = file.or(variable) else {
-        let is_loopback = host == "localhost"
-            || host
-                .parse()
-                .is_ok_and(|address: IpAddr| address.is_loopback());
-        return match is_loopback {
-            true => Ok(Entry::Token(RefCell::new(secret_text()?))),
-            false => Err(Failure::usage(format!(
-                "--listen {host}: other machines could read all counts; want --password-file FILE, or --trust-header NAME \
+}
+
+/// A dashboard that listens.
+pub(super) struct Dashboard {
+    server: Server,
+    site: Rc<Site>,
+}
+
+impl Dashboard {
+    /// Joins a socket and what is answered there.
+    pub(super) fn new(server: Server, site: Site) -> Self {
+        let url = server.url();
+        let port = url.rsplit(':').next().unwrap_or_default();
+        let site = Rc::new(Site {
+            cookie: format!("tallyfold-{port}"),
+            app_url: url,
+            ..site
+        });
+        Self { server, site }
+    }
+
+    /// The address to open.
+    pub(super) fn address(&self) -> String {
+        self.site.address()
+    }
+
+    /// Prints the address to stdout.
+    pub(super) fn print(&self) {
+        self.site.print();
+    }
+
+    /// Answers requests until `stop` completes.
+    pub(super) async fn serve(self, stop: impl Future<Output = ()>) {
+        let site = self.site;
+        let handler = move |request| answer(Rc::clone(&site), request);
+        self.server.serve(handler, stop).await;
+    }
+}
+
+impl EntryFlags {
+    /// How a browser gets in. An address that other machines reach needs more than a token.
+    ///
+    /// # Errors
+    /// For flags and a file that can't be used.
+    pub(super) fn read(&self, host: &str) -> Result<Entry> {
+        if let Some(name) = &self.trust_header {
+            let wanted =
+                |_| Failure::usage(format!("--trust-header {name}: want the name of a header"));
+            return HeaderName::try_from(name)
+                .map(Entry::Header)
+                .map_err(wanted);
+        }
+        let file = self.password_file.clone().map(Place::File);
+        let is_set = std::env::var_os(PASSWORD).is_some();
+        let variable = is_set.then(|| Place::Variable(PASSWORD.to_owned()));
+        let Some(place) = file.or(variable) else {
+            let is_loopback = host == "localhost"
+                || host
+                    .parse()
+                    .is_ok_and(|address: IpAddr| address.is_loopback());
+            return match is_loopback {
+                true => Ok(Entry::Token(RefCell::new(secret_text()?))),
+                false => Err(Failure::usage(format!(
+                    "--listen {host}: other machines could read all counts; want --password-file FILE, or --trust-header NAME \
                  behind a proxy"
-            ))),
+                ))),
+            };
         };
-    };
-    let what = match &flags.password_file {
-        Some(path) => format!("--password-file {}", path.display()),
-        None => PASSWORD.to_owned(),
-    };
-    let wrong = |text: String| Failure::usage(format!("{what}: {text}"));
-    let password = Source::new(place).secret().map_err(wrong)?;
-    match password.expose().chars().count() >= LEAST_PASSWORD {
-        true => Ok(Entry::Password(password)),
-        false => Err(wrong(format!(
-            "want a password of {LEAST_PASSWORD} characters or more"
-        ))),
+        let what = match &self.password_file {
+            Some(path) => format!("--password-file {}", path.display()),
+            None => PASSWORD.to_owned(),
+        };
+        let wrong = |text: String| Failure::usage(format!("{what}: {text}"));
+        let password = Source::new(place).secret().map_err(wrong)?;
+        match password.expose().chars().count() >= LEAST_PASSWORD {
+            true => Ok(Entry::Password(password)),
+            false => Err(wrong(format!(
+                "want a password of {LEAST_PASSWORD} characters or more"
+            ))),
+        }
     }
 }
 
 /// 128 random bits as text.
-fn secret_text() -> Result<String> {
+pub(super) fn secret_text() -> Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| {
         Failure::usage(format!("this machine gives no random numbers: {error}"))

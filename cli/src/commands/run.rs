@@ -1,66 +1,468 @@
-//! `tallyfold run`: the scrape endpoint and the pushes of the configuration, in one process that reads each window once.
+//! `tallyfold run`: what the configuration names, in one process that reads each window once: totals for scrapes, pushes, the rules
+//! with their notifications, and the dashboard.
 
+use std::cell::{Cell, RefCell};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use clap::Args;
+use futures_util::future::{OptionFuture, join_all, join3};
+use hyper::StatusCode;
+use tallyfold::{Dimension, FollowOptions, Metric};
+use tallyfold_export::{FamilyKind, Scrape, Seconds};
 
-use super::push::destination::DestinationFlags;
-use super::serve::{self, Pushing, ServingFlags};
+use super::check::{Checking, Checks};
+use super::dashboard::{Dashboard, Entry, EntryFlags, Opening, secret_text};
+use super::push::destination::{Destination, DestinationFlags};
+use super::push::follow::{Part, Plan, Progress};
+use super::serve::exporter::Meter;
+use super::serve::{ServingFlags, Site, Totals, answer, listening};
 use crate::app::App;
+use crate::config::settings::RunParts;
 use crate::failure::{Exit, Failure, Result};
+use crate::health::files::places_below;
+use crate::host::server::{Server, plain};
+use crate::host::session::{Clock, unix_ms};
+use crate::host::shared::{Reader, Readings};
+use crate::host::shutdown::{Hangups, Shutdown, until_shut_down};
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold run --state /var/lib/tallyfold
-      Serves totals, and sends revisions to the destinations in the section [run] of the configuration.
+      Serves totals, and does what the section [run] of the configuration names.
   tallyfold run --state /var/lib/tallyfold --by integration,reason --listen 0.0.0.0:9464
       For other machines, with more dimensions.
   curl http://127.0.0.1:9464/-/ready
       Readiness: 200 if windows settle, else 503. /-/healthy shows whether the process answers.
+  kill -HUP PID
+      Reads the configuration again. If any of it is invalid, nothing changes.
 ";
 
 /// What the help ends with.
 pub(crate) const ENDING: &str = "\
-The folder --state contains the totals (serve) and what each destination has not got yet (push-NAME). A destination that is
-down holds up neither the totals nor other destinations: /metrics shows it, and its push is tried again for ever.";
+The folder --state contains the totals (serve), what each destination has not got yet (push-NAME), and unless the section [check]
+names others, the state and the history of the rules (check, history). A part that fails, such as a destination that is down, holds
+up no other part: /metrics shows it, and it is tried again for ever.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunCommand {
     #[command(flatten)]
     serving: ServingFlags,
-    /// The folder with the totals, and with what each destination has not got yet
+    /// The folder with the totals, and with the states of all other parts
     #[arg(long, value_name = "PATH", help_heading = "Serving")]
     state: PathBuf,
+    #[command(flatten)]
+    entry: EntryFlags,
 }
 
-/// Serves and pushes until a signal.
+/// Runs until a signal. SIGHUP replaces the configuration.
 ///
 /// # Errors
 /// For flags, settings and states that can't be used, and an address that can't be listened on.
 pub(crate) async fn run(app: &App, flags: &RunCommand) -> Result<Exit> {
-    let settings = app.loaded()?;
-    if settings.run.is_empty() {
-        let file = settings.file.as_ref();
-        let place = file.map_or("the configuration".to_owned(), |file| {
-            file.display().to_string()
+    let (host, port) = listening(&flags.serving)?;
+    Wanted::of(app, flags)?;
+    let server = Server::listen(&host, port).await?;
+    let mut process = Process {
+        flags,
+        session: secret_text()?,
+        url: server.url(),
+        hangups: Hangups::listen()?,
+        site: Rc::default(),
+        is_reloaded: Rc::new(Cell::new(true)),
+    };
+    let site = Rc::clone(&process.site);
+    let handler = move |request| {
+        let starting = || plain(StatusCode::SERVICE_UNAVAILABLE, "starting\n");
+        let site = site.borrow();
+        let answer = site.as_ref().map(|site| answer(site, &request));
+        std::future::ready(answer.unwrap_or_else(starting))
+    };
+    let mut exit = Ok(Exit::Fine);
+    let work = async { exit = process.run(app).await };
+    server.serve(handler, work).await;
+    exit
+}
+
+/// A destination that gets the revisions of all clusters.
+struct Pushing<'a> {
+    /// The name of its section.
+    name: &'a str,
+    destination: Destination,
+    /// The file or folder that keeps what is not sent yet.
+    state: PathBuf,
+}
+
+/// The parts that a configuration names, checked as far as that is possible while another process uses their states.
+struct Wanted<'a> {
+    pushes: Vec<Pushing<'a>>,
+    checking: Option<Checking<'a>>,
+    /// The dashboard's address and port, and how browsers get in.
+    dashboard: Option<(&'a str, u16, Entry)>,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(app: &'a App, flags: &RunCommand) -> Result<Self> {
+        let settings = app.loaded()?;
+        let RunParts {
+            push,
+            check,
+            dashboard,
+            ..
+        } = &settings.run;
+        if push.is_empty() && !check && dashboard.is_none() {
+            let file = settings.file.as_ref();
+            let place = file.map_or("the configuration".into(), |file| file.to_string_lossy());
+            return Err(Failure::usage(format!(
+                "run: {place} names nothing to do; want push, check, notify or dashboard in a section [run]"
+            ))
+            .helped_by("tallyfold serve, which only serves totals"));
+        }
+        app.sessions()?;
+        let pushing = |name: &'a String| {
+            Ok(Pushing {
+                name,
+                destination: DestinationFlags::named(name).destination(settings, false)?,
+                state: flags.state.join(format!("push-{name}")),
+            })
+        };
+        let checking = check.then(|| Checking::new(app, &flags.state, &flags.serving.follow));
+        let dashboard = dashboard.as_ref().map(|(host, port)| {
+            let entry = flags.entry.read(host)?;
+            // A token is printed, and here stdout is usually a log.
+            match matches!(entry, Entry::Token(_)) && !io::stdout().is_terminal() {
+                true => Err(Failure::usage(
+                    "run: the dashboard would print its token into a log; want --password-file FILE, or --trust-header NAME \
+                     behind a proxy",
+                )),
+                false => Ok((host.as_str(), *port, entry)),
+            }
         });
-        return Err(Failure::usage(format!(
-            "run: {place} names no destination; want push = [\"NAME\"] in a section [run], and a section [push.NAME]"
-        ))
-        .helped_by("tallyfold serve, which only serves totals"));
+        Ok(Self {
+            pushes: push.iter().map(pushing).collect::<Result<_>>()?,
+            checking: checking.transpose()?,
+            dashboard: dashboard.transpose()?,
+        })
     }
-    let folder = &flags.state;
-    let mut destinations = Vec::new();
-    for name in &settings.run {
-        destinations.push(Pushing {
-            name: name.clone(),
-            destination: DestinationFlags::named(name).destination(settings, false)?,
-            state: folder.join(format!("push-{name}")),
-        });
+}
+
+/// What outlives a configuration.
+struct Process<'a> {
+    flags: &'a RunCommand,
+    /// The value of the cookie of those whom the dashboard has let in.
+    session: String,
+    url: String,
+    hangups: Hangups,
+    /// What scrapes are answered from; `None` while the states are opened.
+    site: Rc<RefCell<Option<Rc<Site>>>>,
+    /// Whether the last reload was successful.
+    is_reloaded: Rc<Cell<bool>>,
+}
+
+/// How the work of one configuration has ended.
+enum Ended {
+    Exit(Exit),
+    /// Another configuration replaces it.
+    Reloaded(Rc<App>),
+}
+
+impl Process<'_> {
+    async fn run(&mut self, app: &App) -> Result<Exit> {
+        let (mut app, mut previous) = (Rc::new(app.clone()), None);
+        app.stderr
+            .note(format_args!("serving {}/metrics", self.url));
+        loop {
+            match self.work(&app).await {
+                Ok(Ended::Exit(exit)) => return Ok(exit),
+                Ok(Ended::Reloaded(next)) => previous = Some(std::mem::replace(&mut app, next)),
+                Err(failure) => {
+                    app = previous.take().ok_or_else(|| failure.clone())?;
+                    keep(&app, &self.is_reloaded, &failure);
+                }
+            }
+        }
     }
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Failure::file("make the folder", folder, &error))?;
-    serve::serve(app, &flags.serving, &folder.join("serve"), &destinations).await
+
+    /// Does what a configuration names, until a signal.
+    async fn work(&mut self, app: &App) -> Result<Ended> {
+        let flags = self.flags;
+        let folder = &flags.state;
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Failure::file("make the folder", folder, &error))?;
+        let Wanted {
+            pushes,
+            mut checking,
+            dashboard,
+        } = Wanted::of(app, flags)?;
+        let follow = flags.serving.follow.options(None, unix_ms())?;
+        let mut by = vec![(follow.metric, follow.dimensions.clone())];
+        let follower = Reader {
+            settle_ms: follow.settle_ms,
+            looks_back: false,
+        };
+        let mut readers = vec![follower; 1 + pushes.len()];
+        if let Some(checking) = &checking {
+            checking.try_states()?;
+            by.extend(checking.by(follow.window));
+            readers.push(Reader {
+                looks_back: true,
+                ..follower
+            });
+        }
+        if dashboard.is_some() {
+            // The page has no flag for it.
+            let usual = FollowOptions::new(follow.metric, follow.start, &[], follow.window);
+            readers.push(Reader {
+                settle_ms: usual.settle_ms,
+                looks_back: true,
+            });
+        }
+        let (mut of_totals, mut of_checks, mut of_pages) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut parts, mut meters) = (Vec::new(), Vec::new());
+        for (cluster, session) in app.sessions()? {
+            let sharers = Readings::shared_by(&readers, united(&by)).into_iter();
+            let mut own = sharers.map(|sharer| (cluster.clone(), session.shared(sharer)));
+            of_totals.extend(own.next());
+            for (pushing, own) in pushes.iter().zip(own.by_ref()) {
+                let plan = Plan {
+                    follow: &flags.serving.follow,
+                    destination: &pushing.destination,
+                    labels: &flags.serving.labels,
+                    state: &pushing.state,
+                    has_moved: false,
+                };
+                let part = Part::new(app, (pushing.name, plan), own).await?;
+                let names = [cluster.name.clone(), pushing.name.to_owned()];
+                meters.push((names, part.progress()));
+                parts.push(part);
+            }
+            if checking.is_some() {
+                of_checks.extend(own.next());
+            }
+            of_pages.extend(own.next());
+        }
+        let others = {
+            let checks = checking.as_ref().map(Checking::checks);
+            let (clock, is_reloaded) = (Clock::start(), Rc::clone(&self.is_reloaded));
+            let clock = of_totals
+                .first()
+                .map_or(clock, |(_, session)| session.clock);
+            move |scrape: &mut Scrape| {
+                RELOADED.of(scrape).sample([], u8::from(is_reloaded.get()));
+                for ([cluster, push], progress) in &meters {
+                    add_push(scrape, [("cluster", cluster), ("push", push)], progress);
+                }
+                if let Some(checks) = &checks {
+                    add_checks(scrape, checks, clock.now().monotonic_ms);
+                }
+            }
+        };
+        let (state, others) = (folder.join("serve"), Box::new(others));
+        let mut totals = Totals::open(app, &flags.serving, &state, of_totals, others).await?;
+        let dashboard = match dashboard {
+            None => None,
+            Some((host, port, entry)) => {
+                let opening = Opening {
+                    entry,
+                    hosts: &flags.serving.hosts,
+                    places: &places_below(&app.settings.check, folder),
+                    session: self.session.clone(),
+                };
+                let site = opening.site(of_pages)?;
+                let dashboard = Dashboard::new(Server::listen(host, port).await?, site);
+                match io::stdout().is_terminal() {
+                    true => dashboard.print(),
+                    false => app
+                        .stderr
+                        .note(format_args!("dashboard {}", dashboard.address())),
+                }
+                Some(dashboard)
+            }
+        };
+        totals.announce(app);
+        self.site.replace(Some(Rc::clone(&totals.site)));
+        let shutdown = Shutdown::new();
+        let work = async {
+            let pushing = join_all(parts.iter_mut().map(|part| part.run(&shutdown)));
+            let checking = checking.as_mut();
+            let checking = checking.map(|checking| checking.run(&of_checks, &shutdown));
+            let pages = dashboard.map(|dashboard| dashboard.serve(shutdown.begun()));
+            let beside = join3(
+                pushing,
+                OptionFuture::from(checking),
+                OptionFuture::from(pages),
+            );
+            let reloaded = reloaded(
+                app,
+                flags,
+                (&mut self.hangups, &self.is_reloaded),
+                &shutdown,
+            );
+            let (results, _, next) = join3(totals.run(app, &shutdown), beside, reloaded).await;
+            (results, next)
+        };
+        let ended = until_shut_down(&app.stop, &shutdown, work).await;
+        // It has the states of the totals, which the next configuration opens.
+        self.site.take();
+        Ok(match ended {
+            Err(exit) => Ended::Exit(exit),
+            Ok((_, Some(next))) if shutdown.signal().is_none() => Ended::Reloaded(next),
+            Ok((results, _)) => Ended::Exit(Exit::of_clusters(&results)),
+        })
+    }
+}
+
+/// Waits until a reload is requested and the new configuration is valid, and begins the shutdown. Returns the settings, or `None`
+/// if the shutdown has begun for another reason.
+async fn reloaded(
+    app: &App,
+    flags: &RunCommand,
+    (hangups, is_reloaded): (&mut Hangups, &Cell<bool>),
+    shutdown: &Shutdown,
+) -> Option<Rc<App>> {
+    loop {
+        shutdown.unless_begun(hangups.next()).await?;
+        let next = app.reloaded();
+        match next.and_then(|next| Wanted::of(&next, flags).map(|_| ()).map(|()| next)) {
+            Ok(next) => {
+                is_reloaded.set(true);
+                app.stderr.note("the configuration is loaded again");
+                shutdown.begin();
+                return Some(Rc::new(next));
+            }
+            Err(failure) => keep(app, is_reloaded, &failure),
+        }
+    }
+}
+
+/// Reports that the settings of `app` can't be replaced.
+fn keep(app: &App, is_reloaded: &Cell<bool>, failure: &Failure) {
+    is_reloaded.set(false);
+    app.stderr
+        .error(format_args!("the configuration stays as it was: {failure}"));
+}
+
+/// For each metric, the dimensions in any of these lists.
+fn united(lists: &[(Metric, Vec<Dimension>)]) -> Vec<(Metric, Vec<Dimension>)> {
+    let of = |metric: Metric| {
+        let lists = lists.iter().filter(|(of, _)| *of == metric);
+        let listed: Vec<Dimension> = lists.flat_map(|(_, by)| by.clone()).collect();
+        let all = Dimension::ALL.iter().copied();
+        (metric, all.filter(|one| listed.contains(one)).collect())
+    };
+    let metrics = [Metric::EventDelivery, Metric::EventIngestion].map(of);
+    metrics
+        .into_iter()
+        .filter(|(_, by): &(_, Vec<_>)| !by.is_empty())
+        .collect()
+}
+
+const RELOADED: Meter = Meter(
+    "tallyfold_run_last_reload_successful",
+    FamilyKind::Gauge,
+    "",
+    "Whether the last reload of the configuration was successful: 1 or 0",
+);
+
+/// A metric of each push, and its value at a time of the wall clock.
+type PushMeter = (Meter, fn(&Progress, i64) -> i64);
+
+const PUSHES: [PushMeter; 4] = [
+    (
+        Meter(
+            "tallyfold_run_push_healthy",
+            FamilyKind::Gauge,
+            "",
+            "Whether the push has not failed since the destination accepted a revision: 1 or 0",
+        ),
+        |progress, _| i64::from(!progress.is_failing.get()),
+    ),
+    (
+        Meter(
+            "tallyfold_run_push_failures",
+            FamilyKind::Counter,
+            "",
+            "How often the push has failed and begun anew",
+        ),
+        |progress, _| i64::try_from(progress.failures.get()).unwrap_or(i64::MAX),
+    ),
+    (
+        Meter(
+            "tallyfold_run_push_samples",
+            FamilyKind::Counter,
+            "",
+            "Samples that the destination has accepted",
+        ),
+        |progress, _| i64::try_from(progress.samples.get()).unwrap_or(i64::MAX),
+    ),
+    (
+        Meter(
+            "tallyfold_run_push_waiting_seconds",
+            FamilyKind::Gauge,
+            "seconds",
+            "For how long a revision has waited to be accepted; 0 if none waits",
+        ),
+        |progress, now_ms| {
+            let since = progress.waiting_since.get();
+            since.map_or(0, |since| now_ms.saturating_sub(since).max(0))
+        },
+    ),
+];
+
+fn add_push(scrape: &mut Scrape, labels: [(&str, &str); 2], progress: &Progress) {
+    let now_ms = unix_ms();
+    for (meter, value) in &PUSHES {
+        let value = value(progress, now_ms);
+        let family = meter.of(scrape);
+        match meter.2 {
+            "seconds" => family.sample(labels, Seconds(value)),
+            _ => family.sample(labels, value),
+        }
+    }
+}
+
+const CHECK_HEALTHY: Meter = Meter(
+    "tallyfold_run_check_healthy",
+    FamilyKind::Gauge,
+    "",
+    "Whether the last check read and judged everything, and each receiver accepted its messages: 1 or 0",
+);
+const CHECK_FAILURES: Meter = Meter(
+    "tallyfold_run_check_failures",
+    FamilyKind::Counter,
+    "",
+    "Checks that failed",
+);
+const CHECK_AGE: Meter = Meter(
+    "tallyfold_run_check_age_seconds",
+    FamilyKind::Gauge,
+    "seconds",
+    "Time since a check last succeeded",
+);
+const INCIDENTS: Meter = Meter(
+    "tallyfold_run_incidents",
+    FamilyKind::Gauge,
+    "",
+    "Incidents that fire, by severity",
+);
+
+fn add_checks(scrape: &mut Scrape, checks: &Checks, now_ms: u64) {
+    let is_healthy = !checks.is_failing.get();
+    CHECK_HEALTHY.of(scrape).sample([], u8::from(is_healthy));
+    CHECK_FAILURES.of(scrape).sample([], checks.failures.get());
+    let family = CHECK_AGE.of(scrape);
+    if let Some(checked_ms) = checks.checked_ms.get() {
+        let age_ms = i64::try_from(now_ms.saturating_sub(checked_ms));
+        family.sample([], Seconds(age_ms.unwrap_or(i64::MAX)));
+    }
+    let family = INCIDENTS.of(scrape);
+    for ((cluster, severity), count) in &*checks.firing.borrow() {
+        family.sample(
+            [("cluster", &**cluster), ("severity", severity.as_str())],
+            count,
+        );
+    }
 }

@@ -1,7 +1,7 @@
 //! `tallyfold serve`: running totals of settled windows as a scrape endpoint.
 
 mod dashboards;
-mod exporter;
+pub(super) mod exporter;
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use clap::Args;
-use futures_util::future::{join, join_all};
+use futures_util::future::join_all;
 use hyper::body::Incoming;
 use hyper::header::{
     ACCEPT, ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY,
@@ -22,21 +22,17 @@ use tallyfold_export::{ExportOptions, Format, Ledger, Names, Scrape, ScrapeForma
 use tokio::sync::Semaphore;
 
 use self::dashboards::{Board, Subject};
-use self::exporter::{BUILD, Exporter, Meters, PUSHES, SCRAPE_ERRORS};
-use super::push::destination::Destination;
-use super::push::follow::{Part, Plan, Progress};
+use self::exporter::{BUILD, Exporter, Meters, SCRAPE_ERRORS};
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::following::FollowFlags;
+use crate::arguments::given::listen_address;
 use crate::arguments::query::dimensions_in;
 use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::Following;
-use crate::host::server::{
-    Answer, Server, address, is_for, packed, plain, takes_gzip, whole, with_permit,
-};
+use crate::host::server::{Answer, Server, is_for, packed, plain, takes_gzip, whole, with_permit};
 use crate::host::session::{Session, unix_ms};
-use crate::host::shared::Readings;
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
 use crate::output::sink::write_to;
@@ -83,7 +79,7 @@ pub(crate) struct ServingFlags {
         default_value = "127.0.0.1:9464",
         help_heading = "Serving"
     )]
-    listen: String,
+    pub(super) listen: String,
     /// Unhealthy if no window settles for this long [default: --settle plus two windows]
     #[arg(long, value_name = "TIME", help_heading = "Serving")]
     stale_after: Option<String>,
@@ -91,14 +87,14 @@ pub(crate) struct ServingFlags {
     ///
     /// This prevents web pages from reading the totals by DNS rebinding.
     #[arg(long = "allow-host", value_name = "NAME", help_heading = "Serving")]
-    hosts: Vec<String>,
+    pub(super) hosts: Vec<String>,
     /// A label for each total, such as env=production; may be repeated
     #[arg(long = "label", value_name = "NAME=VALUE", help_heading = "Serving")]
-    labels: Vec<String>,
+    pub(super) labels: Vec<String>,
     #[command(flatten)]
     export: Declared<ExportFlags>,
     #[command(flatten)]
-    follow: FollowFlags,
+    pub(super) follow: FollowFlags,
 }
 
 /// The options for the names of totals.
@@ -113,10 +109,10 @@ impl Flags for ExportFlags {
 }
 
 /// What the server needs to answer requests.
-struct Site {
+pub(super) struct Site {
     exporters: Vec<Exporter>,
-    /// The pushes of the same process.
-    pushes: Vec<Pushed>,
+    /// Adds the metrics of other parts of the process.
+    others: Box<dyn Fn(&mut Scrape)>,
     stale_ms: u64,
     /// Scrapes that could not be answered.
     scrape_errors: Cell<u64>,
@@ -126,23 +122,6 @@ struct Site {
     rendered: RefCell<Vec<Rendered>>,
     /// A permit for each scrape whose response may be under way.
     scrapes: Arc<Semaphore>,
-}
-
-/// A destination that gets the revisions of all clusters in the same process.
-pub(super) struct Pushing {
-    /// The name of its section.
-    pub(super) name: String,
-    /// Where the counts go.
-    pub(super) destination: Destination,
-    /// The file or folder that keeps what is not sent yet.
-    pub(super) state: PathBuf,
-}
-
-/// A push as scrapes see it.
-struct Pushed {
-    name: String,
-    cluster: String,
-    progress: Rc<Progress>,
 }
 
 /// How many scrapes may be under way.
@@ -166,98 +145,110 @@ struct Rendered {
 /// # Errors
 /// For flags, settings and states that can't be used, and an address that can't be listened on.
 pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
-    match &flags.state {
-        None => print(flags),
-        Some(state) => serve(app, &flags.serving, state, &[]).await,
-    }
-}
-
-/// Serves and pushes until a signal. All parts share what is read.
-///
-/// # Errors
-/// As [`run`].
-pub(super) async fn serve(
-    app: &App,
-    flags: &ServingFlags,
-    state: &Path,
-    destinations: &[Pushing],
-) -> Result<Exit> {
-    let (host, port) = address(&flags.listen)?;
-    let stale_ms = stale_ms(flags)?;
-    let (mut exporters, mut followings, mut parts) = (Vec::new(), Vec::new(), Vec::new());
-    let mut pushes = Vec::new();
-    for (cluster, session) in app.sessions()? {
-        let (exporter, following) = begin(app, flags, state, &cluster, Rc::clone(&session)).await?;
-        exporters.push(exporter);
-        let mut sharers = Readings::shared_by(1 + destinations.len());
-        for (pushing, sharer) in destinations.iter().zip(sharers.split_off(1)) {
-            let plan = Plan {
-                follow: &flags.follow,
-                destination: &pushing.destination,
-                labels: &flags.labels,
-                state: &pushing.state,
-                has_moved: false,
-            };
-            let own = (cluster.clone(), Rc::clone(&session));
-            let part = Part::new(app, (&pushing.name, plan), own, sharer).await?;
-            pushes.push(Pushed {
-                name: pushing.name.clone(),
-                cluster: cluster.name.clone(),
-                progress: part.progress(),
-            });
-            parts.push(part);
-        }
-        let sharer = sharers.pop().filter(|_| !destinations.is_empty());
-        followings.push(following.sharing(sharer));
-    }
-    let is_new = |one: &Exporter| one.ledger.borrow().settled_until().is_none();
-    let first = match exporters.iter().any(is_new) {
-        true => first_settled(flags)?,
-        false => None,
+    let Some(state) = &flags.state else {
+        return print(flags);
     };
-    let site = Rc::new(Site {
-        exporters,
-        pushes,
-        stale_ms,
-        scrape_errors: Cell::new(0),
-        hosts: flags.hosts.clone(),
-        rendered: RefCell::default(),
-        scrapes: Arc::new(Semaphore::new(MOST_SCRAPES)),
-    });
+    let flags = &flags.serving;
+    let (host, port) = listening(flags)?;
+    let mut totals = Totals::open(app, flags, state, app.sessions()?, Box::new(|_| ())).await?;
     let server = Server::listen(&host, port).await?;
     app.stderr
         .note(format_args!("serving {}/metrics", server.url()));
-    if let Some(first) = first {
-        let text =
-            format_args!("the first counters appear when a window is settled, about {first}");
-        app.stderr.note(text);
-    }
+    totals.announce(app);
     let shutdown = Shutdown::new();
     let mut results = Vec::new();
-    let work = async {
-        let pushing = join_all(parts.iter_mut().map(|part| part.run(&shutdown)));
-        let runs = site.exporters.iter().zip(followings);
-        let totals = join_all(runs.map(|(exporter, following)| async {
-            let result = exporter.run(app, following, &shutdown).await;
-            // If the totals of one cluster can't continue, the command ends. Otherwise scrapes would show them as
-            // current.
-            match &result {
-                Ok(()) => shutdown.begun().await,
-                Err(_) => shutdown.begin(),
-            }
-            app.fail_if(&exporter.name, result)
-        }));
-        (results, _) = join(totals, pushing).await;
-    };
-    let handler = {
-        let site = Rc::clone(&site);
-        move |request| std::future::ready(answer(&site, &request))
-    };
+    let site = Rc::clone(&totals.site);
+    let work = async { results = totals.run(app, &shutdown).await };
+    let handler = move |request| std::future::ready(answer(&site, &request));
     let served = until_shut_down(&app.stop, &shutdown, server.serve(handler, work)).await;
     Ok(match served {
         Err(exit) => exit,
         Ok(()) => Exit::of_clusters(&results),
     })
+}
+
+/// The address and port of `--listen`.
+///
+/// # Errors
+/// For anything else.
+pub(super) fn listening(flags: &ServingFlags) -> Result<(String, u16)> {
+    let listen = &flags.listen;
+    listen_address(format_args!("--listen {listen}"), listen)
+}
+
+/// The running totals of all clusters.
+pub(super) struct Totals {
+    /// What requests are answered from.
+    pub(super) site: Rc<Site>,
+    followings: Vec<Following>,
+    /// When the first counters appear, if there are none yet.
+    first: Option<Timestamp>,
+}
+
+impl Totals {
+    /// Opens the states. `others` adds the metrics of other parts of the process to a scrape.
+    ///
+    /// # Errors
+    /// For flags, settings and states that can't be used.
+    pub(super) async fn open(
+        app: &App,
+        flags: &ServingFlags,
+        state: &Path,
+        sessions: Vec<(Cluster, Rc<Session>)>,
+        others: Box<dyn Fn(&mut Scrape)>,
+    ) -> Result<Self> {
+        let stale_ms = stale_ms(flags)?;
+        let (mut exporters, mut followings) = (Vec::new(), Vec::new());
+        for (cluster, session) in sessions {
+            let (exporter, following) = begin(app, flags, state, &cluster, session).await?;
+            exporters.push(exporter);
+            followings.push(following);
+        }
+        let is_new = |one: &Exporter| one.ledger.borrow().settled_until().is_none();
+        let first = match exporters.iter().any(is_new) {
+            true => first_settled(flags)?,
+            false => None,
+        };
+        let site = Rc::new(Site {
+            exporters,
+            others,
+            stale_ms,
+            scrape_errors: Cell::new(0),
+            hosts: flags.hosts.clone(),
+            rendered: RefCell::default(),
+            scrapes: Arc::new(Semaphore::new(MOST_SCRAPES)),
+        });
+        Ok(Self {
+            site,
+            followings,
+            first,
+        })
+    }
+
+    /// Writes when the first counters appear.
+    pub(super) fn announce(&self, app: &App) {
+        if let Some(first) = self.first {
+            let text =
+                format_args!("the first counters appear when a window is settled, about {first}");
+            app.stderr.note(text);
+        }
+    }
+
+    /// Adds up settled windows until the shutdown begins. If the totals of one cluster can't continue, it begins: otherwise
+    /// scrapes would show them as current. Returns the exit code of each cluster that has failed.
+    pub(super) async fn run(&mut self, app: &App, shutdown: &Shutdown) -> Vec<Option<Exit>> {
+        let followings = std::mem::take(&mut self.followings);
+        let runs = self.site.exporters.iter().zip(followings);
+        join_all(runs.map(|(exporter, following)| async {
+            let result = exporter.run(app, following, shutdown).await;
+            match &result {
+                Ok(()) => shutdown.begun().await,
+                Err(_) => shutdown.begin(),
+            }
+            app.fail_if(&exporter.name, result)
+        }))
+        .await
+    }
 }
 
 /// Prints a dashboard, or rules.
@@ -367,7 +358,8 @@ fn stale_ms(flags: &ServingFlags) -> Result<u64> {
         .saturating_add(options.delay_ms))
 }
 
-fn answer(site: &Site, request: &Request<Incoming>) -> Answer {
+/// The response to a request.
+pub(super) fn answer(site: &Site, request: &Request<Incoming>) -> Answer {
     if !site.hosts.is_empty() && !is_for(&site.hosts, request.headers()) {
         return plain(
             StatusCode::MISDIRECTED_REQUEST,
@@ -464,16 +456,7 @@ fn text(site: &Site, format: ScrapeFormat) -> Result<String, String> {
     for exporter in &site.exporters {
         exporter.add_meters(&mut scrape, site.stale_ms);
     }
-    for push in &site.pushes {
-        let now_ms = unix_ms();
-        let own = [
-            ("cluster", push.cluster.as_str()),
-            ("push", push.name.as_str()),
-        ];
-        for meter in &PUSHES {
-            meter.add(&mut scrape, own, &push.progress, now_ms);
-        }
-    }
+    (site.others)(&mut scrape);
     let errors = site.scrape_errors.get();
     SCRAPE_ERRORS.of(&mut scrape).sample([], errors);
     let version = ("version", env!("CARGO_PKG_VERSION"));

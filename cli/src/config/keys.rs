@@ -59,8 +59,10 @@ pub(crate) enum Form {
     Refused(&'static str),
     /// The place of a secret.
     Secret(SecretIn),
-    /// The names of sections.
-    Names,
+    /// The names of sections. The text says what is wanted.
+    Names(&'static str),
+    /// True or false.
+    Flag,
     /// The path of a file.
     Path,
     /// An address.
@@ -98,6 +100,11 @@ const NO_SECRET: &str = "a secret is not written into a configuration; want clie
 const NO_DEFAULT: &str =
     "each cluster has its own address; write it into its section [cluster.NAME]";
 
+const PUSHES: &str = "want names of sections [push.NAME], such as [\"prometheus\"]";
+
+const RECEIVERS: &str =
+    "want names of sections of receivers, such as [\"slack.oncall\"] for [slack.oncall]";
+
 /// The keys of a section, in the order of the documentation.
 pub(crate) fn keys(section: Section) -> Vec<Key> {
     let mut keys = Vec::new();
@@ -112,7 +119,14 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
                 .map(|name| key(name, Form::Path))
                 .into();
         }
-        Section::Run => return vec![key("push", Form::Names)],
+        Section::Run => {
+            return vec![
+                key("push", Form::Names(PUSHES)),
+                key("check", Form::Flag),
+                key("notify", Form::Names(RECEIVERS)),
+                key("dashboard", Form::Text),
+            ];
+        }
         Section::Receiver(kind) => {
             let own = kind.own_options();
             let common = ["url", "headers", "allow_http"];
@@ -215,11 +229,11 @@ pub(super) fn read_value(entry: &Entry<'_>, key: &Key, reading: &mut Reading) ->
         Form::Declared(argument) => declared_value(entry, argument, reading),
         Form::Secret(place) => Ok(source(place_of(entry, place, reading)?)),
         Form::Path => beside(entry, entry.text("want the path of a file")?).map(Raw::Path),
-        Form::Names => {
-            let names =
-                entry.texts("want names of sections [push.NAME], such as [\"prometheus\"]")?;
+        Form::Names(wanted) => {
+            let names = entry.texts(wanted)?;
             Ok(Raw::List(names.into_iter().map(Raw::Text).collect()))
         }
+        Form::Flag => Ok(Raw::Flag(entry.flag("want true or false")?)),
         Form::Address => address(entry, reading),
         Form::Text => Ok(Raw::Text(entry.text("want text")?.to_owned())),
         Form::Labels => labels(entry),

@@ -11,8 +11,8 @@ use tallyfold_health::{ReceiverKind, ReceiverOptions};
 
 use super::find::Found;
 use super::keys::{CLIENT_SECRET, Form, Reading, Section, example_of, keys, read_value};
-use super::settings::{AlertReceiver, CheckPlaces, Target, network_of, path_of};
-use crate::arguments::given::{Given, Origin, Raw, Setting};
+use super::settings::{AlertReceiver, CheckPlaces, RunParts, Target, network_of, path_of};
+use crate::arguments::given::{Given, Origin, Raw, Setting, listen_address};
 use crate::failure::{Failure, Result};
 
 /// The sections of a configuration, except the section of each kind of receiver.
@@ -33,8 +33,8 @@ pub(crate) struct Written {
     pub(crate) receivers: Vec<AlertReceiver>,
     /// The paths of the files that `check` reads and writes.
     pub(crate) check: CheckPlaces,
-    /// The names of the destinations that `run` pushes to.
-    pub(crate) run: Vec<String>,
+    /// What `run` does.
+    pub(crate) run: RunParts,
     /// The environment variables that the file names. They are read only where the file names them.
     pub(crate) variables: Vec<String>,
 }
@@ -65,7 +65,7 @@ pub(crate) fn read(found: &Found) -> Result<Written> {
         path: found.path.clone(),
         ..Written::default()
     };
-    let (mut pushes, mut run) = (Vec::new(), None);
+    let (mut pushes, mut run) = (Vec::new(), Given::default());
     for entry in document.root().entries() {
         match entry.name {
             "defaults" => {
@@ -78,7 +78,7 @@ pub(crate) fn read(found: &Found) -> Result<Written> {
                 let given = settings(&entry, Section::Check, &mut reading)?;
                 written.check = places(given);
             }
-            "run" => run = settings(&entry, Section::Run, &mut reading)?.take("push"),
+            "run" => run = settings(&entry, Section::Run, &mut reading)?,
             name => {
                 let kind = ReceiverKind::from_name(name).ok_or_else(|| no_section(&entry))?;
                 let found = named(&entry, Section::Receiver(kind), &mut reading)?;
@@ -94,30 +94,60 @@ pub(crate) fn read(found: &Found) -> Result<Written> {
     }
     written.variables = reading.variables;
     written.targets = pushes.into_iter().map(target).collect::<Result<_>>()?;
-    written.run = run.map_or(Ok(Vec::new()), |run| pushed_to(run, &written.targets))?;
+    written.run = parts(run, &written)?;
     Ok(written)
 }
 
-/// The names of the destinations of `run`, each of which has a section and stands there once.
-fn pushed_to(run: Setting, targets: &[Target]) -> Result<Vec<String>> {
-    let Raw::List(items) = run.raw else {
-        return Ok(Vec::new());
+/// The parts of `run`. Each name has a section and stands there once.
+fn parts(mut run: Given, written: &Written) -> Result<RunParts> {
+    let push = names(run.take("push"), |name| {
+        let is_known = written.targets.iter().any(|target| target.name == name);
+        is_known.then(|| name.to_owned()).ok_or("push.")
+    })?;
+    let notify = names(run.take("notify"), |name| {
+        let found = written.receivers.iter();
+        let mut named = found.map(|one| (one.kind, one.name.clone()));
+        let found = named.find(|(kind, own)| name == format!("{kind}.{own}"));
+        found.ok_or("")
+    })?;
+    let dashboard = run.take("dashboard").map(|setting| match setting.raw {
+        Raw::Text(text) => listen_address(setting.origin, &text),
+        _ => Ok((String::new(), 0)),
+    });
+    let check = run.take("check").map(|setting| setting.raw);
+    Ok(RunParts {
+        push,
+        check: matches!(check, Some(Raw::Flag(true))) || !notify.is_empty(),
+        notify,
+        dashboard: dashboard.transpose()?,
+    })
+}
+
+/// The sections that a list names. `find` gives the section of a name, or what the name of its section begins with.
+fn names<T: PartialEq>(
+    list: Option<Setting>,
+    find: impl Fn(&str) -> std::result::Result<T, &'static str>,
+) -> Result<Vec<T>> {
+    let mut found = Vec::new();
+    let Some(Setting {
+        raw: Raw::List(items),
+        origin,
+    }) = list
+    else {
+        return Ok(found);
     };
-    let mut names: Vec<String> = Vec::new();
     for item in items {
         let Raw::Text(name) = item else { continue };
-        let origin = &run.origin;
-        if !targets.iter().any(|target| target.name == name) {
-            let text = format!("{origin}: there is no section [push.{name}]");
-            return Err(Failure::usage(text));
-        }
-        if names.contains(&name) {
+        let one = find(&name).map_err(|kind| {
+            Failure::usage(format!("{origin}: there is no section [{kind}{name}]"))
+        })?;
+        if found.contains(&one) {
             let text = format!("{origin}: {name} stands here twice");
             return Err(Failure::usage(text));
         }
-        names.push(name);
+        found.push(one);
     }
-    Ok(names)
+    Ok(found)
 }
 
 /// The error for a key outside of any section, or for an unknown section.

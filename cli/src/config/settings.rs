@@ -24,8 +24,8 @@ pub(crate) struct Settings {
     pub(crate) receivers: Vec<AlertReceiver>,
     /// The paths of the files that `check` reads and writes.
     pub(crate) check: CheckPlaces,
-    /// The names of the destinations that `run` pushes to.
-    pub(crate) run: Vec<String>,
+    /// What `run` does.
+    pub(crate) run: RunParts,
     /// Whether results show the names of clusters. Clusters have names if they come from a file.
     pub(crate) is_named: bool,
 }
@@ -91,6 +91,19 @@ pub(crate) struct CheckPlaces {
     pub(crate) state: Option<PathBuf>,
     /// The file with the past counts that rules compare with.
     pub(crate) history: Option<PathBuf>,
+}
+
+/// The parts of `run` that the configuration names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunParts {
+    /// The names of the destinations that get each revision.
+    pub(crate) push: Vec<String>,
+    /// Whether the rules are applied.
+    pub(crate) check: bool,
+    /// The receivers that are notified of incidents: the kind and the name of each section.
+    pub(crate) notify: Vec<(ReceiverKind, String)>,
+    /// The address and port of the dashboard.
+    pub(crate) dashboard: Option<(String, u16)>,
 }
 
 impl Cluster {

@@ -58,7 +58,7 @@ const CHECK: &str = r"
 ";
 
 const RUN: &str = r"
-# Where tallyfold run sends counts: names of sections [push.NAME].
+# What tallyfold run does, in addition to serving totals.
 #[run]
 ";
 
@@ -208,6 +208,9 @@ fn about(name: &str) -> &'static str {
             "The format: openmetrics, remote-write, otlp, influx, dogstatsd, datadog and others."
         }
         "push" => "The destinations that get each revision.",
+        "check" => "Whether the rules of [check] are applied to each window.",
+        "notify" => "The receivers of alerts: names of sections such as [slack.oncall].",
+        "dashboard" => "The address and port of the dashboard.",
         "rules" => "The file with the rules.",
         "state" => {
             "The state that a run leaves for the next one: findings, and who was notified of them. With several clusters, a folder."
@@ -223,7 +226,10 @@ fn about(name: &str) -> &'static str {
 /// An example value for a key without a default. It may differ between sections.
 fn example_in(section: Section, name: &str) -> &'static str {
     match (section, name) {
-        (Section::Run, _) => r#"["collector"]"#,
+        (Section::Run, "push") => r#"["collector"]"#,
+        (Section::Run, "check") => "true",
+        (Section::Run, "notify") => r#"["alertmanager.main"]"#,
+        (Section::Run, _) => r#""127.0.0.1:9465""#,
         (Section::Receiver(ReceiverKind::Alertmanager), "url") => r#""http://127.0.0.1:9093""#,
         (Section::Receiver(_), "url") => r#"{ env = "CHAT_URL" }"#,
         _ => example(name),

@@ -47,6 +47,16 @@ pub(crate) fn places(
     }
 }
 
+/// The places that the configuration names. By default, state and history are in a folder.
+pub(crate) fn places_below(written: &CheckPlaces, folder: &Path) -> Places {
+    let or = |named: &Option<PathBuf>, end| named.clone().unwrap_or_else(|| folder.join(end));
+    Places {
+        state: or(&written.state, "check"),
+        history: or(&written.history, "history"),
+        ..places((&None, &None, &None), written)
+    }
+}
+
 /// Reads the rules file; without one, returns the standard rules.
 ///
 /// # Errors

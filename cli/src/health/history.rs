@@ -494,7 +494,10 @@ fn missing(
                 &settled,
             )?),
         };
-        let own = session.machine.collect(options.have(have))?;
+        let mut own = session.machine.collect(options.have(have))?;
+        if let Some(by) = session.shared_by(wanted.metric, &wanted.dimensions) {
+            own.request_by(by)?;
+        }
         let Progress { planned, done, .. } = own.progress();
         left = planned - done;
         collect = Some(own).filter(|_| left > 0);

@@ -35,7 +35,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 const HEADING: &str = "Notifications";
 
 /// Flags for the receivers of alerts.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct NotifyFlags {
     #[command(flatten)]
@@ -111,6 +111,7 @@ impl Flags for Plain {
 }
 
 /// The receivers of a run.
+#[derive(Default)]
 pub(crate) struct Notifier {
     routes: Vec<Route>,
     alert_for_ms: u64,
@@ -228,6 +229,14 @@ fn failure_of((route, outcome): (&Route, &ReceiverOutcome)) -> Option<Failure> {
 }
 
 impl NotifyFlags {
+    /// The flags that name these sections of the configuration.
+    pub(crate) fn naming(receivers: Vec<(ReceiverKind, String)>) -> Self {
+        Self {
+            targets: Targets(receivers),
+            ..Self::default()
+        }
+    }
+
     fn named(&self, kind: ReceiverKind, target: &str, settings: &Settings) -> Result<Named> {
         if target.contains("://") {
             let mut given = Given::default();

@@ -20,7 +20,6 @@ use tokio::time::sleep;
 
 use super::lease::Lease;
 use super::session::Session;
-use super::shared::Sharer;
 use crate::arguments::query::Query;
 use crate::failure::{Failure, Result};
 use crate::files::{Replacement, replace};
@@ -112,10 +111,6 @@ pub(crate) struct Following {
     pub(crate) session: Rc<Session>,
     machine: Follow,
     is_down: bool,
-    /// How long after its end a window may settle.
-    settle_ms: u64,
-    /// The other parts of the process that read the same windows.
-    sharer: Option<Sharer>,
 }
 
 impl Following {
@@ -124,19 +119,15 @@ impl Following {
     /// # Errors
     /// For options that the core refuses, such as a state of another query.
     pub(crate) fn new(session: Rc<Session>, options: &FollowOptions) -> tallyfold::Result<Self> {
+        let mut machine = session.machine.follow(options)?;
+        if let Some(by) = session.shared_by(options.metric, &options.dimensions) {
+            machine.request_by(by)?;
+        }
         Ok(Self {
-            machine: session.machine.follow(options)?,
             session,
+            machine,
             is_down: false,
-            settle_ms: options.settle_ms,
-            sharer: None,
         })
-    }
-
-    /// Shares responses with other parts of the process.
-    pub(crate) fn sharing(mut self, sharer: Option<Sharer>) -> Self {
-        self.sharer = sharer;
-        self
     }
 
     /// Waits for the next event. Dropping the future loses nothing: the next process reads the window again.
@@ -156,15 +147,7 @@ impl Following {
     }
 
     async fn read(&mut self, drive: &mut Drive) -> Option<FollowEvent> {
-        let driven = match &self.sharer {
-            None => self.session.drive(&mut drive.call).await,
-            Some(sharer) => {
-                let end_ms = drive.window.end().unix_ms();
-                let settles_ms = end_ms.saturating_add_unsigned(self.settle_ms);
-                let call = &mut drive.call;
-                self.session.drive_shared(call, sharer, settles_ms).await
-            }
-        };
+        let driven = self.session.drive(&mut drive.call).await;
         let now = self.session.now();
         let settled = self.machine.settle(drive.task, &mut drive.call, now);
         let waits = self.machine.waiting_ms().is_some();

@@ -76,25 +76,6 @@ pub(crate) fn with_permit(bytes: Bytes, permit: OwnedSemaphorePermit) -> Bytes {
     Bytes::from_owner(Held(bytes, permit))
 }
 
-/// The address and the port of the flag `--listen`.
-///
-/// # Errors
-/// For anything else.
-pub(crate) fn address(listen: &str) -> Result<(String, u16)> {
-    let wanted = || {
-        Failure::usage(format!(
-            "--listen {listen}: want an address and a port, such as 127.0.0.1:9464"
-        ))
-    };
-    let (host, port) = listen.rsplit_once(':').ok_or_else(wanted)?;
-    let port = port.parse().map_err(|_| wanted())?;
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    match host.is_empty() {
-        true => Err(wanted()),
-        false => Ok((host.to_owned(), port)),
-    }
-}
-
 /// A response of plain text.
 pub(crate) fn plain(status: StatusCode, text: impl Into<String>) -> Answer {
     typed(status, "text/plain; charset=utf-8", text.into())

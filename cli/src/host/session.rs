@@ -5,7 +5,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tallyfold::{
-    Attempt, Call, CallOutput, Error, HostFailure, Machine, MachineOptions, Now, Result, Step,
+    Attempt, Call, CallOutput, Dimension, Error, HostFailure, Machine, MachineOptions, Metric, Now,
+    Result, Step,
 };
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
@@ -30,6 +31,15 @@ pub(crate) struct Session {
     pub(crate) http: Http,
     /// Messages to the user.
     pub(crate) stderr: Rc<Stderr>,
+    /// What all parts of the process know of the service.
+    known: Rc<Known>,
+    /// The part of the process that uses this session, if several share responses.
+    sharer: Option<Sharer>,
+}
+
+/// What is known of a service.
+#[derive(Default)]
+struct Known {
     /// Notified whenever a call has ended an exchange, because another call may wait for its token.
     moved: Notify,
     on_attempt: RefCell<Option<OnAttempt>>,
@@ -61,22 +71,39 @@ impl Session {
             clock: Clock::start(),
             http,
             stderr,
-            moved: Notify::new(),
-            on_attempt: RefCell::new(None),
-            clock_notice: Cell::new(ClockNotice::None),
-            ahead_ms: Cell::new(0),
-            service: Cell::new(None),
+            known: Rc::default(),
+            sharer: None,
         })
+    }
+
+    /// The same client for one of several parts that read the same windows. Its calls use responses that other parts have just
+    /// read.
+    pub(crate) fn shared(&self, sharer: Sharer) -> Rc<Self> {
+        Rc::new(Self {
+            name: self.name.clone(),
+            machine: self.machine.clone(),
+            clock: self.clock,
+            http: self.http.clone(),
+            stderr: Rc::clone(&self.stderr),
+            known: Rc::clone(&self.known),
+            sharer: Some(sharer),
+        })
+    }
+
+    /// The dimensions to request for counts by these, so that requests of all parts are equal; `None` if there is one part, or the
+    /// others don't request all of these.
+    pub(crate) fn shared_by(&self, metric: Metric, own: &[Dimension]) -> Option<&[Dimension]> {
+        self.sharer.as_ref()?.by(metric, own)
     }
 
     /// By how many milliseconds the clock is ahead of the service's, as far as is known.
     pub(crate) fn ahead_ms(&self) -> i64 {
-        self.ahead_ms.get()
+        self.known.ahead_ms.get()
     }
 
     /// The time now, by the service's clock if that is behind; `None` before the first response.
     pub(crate) fn corrected_ms(&self) -> Option<i64> {
-        let (service, now) = (self.service.get()?, self.now());
+        let (service, now) = (self.known.service.get()?, self.now());
         let passed_ms = now.monotonic_ms.saturating_sub(service.monotonic_ms);
         let service_ms = service.unix_ms.saturating_add_unsigned(passed_ms);
         Some(now.unix_ms.min(service_ms))
@@ -84,7 +111,7 @@ impl Session {
 
     /// Sets the function that is called with each request that has ended.
     pub(crate) fn watch(&self, on_attempt: OnAttempt) {
-        self.on_attempt.replace(Some(on_attempt));
+        self.known.on_attempt.replace(Some(on_attempt));
     }
 
     /// The time now.
@@ -110,8 +137,7 @@ impl Session {
         mut call: Call<T>,
     ) -> Result<(T, Vec<u8>)> {
         let mut copied = Copied::default();
-        self.drive_copying(&mut call, Some(&mut copied), None)
-            .await?;
+        self.drive_copying(&mut call, Some(&mut copied)).await?;
         Ok((call.output()?, copied.body))
     }
 
@@ -121,30 +147,10 @@ impl Session {
     /// # Errors
     /// The call's final error.
     pub(crate) async fn drive<T>(&self, call: &mut Call<T>) -> Result<()> {
-        self.drive_copying(call, None, None).await
+        self.drive_copying(call, None).await
     }
 
-    /// The same for one of several parts that read the same windows: a response that another part has just read is not
-    /// requested again. The window may settle from `settles_ms` on, by the wall clock.
-    ///
-    /// # Errors
-    /// The call's final error.
-    pub(crate) async fn drive_shared<T>(
-        &self,
-        call: &mut Call<T>,
-        sharer: &Sharer,
-        settles_ms: i64,
-    ) -> Result<()> {
-        self.drive_copying(call, None, Some((sharer, settles_ms)))
-            .await
-    }
-
-    async fn drive_copying<T>(
-        &self,
-        call: &mut Call<T>,
-        copy: Option<&mut Copied>,
-        shared: Option<(&Sharer, i64)>,
-    ) -> Result<()> {
+    async fn drive_copying<T>(&self, call: &mut Call<T>, copy: Option<&mut Copied>) -> Result<()> {
         let mut driven = Driven {
             session: self,
             call,
@@ -156,10 +162,11 @@ impl Session {
             let ended = match step {
                 Step::Send(request) => {
                     let outgoing = Outgoing::of(&self.http, &request);
-                    match shared.zip(Asked::of(&request)) {
+                    let asked = Asked::of(&request, driven.call.window());
+                    match self.sharer.as_ref().zip(asked) {
                         None => driven.exchange(outgoing).await,
-                        Some((shared, asked)) => {
-                            driven.exchange_shared(outgoing, shared, asked).await
+                        Some((sharer, asked)) => {
+                            driven.exchange_shared(outgoing, sharer, &asked).await
                         }
                     }
                 }
@@ -182,8 +189,8 @@ impl Session {
     fn report_clock(&self, attempt: &Attempt, begun: Now) {
         if attempt.code.is_none() {
             let ahead_ms = attempt.clock.as_ref().map_or(0, |clock| clock.ahead_ms);
-            self.ahead_ms.set(ahead_ms.max(0));
-            self.service.set(Some(Now {
+            self.known.ahead_ms.set(ahead_ms.max(0));
+            self.known.service.set(Some(Now {
                 unix_ms: begun.unix_ms.saturating_sub(ahead_ms),
                 ..begun
             }));
@@ -195,10 +202,10 @@ impl Session {
             true => ClockNotice::Warning,
             false => ClockNotice::Note,
         };
-        if notice <= self.clock_notice.get() {
+        if notice <= self.known.clock_notice.get() {
             return;
         }
-        self.clock_notice.set(notice);
+        self.known.clock_notice.set(notice);
         let (name, text) = (&self.name, &difference.message);
         match notice {
             ClockNotice::Warning => self.stderr.warning(format_args!("{name}: {text}")),
@@ -213,15 +220,16 @@ impl Session {
         };
         self.stderr.detail(AttemptLine(&self.name, &attempt));
         self.report_clock(&attempt, begun);
-        if let Some(on_attempt) = &mut *self.on_attempt.borrow_mut() {
+        if let Some(on_attempt) = &mut *self.known.on_attempt.borrow_mut() {
             on_attempt(&attempt);
         }
     }
 }
 
 /// How urgent a message about the two clocks is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum ClockNotice {
+    #[default]
     None,
     Note,
     Warning,
@@ -240,22 +248,28 @@ impl<T> Driven<'_, T> {
     async fn exchange_shared(
         &mut self,
         outgoing: Outgoing,
-        (sharer, settles_ms): (&Sharer, i64),
-        asked: Asked,
+        sharer: &Sharer,
+        asked: &Asked,
     ) -> Result<()> {
-        let _turn = sharer.turn().await;
+        let _turn = sharer.turn(asked).await;
         let begun = self.session.now();
-        if let Some(response) = sharer.take(&asked, begun, settles_ms) {
+        if let Some(response) = sharer.take(asked, begun) {
             let fed = response.feed(self.call);
-            self.session.moved.notify_waiters();
+            self.session.known.moved.notify_waiters();
             // Nothing was requested, so nothing is reported.
             let _ = self.call.attempt();
+            if let Some(copy) = self.copy.as_deref_mut() {
+                copy.clone_from(&response);
+            }
             return fed;
         }
         let mut response = Copied::default();
         let limit = self.limit();
         let reported = exchange(outgoing, limit, self.call, Some(&mut response)).await;
-        self.session.moved.notify_waiters();
+        self.session.known.moved.notify_waiters();
+        if let Some(copy) = self.copy.as_deref_mut() {
+            copy.clone_from(&response);
+        }
         if reported.is_ok() && response.is_whole {
             sharer.keep(asked, response, begun);
         }
@@ -265,7 +279,7 @@ impl<T> Driven<'_, T> {
     async fn exchange(&mut self, outgoing: Outgoing) -> Result<()> {
         let (limit, copy) = (self.limit(), self.copy.as_deref_mut());
         let reported = exchange(outgoing, limit, self.call, copy).await;
-        self.session.moved.notify_waiters();
+        self.session.known.moved.notify_waiters();
         reported
     }
 
@@ -274,7 +288,7 @@ impl<T> Driven<'_, T> {
         let session = self.session;
         let moved = async {
             loop {
-                let moved = session.moved.notified();
+                let moved = session.known.moved.notified();
                 if session.machine.token_epoch() != epoch {
                     return;
                 }
@@ -308,7 +322,7 @@ impl<T> Driven<'_, T> {
 impl<T> Drop for Driven<'_, T> {
     fn drop(&mut self) {
         self.call.close();
-        self.session.moved.notify_waiters();
+        self.session.known.moved.notify_waiters();
     }
 }
 

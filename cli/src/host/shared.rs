@@ -3,18 +3,22 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use tallyfold::{Call, Now, Request, Result};
-use tokio::sync::{Mutex, MutexGuard};
+use tallyfold::{Call, Dimension, Metric, Now, Request, Result, Window};
+use tokio::sync::Notify;
 
 /// How long a response is kept. A part that lags further behind sends a request of its own. The time is below the
 /// difference from which a part would report that the two clocks differ.
 const KEPT_MS: u64 = 30_000;
 
 /// How many bytes of bodies are kept at most.
-const KEPT_BYTES: usize = 32 << 20;
+const KEPT_BYTES: usize = 16 << 20;
+
+/// Responses to a part that looks back are kept if their window has settled within this time: other parts don't read earlier
+/// windows again.
+const READ_BY_ALL_MS: i64 = 86_400_000;
 
 /// A response as it came, without its secrets: none of the headers of a response with counts is one.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Copied {
     /// The status; 0 if no response has begun.
     pub(super) status: u16,
@@ -49,15 +53,17 @@ impl Copied {
 pub(super) struct Asked {
     url: String,
     body: Vec<u8>,
+    window: Window,
 }
 
 impl Asked {
-    /// The key of a request for counts; `None` for a request for a token, whose body contains a secret.
-    pub(super) fn of(request: &Request) -> Option<Self> {
+    /// The key of a request for the counts of a window; `None` for a request for a token, whose body contains a secret.
+    pub(super) fn of(request: &Request, window: Option<Window>) -> Option<Self> {
         let is_authorized = request.headers().any(|(name, _)| name == "authorization");
-        is_authorized.then(|| Self {
+        is_authorized.then_some(Self {
             url: request.url().to_owned(),
             body: request.body().unwrap_or_default().to_vec(),
+            window: window?,
         })
     }
 }
@@ -74,13 +80,25 @@ struct Kept {
 
 /// The last responses of one cluster, for all parts that read the same windows.
 ///
-/// A part gets each response at most once, so it reads a correction anew. Each part keeps a follow and a state of its
-/// own, which decide what is settled and what has changed. So sharing changes how many requests are sent, and no count.
+/// A part gets each response at most once, so it reads a correction anew. Each part keeps a state of its own, which decides what
+/// is settled and what has changed. So sharing changes how many requests are sent, and no count.
 pub(crate) struct Readings {
     parts: usize,
+    /// The dimensions that all parts request, so that their requests are equal.
+    by: Vec<(Metric, Vec<Dimension>)>,
     kept: RefCell<Vec<Kept>>,
-    /// Held by the part whose request is under way. Another part may need the same response.
-    turn: Mutex<()>,
+    /// The requests that are under way. Another part may need the same responses.
+    under_way: RefCell<Vec<Asked>>,
+    ended: Notify,
+}
+
+/// How a part reads windows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader {
+    /// How long after its end a window may settle for this part.
+    pub(crate) settle_ms: u64,
+    /// Whether it reads windows that no other part reads.
+    pub(crate) looks_back: bool,
 }
 
 /// One of the parts that share responses.
@@ -88,33 +106,73 @@ pub(crate) struct Readings {
 pub(crate) struct Sharer {
     readings: Rc<Readings>,
     part: usize,
+    reader: Reader,
+}
+
+/// A part's turn to send a request. Dropping it lets others send the same one.
+pub(super) struct Turn<'a> {
+    readings: &'a Readings,
+    asked: &'a Asked,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut under_way = self.readings.under_way.borrow_mut();
+        under_way.retain(|one| one != self.asked);
+        self.readings.ended.notify_waiters();
+    }
 }
 
 impl Readings {
-    /// One value for each of so many parts.
-    pub(crate) fn shared_by(parts: usize) -> Vec<Sharer> {
+    /// One value for each part. Each part requests the dimensions `by` of a metric.
+    pub(crate) fn shared_by(readers: &[Reader], by: Vec<(Metric, Vec<Dimension>)>) -> Vec<Sharer> {
         let readings = Rc::new(Self {
-            parts,
+            parts: readers.len(),
+            by,
             kept: RefCell::default(),
-            turn: Mutex::new(()),
+            under_way: RefCell::default(),
+            ended: Notify::new(),
         });
-        let sharer = |part| Sharer {
+        let sharer = |(part, reader): (usize, &Reader)| Sharer {
             readings: Rc::clone(&readings),
             part,
+            reader: *reader,
         };
-        (0..parts).map(sharer).collect()
+        readers.iter().enumerate().map(sharer).collect()
     }
 }
 
 impl Sharer {
-    /// Waits until no other part's request is under way.
-    pub(super) async fn turn(&self) -> MutexGuard<'_, ()> {
-        self.readings.turn.lock().await
+    /// The dimensions to request for counts by these; `None` if the parts don't request all of these.
+    pub(super) fn by(&self, metric: Metric, own: &[Dimension]) -> Option<&[Dimension]> {
+        let all = self.readings.by.iter().find(|(of, _)| *of == metric);
+        let (_, all) = all?;
+        own.iter().all(|one| all.contains(one)).then_some(all)
     }
 
-    /// A response that another part has read and this part has not had. Its window may settle from `settles_ms` on, so a
-    /// response from before that time is not given after it.
-    pub(super) fn take(&self, asked: &Asked, now: Now, settles_ms: i64) -> Option<Rc<Copied>> {
+    /// Waits until no other part's equal request is under way.
+    pub(super) async fn turn<'a>(&'a self, asked: &'a Asked) -> Turn<'a> {
+        let readings = &*self.readings;
+        loop {
+            let ended = readings.ended.notified();
+            if !readings.under_way.borrow().contains(asked) {
+                readings.under_way.borrow_mut().push(asked.clone());
+                return Turn { readings, asked };
+            }
+            ended.await;
+        }
+    }
+
+    /// When a window may settle for this part, by the wall clock.
+    fn settles_ms(&self, asked: &Asked) -> i64 {
+        let end_ms = asked.window.end().unix_ms();
+        end_ms.saturating_add_unsigned(self.reader.settle_ms)
+    }
+
+    /// A response that another part has read and this part has not had. A response from before the window may settle is not given
+    /// after that time.
+    pub(super) fn take(&self, asked: &Asked, now: Now) -> Option<Rc<Copied>> {
+        let settles_ms = self.settles_ms(asked);
         let mut kept = self.readings.kept.borrow_mut();
         kept.retain(|one| now.since(one.begun) < KEPT_MS);
         let place = kept.iter().position(|one| one.asked == *asked)?;
@@ -132,11 +190,14 @@ impl Sharer {
 
     /// Keeps a response that this part has read, in place of an earlier one to the same request. A response without a
     /// `Date` is not kept: nothing would show its age.
-    pub(super) fn keep(&self, asked: Asked, response: Copied, begun: Now) {
+    pub(super) fn keep(&self, asked: &Asked, response: Copied, begun: Now) {
         let mut kept = self.readings.kept.borrow_mut();
-        kept.retain(|one| one.asked != asked);
+        kept.retain(|one| one.asked != *asked);
         let has_date = response.headers.iter().any(|(name, _)| name == "date");
-        if response.status != 200 || !has_date {
+        let is_old = self.reader.looks_back
+            && begun.unix_ms.saturating_sub(self.settles_ms(asked)) > READ_BY_ALL_MS;
+        let is_alone = self.readings.parts < 2;
+        if response.status != 200 || !has_date || is_old || is_alone {
             return;
         }
         let mut had = vec![false; self.readings.parts];
@@ -144,7 +205,7 @@ impl Sharer {
             .enumerate()
             .for_each(|(part, had)| *had = part == self.part);
         kept.push(Kept {
-            asked,
+            asked: asked.clone(),
             response: Rc::new(response),
             begun,
             had,
@@ -162,12 +223,17 @@ impl Sharer {
 
 #[cfg(test)]
 mod tests {
+    use tallyfold::Timestamp;
+
     use super::*;
 
-    fn asked(window: &str) -> Asked {
+    /// A request for a window of ten milliseconds, of which two have different bodies.
+    fn asked(body: &str) -> Asked {
+        let time = |ms| Timestamp::from_unix_ms(ms).unwrap();
         Asked {
             url: "https://a.example/".to_owned(),
-            body: window.into(),
+            body: body.into(),
+            window: Window::new(time(0), time(10)).unwrap(),
         }
     }
 
@@ -187,36 +253,43 @@ mod tests {
         }
     }
 
-    const NEVER: i64 = i64::MAX;
+    fn shared_by(settle_ms: &[u64]) -> Vec<Sharer> {
+        let reader = |(part, settle_ms): (usize, &u64)| Reader {
+            settle_ms: *settle_ms,
+            looks_back: part == 2,
+        };
+        let readers: Vec<Reader> = settle_ms.iter().enumerate().map(reader).collect();
+        let by = vec![Dimension::Integration, Dimension::Reason];
+        Readings::shared_by(&readers, vec![(Metric::EventDelivery, by)])
+    }
+
+    const NEVER: u64 = 1 << 40;
 
     #[test]
     fn each_part_has_a_response_once() {
-        let parts = Readings::shared_by(3);
-        assert!(parts[0].take(&asked("a"), at(0), NEVER).is_none());
-        parts[0].keep(asked("a"), response(), at(0));
-        assert!(parts[1].take(&asked("b"), at(1), NEVER).is_none());
-        assert!(parts[0].take(&asked("a"), at(1), NEVER).is_none());
-        assert!(parts[1].take(&asked("a"), at(1), NEVER).is_some());
-        assert!(parts[1].take(&asked("a"), at(1), NEVER).is_none());
-        assert!(parts[2].take(&asked("a"), at(1), NEVER).is_some());
+        let parts = shared_by(&[NEVER; 3]);
+        assert!(parts[0].take(&asked("a"), at(0)).is_none());
+        parts[0].keep(&asked("a"), response(), at(0));
+        assert!(parts[1].take(&asked("b"), at(1)).is_none());
+        assert!(parts[0].take(&asked("a"), at(1)).is_none());
+        assert!(parts[1].take(&asked("a"), at(1)).is_some());
+        assert!(parts[1].take(&asked("a"), at(1)).is_none());
+        assert!(parts[2].take(&asked("a"), at(1)).is_some());
         assert!(parts[0].readings.kept.borrow().is_empty());
         // A correction is for all parts again.
-        parts[0].keep(asked("a"), response(), at(2));
-        assert!(parts[1].take(&asked("a"), at(2), NEVER).is_some());
+        parts[0].keep(&asked("a"), response(), at(2));
+        assert!(parts[1].take(&asked("a"), at(2)).is_some());
     }
 
     #[test]
     fn an_old_response_is_not_shared() {
-        let parts = Readings::shared_by(2);
-        parts[0].keep(asked("a"), response(), at(10));
-        assert!(
-            parts[1]
-                .take(&asked("a"), at(10 + KEPT_MS), NEVER)
-                .is_none()
-        );
-        parts[0].keep(asked("a"), response(), at(10));
-        assert!(parts[1].take(&asked("a"), at(20), 15).is_none());
-        assert!(parts[1].take(&asked("a"), at(20), 21).is_some());
+        // The window ends at 10, and settles for the second part at 15, for the third at 21.
+        let parts = shared_by(&[NEVER, 5, 11]);
+        parts[0].keep(&asked("a"), response(), at(10));
+        assert!(parts[1].take(&asked("a"), at(10 + KEPT_MS)).is_none());
+        parts[0].keep(&asked("a"), response(), at(10));
+        assert!(parts[1].take(&asked("a"), at(20)).is_none());
+        assert!(parts[2].take(&asked("a"), at(20)).is_some());
         for wrong in [
             Copied {
                 status: 500,
@@ -227,8 +300,35 @@ mod tests {
                 ..response()
             },
         ] {
-            parts[0].keep(asked("a"), wrong, at(20));
-            assert!(parts[1].take(&asked("a"), at(20), NEVER).is_none());
+            parts[0].keep(&asked("a"), wrong, at(20));
+            assert!(parts[1].take(&asked("a"), at(20)).is_none());
         }
+        let week_ms = 7 * READ_BY_ALL_MS.unsigned_abs();
+        parts[2].keep(&asked("a"), response(), at(week_ms));
+        assert!(parts[1].take(&asked("a"), at(week_ms)).is_none());
+        parts[1].keep(&asked("a"), response(), at(week_ms));
+        assert!(parts[2].take(&asked("a"), at(week_ms)).is_some());
+    }
+
+    #[test]
+    fn parts_request_the_same_dimensions() {
+        let parts = shared_by(&[NEVER]);
+        let by = |own: &[Dimension]| parts[0].by(Metric::EventDelivery, own).map(<[_]>::len);
+        assert_eq!(by(&[Dimension::Reason]), Some(2));
+        assert_eq!(by(&[Dimension::Reason, Dimension::WriteKey]), None);
+        assert_eq!(parts[0].by(Metric::EventIngestion, &[]), None);
+    }
+
+    #[tokio::test]
+    async fn only_equal_requests_wait_for_each_other() {
+        let parts = shared_by(&[NEVER; 2]);
+        let (one, other) = (asked("a"), asked("b"));
+        let turn = parts[0].turn(&one).await;
+        drop(parts[1].turn(&other).await);
+        let mut waiting = Box::pin(parts[1].turn(&one));
+        assert!(futures_util::poll!(&mut waiting).is_pending());
+        drop(turn);
+        drop(waiting.await);
+        assert!(parts[0].readings.under_way.borrow().is_empty());
     }
 }

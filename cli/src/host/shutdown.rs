@@ -124,6 +124,31 @@ impl Signals {
     }
 }
 
+/// Listens for SIGHUP, which requests a process to read its configuration again. Windows has no such signal.
+pub(crate) struct Hangups(#[cfg(unix)] Signal);
+
+impl Hangups {
+    /// Begins to listen.
+    ///
+    /// # Errors
+    /// If the system does not allow it.
+    pub(crate) fn listen() -> Result<Self> {
+        Ok(Self(
+            #[cfg(unix)]
+            signal(SignalKind::hangup()).map_err(cant_listen)?,
+        ))
+    }
+
+    /// Waits for the signal.
+    pub(crate) async fn next(&mut self) {
+        #[cfg(unix)]
+        if self.0.recv().await.is_some() {
+            return;
+        }
+        std::future::pending().await
+    }
+}
+
 /// Makes a second signal end the process at once, even while the process is blocked and can't notice the first signal:
 /// in a write to a pipe whose reader has stopped reading, or while a command that prints a secret runs.
 #[cfg(unix)]

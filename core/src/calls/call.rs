@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::secret::Secret;
 use crate::time::now::Now;
 use crate::time::settling::ServiceTime;
+use crate::time::window::Window;
 
 /// One call, driven by the host.
 ///
@@ -88,6 +89,12 @@ impl<T> Call<T> {
     /// Whether a late response is due to the window: the service has begun to respond, or has responded to other requests.
     pub(crate) fn is_too_slow(&self) -> bool {
         self.state_machine.is_too_slow()
+    }
+
+    /// The window whose counts it requests; `None` for a call that requests no counts.
+    #[must_use]
+    pub fn window(&self) -> Option<Window> {
+        self.state_machine.endpoint.window()
     }
 
     /// What to do next.

@@ -119,6 +119,14 @@ impl MetricsQuery {
         })
     }
 
+    /// The same counts from a request for these dimensions, which include the kept ones.
+    pub(crate) fn requesting(self, dimensions: &[Dimension]) -> Result<Self> {
+        let requested = Dimensions::requested(dimensions)?;
+        requested.check_available(self.metric())?;
+        requested.subset(self.kept.as_slice())?;
+        Ok(Self { requested, ..self })
+    }
+
     /// How many bytes the table of a response may take.
     pub(crate) fn table_bytes(&self) -> u64 {
         self.options.limits.table_bytes

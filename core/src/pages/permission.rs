@@ -104,29 +104,58 @@ impl VisibleRows {
         body: &[u8],
         hash_seed: u64,
     ) -> Result<Vec<u8>> {
-        let window = Window::new(query.start, query.end)?;
-        // The call that read the body has applied the limits and the tolerance of its client.
-        let options = AggregatorOptions::default()
-            .window(window)
-            .limits(Limits {
-                depth: Limits::default().depth,
-                string_bytes: usize::MAX,
-                keys: usize::MAX,
-                body_bytes: u64::MAX,
-                groups: usize::MAX,
-                table_bytes: u64::MAX,
-            })
-            .tolerate(Tolerate {
-                repeated_combination: true,
-                null_dimension: true,
-            })
-            .hash_seed(hash_seed);
-        let mut aggregator = Aggregator::new(&query.dimensions, options)?;
-        aggregator.push(body)?;
-        let whole = aggregator.finish()?;
-        let visible = whole.filter(&self.wanted)?.group_by(asked)?;
-        Ok(json_of(&Body::of(window, &visible, whole.reconciliation())).into_bytes())
+        rewritten(query, asked, body, hash_seed, |whole| {
+            whole.filter(&self.wanted)
+        })
     }
+}
+
+/// The body that the service would have sent by fewer dimensions: the counts of the body that it has sent for the query, added
+/// up. The totals stay as they are.
+///
+/// The seed of hashes should be random, as in [`AggregatorOptions`].
+///
+/// # Errors
+/// Errors of the body, which a call would have met, and of dimensions that are not among the query's.
+pub fn regrouped_body(
+    query: &QueryOptions,
+    asked: &[Dimension],
+    body: &[u8],
+    hash_seed: u64,
+) -> Result<Vec<u8>> {
+    rewritten(query, asked, body, hash_seed, Ok)
+}
+
+fn rewritten(
+    query: &QueryOptions,
+    asked: &[Dimension],
+    body: &[u8],
+    hash_seed: u64,
+    shown: impl FnOnce(CountTable) -> Result<CountTable>,
+) -> Result<Vec<u8>> {
+    let window = Window::new(query.start, query.end)?;
+    // The call that read the body has applied the limits and the tolerance of its client.
+    let options = AggregatorOptions::default()
+        .window(window)
+        .limits(Limits {
+            depth: Limits::default().depth,
+            string_bytes: usize::MAX,
+            keys: usize::MAX,
+            body_bytes: u64::MAX,
+            groups: usize::MAX,
+            table_bytes: u64::MAX,
+        })
+        .tolerate(Tolerate {
+            repeated_combination: true,
+            null_dimension: true,
+        })
+        .hash_seed(hash_seed);
+    let mut aggregator = Aggregator::new(&query.dimensions, options)?;
+    aggregator.push(body)?;
+    let whole = aggregator.finish()?;
+    let difference = whole.reconciliation();
+    let table = shown(whole)?.group_by(asked)?;
+    Ok(json_of(&Body::of(window, &table, difference)).into_bytes())
 }
 
 /// An event metrics result (service reference 2.2).

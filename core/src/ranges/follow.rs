@@ -323,6 +323,15 @@ fn first_window(start: Timestamp, end: Option<Timestamp>, step: TimeStep) -> Res
 }
 
 impl Follow {
+    /// Requests more dimensions than the counts have, so that several readers of a window send the same request and can
+    /// share its response. Tables and states stay as they are.
+    ///
+    /// # Errors
+    /// Of kind `config`, for dimensions that do not include those of the counts, or that the endpoint does not have.
+    pub fn request_by(&mut self, dimensions: &[Dimension]) -> Result<()> {
+        self.query.request_by(dimensions)
+    }
+
     /// What to do next.
     pub fn next(&mut self, now: Now) -> FollowStep {
         if let Some(latest) = self.latest {

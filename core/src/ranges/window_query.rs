@@ -7,6 +7,7 @@ use crate::calls::call::Call;
 use crate::calls::machine::Machine;
 use crate::calls::options::ApiConfig;
 use crate::code::Code;
+use crate::counts::dimension::Dimension;
 use crate::counts::subject::Subject;
 use crate::counts::table::CountTable;
 use crate::endpoint::contract::Output;
@@ -20,6 +21,8 @@ pub(super) struct WindowQuery {
     machine: Machine,
     api: Arc<ApiConfig<Control>>,
     query: MetricsQuery,
+    /// The query that is sent. It may request more dimensions.
+    sent: MetricsQuery,
 }
 
 /// The result of a call for a window.
@@ -35,8 +38,15 @@ impl WindowQuery {
         Ok(Self {
             machine: machine.clone(),
             api: Arc::clone(machine.config().api()?),
+            sent: query.clone(),
             query,
         })
+    }
+
+    /// Requests these dimensions, which include those of the query, and gives the same tables.
+    pub(super) fn request_by(&mut self, dimensions: &[Dimension]) -> Result<()> {
+        self.sent = self.query.clone().requesting(dimensions)?;
+        Ok(())
     }
 
     /// The cluster that is read and the client, as text.
@@ -66,7 +76,7 @@ impl WindowQuery {
 
     /// The call for a window whose table may take at most `table_bytes` bytes.
     pub(super) fn call_within(&self, window: Window, table_bytes: u64) -> Call {
-        let query = self.query.clone().of(window).within(table_bytes);
+        let query = self.sent.clone().of(window).within(table_bytes);
         let target = query.metric().into();
         self.machine.call_of(target, &self.api, query).untyped()
     }

@@ -25,7 +25,8 @@ use lru::LruCache;
 use sha2::{Digest, Sha256};
 use tallyfold::{
     Error, LAST_LINE, Metric, MetricsQuestion, PageQuestion, PageRequest, PagesOptions, Permission,
-    RangeTag, Spelling, Window, WindowsQuestion, failed_line, sealed, unsealed, window_lines,
+    RangeTag, Spelling, Window, WindowsQuestion, failed_line, regrouped_body, sealed, unsealed,
+    window_lines,
 };
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{spawn_blocking, spawn_local};
@@ -249,21 +250,8 @@ impl Pages {
         let waiting = is_single.then(|| Waiting::new(&self.waiting));
         let _turn = self.turns.acquire().await;
         drop(waiting);
-        let machine = &self.session.machine;
-        let call = match question.metric {
-            Metric::EventDelivery => machine.event_delivery(&question.query),
-            Metric::EventIngestion => machine.event_ingestion(&question.query),
-        };
-        let answered = match call {
-            Ok(call) => self.session.run_copied(call).await,
-            Err(error) => Err(error),
-        };
-        match answered {
-            // By the service's clock, too: this computer's may be ahead.
-            Ok((table, body)) => Ok(Found {
-                body: body.into(),
-                is_settled: table.provisional().is_empty(),
-            }),
+        match self.read(question).await {
+            Ok(found) => Ok(found),
             Err(error) => {
                 let reference = format!("{:016x}", random());
                 let (name, text) = (&self.session.name, text_of(&error));
@@ -273,6 +261,29 @@ impl Pages {
                 Err(Missed::Failed(error, reference))
             }
         }
+    }
+
+    async fn read(&self, question: &MetricsQuestion) -> tallyfold::Result<Found> {
+        let (metric, asked) = (question.metric, &question.query.dimensions);
+        // Other parts of the process read only windows that may change.
+        let by = self.session.shared_by(metric, asked);
+        let by = by.filter(|_| !question.is_settled);
+        let mut query = question.query.clone();
+        query.dimensions = by.unwrap_or(asked).to_owned();
+        let machine = &self.session.machine;
+        let call = match metric {
+            Metric::EventDelivery => machine.event_delivery(&query),
+            Metric::EventIngestion => machine.event_ingestion(&query),
+        };
+        let (table, mut body) = self.session.run_copied(call?).await?;
+        if by.is_some() {
+            body = regrouped_body(&query, asked, &body, random())?;
+        }
+        Ok(Found {
+            body: body.into(),
+            // By the service's clock, too: this computer's may be ahead.
+            is_settled: table.provisional().is_empty(),
+        })
     }
 
     /// The answer with all windows of a range. The windows that may still change come first, because the tag is made of them.

@@ -19,7 +19,6 @@ use crate::failure::{Exit, Failure, Result};
 use crate::host::carry::{Carried, Carrier};
 use crate::host::ranges::{FollowEvent, Following};
 use crate::host::session::{Session, unix_ms};
-use crate::host::shared::Sharer;
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
 
@@ -62,7 +61,7 @@ pub(crate) async fn run(app: &App, plan: &Plan<'_>) -> Result<(Vec<Pushed>, Exit
     let mut all = Vec::new();
     for (cluster, session) in app.sessions()? {
         let progress = Rc::default();
-        all.push(begin(app, plan, (cluster, session), None, progress).await?);
+        all.push(begin(app, plan, (cluster, session), progress).await?);
     }
     let shutdown = Shutdown::new();
     let work = join_all(all.iter_mut().map(|one| one.run(&shutdown)));
@@ -81,7 +80,6 @@ async fn begin<'a>(
     app: &'a App,
     plan: &Plan<'a>,
     (cluster, session): (Cluster, Rc<Session>),
-    sharer: Option<Sharer>,
     progress: Rc<Progress>,
 ) -> Result<Sending<'a>> {
     let labels = labels_of(&app.settings, &cluster, plan.labels)?;
@@ -115,7 +113,7 @@ async fn begin<'a>(
         cluster,
         destination: plan.destination,
         labels,
-        following: following.sharing(sharer),
+        following,
         file,
         outbox,
         carrier: plan.destination.carrier(&app.stderr)?,
@@ -154,7 +152,6 @@ pub(crate) struct Part<'a> {
     /// The name of its section.
     name: &'a str,
     of: (Cluster, Rc<Session>),
-    sharer: Sharer,
     progress: Rc<Progress>,
     /// The first attempt.
     first: Option<Sending<'a>>,
@@ -169,17 +166,14 @@ impl<'a> Part<'a> {
         app: &'a App,
         (name, plan): (&'a str, Plan<'a>),
         of: (Cluster, Rc<Session>),
-        sharer: Sharer,
     ) -> Result<Self> {
         let progress = Rc::default();
-        let (own, shared) = (of.clone(), Some(sharer.clone()));
-        let first = begin(app, &plan, own, shared, Rc::clone(&progress)).await?;
+        let first = begin(app, &plan, of.clone(), Rc::clone(&progress)).await?;
         Ok(Self {
             app,
             plan,
             name,
             of,
-            sharer,
             progress,
             first: Some(first),
         })
@@ -217,9 +211,8 @@ impl<'a> Part<'a> {
         let mut sending = match self.first.take() {
             Some(first) => first,
             None => {
-                let (own, shared) = (self.of.clone(), Some(self.sharer.clone()));
                 let progress = Rc::clone(&self.progress);
-                begin(self.app, &self.plan, own, shared, progress).await?
+                begin(self.app, &self.plan, self.of.clone(), progress).await?
             }
         };
         sending.send_all(shutdown).await

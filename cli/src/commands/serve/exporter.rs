@@ -10,7 +10,6 @@ use tallyfold::{Attempt, Code, Kind, Revision, Target};
 use tallyfold_export::{Family, FamilyKind, Labels, Ledger, Scrape, Seconds};
 use tokio::time::sleep;
 
-use super::super::push::follow::Progress;
 use crate::app::App;
 use crate::failure::{Failure, Result};
 use crate::host::ranges::{FollowEvent, Following};
@@ -295,11 +294,16 @@ impl Exporter {
 }
 
 /// One of the exporter's own metrics: name, kind, unit and meaning.
-pub(super) struct Meter(&'static str, FamilyKind, &'static str, &'static str);
+pub(in super::super) struct Meter(
+    pub(in super::super) &'static str,
+    pub(in super::super) FamilyKind,
+    pub(in super::super) &'static str,
+    pub(in super::super) &'static str,
+);
 
 impl Meter {
     /// The metric in a scrape. Each cluster adds all metrics, so that their order is always the same.
-    pub(super) fn of<'a>(&self, scrape: &'a mut Scrape) -> &'a mut Family {
+    pub(in super::super) fn of<'a>(&self, scrape: &'a mut Scrape) -> &'a mut Family {
         scrape.family(self.0, self.1, self.2, self.3)
     }
 
@@ -380,69 +384,6 @@ pub(super) const SCRAPE_ERRORS: Meter = Meter(
     "",
     "Scrapes that could not be answered",
 );
-/// A metric of a push in the same process, and its value now.
-pub(super) struct PushMeter(Meter, fn(&Progress, i64) -> i64);
-
-impl PushMeter {
-    /// Adds the metric to a scrape. `now_ms` is the wall clock.
-    pub(super) fn add(
-        &self,
-        scrape: &mut Scrape,
-        labels: [(&str, &str); 2],
-        progress: &Progress,
-        now_ms: i64,
-    ) {
-        let value = (self.1)(progress, now_ms);
-        let family = self.0.of(scrape);
-        match self.0.2 {
-            "seconds" => family.sample(labels, Seconds(value)),
-            _ => family.sample(labels, value),
-        }
-    }
-}
-
-/// The metrics of each push.
-pub(super) const PUSHES: [PushMeter; 4] = [
-    PushMeter(
-        Meter(
-            "tallyfold_run_push_healthy",
-            FamilyKind::Gauge,
-            "",
-            "Whether the push has not failed since the destination accepted a revision: 1 or 0",
-        ),
-        |progress, _| i64::from(!progress.is_failing.get()),
-    ),
-    PushMeter(
-        Meter(
-            "tallyfold_run_push_failures",
-            FamilyKind::Counter,
-            "",
-            "How often the push has failed and begun anew",
-        ),
-        |progress, _| i64::try_from(progress.failures.get()).unwrap_or(i64::MAX),
-    ),
-    PushMeter(
-        Meter(
-            "tallyfold_run_push_samples",
-            FamilyKind::Counter,
-            "",
-            "Samples that the destination has accepted",
-        ),
-        |progress, _| i64::try_from(progress.samples.get()).unwrap_or(i64::MAX),
-    ),
-    PushMeter(
-        Meter(
-            "tallyfold_run_push_waiting_seconds",
-            FamilyKind::Gauge,
-            "seconds",
-            "For how long a revision has waited to be accepted; 0 if none waits",
-        ),
-        |progress, now_ms| {
-            let since = progress.waiting_since.get();
-            since.map_or(0, |since| now_ms.saturating_sub(since).max(0))
-        },
-    ),
-];
 pub(super) const BUILD: Meter = Meter(
     "tallyfold_exporter_build",
     FamilyKind::Info,

@@ -12,6 +12,7 @@ use crate::calls::call::Call;
 use crate::calls::delay::Delay;
 use crate::calls::machine::Machine;
 use crate::code::{Code, Kind};
+use crate::counts::dimension::Dimension;
 use crate::counts::table::CountTable;
 use crate::endpoint::{QueryOptions, endpoint_of};
 use crate::error::{Error, Result};
@@ -185,6 +186,15 @@ impl Machine {
 }
 
 impl Collect {
+    /// Requests more dimensions than the counts have, so that several readers of a window send the same request and can
+    /// share its response. Tables and checkpoints stay as they are.
+    ///
+    /// # Errors
+    /// Of kind `config`, for dimensions that do not include those of the counts, or that the endpoint does not have.
+    pub fn request_by(&mut self, dimensions: &[Dimension]) -> Result<()> {
+        self.query.request_by(dimensions)
+    }
+
     /// The windows that the collect reads.
     #[must_use]
     pub fn plan(&self) -> &Plan {
