@@ -14,7 +14,7 @@ use tallyfold::{
     Answer, Api, Call, Code, CountTable, Dimension, Frame, HostFailure, Kind, LAST_LINE, Machine,
     MachineOptions, Now, PageQuestion, PageRequest, PagesOptions, Permission, QueryOptions,
     RangeTag, Reconciliation, Result, Step, Token, VisibleRows, Window, WindowsQuestion,
-    failed_line, window_lines,
+    failed_line, regrouped_body, window_lines,
 };
 
 const DELIVERY: &str = "/mounted/anywhere/v1.1/analytics/event_delivery";
@@ -186,6 +186,20 @@ fn a_user_sees_the_rows_that_are_permitted_and_no_others() {
     assert_eq!(seen.reconciliation(), Reconciliation::Balanced);
     let text = String::from_utf8(narrowed).expect("JSON");
     assert!(keys.iter().all(|key| !text.contains(&**key)), "{text}");
+}
+
+#[test]
+fn a_body_by_more_dimensions_is_made_into_what_the_service_sends() {
+    let asked = settled();
+    let (_, direct) = sent_by_service(&asked);
+    let more = [Dimension::Reason, Dimension::Integration];
+    let wide = QueryOptions::new(hour(), &more);
+    let (body, _) = sent_by_service(&wide);
+    let narrow = regrouped_body(&wide, &asked.dimensions, &body, 7).expect("a body");
+    let seen = read_by_page(&of_page(), &Answer::good(narrow)).expect("a table");
+    assert_eq!(seen, direct);
+    let wrong = regrouped_body(&wide, &[Dimension::WriteKey], &body, 7);
+    assert_eq!(wrong.expect_err("not among them").kind(), Kind::Config);
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub(crate) async fn run(app: &App, flags: &RunCommand) -> Result<Exit> {
     let mut process = Process {
         flags,
         session: secret_text()?,
-        url: server.url(),
+        url: Some(server.url()),
         hangups: Hangups::listen()?,
         site: Rc::default(),
         is_reloaded: Rc::new(Cell::new(true)),
@@ -154,7 +154,8 @@ struct Process<'a> {
     flags: &'a RunCommand,
     /// The value of the cookie of those whom the dashboard has let in.
     session: String,
-    url: String,
+    /// The address of the server, until it is written to stderr.
+    url: Option<String>,
     hangups: Hangups,
     /// What scrapes are answered from; `None` while the states are opened.
     site: Rc<RefCell<Option<Rc<Site>>>>,
@@ -172,8 +173,6 @@ enum Ended {
 impl Process<'_> {
     async fn run(&mut self, app: &App) -> Result<Exit> {
         let (mut app, mut previous) = (Rc::new(app.clone()), None);
-        app.stderr
-            .note(format_args!("serving {}/metrics", self.url));
         loop {
             match self.work(&app).await {
                 Ok(Ended::Exit(exit)) => return Ok(exit),
@@ -272,18 +271,23 @@ impl Process<'_> {
                     session: self.session.clone(),
                 };
                 let site = opening.site(of_pages)?;
-                let dashboard = Dashboard::new(Server::listen(host, port).await?, site);
-                match io::stdout().is_terminal() {
-                    true => dashboard.print(),
-                    false => app
-                        .stderr
-                        .note(format_args!("dashboard {}", dashboard.address())),
-                }
-                Some(dashboard)
+                Some(Dashboard::new(Server::listen(host, port).await?, site))
             }
         };
-        totals.announce(app);
         self.site.replace(Some(Rc::clone(&totals.site)));
+        if let Some(url) = self.url.take() {
+            app.stderr.note(format_args!("serving {url}/metrics"));
+        }
+        totals.announce(app);
+        if let Some(dashboard) = &dashboard {
+            match io::stdout().is_terminal() {
+                true => dashboard.print(),
+                false => {
+                    let address = dashboard.address();
+                    app.stderr.note(format_args!("dashboard {address}"));
+                }
+            }
+        }
         let shutdown = Shutdown::new();
         let work = async {
             let pushing = join_all(parts.iter_mut().map(|part| part.run(&shutdown)));

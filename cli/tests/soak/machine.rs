@@ -121,9 +121,9 @@ pub(crate) enum Task<'a> {
 }
 
 impl Machine {
-    /// A machine that runs the command with these arguments. In them, `{DATABASE}` stands for the address of the database, and
-    /// `{END}` for the time of the last event.
-    pub(crate) fn new(seed: u64, arguments: &[&str]) -> Self {
+    /// A machine that runs the command with these arguments, and with a configuration that ends with `more`. In them, `{DATABASE}`
+    /// stands for the address of the database, and `{END}` for the time of the last event.
+    pub(crate) fn new(seed: u64, arguments: &[&str], more: &str) -> Self {
         let folder = folder();
         let mut world = World::new(seed);
         let mut jumps = vec![(0, 0)];
@@ -147,13 +147,12 @@ impl Machine {
                 options.control_audience
             )
         });
-        let configuration = folder.path().join("tallyfold.toml");
-        fs::write(configuration, sections.collect::<String>()).unwrap();
         let database = services[CLUSTERS].url();
-        let arguments = arguments.iter();
         let end = text(*HOURS * HOUR);
-        let fill = |one: &&str| one.replace("{DATABASE}", &database).replace("{END}", &end);
-        let arguments = arguments.map(fill);
+        let fill = |one: &str| one.replace("{DATABASE}", &database).replace("{END}", &end);
+        let configuration = folder.path().join("tallyfold.toml");
+        fs::write(configuration, sections.collect::<String>() + &fill(more)).unwrap();
+        let arguments = arguments.iter().map(|one| fill(one));
         Self {
             world,
             lives: 0,

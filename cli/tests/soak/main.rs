@@ -86,16 +86,7 @@ fn a_push_delivers_every_change() {
         is_an_outage(failed) || is_from_the_future(failed)
     });
     report(&machine);
-    let points = &machine.world.database.points;
-    let found = points.iter().map(|((series, _), counts)| {
-        let tag = |name: &str| {
-            let mut tags = series.split(',').filter_map(|tag| tag.split_once('='));
-            tags.find(|(known, _)| *known == name).unwrap().1
-        };
-        let group = (number_of(tag("cluster")), tag("integration").to_owned());
-        (group, *counts)
-    });
-    assert_equal(&sums(found), &truth(&machine));
+    assert_equal(&sums(pushed(&machine.world)), &truth(&machine));
 }
 
 #[test]
@@ -137,9 +128,7 @@ fn a_scrape_never_goes_down() {
     machine.run(Task::Endless(&mut visit), |_| false);
     report(&machine);
     println!("{} scrapes", scraper.scrapes);
-    let totals = scraper.totals.into_iter();
-    let found = totals.map(|((cluster, name, place), value)| ((cluster, name), only(place, value)));
-    assert_equal(&sums(found), &truth(&machine));
+    assert_equal(&scraper.sums(), &truth(&machine));
     // The next process would begin with the same totals.
     let stored = (0..CLUSTERS).flat_map(|cluster| {
         let file = format!("states/{}.json", name_of(cluster));
@@ -154,6 +143,57 @@ fn a_scrape_never_goes_down() {
         })
     });
     assert_equal(&sums(stored), &truth(&machine));
+}
+
+/// A rule that finds much in random counts. Each check reads what it looks at from the service.
+const RUN: &str = r#"
+[push.database]
+format = "influx"
+url = "{DATABASE}/write"
+patience = "1h"
+
+[check]
+rules = "health.toml"
+
+[run]
+push = ["database"]
+check = true
+"#;
+
+const RULES: &str = r#"
+dimensions = ["integration", "reason"]
+window = "1h"
+
+[[rule]]
+name = "many errors"
+kind = "threshold"
+measure = "error_rate"
+by = ["integration"]
+above = "60%"
+"#;
+
+#[test]
+fn a_run_scrapes_pushes_and_checks_at_once() {
+    let run = ["run", "--listen", "127.0.0.1:0", "--state", "states"];
+    let mut machine = configured(6, &[&run, &FOLLOWING[..]], RUN);
+    fs::write(machine.folder.path().join("health.toml"), RULES).unwrap();
+    let (mut scraper, mut checks) = (Scraper::default(), 0);
+    let mut visit = |world: &world::World, stderr: &str| {
+        let mut lines = stderr.lines();
+        let url = lines.find_map(|line| line.strip_prefix("serving "));
+        checks += stderr.matches("firing warning: ").count();
+        let is_settled = url.is_some_and(|url| scraper.scrape(url));
+        // The push may wait for the database.
+        let expected = world.truth.iter();
+        let expected = sums(expected.map(|((of, _, name), counts)| ((*of, name.clone()), *counts)));
+        is_settled && sums(pushed(world)) == expected
+    };
+    machine.run(Task::Endless(&mut visit), |_| false);
+    report(&machine);
+    println!("{} scrapes, {checks} incidents", scraper.scrapes);
+    assert!(checks > 0, "no check has found anything");
+    assert_equal(&scraper.sums(), &truth(&machine));
+    assert_equal(&sums(pushed(&machine.world)), &truth(&machine));
 }
 
 #[test]
@@ -204,11 +244,14 @@ fn an_hourly_collect_finds_every_event() {
 
 /// A machine that runs the command with these arguments.
 fn machine(number: i64, arguments: &[&[&str]]) -> Machine {
+    configured(number, arguments, "")
+}
+
+/// The same with more lines of configuration.
+fn configured(number: i64, arguments: &[&[&str]], more: &str) -> Machine {
     println!("SOAK_SEED={}", *SEED);
-    Machine::new(
-        u64::try_from(*SEED * 10 + number).unwrap(),
-        &arguments.concat(),
-    )
+    let seed = u64::try_from(*SEED * 10 + number).unwrap();
+    Machine::new(seed, &arguments.concat(), more)
 }
 
 /// Jobs exit if a service is down for longer than their patience.
@@ -282,6 +325,18 @@ fn sums(counts: impl IntoIterator<Item = ((usize, String), Counts)>) -> Sums {
     sums
 }
 
+/// What the database has received.
+fn pushed(world: &world::World) -> impl Iterator<Item = ((usize, String), Counts)> {
+    world.database.points.iter().map(|((series, _), counts)| {
+        let tag = |name: &str| {
+            let mut tags = series.split(',').filter_map(|tag| tag.split_once('='));
+            tags.find(|(known, _)| *known == name).unwrap().1
+        };
+        let group = (number_of(tag("cluster")), tag("integration").to_owned());
+        (group, *counts)
+    })
+}
+
 fn truth(machine: &Machine) -> Sums {
     let truth = machine.world.truth.iter();
     sums(truth.map(|((cluster, _, name), counts)| ((*cluster, name.clone()), *counts)))
@@ -315,6 +370,14 @@ struct Scraper {
 }
 
 impl Scraper {
+    /// The counts of the last scrapes.
+    fn sums(&self) -> Sums {
+        let totals = self.totals.iter();
+        sums(totals.map(|((cluster, name, place), value)| {
+            ((*cluster, name.clone()), only(*place, *value))
+        }))
+    }
+
     /// Reads the totals once. Returns whether all windows are settled.
     fn scrape(&mut self, url: &str) -> bool {
         // The process may be killed while it responds.

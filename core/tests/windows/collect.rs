@@ -7,7 +7,8 @@ use tallyfold::{
 
 use crate::support::{after, at, client, options};
 use crate::world::{
-    Random, Trouble, World, assert_same_counts, collect_options, instant, new_year, step, window,
+    DIMENSIONS, Random, Trouble, World, assert_same_counts, collect_options, instant, new_year,
+    step, window,
 };
 
 const HOUR: u64 = 3_600;
@@ -50,6 +51,21 @@ fn a_range_is_the_sum_of_its_windows_each_read_once() {
     assert!(table.windows().iter().copied().eq(collect.plan().windows()));
     assert!(world.asked.values().all(|times| *times == 1));
     assert!(table.len() == 15 && table.totals().success > 1_000);
+}
+
+#[test]
+fn more_dimensions_in_the_requests_give_the_same_table() {
+    let read = |by: Option<&[Dimension]>| {
+        let mut world = World::with_events(HOUR, 500);
+        let mut collect = start(&world, collect_options(HOUR, "15m"));
+        if let Some(by) = by {
+            collect.request_by(by).expect("more dimensions");
+        }
+        world.run(&mut collect, |_| None);
+        collect.finish().expect("a table").to_json()
+    };
+    let all = [&DIMENSIONS[..], &[Dimension::WriteKey]].concat();
+    assert_eq!(read(Some(&all)), read(None));
 }
 
 #[test]

@@ -419,6 +419,30 @@ fn the_first_and_the_last_window_may_be_short() {
 }
 
 #[test]
+fn more_dimensions_in_the_requests_change_neither_revisions_nor_states() {
+    let all = [&DIMENSIONS[..], &[Dimension::WriteKey]].concat();
+    let read = |by: Option<&[Dimension]>| {
+        let mut world = World::with_events(HOUR, 500);
+        let mut follow = follow(&world, options("15m").end(instant(HOUR)));
+        if let Some(by) = by {
+            follow.request_by(by).expect("more dimensions");
+        }
+        let (revisions, wait) = read_due(&mut world, &mut follow, |_| None);
+        assert_eq!(wait, None);
+        let tables: Vec<String> = revisions.iter().map(|one| one.table.to_json()).collect();
+        (tables, follow.state())
+    };
+    let (tables, state) = read(None);
+    assert_eq!(tables.len(), 4);
+    assert_eq!(read(Some(&all)), (tables, state));
+    let mut follow = follow(&World::empty(), options("15m"));
+    for wrong in [&[][..], &DIMENSIONS[..1]] {
+        let error = follow.request_by(wrong).expect_err("not all of them");
+        assert_eq!(error.kind(), tallyfold::Kind::Config, "{error}");
+    }
+}
+
+#[test]
 fn a_process_that_slept_catches_up_in_order() {
     let mut world = World::with_events(DAY, 200);
     world.now = at(900);
