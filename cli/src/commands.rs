@@ -236,6 +236,8 @@ fn start(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
     let as_failure = |error: io::Error| Failure::usage(format!("can't start: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
+        // Each thread keeps memory of its own. These write files and look up names.
+        .max_blocking_threads(4)
         .build()
         .map_err(as_failure)?;
     let ended = LocalSet::new().block_on(&runtime, dispatch(command, stderr));

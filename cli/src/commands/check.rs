@@ -157,6 +157,8 @@ struct Job<'a> {
     now: Timestamp,
     /// Whether that time was given with `--at`.
     is_given: bool,
+    /// How many clusters are checked at the same time. Each takes memory for a day of counts.
+    at_once: usize,
 }
 
 const DAY_MS: i64 = 86_400_000;
@@ -189,6 +191,7 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
         replay,
         now,
         is_given: flags.at.is_some(),
+        at_once: usize::MAX,
         places: &places,
         rules: &rules,
         app,
@@ -220,6 +223,7 @@ pub(super) async fn look(
         replay: flags.range()?,
         now: flags.now()?,
         is_given: flags.at.is_some(),
+        at_once: usize::MAX,
         places,
         rules: &rules,
         app,
@@ -326,6 +330,7 @@ impl<'a> Checking<'a> {
             replay: None,
             now: time_of(unix_ms())?,
             is_given: false,
+            at_once: 1,
         })
     }
 
@@ -534,22 +539,27 @@ impl Job<'_> {
         }))
     }
 
-    /// Checks all clusters at the same time.
+    /// Checks all clusters.
     async fn find(
         &self,
         sessions: &[(Cluster, Rc<Session>)],
         kept: &[Option<Kept>],
     ) -> CheckReport {
         let bars = Bars::new(&self.app.stderr);
-        let (parts, missing) = each(sessions, |cluster, session| {
+        let work = |cluster: Cluster, session: Rc<Session>| {
             let bar = bars.add(&cluster.name);
             let own = kept.iter().flatten();
             let own = own.filter(|kept| kept.cluster == cluster.name);
             let state = own.map(|kept| kept.memory.rules.clone()).next();
             let state = state.unwrap_or_default();
             async move { self.run(&cluster, &session, &state, &bar).await }
-        })
-        .await;
+        };
+        let (mut parts, mut missing) = (Vec::new(), Vec::new());
+        for some in sessions.chunks(self.at_once) {
+            let (found, failed) = each(some, work).await;
+            parts.extend(found);
+            missing.extend(failed);
+        }
         bars.clear();
         Report {
             asked: Checked {

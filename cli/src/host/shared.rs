@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 /// difference from which a part would report that the two clocks differ.
 const KEPT_MS: u64 = 30_000;
 
-/// How many bytes of bodies are kept at most.
-const KEPT_BYTES: usize = 16 << 20;
+/// How many bytes of bodies are kept at most for a cluster: those of some windows.
+const KEPT_BYTES: usize = 4 << 20;
 
 /// Responses to a part that looks back are kept if their window has settled within this time: other parts don't read earlier
 /// windows again.
