@@ -94,3 +94,104 @@ fn a_file_is_replaced_only_by_a_whole_result() {
     );
     assert!(!partial.exists());
 }
+
+/// The lines of all files below a folder without their heads, in order, and the names of the days.
+fn days(folder: &Path) -> (Vec<String>, Vec<String>) {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|day| day.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    let lines = names.iter().flat_map(|name| {
+        let file = folder.join(name).join("counts.csv");
+        let text = fs::read_to_string(file).unwrap();
+        let lines: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
+        lines
+    });
+    (lines.collect(), names)
+}
+
+#[test]
+fn a_folder_has_a_file_for_each_whole_day() {
+    let folder = tempfile::tempdir().unwrap();
+    let lake = folder.path().join("lake");
+    let to = ["--by-date", lake.to_str().unwrap()];
+    let [from, until] = ["2025-03-01T06:00:00Z", "2025-03-05T09:00:00Z"];
+    let range = |from, until| {
+        let asking = ["--by", "integration", "--by-window", "6h", "--window", "6h"];
+        let asked = ["collect", "--from", from, "--to", until, "--format", "csv"];
+        [&asked[..], &asking].concat()
+    };
+    let service = Service::start();
+    let output = service
+        .tallyfold(&[&range(from, until)[..], &to].concat())
+        .output()
+        .unwrap();
+    ends(&output, 0);
+    let said = stderr(&output);
+    for day in ["2025-03-01", "2025-03-05"] {
+        let left_out = format!("{day} is not written: the range has only a part of it");
+        assert!(said.contains(&left_out), "{said}");
+    }
+    let whole = range("2025-03-02T00:00:00Z", "2025-03-05T00:00:00Z");
+    let expected = service.tallyfold(&whole).output().unwrap();
+    let expected = String::from_utf8(expected.stdout).unwrap();
+    let mut expected: Vec<String> = expected.lines().skip(1).map(str::to_owned).collect();
+    let (mut found, names) = days(&lake);
+    found.sort();
+    expected.sort();
+    assert_eq!(found, expected);
+    let dates = ["date=2025-03-02", "date=2025-03-03", "date=2025-03-04"];
+    assert_eq!(names, dates);
+
+    // A day that could not be read as a whole keeps its file.
+    let earlier = |day: &str| lake.join(day).join("counts.csv");
+    for day in dates {
+        fs::write(earlier(day), "earlier").unwrap();
+    }
+    let fault = r#"{"kind":"status","status":400,"endpoint":"event_delivery","every":9}"#;
+    let faulty = Service::with_faults(&[fault]);
+    let more = ["--concurrency", "1"];
+    let output = faulty
+        .tallyfold(&[&whole[..], &to, &more].concat())
+        .output()
+        .unwrap();
+    ends(&output, 6);
+    let is_earlier = |day: &&&str| fs::read_to_string(earlier(day)).unwrap() == "earlier";
+    let kept: Vec<&&str> = dates.iter().filter(is_earlier).collect();
+    assert_eq!(kept.len(), 1, "{}", stderr(&output));
+    let why = format!("{} is not written: windows are missing", &kept[0][5..]);
+    assert!(stderr(&output).contains(&why), "{}", stderr(&output));
+    assert!(!lake.join(kept[0]).join("counts.csv.partial").exists());
+
+    // Without steps, a row counts a day.
+    let asked = [
+        "collect",
+        "--from",
+        "2025-03-02T00:00:00Z",
+        "--to",
+        "2025-03-05T00:00:00Z",
+    ];
+    let more = ["--by", "integration", "--window", "6h", "--format", "csv"];
+    let output = service
+        .tallyfold(&[&asked[..], &more, &to].concat())
+        .output()
+        .unwrap();
+    ends(&output, 0);
+    let (found, _) = days(&lake);
+    let is_of_a_day =
+        |line: &&String| line.starts_with("2025-03-03T00:00:00Z,2025-03-04T00:00:00Z,");
+    assert!(found.iter().filter(is_of_a_day).count() > 3, "{found:?}");
+}
+
+#[test]
+fn days_need_a_format_with_rows() {
+    let service = Service::start();
+    let output = service
+        .tallyfold(&["collect", "--by-date", "lake"])
+        .output()
+        .unwrap();
+    ends(&output, 2);
+    let wanted = "error: --by-date: want --format parquet, csv or ndjson\n";
+    assert_eq!(stderr(&output), wanted);
+}

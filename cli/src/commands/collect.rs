@@ -1,10 +1,11 @@
 //! `tallyfold collect`: a long range, with a checkpoint from which the same command resumes.
 
+use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
 use indicatif::ProgressBar;
-use tallyfold::{CollectOptions, Keep};
+use tallyfold::{CollectOptions, CountTable, Keep, TimeStep, Window};
 use tokio::sync::watch;
 
 use crate::app::{App, each};
@@ -13,19 +14,21 @@ use crate::arguments::query::{
     MetricFlag, Query, QueryFlags, RangeFlags, Reading, Sharing, StepFlags, Steps,
 };
 use crate::config::settings::Cluster;
-use crate::failure::{Exit, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::{Keeper, finished, gather};
 use crate::host::session::{Session, unix_ms};
-use crate::output::report::{Asked, Counted, Part, Report};
-use crate::output::show::ShowFlags;
+use crate::output::report::{Asked, Part, Report};
+use crate::output::show::{OutputFormat, ShowFlags};
 use crate::output::write::write;
-use crate::stderr::{Bars, show};
+use crate::stderr::{Bars, Stderr, show};
 
 /// What the help begins with.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold collect --since 30d --checkpoint month --by-window 1d --format csv -o month.csv
       A month. After Ctrl-C or a crash, the same command resumes.
+  tallyfold collect --since 3d --by-window 15m --format parquet --by-date lake
+      A nightly job: writes lake/date=2026-01-31/counts.parquet and a file for each other day, in place of an earlier one.
   tallyfold collect --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z --part 0/4 --checkpoint part0
       One of four machines that share the work.
 ";
@@ -52,6 +55,12 @@ pub(crate) struct CollectFlags {
     sharing: Declared<Sharing>,
     #[command(flatten)]
     reading: Declared<Reading>,
+    /// Writes a file for each UTC day below this folder, such as FOLDER/date=2026-01-31/counts.parquet
+    ///
+    /// Only days that lie in the range and were read as a whole are written. Their files are replaced atomically, one after the
+    /// other.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["output", "zone", "part"], help_heading = "Output")]
+    by_date: Option<PathBuf>,
     #[command(flatten)]
     show: ShowFlags,
 }
@@ -64,11 +73,14 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     let query = flags.query.query()?;
     let range = flags.range.window(unix_ms())?;
     let steps = flags.step.of(range)?;
+    let file_name = flags.file_of_a_day()?;
     let mut given = flags.reading.given.clone();
     given.overlay(flags.sharing.given.clone());
     let mut options = query.collect(flags.metric.into(), range, &given)?;
     let is_usual = given.get("keep").is_none();
-    if let Some(unit) = steps.as_ref().map(Steps::unit).filter(|_| is_usual) {
+    let unit = steps.as_ref().map(Steps::unit);
+    let unit = unit.or(file_name.map(|_| TimeStep::DAY));
+    if let Some(unit) = unit.filter(|_| is_usual) {
         // The output shows only the counts of each step.
         if unit.seconds().is_multiple_of(options.window.seconds()) {
             options.keep = Keep::Step(unit);
@@ -82,7 +94,6 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
         options,
         is_usual,
         query,
-        steps,
         stopping,
     };
     let work = each(&sessions, |cluster, session| {
@@ -102,13 +113,13 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
         done = &mut work => done,
     };
     bars.clear();
-    let report = Report {
+    let tables = Report {
         asked,
         parts: parts.into_iter().flatten().collect(),
         missing,
         is_named: app.settings.is_named,
     };
-    app.fail_missing(&report);
+    app.fail_missing(&tables);
     if let Some(exit) = exit {
         app.stderr.note(match flags.checkpoint {
             Some(_) => "stopped; the same command resumes from the checkpoint",
@@ -116,11 +127,67 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
         });
         return Ok(exit);
     }
-    write(&report, &flags.show, &app.stderr)?;
-    Ok(report.exit())
+    let Some((folder, name)) = flags.by_date.as_ref().zip(file_name) else {
+        write(
+            &tables.counts(range, steps.as_ref())?,
+            &flags.show,
+            &app.stderr,
+        )?;
+        return Ok(tables.exit());
+    };
+    for day in whole_days(&tables, &app.stderr) {
+        let folder = folder.join(format!("date={}", day.start().date()));
+        fs::create_dir_all(&folder)
+            .map_err(|error| Failure::file("make the folder", &folder, &error))?;
+        let show = ShowFlags {
+            output: Some(folder.join(name)),
+            ..flags.show.clone()
+        };
+        write(&tables.counts(day, steps.as_ref())?, &show, &app.stderr)?;
+    }
+    Ok(tables.exit())
+}
+
+/// The UTC days that lie in the range and were read as a whole for all clusters. Writes which days are left out.
+fn whole_days(tables: &Report<Asked, CountTable>, stderr: &Stderr) -> Vec<Window> {
+    let range = tables.asked.range;
+    let gaps = tables.parts.iter().flat_map(|part| &part.gaps);
+    let gaps: Vec<Window> = gaps.copied().collect();
+    let starts = std::iter::successors(Some(TimeStep::DAY.floor(range.start())), |start| {
+        TimeStep::DAY
+            .after(*start)
+            .filter(|start| *start < range.end())
+    });
+    let days = starts.filter_map(|start| Window::new(start, TimeStep::DAY.after(start)?).ok());
+    days.filter(|day| {
+        let why = match () {
+            () if !tables.missing.is_empty() => "the counts of a cluster are missing",
+            () if gaps.iter().any(|gap| gap.overlaps(*day)) => "windows are missing",
+            () if !range.contains(*day) => "the range has only a part of it",
+            () => return true,
+        };
+        stderr.note(format_args!("{} is not written: {why}", day.start().date()));
+        false
+    })
+    .collect()
 }
 
 impl CollectFlags {
+    /// The name of the file of a day; `None` without `--by-date`.
+    fn file_of_a_day(&self) -> Result<Option<&'static str>> {
+        let name = match self.show.format {
+            _ if self.by_date.is_none() => return Ok(None),
+            OutputFormat::Parquet => "counts.parquet",
+            OutputFormat::Csv => "counts.csv",
+            OutputFormat::Ndjson => "counts.ndjson",
+            _ => {
+                let text = "--by-date: want --format parquet, csv or ndjson";
+                return Err(Failure::usage(text));
+            }
+        };
+        Ok(Some(name))
+    }
+
     /// The folder of one cluster.
     fn folder(&self, cluster: &Cluster, is_named: bool) -> Option<PathBuf> {
         let folder = self.checkpoint.as_ref()?;
@@ -138,7 +205,6 @@ struct Job {
     /// Whether the user has not set `--keep`.
     is_usual: bool,
     query: Query,
-    steps: Option<Steps>,
     stopping: watch::Receiver<bool>,
 }
 
@@ -150,7 +216,7 @@ impl Job {
         session: &Session,
         folder: Option<PathBuf>,
         bar: &ProgressBar,
-    ) -> Result<Option<Part>> {
+    ) -> Result<Option<Part<CountTable>>> {
         let mut collect = session.machine.collect(self.options.clone())?;
         let mut keeper = match &folder {
             Some(folder) => Keeper::open(folder).await?,
@@ -180,7 +246,11 @@ impl Job {
         }
         let (table, gaps, failure) = finished(&collect)?;
         let table = self.query.shape(&table)?;
-        let counts = Counted::by_step(table, self.steps.as_ref())?;
-        Ok(Some(Part::new(cluster, counts, gaps, failure)))
+        Ok(Some(Part {
+            provisional: table.provisional(),
+            gaps,
+            failure: failure.map(|failure| failure.of_cluster(&cluster.name)),
+            ..Part::of(cluster, table)
+        }))
     }
 }

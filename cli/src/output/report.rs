@@ -29,6 +29,44 @@ pub(crate) struct Report<A = Asked, F = Counted> {
     pub(crate) is_named: bool,
 }
 
+impl Report<Asked, CountTable> {
+    /// The counts of a range, by step. Without steps, they are of the whole range.
+    ///
+    /// # Errors
+    /// If a window crosses the edge of the range or of a step.
+    pub(crate) fn counts(&self, range: Window, steps: Option<&Steps>) -> Result<Report> {
+        let parts = self.parts.iter().map(|part| {
+            let table = match range == self.asked.range {
+                true => part.found.clone(),
+                false => part.found.between(range)?,
+            };
+            Ok(Part {
+                cluster: part.cluster.clone(),
+                labels: part.labels.clone(),
+                provisional: table.provisional(),
+                found: Counted::by_step(table, steps)?,
+                gaps: part
+                    .gaps
+                    .iter()
+                    .copied()
+                    .filter(|gap| gap.overlaps(range))
+                    .collect(),
+                failure: part.failure.clone(),
+                is_unanswered: part.is_unanswered,
+            })
+        });
+        Ok(Report {
+            parts: parts.collect::<Result<_>>()?,
+            asked: Asked {
+                range,
+                ..self.asked.clone()
+            },
+            missing: self.missing.clone(),
+            is_named: self.is_named,
+        })
+    }
+}
+
 /// The query of each cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
@@ -172,7 +210,7 @@ impl Counted {
 }
 
 /// A cluster without any counts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Missing {
     /// The cluster's name.
     pub(crate) cluster: String,
