@@ -19,7 +19,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::transport::stdio;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
-use schemars::{JsonSchema, Schema, schema_for};
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tallyfold::text::nearest;
@@ -34,7 +34,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::files::{file_name, read_text};
 use crate::health::files::{Memory, Places, places};
 use crate::output::check::CheckDocument;
-use crate::output::document::{CountsOf, MissingDocument, Pairs, ReportDocument};
+use crate::output::document::{CountsOf, MissingDocument, Pairs, ReportDocument, schema_of};
 use crate::output::documented::{document, missing_of};
 use crate::output::report::{Counted, Missing, Part, Report};
 use crate::output::safe::escaped;
@@ -106,14 +106,14 @@ const OFFERS: &[Offer] = &[
         command: "delivery",
         arguments: COUNT_ARGUMENTS,
         more: "Who is affected, and how much was lost.",
-        output: || schema_for!(CutReport<'static>),
+        output: schema_of::<CutReport<'static>>,
     },
     Offer {
         name: "ingestion",
         command: "ingestion",
         arguments: COUNT_ARGUMENTS,
         more: "Groups are ordered by success.",
-        output: || schema_for!(CutReport<'static>),
+        output: schema_of::<CutReport<'static>>,
     },
     Offer {
         name: "compare",
@@ -123,7 +123,7 @@ const OFFERS: &[Offer] = &[
             "settle", "deadline", "top", "order",
         ],
         more: "Groups are ordered by the size of their change.",
-        output: || schema_for!(CutReport<'static>),
+        output: schema_of::<CutReport<'static>>,
     },
     Offer {
         name: "explain",
@@ -147,7 +147,7 @@ const OFFERS: &[Offer] = &[
             "deadline",
         ],
         more: "",
-        output: || schema_for!(explain::ExplainedDocument<'static>),
+        output: schema_of::<explain::ExplainedDocument<'static>>,
     },
     Offer {
         name: "check",
@@ -155,7 +155,7 @@ const OFFERS: &[Offer] = &[
         arguments: &["cluster", "at", "replay", "since", "from", "to", "settle"],
         more: "Stores no state and notifies nobody. The first call reads the history that the rules look back on, unless \
                `tallyfold check` has stored it.",
-        output: || schema_for!(CheckDocument<'static>),
+        output: schema_of::<CheckDocument<'static>>,
     },
     Offer {
         name: "incidents",
@@ -163,21 +163,21 @@ const OFFERS: &[Offer] = &[
         arguments: &["cluster"],
         more: "The incidents that the last run of `tallyfold check` has left: what is wrong, since when, and what happened to \
                it. Sends no request.",
-        output: || schema_for!(IncidentsDocument<'static>),
+        output: schema_of::<IncidentsDocument<'static>>,
     },
     Offer {
         name: "audit_logs",
         command: "audit-logs",
         arguments: &["cluster", "page", "per_page", "deadline"],
         more: "Numbers that JSON readers would round are texts.",
-        output: || schema_for!(LogsDocument<'static>),
+        output: schema_of::<LogsDocument<'static>>,
     },
     Offer {
         name: "clusters",
         command: "check",
         arguments: &[],
         more: "The names and the labels of the clusters that can be queried. Sends no request.",
-        output: || schema_for!(ClustersDocument<'static>),
+        output: schema_of::<ClustersDocument<'static>>,
     },
 ];
 

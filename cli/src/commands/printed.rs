@@ -8,13 +8,12 @@ use clap::builder::StyledStr;
 use clap::{Args, Command, ValueEnum};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
-use schemars::schema_for;
 
 use super::explain::ExplainedDocument;
 use crate::doctor::diagnosis::Diagnosis;
 use crate::failure::{Exit, Failure, Result};
 use crate::output::check::CheckDocument;
-use crate::output::document::ReportDocument;
+use crate::output::document::{ReportDocument, schema_of};
 use crate::output::sink::write_to;
 
 /// What the help of `man` begins with.
@@ -147,10 +146,10 @@ pub(crate) fn run_schema(flags: &SchemaFlags) -> Result<Exit> {
 
 fn schema(of: Of) -> String {
     let schema = match of {
-        Of::Counts => schema_for!(ReportDocument<'static>),
-        Of::Check => schema_for!(CheckDocument<'static>),
-        Of::Doctor => schema_for!(Diagnosis),
-        Of::Explain => schema_for!(ExplainedDocument<'static>),
+        Of::Counts => schema_of::<ReportDocument<'static>>(),
+        Of::Check => schema_of::<CheckDocument<'static>>(),
+        Of::Doctor => schema_of::<Diagnosis>(),
+        Of::Explain => schema_of::<ExplainedDocument<'static>>(),
     };
     // A schema is plain JSON, so this can't fail.
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();

@@ -7,12 +7,20 @@
 
 use std::borrow::Cow;
 
+use schemars::generate::SchemaSettings;
+use schemars::transform::RestrictFormats;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use tallyfold::{Dimension, Metric, Presence, RankBy, Rates, Shares, Window};
 
 /// The largest safe integer: a 64-bit float, and so every JSON reader, represents it and its neighbours exactly.
 const LARGEST: u64 = (1 << 53) - 1;
+
+/// The schema of a document, without the formats that JSON Schema does not define, such as `uint64`: validators warn of them.
+pub(crate) fn schema_of<T: JsonSchema>() -> Schema {
+    let settings = SchemaSettings::default().with_transform(RestrictFormats::default());
+    settings.into_generator().into_root_schema_for::<T>()
+}
 
 /// Counts of one or more clusters.
 #[derive(Serialize, JsonSchema)]
