@@ -49,8 +49,7 @@ js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs bu
 
 # Without the pages that scripts/docs.sh makes.
 docs_files := ARCHITECTURE.md CHANGELOG.md mkdocs.yml scripts/docs.sh $(addprefix scripts/docs/,typedoc.json docstrings.py) \
-	$(filter-out docs/architecture.md docs/changelog.md $(addprefix docs/reference/,README.md index.md health.md node.md), \
-	$(shell find docs -type f))
+	$(filter-out docs/architecture.md docs/changelog.md docs/reference/js/%, $(shell find docs -type f))
 
 .PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm npm-package cli \
 	prepare-tests compile-tests test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-engines test-sdist test-packages test-arm sdist clean \

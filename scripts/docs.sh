@@ -3,9 +3,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cp ARCHITECTURE.md docs/architecture.md
-cp CHANGELOG.md docs/changelog.md
+for page in architecture changelog; do
+  # There, these links begin in the folder of the repository.
+  sed 's#](docs/#](#g' "${page^^}.md" >"docs/$page.md"
+done
 scripts/docs/node_modules/.bin/typedoc --logLevel Error --options scripts/docs/typedoc.json
 # The text about other generators is not about this site.
-NO_MKDOCS_2_WARNING=1 .cache/docs/bin/mkdocs build --strict --quiet
+NO_MKDOCS_2_WARNING=1 .cache/docs/bin/mkdocs build --strict
 echo "site/index.html: $(find site -name '*.html' | wc -l) pages"

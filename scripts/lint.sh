@@ -37,7 +37,7 @@ others() {
   cd ../../bench
   ../bindings-wasm/js/node_modules/.bin/biome ci --error-on-warnings
   cd ../cli/npm
-  ../../bindings-wasm/js/node_modules/.bin/biome ci --error-on-warnings tallyfold.cjs pack.mjs ../../tests/packages/actionlint.mjs ../../tests/limit.mjs
+  ../../bindings-wasm/js/node_modules/.bin/biome ci --error-on-warnings tallyfold.cjs pack.mjs ../../tests/packages/{actionlint,mcp_client}.mjs ../../tests/limit.mjs
 }
 
 log=$(mktemp)

@@ -52,10 +52,20 @@ def program(page: Path, only: int | None = None) -> str:
     return "\n".join(lines)
 
 
+def test_each_public_name_has_its_place_in_the_reference() -> None:
+    pages = (ROOT / "docs/reference").glob("python*.md")
+    listed = [
+        name
+        for page in pages
+        for name in re.findall(r"^ +- (\w+)$", page.read_text(), re.MULTILINE)
+    ]
+    assert sorted(listed) == sorted(set(tallyfold.__all__) - {"__version__"})
+
+
 PROGRAMS = {
     str(page.relative_to(ROOT)): program(page)
     for page in PAGES
-    if page.parent.name != "reference" and page.name not in MADE and program(page).strip()
+    if "reference" not in page.parts and page.name not in MADE and program(page).strip()
 }
 
 

@@ -7,7 +7,8 @@ const [command, question] = process.argv.slice(2);
 const client = new Client({ name: "test", version: "1" });
 await client.connect(new StdioClientTransport({ command, args: ["mcp"], env: process.env }));
 const { tools } = await client.listTools();
-const call = async (name, question, options) => (await client.callTool({ name, arguments: question }, options)).structuredContent;
+const call = async (name, question, options) =>
+  (await client.callTool({ name, arguments: question }, options)).structuredContent;
 const delivery = await call("delivery", JSON.parse(question));
 
 // A first check reads weeks of history.
@@ -21,4 +22,6 @@ const cancelled = await check.then(
 );
 const clusters = await call("clusters", {});
 await client.close();
-console.log(JSON.stringify({ tools: tools.map((tool) => tool.name), delivery, cancelled, clusters }));
+console.log(
+  JSON.stringify({ tools: tools.map((tool) => tool.name), delivery, cancelled, clusters }),
+);

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client, MCPError, StdioServerParameters
-from mcp.types import TextContent
+from mcp import Client, MCPError, StdioServerParameters  # type: ignore[import-not-found, unused-ignore]
+from mcp.types import TextContent  # type: ignore[import-not-found, unused-ignore]
 from places import good, program, run
 
 TOOLS = {"delivery", "ingestion", "compare", "explain", "check", "incidents", "audit_logs", "clusters"}

@@ -1,4 +1,7 @@
-// The entry `tallyfold/dashboard`: defines the elements.
+/**
+ * The elements of the dashboard, which this entry defines.
+ * @module tallyfold/dashboard
+ */
 
 import { Dashboard } from "./dashboard.js";
 import { Destinations } from "./destinations.js";

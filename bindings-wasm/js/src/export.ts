@@ -1,5 +1,7 @@
-// Exact counts in the formats of observability systems: an entry of its own, with a WebAssembly of its own, so that
-// only its users load it.
+/**
+ * Exact counts in the formats of other systems. Only programs that import this entry load its WebAssembly.
+ * @module tallyfold/export
+ */
 
 export {
   Export,

@@ -1,5 +1,8 @@
-// What explains a change in exact counts, and what rules find in them: an entry of its own, with a WebAssembly of its own,
-// so that only its users load it.
+/**
+ * What explains a change in exact counts, and what rules find in them. Only programs that import this entry load its
+ * WebAssembly.
+ * @module tallyfold/health
+ */
 
 import {
   type CoreObserved,

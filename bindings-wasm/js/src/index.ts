@@ -1,5 +1,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+/**
+ * Clients, tables, long ranges and the sandbox.
+ * @module tallyfold
+ */
+
 export type { Call, DriveStep, MachineRequest, Step } from "./client/call.js";
 export { Client, type ClientOptions } from "./client/client.js";
 export type { DriverOptions } from "./client/driver.js";

@@ -1,4 +1,10 @@
 /// <reference types="node" preserve="true" />
+
+/**
+ * What needs files and servers of Node.
+ * @module tallyfold/node
+ */
+
 import * as crypto from "node:crypto";
 import * as fs from "node:fs/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";

@@ -1,5 +1,10 @@
-// A server for pages: it asks the service with its own token. The core decides what a page may ask, what it is
-// answered, and what is kept; this file carries the bytes and keeps the answers. It imports nothing of a host.
+/**
+ * A server for pages, which requests counts with its own token.
+ * @module tallyfold/server
+ */
+
+// The core decides what a page may request, what it gets, and what is kept. This file carries the bytes and keeps the answers.
+// It imports nothing of a host.
 
 import { type CoreVisibleRows, type Glue, glue } from "../wasm/tallyfold_pages.js";
 import source from "../wasm/tallyfold_pages_bg.wasm";
