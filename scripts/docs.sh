@@ -4,8 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 for page in architecture changelog; do
-  # There, these links begin in the folder of the repository.
-  sed 's#](docs/#](#g' "${page^^}.md" >"docs/$page.md"
+  # The search ranks the pages for users before these. Their links begin in the folder of the repository.
+  { printf -- '---\nsearch:\n  boost: 0.4\n---\n\n' && sed 's#](docs/#](#g' "${page^^}.md"; } >"docs/$page.md"
 done
 scripts/docs/node_modules/.bin/typedoc --logLevel Error --options scripts/docs/typedoc.json
 # The text about other generators is not about this site.
