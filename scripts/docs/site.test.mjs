@@ -68,5 +68,20 @@ describe("the page", () => {
     });
   }
 
+  test("copies commands without prompts and output", async () => {
+    const [{ page }] = readers;
+    await page.goto(`${site}/cli/run.html`);
+    await page.evaluate(() => {
+      window.copied = "";
+      navigator.clipboard = undefined;
+      document.addEventListener("copy", () => (window.copied = getSelection().toString() || document.activeElement.value));
+    });
+    const block = page.locator(".highlight", { hasText: "$ tallyfold run" }).first();
+    await block.getByRole("button").first().click();
+    const copied = await page.evaluate("copied");
+    assert.ok(copied.startsWith("tallyfold run --config"), copied);
+    assert.ok(!copied.includes("serving"), copied);
+  });
+
   test("is there for each guide", () => assert.ok(pages.length > 15));
 });
