@@ -472,6 +472,28 @@ fn rules_and_the_dashboard_use_the_same_readings() {
 }
 
 #[test]
+fn a_check_that_fails_is_reported_once_and_holds_up_nothing() {
+    let service = Logged::seeded();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("health.toml"), RULES).unwrap();
+    let sink = Sink::start(vec![], TAKEN);
+    let pushes = [("one", &*sink.url)];
+    let mut command = service.run(folder.path(), &pushes, &RANGE);
+    service.configure(folder.path(), &pushes, "check = true\n");
+    let history = folder.path().join("state/history");
+    fs::create_dir_all(history.parent().unwrap()).unwrap();
+    fs::write(&history, "not a folder").unwrap();
+    let running = Running::start(&mut command);
+    let said = running.said("error: ");
+    assert!(said.contains("history"), "{said}");
+    let text = running.until(|text| text.contains("tallyfold_run_check_healthy 0\n"));
+    assert!(!text.contains("tallyfold_run_check_age_seconds "), "{text}");
+    assert_eq!(totals(&running.until(is_complete)), truth());
+    receive(&sink, &mut Points::new(), &expected());
+    assert_eq!(running.get("/-/ready").status, 200);
+}
+
+#[test]
 fn a_reload_replaces_the_configuration_only_if_all_of_it_is_valid() {
     let service = Logged::seeded();
     let folder = tempfile::tempdir().unwrap();

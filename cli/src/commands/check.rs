@@ -253,8 +253,8 @@ pub(super) struct Checking<'a> {
 pub(super) struct Checks {
     /// How many checks have failed: something could not be read, judged, stored or sent.
     pub(super) failures: Cell<u64>,
-    /// Whether the last check has failed.
-    pub(super) is_failing: Cell<bool>,
+    /// Whether the last check has failed; `None` before the first has ended.
+    pub(super) is_failing: Cell<Option<bool>>,
     /// When the last check ended that has not failed, on the monotonic clock.
     pub(super) checked_ms: Cell<Option<u64>>,
     /// How many incidents fire, by cluster and severity.
@@ -336,16 +336,18 @@ impl<'a> Checking<'a> {
 
     /// Checks after each window until the shutdown begins.
     pub(super) async fn run(&mut self, sessions: &[(Cluster, Rc<Session>)], shutdown: &Shutdown) {
+        let mut before = None;
         while !shutdown.has_begun() {
             let checked = self.check(sessions, shutdown).await;
             let is_failing = !matches!(checked, Ok(true));
-            if let Err(failure) = checked {
-                self.app
-                    .stderr
-                    .error(format_args!("check: {failure}; again later"));
+            let failure = checked.err().map(|failure| failure.to_string());
+            if let Some(text) = failure.as_ref().filter(|_| failure != before) {
+                let stderr = &self.app.stderr;
+                stderr.error(format_args!("check: {text}; it is tried again each minute"));
             }
+            before = failure;
             let checks = &self.checks;
-            checks.is_failing.set(is_failing);
+            checks.is_failing.set(Some(is_failing));
             match is_failing {
                 true => checks.failures.set(checks.failures.get() + 1),
                 false => checks.checked_ms.set(clock_ms(sessions)),

@@ -454,8 +454,10 @@ const INCIDENTS: Meter = Meter(
 );
 
 fn add_checks(scrape: &mut Scrape, checks: &Checks, now_ms: u64) {
-    let is_healthy = !checks.is_failing.get();
-    CHECK_HEALTHY.of(scrape).sample([], u8::from(is_healthy));
+    let family = CHECK_HEALTHY.of(scrape);
+    if let Some(is_failing) = checks.is_failing.get() {
+        family.sample([], u8::from(!is_failing));
+    }
     CHECK_FAILURES.of(scrape).sample([], checks.failures.get());
     let family = CHECK_AGE.of(scrape);
     if let Some(checked_ms) = checks.checked_ms.get() {
