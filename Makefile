@@ -51,7 +51,7 @@ js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs bu
 docs_files := ARCHITECTURE.md CHANGELOG.md mkdocs.yml scripts/docs.sh $(addprefix scripts/docs/,typedoc.json docstrings.py) \
 	$(filter-out docs/architecture.md docs/changelog.md docs/reference/js/%, $(shell find docs -type f))
 
-.PHONY: demo test bench lint fuzz dist docs setup wheel wasm npm npm-package cli \
+.PHONY: demo test bench lint fuzz dist docs pictures setup wheel wasm npm npm-package cli \
 	prepare-tests compile-tests test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-engines test-sdist test-packages test-arm sdist clean \
 	grade-cause grade-risk grade-detect grade-incidents
 
@@ -81,6 +81,10 @@ dist: $(release_wheel) $(tarball)
 	@ls -l dist
 
 docs: $(site)
+
+# The pictures of the command in docs/images.
+pictures: $(command) $(venv)
+	.venv/bin/python scripts/pictures.py target/debug/tallyfold
 
 sdist: $(build_tools) $(npm)
 	rm -f dist/*.tar.gz
