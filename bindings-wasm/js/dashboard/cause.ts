@@ -1,4 +1,4 @@
-// `<tallyfold-cause>`: what explains a change in a marked range.
+// `<tallyfold-cause>`: what explains a change in a marked range, or in the whole range since the week before.
 
 import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { Amount, Cause as Candidate, Explanation, Measure } from "../src/health.js";
@@ -15,6 +15,7 @@ import {
   filtered,
   NAMES,
   skeleton,
+  turn,
   View,
   valueText,
 } from "./view.js";
@@ -34,6 +35,19 @@ interface Found {
   readonly before: CountTable;
   readonly now: CountTable;
 }
+
+/** What is compared with the week before if no range is marked, and what other views show of it. */
+const WEEKLY = {
+  error_rate: { label: "Failed share", rate: "error", views: {} },
+  filtered_rate: {
+    label: "Filtered share",
+    rate: "filter",
+    views: { "trend.measure": "filtered", "heatmap.share": "filtered" },
+  },
+  events: { label: "All events", rate: undefined, views: { "trend.measure": "delivered" } },
+} as const;
+
+type Weekly = keyof typeof WEEKLY;
 
 /** The time to compare with was not read. */
 class Unread extends Error {}
@@ -64,6 +78,47 @@ const STYLES = css`
     color: var(--muted);
     font-size: var(--small);
   }
+  .change + .change,
+  .change + .compared {
+    margin-block-start: var(--s3);
+  }
+  .change h3 {
+    font-size: var(--body);
+  }
+  .change h3 span {
+    margin-inline-start: var(--s2);
+    color: var(--muted);
+    font-weight: 400;
+  }
+  .causes li {
+    display: grid;
+    grid-template-columns: 7ch minmax(0, max-content) auto;
+    justify-content: start;
+    align-items: center;
+    gap: 0 var(--s3);
+    padding-block: 2px;
+  }
+  .causes strong {
+    font-weight: 600;
+    text-align: end;
+  }
+  .causes .where {
+    display: flex;
+    flex-wrap: wrap;
+    gap: 0 var(--s2);
+    min-width: 0;
+  }
+  .causes .where > span {
+    display: inline-flex;
+    gap: 6px;
+    min-width: 0;
+  }
+  .causes .link {
+    min-width: 0;
+  }
+  .causes .value {
+    display: block;
+  }
   .more {
     margin-block-start: var(--s2);
   }
@@ -76,7 +131,8 @@ const STYLES = css`
 
 /**
  * What changed in a marked range: the few combinations of values that explain it, and by how many events exactly. It is
- * compared with the time before, or with the same time a week before.
+ * compared with the time before, or with the same time a week before. If no range is marked, the whole range is compared with
+ * the week before.
  */
 export class Cause extends View {
   static override properties = {
@@ -90,11 +146,12 @@ export class Cause extends View {
   declare marked: Window | undefined;
 
   #found: Found | undefined;
+  #weekly: readonly Explanation[] | undefined;
   #failed: unknown;
   #searching: AbortController | undefined;
 
   protected override get heading(): string {
-    return "What changed here?";
+    return this.marked ? "What changed here?" : "Changes since last week";
   }
 
   protected override note(): unknown {
@@ -116,7 +173,8 @@ export class Cause extends View {
     return against === "week";
   }
 
-  protected override tools(): TemplateResult {
+  protected override tools(): TemplateResult | typeof nothing {
+    if (!this.marked) return nothing;
     const choose = (event: Event) => {
       const { value } = event.target as HTMLSelectElement;
       this.tell({ measure: value === "error_rate" ? undefined : value });
@@ -141,7 +199,7 @@ export class Cause extends View {
 
   /** What is exported are the counts of the marked range. */
   override exported(): CountTable | undefined {
-    return this.#found?.now;
+    return this.marked ? this.#found?.now : super.exported();
   }
 
   protected override willUpdate(changed: PropertyValues): void {
@@ -158,12 +216,14 @@ export class Cause extends View {
   async #search(): Promise<void> {
     this.#searching?.abort();
     this.#found = undefined;
+    this.#weekly = undefined;
     this.#failed = undefined;
     const { marked, shown } = this;
-    if (!marked || !shown) return;
+    if (!shown) return;
     const searching = new AbortController();
     this.#searching = searching;
     const { signal } = searching;
+    if (!marked) return this.#compareWeeks(signal);
     const measure = this.#measure;
     const length = Date.parse(marked.end) - Date.parse(marked.start);
     const earlier = shifted(marked, this.#isWeekly ? -WEEK : -length);
@@ -176,6 +236,30 @@ export class Cause extends View {
       ]);
       if (signal.aborted) return;
       this.#found = { now, before, explanation: health.explain(before, now, measure) };
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#failed = error;
+    }
+    this.requestUpdate();
+  }
+
+  /** Explains what has changed since the week before, by the dimensions that were read; what moved most events first. */
+  async #compareWeeks(signal: AbortSignal): Promise<void> {
+    const { shown, shownBefore: before } = this;
+    if (!shown || !before) return;
+    try {
+      const health = await import("../src/health.js");
+      await health.init();
+      const found: Explanation[] = [];
+      // Rows of one reason have no shares of their own.
+      const measures = this.where.reason ? ["events"] : Object.keys(WEEKLY);
+      for (const measure of measures as Weekly[]) {
+        // Other views have their turn in between.
+        await turn();
+        if (signal.aborted) return;
+        found.push(health.explain(before, shown, measure));
+      }
+      this.#weekly = found.sort((one, other) => Number(size(other.change) - size(one.change)));
     } catch (error) {
       if (signal.aborted) return;
       this.#failed = error;
@@ -203,14 +287,11 @@ export class Cause extends View {
   }
 
   protected override content(): TemplateResult {
-    if (!this.marked) {
-      const text = "Mark a range of time in the heatmap or in the chart to see what changed in it.";
-      return emptyState("No range is marked", text);
-    }
     if (this.#failed instanceof Unread) {
       return emptyState("Nothing to compare with", "The time to compare with was not read.");
     }
     if (this.#failed !== undefined) return failureState(this.#failed, () => void this.#search());
+    if (!this.marked) return this.#changes();
     if (!this.#found) return skeleton();
     const { explanation, before, now } = this.#found;
     const { sentence, isNormal, isGlobal, causes, others } = explanation;
@@ -234,6 +315,73 @@ export class Cause extends View {
       }
       <p class="compared">${this.#compared(before)}</p>
       ${marks(states)}
+    </div>`;
+  }
+
+  /** What has changed since the week before. */
+  #changes(): TemplateResult {
+    const { shown, shownBefore, range } = this;
+    if (!shownBefore || !shown) {
+      if (this.loading) return skeleton();
+      return emptyState("Nothing to compare with", "The same time last week was not read.");
+    }
+    if ((range && shown.gaps(range).length > 0) || shownBefore.gaps().length > 0) {
+      return emptyState("Not compared", "A part of one of the two weeks is missing.");
+    }
+    if (!this.#weekly) return skeleton();
+    const changed = this.#weekly.filter(({ isNormal }) => !isNormal);
+    const usual = this.#weekly.filter(({ isNormal }) => isNormal);
+    const names = dimensionsOf(shown.dimensions as Dimension[]);
+    const many = names.map((name) => DIMENSIONS[name].many.toLowerCase()).join(" and ");
+    return html`<div class="body" aria-live="polite">
+      ${changed.map((it) => this.#change(it))}
+      <p class="compared">
+        ${usual.length > 0 ? html`Within normal variation: ${usual.map((it) => `${labelOf(it).toLowerCase()} ${this.#numbers(it)}`).join("; ")}. ` : nothing}
+        What explains a change was sought among ${many}.
+      </p>
+      ${marks(range ? statesOf(shown, range) : [])}
+    </div>`;
+  }
+
+  /** A measure now and a week before. */
+  #numbers({ measure, now, before }: Explanation): string {
+    const { rate } = WEEKLY[measure as Weekly];
+    const { count, share } = this.formats;
+    const [shown, earlier] = [this.shown, this.shownBefore].map((table) =>
+      rate ? share(table?.totals.rates[rate]) : undefined,
+    );
+    return `${shown ?? count(now.part)}, last week ${earlier ?? count(before.part)}`;
+  }
+
+  #change(explanation: Explanation): TemplateResult {
+    const { measure, change, causes, isGlobal } = explanation;
+    const { views } = WEEKLY[measure as Weekly];
+    const { delta } = this.formats;
+    const open = (where: Candidate["where"]) => () => this.emit("tallyfold-open", { where, views });
+    return html`<div class="change" data-measure=${measure}>
+      <h3>
+        ${labelOf(explanation)}<span>${this.#numbers(explanation)}: ${delta(change)} events</span>
+      </h3>
+      ${isGlobal || causes.length === 0 ? html`<p>Everything changed alike.</p>` : nothing}
+      <ul class="causes">
+        ${causes.map(
+          (cause) => html`<li>
+            <strong>${delta(cause.events)}</strong>
+            <span class="where">
+              ${dimensionsOf(Object.keys(cause.where) as Dimension[]).map(
+                (name) => html`<span>
+                  <span class="muted">${DIMENSIONS[name].one}</span>${this.#value(cause, name)}
+                </span>`,
+              )}
+            </span>
+            ${
+              this.src === ""
+                ? html`<button type="button" @click=${open(cause.where)}>When?</button>`
+                : nothing
+            }
+          </li>`,
+        )}
+      </ul>
     </div>`;
   }
 
@@ -270,7 +418,7 @@ export class Cause extends View {
               ${names.map((name) => html`<td class="text">${this.#value(cause, name)}</td>`)}
               <td>
                 ${share(cause.share)}
-                <span class="bar" style="width:${width(cause.share)}%"></span>
+                <span class="bar" .style=${`width:${width(cause.share)}%`}></span>
               </td>
               <td>${delta(cause.events)}</td>
               <td>${amount(cause.now)}</td>
@@ -299,6 +447,14 @@ export class Cause extends View {
       ${valueText(value, name)}
     </button>`;
   }
+}
+
+function labelOf({ measure }: Explanation): string {
+  return WEEKLY[measure as Weekly].label;
+}
+
+function size(change: bigint): bigint {
+  return change < 0n ? -change : change;
 }
 
 /** The width of a bar for a share, which may be below 0 or above 1. */

@@ -36,7 +36,7 @@ import {
 
 /** The pages of the dashboard, and the elements that each needs in addition. */
 const PAGES: Readonly<Record<string, { label: string; needs: readonly string[] }>> = {
-  overview: { label: "Overview", needs: ["tallyfold-trend"] },
+  overview: { label: "Overview", needs: ["tallyfold-cause", "tallyfold-trend"] },
   time: { label: "Over time", needs: ["tallyfold-heatmap", "tallyfold-cause", "tallyfold-trend"] },
   changes: {
     label: "Changes",
@@ -565,6 +565,7 @@ export class Dashboard extends LitElement {
       @tallyfold-select=${this.#selected}
       @tallyfold-brush=${this.#brushed}
       @tallyfold-state=${this.#stated}
+      @tallyfold-open=${this.#opened}
       @tallyfold-retry=${() => void this.refresh()}
       @tallyfold-rules=${({ detail }: CustomEvent) => {
         this.rules = detail.text;
@@ -701,6 +702,16 @@ export class Dashboard extends LitElement {
     this.#go({ where, by: this.#free(where) });
   };
 
+  /** Shows over time what explains a change. */
+  readonly #opened = (
+    event: CustomEvent<{ where: Where; views: Record<string, string> }>,
+  ): void => {
+    const found = Object.entries(event.detail.where).map(([name, value]) => [name, [value]]);
+    const where = { ...this.where, ...Object.fromEntries(found) };
+    this.#views = event.detail.views;
+    this.#go({ where, by: this.#free(where), view: "time" });
+  };
+
   readonly #brushed = ({ detail }: CustomEvent<Window>): void => {
     this.#go({ marked: { start: detail.start, end: detail.end } });
   };
@@ -795,6 +806,14 @@ export class Dashboard extends LitElement {
         ${this.#given("pipeline", { ingestion: this.#ingestion })}
         exportparts="view, header, title"
       ></tallyfold-pipeline>
+      ${
+        this.#range && isCompared(this.#range)
+          ? html`<tallyfold-cause
+              ${this.#given("cause")}
+              exportparts="view, header, title"
+            ></tallyfold-cause>`
+          : nothing
+      }
       ${this.#trend()}
       <div class="split">
         <tallyfold-destinations

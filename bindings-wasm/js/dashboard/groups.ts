@@ -400,7 +400,7 @@ export abstract class Groups extends View {
     const most = this.#mostShare();
     const classes = `${isMany ? "many" : ""} ${this.isCompact ? "compact" : "wide"} ${this.#isReason ? "by-reason" : ""}`;
     const space = (px: number) =>
-      px > 0 ? html`<tr aria-hidden="true" style="height:${px}px"></tr>` : nothing;
+      px > 0 ? html`<tr aria-hidden="true" .style=${`height:${px}px`}></tr>` : nothing;
     return html`
       <div
         class="scroll ${classes}"
@@ -524,7 +524,8 @@ export abstract class Groups extends View {
 
   #shareLabel(): string {
     const what = this.#isReason ? "filtered" : "failed";
-    return this.unit === "percent" ? `Events ${what}` : this.#isReason ? "Share" : "Failed share";
+    if (this.unit === "percent") return `Events ${what}`;
+    return this.#isReason ? "Of filtered" : "Failed share";
   }
 
   #complement(counts: Counts, value?: string): string {
@@ -542,7 +543,7 @@ export abstract class Groups extends View {
     const share = this.#partOf(row);
     const part = most === 0 ? 0 : Math.max(share / most, share > 0 ? 0.02 : 0);
     return html`<span class="rate">
-      <i style="--part:${part}"></i><span>${this.#complement(row, value)}</span>
+      <i .style=${`--part:${part}`}></i><span>${this.#complement(row, value)}</span>
     </span>`;
   }
 

@@ -3,7 +3,8 @@
 import { type CSSResultGroup, css, html, nothing, type TemplateResult } from "lit";
 import type { Counts, Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
-import type { CountName, Dimension, Metric } from "../src/values/types.js";
+import type { CountName, Dimension, Metric, Rates } from "../src/values/types.js";
+import { ratesIn } from "./cells.js";
 import { dimensionsOf, filtered, grouped, View, valueText } from "./view.js";
 
 /** What an event has come to. */
@@ -202,18 +203,20 @@ export class Pipeline extends View {
   protected override content(): TemplateResult {
     const shown = this.shown as CountTable;
     const { totals } = shown;
+    const whole = this.wholeOf("table")?.totals;
+    const rates = whole ? ratesIn(totals, whole) : totals.rates;
     return html`
       <div class="bar" aria-hidden="true">
         ${[...STAGES].reverse().map(
           ({ name }) =>
             html`<i
               ?hidden=${totals[name] === 0n}
-              style="flex:${Number(totals[name])};background:var(--${colour(name)})"
+              .style=${`flex:${Number(totals[name])};background:var(--${colour(name)})`}
             ></i>`,
         )}
       </div>
       <ol part="stages">
-        ${this.#ingested()} ${STAGES.map((stage) => this.#stage(stage, totals, shown))}
+        ${this.#ingested()} ${STAGES.map((stage) => this.#stage(stage, totals, rates, shown))}
       </ol>
     `;
   }
@@ -242,11 +245,11 @@ export class Pipeline extends View {
     </li>`;
   }
 
-  #stage({ name, label, share: rate, of }: Stage, totals: Counts, shown: CountTable) {
+  #stage({ name, label, share: rate, of }: Stage, totals: Counts, rates: Rates, shown: CountTable) {
     const { count, share } = this.formats;
-    const [number, part] = [count(totals[name]), share(totals.rates[rate])];
+    const [number, part] = [count(totals[name]), share(rates[rate])];
     const isPercent = this.unit === "percent";
-    return html`<li class="stage" data-stage=${name} style="--colour:var(--${colour(name)})">
+    return html`<li class="stage" data-stage=${name} .style=${`--colour:var(--${colour(name)})`}>
       <span class="stage-label">${label}</span>
       <p class="number">
         <strong data-count=${name}>${isPercent ? part : number}</strong>

@@ -400,11 +400,7 @@ export class Timeline extends View {
         ${many(findings.length, "finding", "findings")}; ${count(judged)} windows judged.
         ${leftOut > 0n ? html`${count(leftOut)} findings were left out, because there are too many.` : nothing}
       </p>
-      ${
-        incidents.length === 0
-          ? emptyState("No incident", "These rules would not have fired in this range.")
-          : this.#bars(incidents)
-      }
+      ${incidents.length === 0 ? this.#none(unjudged.length) : this.#bars(incidents)}
       ${
         unjudged.length > 0
           ? html`<details class="more">
@@ -416,6 +412,17 @@ export class Timeline extends View {
           : nothing
       }
       ${this.#more()}`;
+  }
+
+  /** That there is no incident, or that nobody can tell yet. */
+  #none(unjudged: number): TemplateResult {
+    if (unjudged === 0)
+      return emptyState("No incident", "These rules would not have fired in this range.");
+    const { count } = this.formats;
+    return emptyState(
+      "No incident so far",
+      `${count(unjudged)} ${unjudged === 1 ? "rule" : "rules"} could not judge this range, so this is only a part of the answer.`,
+    );
   }
 
   /** What more can be read for the rules. */
@@ -470,7 +477,7 @@ export class Timeline extends View {
                   .filter((it) => it.start < end - (end - start) / 10)
                   .map(
                     (it) =>
-                      html`<span style="--from:${place(it.start)}%">${isLong ? date(it.start) : time(it.start)}</span>`,
+                      html`<span .style=${`--from:${place(it.start)}%`}>${isLong ? date(it.start) : time(it.start)}</span>`,
                   )}
               </div>
             </th>
@@ -514,7 +521,7 @@ export class Timeline extends View {
         <div class="track">
           <button
             type="button"
-            style="--from:${from}%;--long:${to - from}%"
+            .style=${`--from:${from}%;--long:${to - from}%`}
             title=${when}
             aria-label="Mark ${when}"
             @click=${() => this.brush(since, until)}

@@ -8,6 +8,7 @@ import { AxeBuilder } from "@axe-core/playwright";
 import { chromium } from "playwright-core";
 import { CountTable, compare } from "tallyfold";
 import { exportCounts } from "tallyfold/export";
+import { explain } from "tallyfold/health";
 import { CHROMIUM } from "./chromium.mjs";
 import { count, DAY, NOW, ready, rowsOf, World } from "./dashboard_world.mjs";
 
@@ -35,6 +36,7 @@ describe("the dashboard", () => {
       await tab.context().close();
       world.close();
       assert.deepEqual(tab.errors, []);
+      assert.deepEqual(tab.violations, []);
     });
     return { world, tab };
   }
@@ -627,6 +629,48 @@ describe("the dashboard", () => {
         `${victim.name}: ${cells}`,
       );
       assert.ok((await card.locator("[part=sentence]").textContent()).includes(victim.name));
+    });
+  }
+
+  const WEEK_BEFORE = { start: "2026-03-03T00:00:00Z", end: "2026-03-04T00:00:00Z" };
+  for (const [scene, measure, begins] of [
+    ["outage", "error_rate", "21:00"],
+    ["consent_filter", "filtered_rate", "20:00"],
+    ["schema_mismatch", "filtered_rate", "20:30"],
+    ["silent_source", "events", "22:00"],
+  ]) {
+    test(`says at once what has changed in the scene ${scene}, and when after a click`, async (t) => {
+      const { world, tab } = await opened(t, { scene });
+      const [now, earlier] = await Promise.all(
+        [DAY, WEEK_BEFORE].map((range) => delivery(world, undefined, range)),
+      );
+      const { causes } = explain(earlier, now, measure);
+      const change = tab.locator("tallyfold-cause .change").first();
+      assert.equal(await change.getAttribute("data-measure"), measure);
+      const shown = change.locator("li").first();
+      const { where, events } = causes[0];
+      for (const text of [...Object.values(where), count(events)]) {
+        assert.ok((await shown.innerText()).includes(text), text);
+      }
+      await shown.getByRole("button", { name: "When?" }).click();
+      await ready(tab);
+      const place = new URLSearchParams(new URL(tab.url()).hash.slice(1));
+      assert.equal(place.get("view"), "time");
+      for (const [name, value] of Object.entries(where)) assert.equal(place.get(name), value);
+      // The first quarter of an hour that differs from last week by more than half of the largest difference.
+      await tab.locator("tallyfold-trend").getByText("Table", { exact: true }).click();
+      const rows = tab.locator("tallyfold-trend .rows tbody tr");
+      await rows.first().waitFor();
+      const numbers = await rows.evaluateAll((all) =>
+        all.map((row) => Array.from(row.cells, (cell) => cell.textContent)),
+      );
+      const differences = numbers.map(([time, here, then]) => {
+        const [one, other] = [here, then].map((text) => Number(text.replaceAll(",", "")));
+        return { time, size: Math.abs(one - other) };
+      });
+      const most = Math.max(...differences.map(({ size }) => size));
+      const first = differences.find(({ size }) => size > most / 2);
+      assert.ok(first.time.includes(begins), first.time);
     });
   }
 

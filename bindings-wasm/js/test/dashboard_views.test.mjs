@@ -175,6 +175,32 @@ describe("<tallyfold-heatmap>", () => {
     });
   }
 
+  for (const [by, where] of [
+    ["reason", {}],
+    ["integration", { reason: ["compliance filter: consent withheld"] }],
+  ]) {
+    test(`shows reasons as shares of all events: by ${by}`, async (t) => {
+      const state = { share: "filtered", ...numbers };
+      const tab = await show(t, "heatmap", { table: now, by, where, unit: "percent", state });
+      const rows = now.filter(where).groupBy(by);
+      const top = rows.top(6, { by: "filtered" }).map(({ dimensions }) => dimensions[by]);
+      const shown = await cells(tab);
+      for (const [line, value] of top.entries()) {
+        const one = { [by]: value };
+        const all = by === "reason" ? now.groupBy() : now.filter(one).groupBy();
+        const [part, whole] = [rows.filter(one).groupBy(), all].map((it) =>
+          Array.from(it.byWindow("15m").fillZeros(), (row) => row),
+        );
+        const wanted = part.map(({ filtered }, slot) => {
+          const { success, errors, filtered: others } = whole[slot];
+          const events = success + errors + others;
+          return events === 0n ? "–" : share(Number(filtered) / Number(events));
+        });
+        assert.deepEqual(shown[line].slice(1), wanted, value);
+      }
+    });
+  }
+
   test("is used by keyboard, and says each cell", async (t) => {
     const tab = await show(t, "heatmap", { table: now, tableBefore: earlier });
     await tab.keyboard.press("Tab");
@@ -412,9 +438,45 @@ describe("<tallyfold-cause>", () => {
     assert.equal(await text(tab, "[part=badge]"), "within normal variation");
   });
 
-  test("asks for a range, and says if there is nothing to compare with", async (t) => {
+  test("compares the whole range with last week if none is marked", async (t) => {
+    const tab = await show(t, "cause", { ...properties(), marked: undefined, range: RANGE });
+    await tab.locator(".change").first().waitFor();
+    const found = ["error_rate", "filtered_rate", "events"].map((measure) =>
+      explain(earlier, now, measure),
+    );
+    const size = ({ change }) => Math.abs(Number(change));
+    const changed = found
+      .filter(({ isNormal }) => !isNormal)
+      .sort((one, other) => size(other) - size(one));
+    const shown = await tab.$$eval(".change", (all) => all.map((it) => it.dataset.measure));
+    assert.deepEqual(
+      shown,
+      changed.map(({ measure }) => measure),
+    );
+    const [failed, before] = [now, earlier].map(({ totals }) => share(totals.rates.error));
+    assert.ok(
+      words(await text(tab, "[data-measure=error_rate] h3")).includes(
+        `${failed}, last week ${before}`,
+      ),
+    );
+    const { causes } = found[0];
+    assert.deepEqual(
+      await tab.$$eval("[data-measure=error_rate] li strong", (all) =>
+        all.map((it) => it.textContent),
+      ),
+      causes.map(({ events: moved }) => `${moved > 0n ? "+" : ""}${count(moved)}`),
+    );
+    await tab.evaluate(
+      (table) => Object.assign(view, { table }),
+      JSON.parse(JSON.stringify(world.withGap(now))),
+    );
+    await tab.getByText("Not compared").waitFor();
+    await tab.evaluate(() => Object.assign(view, { tableBefore: undefined }));
+    await tab.getByText("Nothing to compare with").waitFor();
+  });
+
+  test("says if there is nothing to compare a range with", async (t) => {
     const tab = await show(t, "cause", { ...properties(), marked: undefined });
-    assert.match(await text(tab, "[part=empty]"), /No range is marked/);
     await tab.evaluate((marked) => Object.assign(view, { marked }), {
       start: RANGE.start,
       end: INCIDENT.start,
@@ -437,6 +499,8 @@ describe("<tallyfold-values> and <tallyfold-silent>", () => {
     assert.ok(HOSTILE.startsWith(appeared[0].replace(/…$/, "")));
     assert.deepEqual(appeared.slice(1), three(fresh));
     assert.deepEqual(vanished, [world.VANISHED, ...three(gone)]);
+    const said = "destinations and reasons, compared with the same time last week";
+    assert.equal(await text(tab, ".note"), said);
   });
 
   test("list who is silent, and since when", async (t) => {
@@ -448,6 +512,11 @@ describe("<tallyfold-values> and <tallyfold-silent>", () => {
       [world.SILENT, "Mar 10, 13:30", count(lacking.success), "0", "0"],
       [world.VANISHED, "before Mar 10, 00:00", "77", "0", "0"],
     ]);
+  });
+
+  test("say which values were not looked at", async (t) => {
+    const tab = await show(t, "silent", { table: now, tableBefore: now });
+    assert.match(await text(tab, "[part=empty]"), /Group by events or sources to check those/);
   });
 
   test("say if there is no last week", async (t) => {
@@ -559,6 +628,17 @@ severity = "critical"
     await tab.locator("tbody .track button").first().click();
     const { since: start, until: end } = found[0];
     assert.deepEqual(await events(tab), [["brush", { start, end }]]);
+  });
+
+  test("says that there is no incident only if all rules could judge", async (t) => {
+    const strict = rules.replace("error_rate", "errors").replace(`"5%"`, "100000000");
+    const tab = await show(t, "timeline", { table: now, rules: strict });
+    assert.match(await text(tab, "[part=empty]"), /^No incident\s/);
+    // A rule of this kind compares with weeks that were not read.
+    const silent = `${strict}\n[[rule]]\nname = "silence"\nkind = "silent"\nby = ["integration"]\n`;
+    await tab.evaluate((text) => Object.assign(view, { rules: text }), silent);
+    await tab.getByText("1 rule could not judge this range").waitFor();
+    assert.match(await text(tab, "[part=empty]"), /^No incident so far/);
   });
 
   test("replays what is typed, and shows a mistake at its place", async (t) => {
