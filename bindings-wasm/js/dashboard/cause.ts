@@ -376,7 +376,7 @@ export class Cause extends View {
             </span>
             ${
               this.src === ""
-                ? html`<button type="button" @click=${open(cause.where)}>When?</button>`
+                ? html`<button type="button" class="when" @click=${open(cause.where)}>When?</button>`
                 : nothing
             }
           </li>`,

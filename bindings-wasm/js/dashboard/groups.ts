@@ -183,15 +183,13 @@ export abstract class Groups extends View {
       background: var(--line);
       overflow: hidden;
     }
-    .rate i::before {
-      content: "";
+    .rate b {
       display: block;
-      width: calc(var(--part) * 100%);
       height: 100%;
       border-radius: 3px;
       background: var(--failed);
     }
-    .by-reason .rate i::before {
+    .by-reason .rate b {
       background: var(--filtered);
     }
     svg.bars {
@@ -543,7 +541,7 @@ export abstract class Groups extends View {
     const share = this.#partOf(row);
     const part = most === 0 ? 0 : Math.max(share / most, share > 0 ? 0.02 : 0);
     return html`<span class="rate">
-      <i .style=${`--part:${part}`}></i><span>${this.#complement(row, value)}</span>
+      <i><b .style=${`width:${part * 100}%`}></b></i><span>${this.#complement(row, value)}</span>
     </span>`;
   }
 

@@ -66,8 +66,7 @@ export class Pipeline extends View {
         font-size: var(--small);
         font-weight: 500;
       }
-      .stage-label::before {
-        content: "";
+      .stage-label i {
         width: 8px;
         height: 8px;
         border-radius: 2px;
@@ -127,8 +126,7 @@ export class Pipeline extends View {
         font-size: var(--small);
         line-height: 1.45;
       }
-      .verdict.equal::before {
-        content: "✓ ";
+      .verdict b {
         color: var(--delivered);
         font-weight: 700;
       }
@@ -229,7 +227,7 @@ export class Pipeline extends View {
     const text = ({ name, share: rate }: Stage, counts: Counts) =>
       this.unit === "percent" ? share(counts.rates[rate]) : count(counts[name]);
     return html`<li class="stage" data-stage="ingested">
-      <span class="stage-label">Ingested</span>
+      <span class="stage-label"><i></i>Ingested</span>
       ${
         totals &&
         html`<dl>
@@ -241,7 +239,9 @@ export class Pipeline extends View {
           )}
         </dl>`
       }
-      <span class="verdict ${verdict}">${WHY[verdict]}</span>
+      <span class="verdict"
+        >${verdict === "equal" ? html`<b aria-hidden="true">✓ </b>` : nothing}${WHY[verdict]}</span
+      >
     </li>`;
   }
 
@@ -250,7 +250,7 @@ export class Pipeline extends View {
     const [number, part] = [count(totals[name]), share(rates[rate])];
     const isPercent = this.unit === "percent";
     return html`<li class="stage" data-stage=${name} .style=${`--colour:var(--${colour(name)})`}>
-      <span class="stage-label">${label}</span>
+      <span class="stage-label"><i></i>${label}</span>
       <p class="number">
         <strong data-count=${name}>${isPercent ? part : number}</strong>
         <span>${isPercent ? `${number} events` : `${part} ${of}`}</span>

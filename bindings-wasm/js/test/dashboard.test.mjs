@@ -452,6 +452,53 @@ describe("the dashboard", () => {
     await tab.keyboard.press("Escape");
   });
 
+  test("saves views as pictures", async (t) => {
+    const { world, tab } = await opened(t);
+    const table = await delivery(world);
+    const pictureOf = async (name) => {
+      const view = tab.locator(`tallyfold-${name}`);
+      await view.locator("summary", { hasText: "Export" }).click();
+      const waiting = tab.waitForEvent("download");
+      await view.getByRole("button", { name: "SVG", exact: true }).click();
+      const download = await waiting;
+      assert.match(download.suggestedFilename(), /\.svg$/);
+      const text = await readFile(await download.path(), "utf8");
+      // A program other than this page draws it, too.
+      const drawn = await tab.evaluate(async (source) => {
+        const image = new Image();
+        image.src = `data:image/svg+xml,${encodeURIComponent(source)}`;
+        await image.decode();
+        const root = new DOMParser().parseFromString(source, "image/svg+xml");
+        return {
+          width: image.naturalWidth,
+          texts: Array.from(root.querySelectorAll("text"), (it) => it.textContent),
+          fills: Array.from(root.querySelectorAll("rect"), (it) => it.getAttribute("fill")),
+        };
+      }, text);
+      const box = await view.locator("[part=view]").boundingBox();
+      assert.equal(drawn.width, Math.floor(box.width));
+      return drawn;
+    };
+    const pipeline = await pictureOf("pipeline");
+    assert.ok(pipeline.texts.includes("Pipeline"));
+    for (const name of ["success", "errors", "filtered"]) {
+      assert.ok(pipeline.texts.includes(count(table.totals[name])), name);
+    }
+    assert.ok(!pipeline.texts.includes("Export"));
+    const words = (await pictureOf("trend")).texts.join(" ");
+    assert.match(words, /Failed events over time .* same time last week/);
+
+    await tab.getByRole("tab", { name: "Over time" }).click();
+    await ready(tab);
+    const cells = tab.locator("tallyfold-heatmap tbody td");
+    await cells.first().waitFor();
+    const heatmap = await pictureOf("heatmap");
+    assert.ok(heatmap.fills.length > (await cells.count()));
+    assert.ok(heatmap.fills.includes("rgba(0,34,78,1)"), "the colour of the largest shares");
+    const { integration } = table.groupBy("integration").top(1, { by: "errors" })[0].dimensions;
+    assert.ok(heatmap.texts.includes(integration));
+  });
+
   test("is harmed by no value, however strange or many", async (t) => {
     const strange = [
       '<img src=x onerror="globalThis.hacked=1">',
