@@ -2,7 +2,7 @@
 
 import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { Amount, Cause as Candidate, Explanation, Measure } from "../src/health.js";
-import type { CountTable } from "../src/tables/table.js";
+import { CountTable } from "../src/tables/table.js";
 import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Window } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
@@ -14,6 +14,7 @@ import {
   failureState,
   filtered,
   NAMES,
+  partOf,
   skeleton,
   turn,
   View,
@@ -92,7 +93,7 @@ const STYLES = css`
   }
   .causes li {
     display: grid;
-    grid-template-columns: 7ch minmax(0, max-content) auto;
+    grid-template-columns: minmax(7ch, max-content) minmax(0, max-content) auto;
     justify-content: start;
     align-items: center;
     gap: 0 var(--s3);
@@ -112,6 +113,16 @@ const STYLES = css`
     display: inline-flex;
     gap: 6px;
     min-width: 0;
+  }
+  @container (max-width: 560px) {
+    .causes li {
+      grid-template-columns: minmax(7ch, max-content) minmax(0, 1fr);
+    }
+    .causes .when {
+      grid-column: 2;
+      justify-self: start;
+      margin-block: 2px 6px;
+    }
   }
   .causes .link {
     min-width: 0;
@@ -146,7 +157,7 @@ export class Cause extends View {
   declare marked: Window | undefined;
 
   #found: Found | undefined;
-  #weekly: readonly Explanation[] | undefined;
+  #weekly: { readonly before: CountTable; readonly found: readonly Explanation[] } | undefined;
   #failed: unknown;
   #searching: AbortController | undefined;
 
@@ -245,7 +256,8 @@ export class Cause extends View {
 
   /** Explains what has changed since the week before, by the dimensions that were read; what moved most events first. */
   async #compareWeeks(signal: AbortSignal): Promise<void> {
-    const { shown, shownBefore: before } = this;
+    const { shown } = this;
+    const before = this.#sameTimeBefore();
     if (!shown || !before) return;
     try {
       const health = await import("../src/health.js");
@@ -259,12 +271,24 @@ export class Cause extends View {
         if (signal.aborted) return;
         found.push(health.explain(before, shown, measure));
       }
-      this.#weekly = found.sort((one, other) => Number(size(other.change) - size(one.change)));
+      found.sort((one, other) => Number(size(other.change) - size(one.change)));
+      this.#weekly = { before, found };
     } catch (error) {
       if (signal.aborted) return;
       this.#failed = error;
     }
     this.requestUpdate();
+  }
+
+  /** A week before, the time that is there of this week; `undefined` if some of it was not read. */
+  #sameTimeBefore(): CountTable | undefined {
+    const { shown, shownBefore: before } = this;
+    if (!before || before.gaps().length > 0) return undefined;
+    const spans = shown?.coverage.map((it) => partOf(before, shifted(it, -WEEK))) ?? [];
+    const parts = spans.filter((it) => it !== undefined);
+    return parts.length === 0 || parts.length < spans.length
+      ? undefined
+      : CountTable.mergeAll(parts);
   }
 
   /** The counts of a range by all dimensions, or by those that are there already if nothing else can be read. */
@@ -320,17 +344,16 @@ export class Cause extends View {
 
   /** What has changed since the week before. */
   #changes(): TemplateResult {
-    const { shown, shownBefore, range } = this;
-    if (!shownBefore || !shown) {
-      if (this.loading) return skeleton();
+    const { range } = this;
+    const shown = this.shown as CountTable;
+    if (!this.#weekly) {
+      const isComing = this.loading || this.#sameTimeBefore() !== undefined;
+      if (isComing) return skeleton();
       return emptyState("Nothing to compare with", "The same time last week was not read.");
     }
-    if ((range && shown.gaps(range).length > 0) || shownBefore.gaps().length > 0) {
-      return emptyState("Not compared", "A part of one of the two weeks is missing.");
-    }
-    if (!this.#weekly) return skeleton();
-    const changed = this.#weekly.filter(({ isNormal }) => !isNormal);
-    const usual = this.#weekly.filter(({ isNormal }) => isNormal);
+    const { found } = this.#weekly;
+    const changed = found.filter(({ isNormal }) => !isNormal);
+    const usual = found.filter(({ isNormal }) => isNormal);
     const names = dimensionsOf(shown.dimensions as Dimension[]);
     const many = names.map((name) => DIMENSIONS[name].many.toLowerCase()).join(" and ");
     return html`<div class="body" aria-live="polite">
@@ -347,7 +370,7 @@ export class Cause extends View {
   #numbers({ measure, now, before }: Explanation): string {
     const { rate } = WEEKLY[measure as Weekly];
     const { count, share } = this.formats;
-    const [shown, earlier] = [this.shown, this.shownBefore].map((table) =>
+    const [shown, earlier] = [this.shown, this.#weekly?.before].map((table) =>
       rate ? share(table?.totals.rates[rate]) : undefined,
     );
     return `${shown ?? count(now.part)}, last week ${earlier ?? count(before.part)}`;

@@ -305,6 +305,15 @@ export class Dashboard extends LitElement {
         gap: var(--s4);
         grid-template-columns: minmax(0, 1fr);
       }
+      @container (max-width: 860px) {
+        .top .tools {
+          order: 1;
+          width: 100%;
+        }
+        .top .refresh {
+          margin-inline-start: auto;
+        }
+      }
       @container (max-width: 560px) {
         .page {
           padding: var(--s3);
@@ -314,6 +323,9 @@ export class Dashboard extends LitElement {
         .group {
           margin-inline-start: 0;
           width: 100%;
+        }
+        [role="tablist"] {
+          gap: var(--s3);
         }
         .picker {
           width: 100%;
@@ -604,9 +616,9 @@ export class Dashboard extends LitElement {
             ],
             (zone) => this.#go({ zone }),
           )}
-          <button type="button" aria-label="Refresh" ?disabled=${this.#reading !== undefined} @click=${() =>
-            void this.refresh()}>${REFRESH}</button>
         </div>
+        <button type="button" class="refresh" aria-label="Refresh" ?disabled=${this.#reading !== undefined} @click=${() =>
+          void this.refresh()}>${REFRESH}</button>
       </header>
       ${this.#tabs()} ${this.#bar()}
       ${this.#notices()}

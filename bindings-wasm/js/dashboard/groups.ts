@@ -216,6 +216,17 @@ export abstract class Groups extends View {
     .more {
       padding: var(--s2) var(--s3);
     }
+    @container (max-width: 900px) {
+      .wide col.number {
+        width: 84px;
+      }
+      .wide col.share {
+        width: 104px;
+      }
+      .wide col.trend {
+        width: 92px;
+      }
+    }
     @container (max-width: 520px) {
       .search {
         width: 100%;
@@ -238,7 +249,7 @@ export abstract class Groups extends View {
         width: 84px;
       }
       .wide table {
-        min-width: 660px;
+        min-width: 680px;
       }
       tbody th,
       thead th:first-child,
@@ -282,7 +293,7 @@ export abstract class Groups extends View {
   }
 
   protected override note(): unknown {
-    if (this.#groups === undefined) return nothing;
+    if (!this.#groups?.length) return nothing;
     const { sort } = this.state;
     const rank = sort === undefined ? ", most lost events first" : "";
     return `${this.formats.count(this.#groups.length)}${rank}`;

@@ -404,17 +404,21 @@ export class Heatmap extends View {
     </div>`;
   }
 
-  #header({ ticks }: HeatmapModel): TemplateResult {
+  #header({ ticks, slots }: HeatmapModel): TemplateResult {
     const { time, date } = this.formats;
     let day: string | undefined;
     return html`<thead>
       <tr>
         <th scope="col">${DIMENSIONS[this.by].one}</th>
-        ${ticks.map(({ start, span }) => {
+        ${ticks.map(({ start, span }, at) => {
+          // The last columns may be too few for a label.
+          const isNarrow = at > 0 && span * 2 * LABELS < slots.length;
           const text = date(start);
           const label = text === day ? time(start) : html`${text}<br />${time(start)}`;
           day = text;
-          return html`<th scope="col" colspan=${span}><span>${label}</span></th>`;
+          return html`<th scope="col" colspan=${span}>${
+            isNarrow ? html`<div class="sr">${label}</div>` : html`<span>${label}</span>`
+          }</th>`;
         })}
       </tr>
     </thead>`;

@@ -147,7 +147,7 @@ export class Pipeline extends View {
         ol {
           grid-template-columns: 1fr 1fr;
         }
-        li.stage:nth-child(odd) {
+        li.stage + li.stage:nth-child(odd) {
           border-inline-start: 0;
         }
         li.stage:nth-child(n + 3) {

@@ -584,6 +584,36 @@ describe("the dashboard", () => {
     }
   }
 
+  for (const width of [320, 768, 1280, 1920]) {
+    test(`cuts no label short at ${width} px`, async (t) => {
+      const range = "range=2026-03-10T01:00:00Z/2026-03-11T00:30:00Z";
+      const { tab } = await opened(t, { hash: range, viewport: { width, height: 900 } });
+      const cut = (view, selector) =>
+        tab.locator(view).evaluate((element, found) => {
+          const all = [...element.shadowRoot.querySelectorAll(found)];
+          const isCut = (it) => it.scrollWidth > it.clientWidth || it.clientWidth === 0;
+          return { all: all.length, cut: all.filter(isCut).map((it) => it.textContent) };
+        }, selector);
+      const names = await cut("tallyfold-destinations", "tbody .value");
+      // On a phone, the longest may end with dots.
+      assert.ok(names.all >= 12 && names.cut.length <= (width === 320 ? 3 : 0), String(names.cut));
+      await tab.getByRole("tab", { name: "Over time" }).click();
+      await ready(tab);
+      await tab.locator("tallyfold-heatmap thead").waitFor();
+      const times = await cut("tallyfold-heatmap", "thead th[colspan] > span");
+      assert.ok(times.all >= 6);
+      assert.deepEqual(times.cut, []);
+      await tab.getByRole("tab", { name: "Alerts" }).click();
+      await ready(tab);
+      const labels = tab.locator("tallyfold-timeline .axis span");
+      await labels.first().waitFor({ state: "attached" });
+      for (const label of await labels.allTextContents()) assert.match(label, /:(00|15|30|45)$/);
+      const refresh = await tab.getByRole("button", { name: "Refresh" }).boundingBox();
+      const heading = await tab.getByRole("heading", { name: "Event delivery" }).boundingBox();
+      assert.ok(Math.abs(refresh.y - heading.y) < 8, "next to the heading");
+    });
+  }
+
   test("is used by keyboard", async (t) => {
     const { tab } = await opened(t);
     await tab.getByRole("tab", { name: "Overview" }).focus();

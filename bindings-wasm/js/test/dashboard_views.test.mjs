@@ -470,7 +470,23 @@ describe("<tallyfold-cause>", () => {
       (table) => Object.assign(view, { table }),
       JSON.parse(JSON.stringify(world.withGap(now))),
     );
-    await tab.getByText("Not compared").waitFor();
+    await tab.getByText("incomplete: a part of this time is missing").waitFor();
+    const [rest, same] = [now, earlier].map((table) =>
+      ["00:00/05:00", "07:00/24:00"].map((span) => {
+        const day = table === now ? "2026-03-10" : "2026-03-03";
+        const [start, end] = span
+          .split("/")
+          .map((time) => new Date(Date.parse(`${day}T00:00Z`) + Number.parseInt(time, 10) * 3.6e6));
+        return table.between({ start, end });
+      }),
+    );
+    const [part, then] = [rest, same].map((parts) =>
+      share(CountTable.mergeAll(parts).totals.rates.error),
+    );
+    assert.match(
+      words(await text(tab, "[data-measure=error_rate] h3")),
+      new RegExp(`${part}, last week ${then}`),
+    );
     await tab.evaluate(() => Object.assign(view, { tableBefore: undefined }));
     await tab.getByText("Nothing to compare with").waitFor();
   });
