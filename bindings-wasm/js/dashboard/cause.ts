@@ -2,11 +2,12 @@
 
 import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { Amount, Cause as Candidate, Explanation, Measure } from "../src/health.js";
-import { CountTable } from "../src/tables/table.js";
+import type { CountTable } from "../src/tables/table.js";
 import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Window } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
-import { shifted, WEEK } from "./range.js";
+import { iso, shifted, WEEK } from "./range.js";
+import { rangeOf, slotsOf, stepFor } from "./slots.js";
 import {
   DIMENSIONS,
   dimensionsOf,
@@ -50,6 +51,27 @@ const WEEKLY = {
 
 type Weekly = keyof typeof WEEKLY;
 
+/** How a part of the range differs from the week before. */
+interface Change {
+  readonly measure: Weekly;
+  readonly start: string;
+  readonly end: string;
+  /** What explains most of it. */
+  readonly where: Candidate["where"];
+  readonly events: bigint;
+}
+
+/** The range is compared in at most so many parts; in fewer if they have many groups. */
+const PARTS = 24;
+const PARTS_OF_MANY = 6;
+const MANY_GROUPS = 5_000;
+/** A part has at least so many windows, whose counts show how much they usually vary. */
+const WINDOWS = 4;
+/** How probable it may be that any of the changes is chance. */
+const CHANCE = 0.05;
+/** How many changes are shown. */
+const SHOWN = 5;
+
 /** The time to compare with was not read. */
 class Unread extends Error {}
 
@@ -79,55 +101,41 @@ const STYLES = css`
     color: var(--muted);
     font-size: var(--small);
   }
-  .change + .change,
-  .change + .compared {
-    margin-block-start: var(--s3);
-  }
-  .change h3 {
-    font-size: var(--body);
-  }
-  .change h3 span {
-    margin-inline-start: var(--s2);
-    color: var(--muted);
-    font-weight: 400;
-  }
-  .causes li {
+  .change {
     display: grid;
-    grid-template-columns: minmax(7ch, max-content) minmax(0, max-content) auto;
-    justify-content: start;
+    grid-template-columns: minmax(7ch, max-content) minmax(0, 1fr) auto;
     align-items: center;
     gap: 0 var(--s3);
-    padding-block: 2px;
+    padding-block: 6px;
   }
-  .causes strong {
+  .change + .change {
+    border-block-start: 1px solid var(--line);
+  }
+  .change strong {
     font-weight: 600;
     text-align: end;
   }
-  .causes .where {
+  .what {
     display: flex;
     flex-wrap: wrap;
-    gap: 0 var(--s2);
+    gap: 0 var(--s4);
     min-width: 0;
   }
-  .causes .where > span {
+  .what .where {
+    display: flex;
+    flex-wrap: wrap;
+    gap: 0 var(--s3);
+    min-width: 0;
+  }
+  .what .where > span {
     display: inline-flex;
     gap: 6px;
     min-width: 0;
   }
-  @container (max-width: 560px) {
-    .causes li {
-      grid-template-columns: minmax(7ch, max-content) minmax(0, 1fr);
-    }
-    .causes .when {
-      grid-column: 2;
-      justify-self: start;
-      margin-block: 2px 6px;
-    }
-  }
-  .causes .link {
+  .what .link {
     min-width: 0;
   }
-  .causes .value {
+  .what .value {
     display: block;
   }
   .more {
@@ -142,8 +150,8 @@ const STYLES = css`
 
 /**
  * What changed in a marked range: the few combinations of values that explain it, and by how many events exactly. It is
- * compared with the time before, or with the same time a week before. If no range is marked, the whole range is compared with
- * the week before.
+ * compared with the time before, or with the same time a week before. If no range is marked, each part of the whole range is
+ * compared with the week before.
  */
 export class Cause extends View {
   static override properties = {
@@ -157,7 +165,7 @@ export class Cause extends View {
   declare marked: Window | undefined;
 
   #found: Found | undefined;
-  #weekly: { readonly before: CountTable; readonly found: readonly Explanation[] } | undefined;
+  #changes: readonly Change[] | undefined;
   #failed: unknown;
   #searching: AbortController | undefined;
 
@@ -227,7 +235,7 @@ export class Cause extends View {
   async #search(): Promise<void> {
     this.#searching?.abort();
     this.#found = undefined;
-    this.#weekly = undefined;
+    this.#changes = undefined;
     this.#failed = undefined;
     const { marked, shown } = this;
     if (!shown) return;
@@ -254,41 +262,36 @@ export class Cause extends View {
     this.requestUpdate();
   }
 
-  /** Explains what has changed since the week before, by the dimensions that were read; what moved most events first. */
+  /** Explains how each part of the range differs from the week before, by the dimensions that were read. */
   async #compareWeeks(signal: AbortSignal): Promise<void> {
-    const { shown } = this;
-    const before = this.#sameTimeBefore();
-    if (!shown || !before) return;
+    const { shown, shownBefore: before } = this;
+    const range = this.range ?? (shown && rangeOf(shown));
+    if (!shown || !before || !range) return;
     try {
       const health = await import("../src/health.js");
       await health.init();
-      const found: Explanation[] = [];
       // Rows of one reason have no shares of their own.
-      const measures = this.where.reason ? ["events"] : Object.keys(WEEKLY);
-      for (const measure of measures as Weekly[]) {
+      const measures = (this.where.reason ? ["events"] : Object.keys(WEEKLY)) as Weekly[];
+      const parts = partsOf(shown, before, range);
+      if (parts.length === 0) throw new Unread();
+      const found: Change[] = [];
+      for (const { now, then, start, end } of parts) {
         // Other views have their turn in between.
         await turn();
         if (signal.aborted) return;
-        found.push(health.explain(before, shown, measure));
+        for (const measure of measures) {
+          const { probability, causes } = health.explain(then, now, measure);
+          const [cause] = causes;
+          if (!cause || probability * parts.length * measures.length > CHANCE) continue;
+          found.push({ measure, start, end, where: cause.where, events: cause.events });
+        }
       }
-      found.sort((one, other) => Number(size(other.change) - size(one.change)));
-      this.#weekly = { before, found };
+      this.#changes = joined(found);
     } catch (error) {
       if (signal.aborted) return;
       this.#failed = error;
     }
     this.requestUpdate();
-  }
-
-  /** A week before, the time that is there of this week; `undefined` if some of it was not read. */
-  #sameTimeBefore(): CountTable | undefined {
-    const { shown, shownBefore: before } = this;
-    if (!before || before.gaps().length > 0) return undefined;
-    const spans = shown?.coverage.map((it) => partOf(before, shifted(it, -WEEK))) ?? [];
-    const parts = spans.filter((it) => it !== undefined);
-    return parts.length === 0 || parts.length < spans.length
-      ? undefined
-      : CountTable.mergeAll(parts);
   }
 
   /** The counts of a range by all dimensions, or by those that are there already if nothing else can be read. */
@@ -315,7 +318,7 @@ export class Cause extends View {
       return emptyState("Nothing to compare with", "The time to compare with was not read.");
     }
     if (this.#failed !== undefined) return failureState(this.#failed, () => void this.#search());
-    if (!this.marked) return this.#changes();
+    if (!this.marked) return this.#week();
     if (!this.#found) return skeleton();
     const { explanation, before, now } = this.#found;
     const { sentence, isNormal, isGlobal, causes, others } = explanation;
@@ -343,69 +346,73 @@ export class Cause extends View {
   }
 
   /** What has changed since the week before. */
-  #changes(): TemplateResult {
-    const { range } = this;
+  #week(): TemplateResult {
+    const { range, shownBefore } = this;
     const shown = this.shown as CountTable;
-    if (!this.#weekly) {
-      const isComing = this.loading || this.#sameTimeBefore() !== undefined;
-      if (isComing) return skeleton();
+    if (!shownBefore && !this.loading) {
       return emptyState("Nothing to compare with", "The same time last week was not read.");
     }
-    const { found } = this.#weekly;
-    const changed = found.filter(({ isNormal }) => !isNormal);
-    const usual = found.filter(({ isNormal }) => isNormal);
+    if (!this.#changes) return skeleton();
     const names = dimensionsOf(shown.dimensions as Dimension[]);
     const many = names.map((name) => DIMENSIONS[name].many.toLowerCase()).join(" and ");
+    const [first, others] = [this.#changes.slice(0, SHOWN), this.#changes.slice(SHOWN)];
+    const { count } = this.formats;
     return html`<div class="body" aria-live="polite">
-      ${changed.map((it) => this.#change(it))}
+      ${
+        first.length === 0
+          ? html`<p class="none">No part of this range differs from last week by more than counts usually vary.</p>`
+          : html`<ul class="changes">${first.map((it) => this.#change(it))}</ul>`
+      }
       <p class="compared">
-        ${usual.length > 0 ? html`Within normal variation: ${usual.map((it) => `${labelOf(it).toLowerCase()} ${this.#numbers(it)}`).join("; ")}. ` : nothing}
-        What explains a change was sought among ${many}.
+        ${others.length > 0 ? html`${count(others.length)} smaller changes are not shown. ` : nothing}${this.#totals()}
+        Causes were sought among ${many}.
       </p>
       ${marks(range ? statesOf(shown, range) : [])}
     </div>`;
   }
 
-  /** A measure now and a week before. */
-  #numbers({ measure, now, before }: Explanation): string {
-    const { rate } = WEEKLY[measure as Weekly];
-    const { count, share } = this.formats;
-    const [shown, earlier] = [this.shown, this.#weekly?.before].map((table) =>
-      rate ? share(table?.totals.rates[rate]) : undefined,
+  /** The whole range and the week before, if all of both is there. */
+  #totals(): string {
+    const { shown, shownBefore, range } = this;
+    if (!shown || !shownBefore || this.where.reason) return "";
+    if ((range && shown.gaps(range).length > 0) || shownBefore.gaps().length > 0) return "";
+    const { share } = this.formats;
+    const rates = Object.values(WEEKLY).flatMap(({ label, rate }) =>
+      rate
+        ? `${label.toLowerCase()} ${share(shown.totals.rates[rate])}, last week ${share(shownBefore.totals.rates[rate])}`
+        : [],
     );
-    return `${shown ?? count(now.part)}, last week ${earlier ?? count(before.part)}`;
+    return `In the whole range: ${rates.join("; ")}.`;
   }
 
-  #change(explanation: Explanation): TemplateResult {
-    const { measure, change, causes, isGlobal } = explanation;
-    const { views } = WEEKLY[measure as Weekly];
-    const { delta } = this.formats;
-    const open = (where: Candidate["where"]) => () => this.emit("tallyfold-open", { where, views });
-    return html`<div class="change" data-measure=${measure}>
-      <h3>
-        ${labelOf(explanation)}<span>${this.#numbers(explanation)}: ${delta(change)} events</span>
-      </h3>
-      ${isGlobal || causes.length === 0 ? html`<p>Everything changed alike.</p>` : nothing}
-      <ul class="causes">
-        ${causes.map(
-          (cause) => html`<li>
-            <strong>${delta(cause.events)}</strong>
-            <span class="where">
-              ${dimensionsOf(Object.keys(cause.where) as Dimension[]).map(
-                (name) => html`<span>
-                  <span class="muted">${DIMENSIONS[name].one}</span>${this.#value(cause, name)}
-                </span>`,
-              )}
-            </span>
-            ${
-              this.src === ""
-                ? html`<button type="button" class="when" @click=${open(cause.where)}>When?</button>`
-                : nothing
-            }
-          </li>`,
-        )}
-      </ul>
-    </div>`;
+  #change({ measure, start, end, where, events }: Change): TemplateResult {
+    const { label, views } = WEEKLY[measure];
+    const { delta, span, zoneAt } = this.formats;
+    const names = dimensionsOf(Object.keys(where) as Dimension[]);
+    const open = () =>
+      this.emit("tallyfold-open", {
+        marked: { start, end },
+        by: names[0],
+        views: { ...views, "cause.measure": measure, "cause.against": "week" },
+      });
+    return html`<li class="change" data-measure=${measure}>
+      <strong>${delta(events)}</strong>
+      <span class="what">
+        <span>${label}, ${span(start, end)} ${zoneAt(start)}</span>
+        <span class="where">
+          ${names.map(
+            (name) => html`<span>
+              <span class="muted">${DIMENSIONS[name].one}</span>${this.#value({ where }, name)}
+            </span>`,
+          )}
+        </span>
+      </span>
+      ${
+        this.src === ""
+          ? html`<button type="button" class="when" @click=${open}>Show</button>`
+          : nothing
+      }
+    </li>`;
   }
 
   #compared(before: CountTable): TemplateResult {
@@ -463,7 +470,7 @@ export class Cause extends View {
     </div>`;
   }
 
-  #value({ where }: Candidate, name: Dimension): TemplateResult {
+  #value({ where }: Pick<Candidate, "where">, name: Dimension): TemplateResult {
     const value = Object.hasOwn(where, name) ? where[name] : undefined;
     if (value === undefined) return html`<span class="muted">any</span>`;
     return html`<button type="button" class="link" @click=${() => this.select(name, value)}>
@@ -472,12 +479,39 @@ export class Cause extends View {
   }
 }
 
-function labelOf({ measure }: Explanation): string {
-  return WEEKLY[measure as Weekly].label;
+/** The parts of a range of which all counts are there, and those of the week before. */
+function partsOf(shown: CountTable, before: CountTable, range: Window) {
+  const most = shown.length > MANY_GROUPS ? PARTS_OF_MANY : PARTS;
+  const windows = Math.floor(shown.windows.length / WINDOWS);
+  const step = stepFor(shown, range, Math.max(1, Math.min(most, windows)));
+  return slotsOf(shown.byWindow(step), range).flatMap((slot) => {
+    const part = { start: iso(slot.start), end: iso(slot.end) };
+    const earlier = shifted(part, -WEEK);
+    if (shown.gaps(part).length > 0 || before.gaps(earlier).length > 0) return [];
+    const [now, then] = [partOf(shown, part), partOf(before, earlier)];
+    return now && then ? [{ now, then, ...part }] : [];
+  });
 }
 
-function size(change: bigint): bigint {
-  return change < 0n ? -change : change;
+/** Changes with the same cause in adjacent parts as one; those of most events first. */
+function joined(found: readonly Change[]): Change[] {
+  const all: Change[] = [];
+  for (const it of found) {
+    const key = keyOf(it);
+    const last = all.findIndex((one) => one.end === it.start && keyOf(one) === key);
+    const earlier = all[last];
+    if (!earlier) all.push(it);
+    else all[last] = { ...earlier, end: it.end, events: earlier.events + it.events };
+  }
+  return all.sort((one, other) => Number(size(other.events) - size(one.events)));
+}
+
+function keyOf({ measure, where, events }: Change): string {
+  return JSON.stringify([measure, where, events > 0n]);
+}
+
+function size(events: bigint): bigint {
+  return events < 0n ? -events : events;
 }
 
 /** The width of a bar for a share, which may be below 0 or above 1. */

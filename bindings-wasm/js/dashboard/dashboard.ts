@@ -714,14 +714,11 @@ export class Dashboard extends LitElement {
     this.#go({ where, by: this.#free(where) });
   };
 
-  /** Shows over time what explains a change. */
-  readonly #opened = (
-    event: CustomEvent<{ where: Where; views: Record<string, string> }>,
-  ): void => {
-    const found = Object.entries(event.detail.where).map(([name, value]) => [name, [value]]);
-    const where = { ...this.where, ...Object.fromEntries(found) };
-    this.#views = event.detail.views;
-    this.#go({ where, by: this.#free(where), view: "time" });
+  /** Shows over time where a change is, and explains it. */
+  readonly #opened = ({ detail }: CustomEvent<Pick<Place, "marked" | "by" | "views">>): void => {
+    const { views, ...place } = detail;
+    this.#views = views;
+    this.#go({ ...place, view: "time" });
   };
 
   readonly #brushed = ({ detail }: CustomEvent<Window>): void => {
