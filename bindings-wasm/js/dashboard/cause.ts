@@ -40,13 +40,12 @@ interface Found {
 
 /** What is compared with the week before if no range is marked, and what other views show of it. */
 const WEEKLY = {
-  error_rate: { label: "Failed share", rate: "error", views: {} },
+  error_rate: { label: "failed events", views: {} },
   filtered_rate: {
-    label: "Filtered share",
-    rate: "filter",
+    label: "filtered events",
     views: { "trend.measure": "filtered", "heatmap.share": "filtered" },
   },
-  events: { label: "All events", rate: undefined, views: { "trend.measure": "delivered" } },
+  events: { label: "events", views: { "trend.measure": "delivered" } },
 } as const;
 
 type Weekly = keyof typeof WEEKLY;
@@ -103,7 +102,7 @@ const STYLES = css`
   }
   .change {
     display: grid;
-    grid-template-columns: minmax(7ch, max-content) minmax(0, 1fr) auto;
+    grid-template-columns: minmax(8ch, max-content) minmax(0, 1fr) auto;
     align-items: center;
     gap: 0 var(--s3);
     padding-block: 6px;
@@ -137,6 +136,8 @@ const STYLES = css`
   }
   .what .value {
     display: block;
+    white-space: normal;
+    overflow-wrap: anywhere;
   }
   .more {
     margin-block-start: var(--s2);
@@ -377,12 +378,8 @@ export class Cause extends View {
     if (!shown || !shownBefore || this.where.reason) return "";
     if ((range && shown.gaps(range).length > 0) || shownBefore.gaps().length > 0) return "";
     const { share } = this.formats;
-    const rates = Object.values(WEEKLY).flatMap(({ label, rate }) =>
-      rate
-        ? `${label.toLowerCase()} ${share(shown.totals.rates[rate])}, last week ${share(shownBefore.totals.rates[rate])}`
-        : [],
-    );
-    return `In the whole range: ${rates.join("; ")}.`;
+    const [now, then] = [shown.totals.rates, shownBefore.totals.rates];
+    return `In the whole range, ${share(now.error)} failed (last week ${share(then.error)}), and ${share(now.filter)} were filtered (last week ${share(then.filter)}).`;
   }
 
   #change({ measure, start, end, where, events }: Change): TemplateResult {

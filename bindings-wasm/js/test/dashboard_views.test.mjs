@@ -459,7 +459,7 @@ describe("<tallyfold-cause>", () => {
     const change = tab.locator(".change", { hasText: FAILING });
     assert.match(
       words(await change.innerText()),
-      new RegExp(`^\\+${count(moved)} Failed share, Mar 10, 20:00 – 21:00 UTC Destination`),
+      new RegExp(`^\\+${count(moved)} failed events, Mar 10, 20:00 – 21:00 UTC Destination`),
     );
     await change.getByRole("button", { name: FAILING }).click();
     const chosen = { dimension: "integration", value: FAILING };
