@@ -172,7 +172,7 @@ export class Budget extends View {
       <td class="used">
         ${share(used)}
         <span class="meter" aria-hidden="true"
-          ><i style="width:${Math.min(used ?? 0, 1) * 100}%"></i
+          ><i .style=${`width:${Math.min(used ?? 0, 1) * 100}%`}></i
         ></span>
       </td>
       <td>${share(rate)}</td>

@@ -1,4 +1,4 @@
-// `<tallyfold-cause>`: what explains a change in a marked range.
+// `<tallyfold-cause>`: what explains a change in a marked range, or in the whole range since the week before.
 
 import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type { Amount, Cause as Candidate, Explanation, Measure } from "../src/health.js";
@@ -6,7 +6,8 @@ import type { CountTable } from "../src/tables/table.js";
 import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Window } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
-import { shifted, WEEK } from "./range.js";
+import { iso, shifted, WEEK } from "./range.js";
+import { rangeOf, slotsOf, stepFor } from "./slots.js";
 import {
   DIMENSIONS,
   dimensionsOf,
@@ -14,7 +15,9 @@ import {
   failureState,
   filtered,
   NAMES,
+  partOf,
   skeleton,
+  turn,
   View,
   valueText,
 } from "./view.js";
@@ -34,6 +37,39 @@ interface Found {
   readonly before: CountTable;
   readonly now: CountTable;
 }
+
+/** What is compared with the week before if no range is marked, and what other views show of it. */
+const WEEKLY = {
+  error_rate: { label: "failed events", views: {} },
+  filtered_rate: {
+    label: "filtered events",
+    views: { "trend.measure": "filtered", "heatmap.share": "filtered" },
+  },
+  events: { label: "events", views: { "trend.measure": "delivered" } },
+} as const;
+
+type Weekly = keyof typeof WEEKLY;
+
+/** How a part of the range differs from the week before. */
+interface Change {
+  readonly measure: Weekly;
+  readonly start: string;
+  readonly end: string;
+  /** What explains most of it. */
+  readonly where: Candidate["where"];
+  readonly events: bigint;
+}
+
+/** The range is compared in at most so many parts; in fewer if they have many groups. */
+const PARTS = 24;
+const PARTS_OF_MANY = 6;
+const MANY_GROUPS = 5_000;
+/** A part has at least so many windows, whose counts show how much they usually vary. */
+const WINDOWS = 4;
+/** How probable it may be that any of the changes is chance. */
+const CHANCE = 0.05;
+/** How many changes are shown. */
+const SHOWN = 5;
 
 /** The time to compare with was not read. */
 class Unread extends Error {}
@@ -64,6 +100,45 @@ const STYLES = css`
     color: var(--muted);
     font-size: var(--small);
   }
+  .change {
+    display: grid;
+    grid-template-columns: minmax(8ch, max-content) minmax(0, 1fr) auto;
+    align-items: center;
+    gap: 0 var(--s3);
+    padding-block: 6px;
+  }
+  .change + .change {
+    border-block-start: 1px solid var(--line);
+  }
+  .change strong {
+    font-weight: 600;
+    text-align: end;
+  }
+  .what {
+    display: flex;
+    flex-wrap: wrap;
+    gap: 0 var(--s4);
+    min-width: 0;
+  }
+  .what .where {
+    display: flex;
+    flex-wrap: wrap;
+    gap: 0 var(--s3);
+    min-width: 0;
+  }
+  .what .where > span {
+    display: inline-flex;
+    gap: 6px;
+    min-width: 0;
+  }
+  .what .link {
+    min-width: 0;
+  }
+  .what .value {
+    display: block;
+    white-space: normal;
+    overflow-wrap: anywhere;
+  }
   .more {
     margin-block-start: var(--s2);
   }
@@ -76,7 +151,8 @@ const STYLES = css`
 
 /**
  * What changed in a marked range: the few combinations of values that explain it, and by how many events exactly. It is
- * compared with the time before, or with the same time a week before.
+ * compared with the time before, or with the same time a week before. If no range is marked, each part of the whole range is
+ * compared with the week before.
  */
 export class Cause extends View {
   static override properties = {
@@ -90,11 +166,12 @@ export class Cause extends View {
   declare marked: Window | undefined;
 
   #found: Found | undefined;
+  #changes: readonly Change[] | undefined;
   #failed: unknown;
   #searching: AbortController | undefined;
 
   protected override get heading(): string {
-    return "What changed here?";
+    return this.marked ? "What changed here?" : "Changes since last week";
   }
 
   protected override note(): unknown {
@@ -116,7 +193,8 @@ export class Cause extends View {
     return against === "week";
   }
 
-  protected override tools(): TemplateResult {
+  protected override tools(): TemplateResult | typeof nothing {
+    if (!this.marked) return nothing;
     const choose = (event: Event) => {
       const { value } = event.target as HTMLSelectElement;
       this.tell({ measure: value === "error_rate" ? undefined : value });
@@ -141,7 +219,7 @@ export class Cause extends View {
 
   /** What is exported are the counts of the marked range. */
   override exported(): CountTable | undefined {
-    return this.#found?.now;
+    return this.marked ? this.#found?.now : super.exported();
   }
 
   protected override willUpdate(changed: PropertyValues): void {
@@ -158,12 +236,14 @@ export class Cause extends View {
   async #search(): Promise<void> {
     this.#searching?.abort();
     this.#found = undefined;
+    this.#changes = undefined;
     this.#failed = undefined;
     const { marked, shown } = this;
-    if (!marked || !shown) return;
+    if (!shown) return;
     const searching = new AbortController();
     this.#searching = searching;
     const { signal } = searching;
+    if (!marked) return this.#compareWeeks(signal);
     const measure = this.#measure;
     const length = Date.parse(marked.end) - Date.parse(marked.start);
     const earlier = shifted(marked, this.#isWeekly ? -WEEK : -length);
@@ -176,6 +256,38 @@ export class Cause extends View {
       ]);
       if (signal.aborted) return;
       this.#found = { now, before, explanation: health.explain(before, now, measure) };
+    } catch (error) {
+      if (signal.aborted) return;
+      this.#failed = error;
+    }
+    this.requestUpdate();
+  }
+
+  /** Explains how each part of the range differs from the week before, by the dimensions that were read. */
+  async #compareWeeks(signal: AbortSignal): Promise<void> {
+    const { shown, shownBefore: before } = this;
+    const range = this.range ?? (shown && rangeOf(shown));
+    if (!shown || !before || !range) return;
+    try {
+      const health = await import("../src/health.js");
+      await health.init();
+      // Rows of one reason have no shares of their own.
+      const measures = (this.where.reason ? ["events"] : Object.keys(WEEKLY)) as Weekly[];
+      const parts = partsOf(shown, before, range);
+      if (parts.length === 0) throw new Unread();
+      const found: Change[] = [];
+      for (const { now, then, start, end } of parts) {
+        // Other views have their turn in between.
+        await turn();
+        if (signal.aborted) return;
+        for (const measure of measures) {
+          const { probability, causes } = health.explain(then, now, measure);
+          const [cause] = causes;
+          if (!cause || probability * parts.length * measures.length > CHANCE) continue;
+          found.push({ measure, start, end, where: cause.where, events: cause.events });
+        }
+      }
+      this.#changes = joined(found);
     } catch (error) {
       if (signal.aborted) return;
       this.#failed = error;
@@ -203,14 +315,11 @@ export class Cause extends View {
   }
 
   protected override content(): TemplateResult {
-    if (!this.marked) {
-      const text = "Mark a range of time in the heatmap or in the chart to see what changed in it.";
-      return emptyState("No range is marked", text);
-    }
     if (this.#failed instanceof Unread) {
       return emptyState("Nothing to compare with", "The time to compare with was not read.");
     }
     if (this.#failed !== undefined) return failureState(this.#failed, () => void this.#search());
+    if (!this.marked) return this.#week();
     if (!this.#found) return skeleton();
     const { explanation, before, now } = this.#found;
     const { sentence, isNormal, isGlobal, causes, others } = explanation;
@@ -235,6 +344,72 @@ export class Cause extends View {
       <p class="compared">${this.#compared(before)}</p>
       ${marks(states)}
     </div>`;
+  }
+
+  /** What has changed since the week before. */
+  #week(): TemplateResult {
+    const { range, shownBefore } = this;
+    const shown = this.shown as CountTable;
+    if (!shownBefore && !this.loading) {
+      return emptyState("Nothing to compare with", "The same time last week was not read.");
+    }
+    if (!this.#changes) return skeleton();
+    const names = dimensionsOf(shown.dimensions as Dimension[]);
+    const many = names.map((name) => DIMENSIONS[name].many.toLowerCase()).join(" and ");
+    const [first, others] = [this.#changes.slice(0, SHOWN), this.#changes.slice(SHOWN)];
+    const { count } = this.formats;
+    return html`<div class="body" aria-live="polite">
+      ${
+        first.length === 0
+          ? html`<p class="none">No part of this range differs from last week by more than counts usually vary.</p>`
+          : html`<ul class="changes">${first.map((it) => this.#change(it))}</ul>`
+      }
+      <p class="compared">
+        ${others.length > 0 ? html`${count(others.length)} smaller changes are not shown. ` : nothing}${this.#totals()}
+        Causes were sought among ${many}.
+      </p>
+      ${marks(range ? statesOf(shown, range) : [])}
+    </div>`;
+  }
+
+  /** The whole range and the week before, if all of both is there. */
+  #totals(): string {
+    const { shown, shownBefore, range } = this;
+    if (!shown || !shownBefore || this.where.reason) return "";
+    if ((range && shown.gaps(range).length > 0) || shownBefore.gaps().length > 0) return "";
+    const { share } = this.formats;
+    const [now, then] = [shown.totals.rates, shownBefore.totals.rates];
+    return `In the whole range, ${share(now.error)} failed (last week ${share(then.error)}), and ${share(now.filter)} were filtered (last week ${share(then.filter)}).`;
+  }
+
+  #change({ measure, start, end, where, events }: Change): TemplateResult {
+    const { label, views } = WEEKLY[measure];
+    const { delta, span, zoneAt } = this.formats;
+    const names = dimensionsOf(Object.keys(where) as Dimension[]);
+    const open = () =>
+      this.emit("tallyfold-open", {
+        marked: { start, end },
+        by: names[0],
+        views: { ...views, "cause.measure": measure, "cause.against": "week" },
+      });
+    return html`<li class="change" data-measure=${measure}>
+      <strong>${delta(events)}</strong>
+      <span class="what">
+        <span>${label}, ${span(start, end)} ${zoneAt(start)}</span>
+        <span class="where">
+          ${names.map(
+            (name) => html`<span>
+              <span class="muted">${DIMENSIONS[name].one}</span>${this.#value({ where }, name)}
+            </span>`,
+          )}
+        </span>
+      </span>
+      ${
+        this.src === ""
+          ? html`<button type="button" class="when" @click=${open}>Show</button>`
+          : nothing
+      }
+    </li>`;
   }
 
   #compared(before: CountTable): TemplateResult {
@@ -270,7 +445,7 @@ export class Cause extends View {
               ${names.map((name) => html`<td class="text">${this.#value(cause, name)}</td>`)}
               <td>
                 ${share(cause.share)}
-                <span class="bar" style="width:${width(cause.share)}%"></span>
+                <span class="bar" .style=${`width:${width(cause.share)}%`}></span>
               </td>
               <td>${delta(cause.events)}</td>
               <td>${amount(cause.now)}</td>
@@ -292,13 +467,48 @@ export class Cause extends View {
     </div>`;
   }
 
-  #value({ where }: Candidate, name: Dimension): TemplateResult {
+  #value({ where }: Pick<Candidate, "where">, name: Dimension): TemplateResult {
     const value = Object.hasOwn(where, name) ? where[name] : undefined;
     if (value === undefined) return html`<span class="muted">any</span>`;
     return html`<button type="button" class="link" @click=${() => this.select(name, value)}>
       ${valueText(value, name)}
     </button>`;
   }
+}
+
+/** The parts of a range of which all counts are there, and those of the week before. */
+function partsOf(shown: CountTable, before: CountTable, range: Window) {
+  const most = shown.length > MANY_GROUPS ? PARTS_OF_MANY : PARTS;
+  const windows = Math.floor(shown.windows.length / WINDOWS);
+  const step = stepFor(shown, range, Math.max(1, Math.min(most, windows)));
+  return slotsOf(shown.byWindow(step), range).flatMap((slot) => {
+    const part = { start: iso(slot.start), end: iso(slot.end) };
+    const earlier = shifted(part, -WEEK);
+    if (shown.gaps(part).length > 0 || before.gaps(earlier).length > 0) return [];
+    const [now, then] = [partOf(shown, part), partOf(before, earlier)];
+    return now && then ? [{ now, then, ...part }] : [];
+  });
+}
+
+/** Changes with the same cause in adjacent parts as one; those of most events first. */
+function joined(found: readonly Change[]): Change[] {
+  const all: Change[] = [];
+  for (const it of found) {
+    const key = keyOf(it);
+    const last = all.findIndex((one) => one.end === it.start && keyOf(one) === key);
+    const earlier = all[last];
+    if (!earlier) all.push(it);
+    else all[last] = { ...earlier, end: it.end, events: earlier.events + it.events };
+  }
+  return all.sort((one, other) => Number(size(other.events) - size(one.events)));
+}
+
+function keyOf({ measure, where, events }: Change): string {
+  return JSON.stringify([measure, where, events > 0n]);
+}
+
+function size(events: bigint): bigint {
+  return events < 0n ? -events : events;
 }
 
 /** The width of a bar for a share, which may be below 0 or above 1. */

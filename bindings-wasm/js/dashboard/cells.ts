@@ -1,6 +1,7 @@
 // The counts of a view's slots, as the library adds them up.
 
 import type { DictionaryColumn } from "../src/tables/columns.js";
+import { countsOf } from "../src/tables/counts.js";
 import type { Series } from "../src/tables/series.js";
 import type { CountTable } from "../src/tables/table.js";
 import { TallyfoldError } from "../src/values/error.js";
@@ -79,6 +80,31 @@ function placed(
     };
   }
   return cells;
+}
+
+/**
+ * The shares of these counts in all events of the whole. Where rows are told apart by their reason, each has events of one kind
+ * only, so their shares in themselves say nothing.
+ */
+export function ratesIn(part: Omit<Cell, "rates">, whole: Omit<Cell, "rates">): Rates {
+  const toSend = whole.success + whole.errors;
+  const { success, errors, filtered } = part;
+  const ratesOf = (own: Partial<Omit<Cell, "rates">>) =>
+    countsOf({ success: 0n, errors: 0n, filtered: 0n, ...own }).rates;
+  return {
+    delivery: ratesOf({ success, errors: toSend - success }).delivery,
+    error: ratesOf({ success: toSend - errors, errors }).error,
+    filter: ratesOf({ success: toSend + whole.filtered - filtered, filtered }).filter,
+  };
+}
+
+/** The same for each slot. */
+export function cellsIn(cells: Cells, whole: Cells | undefined): Cells {
+  if (!whole) return cells;
+  return cells.map((cell, slot) => {
+    const all = whole[slot];
+    return cell && all && { ...cell, rates: ratesIn(cell, all) };
+  });
 }
 
 function orNull(rate: number | undefined): number | null {

@@ -36,7 +36,7 @@ import {
 
 /** The pages of the dashboard, and the elements that each needs in addition. */
 const PAGES: Readonly<Record<string, { label: string; needs: readonly string[] }>> = {
-  overview: { label: "Overview", needs: ["tallyfold-trend"] },
+  overview: { label: "Overview", needs: ["tallyfold-cause", "tallyfold-trend"] },
   time: { label: "Over time", needs: ["tallyfold-heatmap", "tallyfold-cause", "tallyfold-trend"] },
   changes: {
     label: "Changes",
@@ -305,6 +305,15 @@ export class Dashboard extends LitElement {
         gap: var(--s4);
         grid-template-columns: minmax(0, 1fr);
       }
+      @container (max-width: 860px) {
+        .top .tools {
+          order: 1;
+          width: 100%;
+        }
+        .top .refresh {
+          margin-inline-start: auto;
+        }
+      }
       @container (max-width: 560px) {
         .page {
           padding: var(--s3);
@@ -314,6 +323,9 @@ export class Dashboard extends LitElement {
         .group {
           margin-inline-start: 0;
           width: 100%;
+        }
+        [role="tablist"] {
+          gap: var(--s3);
         }
         .picker {
           width: 100%;
@@ -565,6 +577,7 @@ export class Dashboard extends LitElement {
       @tallyfold-select=${this.#selected}
       @tallyfold-brush=${this.#brushed}
       @tallyfold-state=${this.#stated}
+      @tallyfold-open=${this.#opened}
       @tallyfold-retry=${() => void this.refresh()}
       @tallyfold-rules=${({ detail }: CustomEvent) => {
         this.rules = detail.text;
@@ -603,9 +616,9 @@ export class Dashboard extends LitElement {
             ],
             (zone) => this.#go({ zone }),
           )}
-          <button type="button" aria-label="Refresh" ?disabled=${this.#reading !== undefined} @click=${() =>
-            void this.refresh()}>${REFRESH}</button>
         </div>
+        <button type="button" class="refresh" aria-label="Refresh" ?disabled=${this.#reading !== undefined} @click=${() =>
+          void this.refresh()}>${REFRESH}</button>
       </header>
       ${this.#tabs()} ${this.#bar()}
       ${this.#notices()}
@@ -699,6 +712,13 @@ export class Dashboard extends LitElement {
     const views = Object.entries(this.#views).filter(([name]) => !/\.(q|sort)$/.test(name));
     this.#views = Object.fromEntries(views);
     this.#go({ where, by: this.#free(where) });
+  };
+
+  /** Shows over time where a change is, and explains it. */
+  readonly #opened = ({ detail }: CustomEvent<Pick<Place, "marked" | "by" | "views">>): void => {
+    const { views, ...place } = detail;
+    this.#views = views;
+    this.#go({ ...place, view: "time" });
   };
 
   readonly #brushed = ({ detail }: CustomEvent<Window>): void => {
@@ -795,6 +815,14 @@ export class Dashboard extends LitElement {
         ${this.#given("pipeline", { ingestion: this.#ingestion })}
         exportparts="view, header, title"
       ></tallyfold-pipeline>
+      ${
+        this.#range && isCompared(this.#range)
+          ? html`<tallyfold-cause
+              ${this.#given("cause")}
+              exportparts="view, header, title"
+            ></tallyfold-cause>`
+          : nothing
+      }
       ${this.#trend()}
       <div class="split">
         <tallyfold-destinations

@@ -183,15 +183,13 @@ export abstract class Groups extends View {
       background: var(--line);
       overflow: hidden;
     }
-    .rate i::before {
-      content: "";
+    .rate b {
       display: block;
-      width: calc(var(--part) * 100%);
       height: 100%;
       border-radius: 3px;
       background: var(--failed);
     }
-    .by-reason .rate i::before {
+    .by-reason .rate b {
       background: var(--filtered);
     }
     svg.bars {
@@ -218,6 +216,17 @@ export abstract class Groups extends View {
     .more {
       padding: var(--s2) var(--s3);
     }
+    @container (max-width: 900px) {
+      .wide col.number {
+        width: 84px;
+      }
+      .wide col.share {
+        width: 104px;
+      }
+      .wide col.trend {
+        width: 92px;
+      }
+    }
     @container (max-width: 520px) {
       .search {
         width: 100%;
@@ -240,7 +249,7 @@ export abstract class Groups extends View {
         width: 84px;
       }
       .wide table {
-        min-width: 660px;
+        min-width: 680px;
       }
       tbody th,
       thead th:first-child,
@@ -284,7 +293,7 @@ export abstract class Groups extends View {
   }
 
   protected override note(): unknown {
-    if (this.#groups === undefined) return nothing;
+    if (!this.#groups?.length) return nothing;
     const { sort } = this.state;
     const rank = sort === undefined ? ", most lost events first" : "";
     return `${this.formats.count(this.#groups.length)}${rank}`;
@@ -400,7 +409,7 @@ export abstract class Groups extends View {
     const most = this.#mostShare();
     const classes = `${isMany ? "many" : ""} ${this.isCompact ? "compact" : "wide"} ${this.#isReason ? "by-reason" : ""}`;
     const space = (px: number) =>
-      px > 0 ? html`<tr aria-hidden="true" style="height:${px}px"></tr>` : nothing;
+      px > 0 ? html`<tr aria-hidden="true" .style=${`height:${px}px`}></tr>` : nothing;
     return html`
       <div
         class="scroll ${classes}"
@@ -524,7 +533,8 @@ export abstract class Groups extends View {
 
   #shareLabel(): string {
     const what = this.#isReason ? "filtered" : "failed";
-    return this.unit === "percent" ? `Events ${what}` : this.#isReason ? "Share" : "Failed share";
+    if (this.unit === "percent") return `Events ${what}`;
+    return this.#isReason ? "Of filtered" : "Failed share";
   }
 
   #complement(counts: Counts, value?: string): string {
@@ -542,7 +552,7 @@ export abstract class Groups extends View {
     const share = this.#partOf(row);
     const part = most === 0 ? 0 : Math.max(share / most, share > 0 ? 0.02 : 0);
     return html`<span class="rate">
-      <i style="--part:${part}"></i><span>${this.#complement(row, value)}</span>
+      <i><b .style=${`width:${part * 100}%`}></b></i><span>${this.#complement(row, value)}</span>
     </span>`;
   }
 

@@ -5,7 +5,7 @@ import { guard } from "lit/directives/guard.js";
 import type { Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { Dimension, Window } from "../src/values/types.js";
-import { type Cell, type Cells, cellsOf, seriesOf, sumsOf } from "./cells.js";
+import { type Cell, type Cells, cellsIn, cellsOf, seriesOf, sumsOf } from "./cells.js";
 import { marks, STATES, shared } from "./marks.js";
 import { iso, WEEK } from "./range.js";
 import { rangeOf, type Slot, slotsOf, stepFor, type Tick, ticksOf } from "./slots.js";
@@ -47,9 +47,11 @@ export function heatmapOf(
     readonly rows: number;
     readonly range: Window;
     readonly zone: string;
+    /** What the shares are of, this week and the week before. By default, all events of the row. */
+    readonly wholes?: readonly (CountTable | undefined)[];
   },
 ): HeatmapModel {
-  const { by, measure, range, zone } = options;
+  const { by, measure, range, zone, wholes = [] } = options;
   const counts = table.groupBy(by);
   const rank = measure === "error_rate" ? "errors" : "filtered";
   const top = counts.top(options.rows, { by: rank }) as Row<Dimension>[];
@@ -62,18 +64,28 @@ export function heatmapOf(
   const slots = slotsOf(counts.byWindow(step), range);
   const earlier = before?.groupBy(by);
   const both = (some: string[]) => [counts, earlier].map((it) => it?.filter({ [by]: some }));
+  const sums = (it: CountTable | undefined, weeks: number) =>
+    sumsOf(seriesOf(it?.groupBy(), step), slots, weeks * WEEK);
+  // Of one value, or of some together; of all events where the rows are reasons.
+  const wholeOf = (some: string[], weeks: number) => {
+    const whole = wholes[weeks];
+    return whole && sums(by === "reason" ? whole : whole.filter({ [by]: some }), weeks);
+  };
   const lines: HeatmapLine[] = [];
   if (values.length > 0) {
     const [now, then] = both(values).map((it, weeks) =>
       cellsOf(seriesOf(it, step), by, values, slots, weeks * WEEK),
     );
     for (const [line, value] of values.entries()) {
-      lines.push({ value, values: 1, cells: now?.[line] ?? [], before: then?.[line] ?? [] });
+      const [cells = [], before = []] = [now, then].map((it, weeks) =>
+        cellsIn(it?.[line] ?? [], wholeOf([value], weeks)),
+      );
+      lines.push({ value, values: 1, cells, before });
     }
   }
   if (others.length > 0) {
     const [cells = [], before = []] = both(others).map((it, weeks) =>
-      sumsOf(seriesOf(it?.groupBy(), step), slots, weeks * WEEK),
+      cellsIn(sums(it, weeks), wholeOf(others, weeks)),
     );
     lines.push({ value: undefined, values: others.length, cells, before });
   }
@@ -347,7 +359,8 @@ export class Heatmap extends View {
     const { shown, by, rows, zone } = this;
     const range = this.range ?? (shown && rangeOf(shown));
     if (!shown?.dimensions.includes(by) || !range) return undefined;
-    const options = { by, measure: this.#measure, rows, range, zone };
+    const wholes = [this.wholeOf("table", by), this.wholeOf("tableBefore", by)];
+    const options = { by, measure: this.#measure, rows, range, zone, wholes };
     return heatmapOf(shown, this.shownBefore, options);
   }
 
@@ -358,7 +371,7 @@ export class Heatmap extends View {
     const shape = `--slots:${slots.length}`;
     return html`<div class="body">
       <div class="scroll" part="scroll">
-        <div class="grid ${this.#hasNumbers ? "numbers" : ""}" style=${shape}>
+        <div class="grid ${this.#hasNumbers ? "numbers" : ""}" .style=${shape}>
           <table
             role="grid"
             part="table"
@@ -391,17 +404,21 @@ export class Heatmap extends View {
     </div>`;
   }
 
-  #header({ ticks }: HeatmapModel): TemplateResult {
+  #header({ ticks, slots }: HeatmapModel): TemplateResult {
     const { time, date } = this.formats;
     let day: string | undefined;
     return html`<thead>
       <tr>
         <th scope="col">${DIMENSIONS[this.by].one}</th>
-        ${ticks.map(({ start, span }) => {
+        ${ticks.map(({ start, span }, at) => {
+          // The last columns may be too few for a label.
+          const isNarrow = at > 0 && span * 2 * LABELS < slots.length;
           const text = date(start);
           const label = text === day ? time(start) : html`${text}<br />${time(start)}`;
           day = text;
-          return html`<th scope="col" colspan=${span}><span>${label}</span></th>`;
+          return html`<th scope="col" colspan=${span}>${
+            isNarrow ? html`<div class="sr">${label}</div>` : html`<span>${label}</span>`
+          }</th>`;
         })}
       </tr>
     </thead>`;
@@ -504,7 +521,7 @@ export class Heatmap extends View {
     const to = slots.filter((it) => it.start < end).length - 1;
     if (from < 0 || to < from) return nothing;
     const place = `--from:${from};--to:${to + 1};--slots:${slots.length}`;
-    return html`<div class="brush" part="brush" style=${place}></div>`;
+    return html`<div class="brush" part="brush" .style=${place}></div>`;
   }
 
   readonly #onKey = (event: KeyboardEvent): void => {

@@ -81,6 +81,12 @@ export const shared = css`
   tbody th {
     max-width: 14rem;
   }
+  .body table:not([role="grid"]) :is(th, td):first-child {
+    padding-inline-start: 0;
+  }
+  .body table:not([role="grid"]) :is(th, td):last-child {
+    padding-inline-end: 0;
+  }
   .marks:empty {
     display: none;
   }
@@ -112,6 +118,7 @@ export const shared = css`
     font-size: var(--small);
   }
   .text {
+    min-width: 6rem;
     text-align: start;
     white-space: normal;
     overflow-wrap: anywhere;

@@ -30,7 +30,7 @@ interface Command {
 }
 
 export function menus(view: Menued, pictures: readonly ExportItem[]): TemplateResult {
-  const items = () => [...tables(view), ...pictures];
+  const items = () => [...tables(view), ...pictures, svg(view)];
   const { query } = view;
   return html`${disclosure(
     view,
@@ -114,6 +114,19 @@ function tables(view: Menued): ExportItem[] {
       make: () => new Blob([JSON.stringify(table(), null, 1)], { type: "application/json" }),
     },
   ];
+}
+
+/** The view as it is on the screen. */
+function svg(view: Menued): ExportItem {
+  return {
+    label: "SVG",
+    extension: "svg",
+    make: async () => {
+      const { pictureOf } = await import("./picture.js");
+      const card = view.renderRoot.querySelector("[part=view]") as Element;
+      return new Blob([pictureOf(card)], { type: "image/svg+xml" });
+    },
+  };
 }
 
 function save(view: Menued, item: ExportItem): (event: Event) => Promise<void> {

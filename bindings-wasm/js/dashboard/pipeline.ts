@@ -3,7 +3,8 @@
 import { type CSSResultGroup, css, html, nothing, type TemplateResult } from "lit";
 import type { Counts, Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
-import type { CountName, Dimension, Metric } from "../src/values/types.js";
+import type { CountName, Dimension, Metric, Rates } from "../src/values/types.js";
+import { ratesIn } from "./cells.js";
 import { dimensionsOf, filtered, grouped, View, valueText } from "./view.js";
 
 /** What an event has come to. */
@@ -65,8 +66,7 @@ export class Pipeline extends View {
         font-size: var(--small);
         font-weight: 500;
       }
-      .stage-label::before {
-        content: "";
+      .stage-label i {
         width: 8px;
         height: 8px;
         border-radius: 2px;
@@ -126,8 +126,7 @@ export class Pipeline extends View {
         font-size: var(--small);
         line-height: 1.45;
       }
-      .verdict.equal::before {
-        content: "✓ ";
+      .verdict b {
         color: var(--delivered);
         font-weight: 700;
       }
@@ -148,7 +147,7 @@ export class Pipeline extends View {
         ol {
           grid-template-columns: 1fr 1fr;
         }
-        li.stage:nth-child(odd) {
+        li.stage + li.stage:nth-child(odd) {
           border-inline-start: 0;
         }
         li.stage:nth-child(n + 3) {
@@ -202,18 +201,20 @@ export class Pipeline extends View {
   protected override content(): TemplateResult {
     const shown = this.shown as CountTable;
     const { totals } = shown;
+    const whole = this.wholeOf("table")?.totals;
+    const rates = whole ? ratesIn(totals, whole) : totals.rates;
     return html`
       <div class="bar" aria-hidden="true">
         ${[...STAGES].reverse().map(
           ({ name }) =>
             html`<i
               ?hidden=${totals[name] === 0n}
-              style="flex:${Number(totals[name])};background:var(--${colour(name)})"
+              .style=${`flex:${Number(totals[name])};background:var(--${colour(name)})`}
             ></i>`,
         )}
       </div>
       <ol part="stages">
-        ${this.#ingested()} ${STAGES.map((stage) => this.#stage(stage, totals, shown))}
+        ${this.#ingested()} ${STAGES.map((stage) => this.#stage(stage, totals, rates, shown))}
       </ol>
     `;
   }
@@ -226,7 +227,7 @@ export class Pipeline extends View {
     const text = ({ name, share: rate }: Stage, counts: Counts) =>
       this.unit === "percent" ? share(counts.rates[rate]) : count(counts[name]);
     return html`<li class="stage" data-stage="ingested">
-      <span class="stage-label">Ingested</span>
+      <span class="stage-label"><i></i>Ingested</span>
       ${
         totals &&
         html`<dl>
@@ -238,16 +239,18 @@ export class Pipeline extends View {
           )}
         </dl>`
       }
-      <span class="verdict ${verdict}">${WHY[verdict]}</span>
+      <span class="verdict"
+        >${verdict === "equal" ? html`<b aria-hidden="true">✓ </b>` : nothing}${WHY[verdict]}</span
+      >
     </li>`;
   }
 
-  #stage({ name, label, share: rate, of }: Stage, totals: Counts, shown: CountTable) {
+  #stage({ name, label, share: rate, of }: Stage, totals: Counts, rates: Rates, shown: CountTable) {
     const { count, share } = this.formats;
-    const [number, part] = [count(totals[name]), share(totals.rates[rate])];
+    const [number, part] = [count(totals[name]), share(rates[rate])];
     const isPercent = this.unit === "percent";
-    return html`<li class="stage" data-stage=${name} style="--colour:var(--${colour(name)})">
-      <span class="stage-label">${label}</span>
+    return html`<li class="stage" data-stage=${name} .style=${`--colour:var(--${colour(name)})`}>
+      <span class="stage-label"><i></i>${label}</span>
       <p class="number">
         <strong data-count=${name}>${isPercent ? part : number}</strong>
         <span>${isPercent ? `${number} events` : `${part} ${of}`}</span>

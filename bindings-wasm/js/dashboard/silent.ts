@@ -8,7 +8,7 @@ import type { Dimension, Window } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
 import { iso, shifted, WEEK } from "./range.js";
 import { rangeOf, type State } from "./slots.js";
-import { DIMENSIONS, emptyState, partOf, View, valueText } from "./view.js";
+import { DIMENSIONS, emptyState, NAMES, partOf, View, valueText } from "./view.js";
 
 /** A value without events. */
 export interface Silence {
@@ -104,7 +104,10 @@ export class Silent extends View {
     }
     const { many } = DIMENSIONS[this.by];
     if (this.#silences.length === 0) {
-      const text = `All ${many.toLowerCase()} that had events at this time last week have some now.`;
+      const others = NAMES.filter((name) => name !== this.by && name !== "reason")
+        .map((name) => DIMENSIONS[name].many.toLowerCase())
+        .join(" or ");
+      const text = `All ${many.toLowerCase()} that had events at this time last week have some now. Group by ${others} to check those.`;
       return emptyState("None is silent", text);
     }
     const { moment, zoneAt } = this.formats;

@@ -275,6 +275,7 @@ export const parts = css`
   }
   .mark::before {
     content: "";
+    flex: none;
     width: 12px;
     height: 12px;
     border: 1px solid var(--line-strong);

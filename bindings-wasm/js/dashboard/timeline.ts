@@ -36,6 +36,8 @@ function mistakeIn(rules: string, error: TallyfoldError): Mistake {
 const SHOWN = 100;
 /** How much history is read at most, unless all of it is asked for. */
 const HISTORY = 28 * DAY;
+/** Windows begin at multiples of five minutes. */
+const MINUTES = 300_000;
 /** How long after the last key the rules are judged. */
 const PAUSE_MS = 400;
 
@@ -139,6 +141,9 @@ const STYLES = css`
     color: var(--muted);
     font-size: var(--small);
   }
+  .bars + .more {
+    margin-block-start: var(--s3);
+  }
   .editor {
     margin-block-start: var(--s4);
     border-block-start: 1px solid var(--line);
@@ -223,6 +228,9 @@ const STYLES = css`
       width: auto;
       border: 0;
       padding-block-end: 0;
+    }
+    .bars td {
+      padding-inline: 0;
     }
     .bars thead {
       display: none;
@@ -400,11 +408,7 @@ export class Timeline extends View {
         ${many(findings.length, "finding", "findings")}; ${count(judged)} windows judged.
         ${leftOut > 0n ? html`${count(leftOut)} findings were left out, because there are too many.` : nothing}
       </p>
-      ${
-        incidents.length === 0
-          ? emptyState("No incident", "These rules would not have fired in this range.")
-          : this.#bars(incidents)
-      }
+      ${incidents.length === 0 ? this.#none(unjudged.length) : this.#bars(incidents)}
       ${
         unjudged.length > 0
           ? html`<details class="more">
@@ -416,6 +420,17 @@ export class Timeline extends View {
           : nothing
       }
       ${this.#more()}`;
+  }
+
+  /** That there is no incident, or that nobody can tell yet. */
+  #none(unjudged: number): TemplateResult {
+    if (unjudged === 0)
+      return emptyState("No incident", "These rules would not have fired in this range.");
+    const { count } = this.formats;
+    return emptyState(
+      "No incident so far",
+      `${count(unjudged)} ${unjudged === 1 ? "rule" : "rules"} could not judge this range, so this is only a part of the answer.`,
+    );
   }
 
   /** What more can be read for the rules. */
@@ -453,10 +468,11 @@ export class Timeline extends View {
     const [start, end] = [Date.parse(range.start), Date.parse(range.end)];
     const place = (ms: number) =>
       (100 * (Math.min(Math.max(ms, start), end) - start)) / (end - start);
-    // A slot a hundredth as long as the range is enough for the labels.
-    const slots = Array.from({ length: 96 }, (_, at) => {
-      const from = start + (at * (end - start)) / 96;
-      return { start: from, end: from + (end - start) / 96, state: "settled" as const, window: at };
+    // Slots a hundredth as long as the range are enough for the labels.
+    const step = Math.ceil((end - start) / 96 / MINUTES) * MINUTES;
+    const slots = Array.from({ length: Math.ceil((end - start) / step) }, (_, at) => {
+      const from = start + at * step;
+      return { start: from, end: from + step, state: "settled" as const, window: at };
     });
     const isLong = end - start > 2 * DAY;
     return html`<table class="bars" part="table">
@@ -470,7 +486,7 @@ export class Timeline extends View {
                   .filter((it) => it.start < end - (end - start) / 10)
                   .map(
                     (it) =>
-                      html`<span style="--from:${place(it.start)}%">${isLong ? date(it.start) : time(it.start)}</span>`,
+                      html`<span .style=${`--from:${place(it.start)}%`}>${isLong ? date(it.start) : time(it.start)}</span>`,
                   )}
               </div>
             </th>
@@ -514,7 +530,7 @@ export class Timeline extends View {
         <div class="track">
           <button
             type="button"
-            style="--from:${from}%;--long:${to - from}%"
+            .style=${`--from:${from}%;--long:${to - from}%`}
             title=${when}
             aria-label="Mark ${when}"
             @click=${() => this.brush(since, until)}

@@ -4,7 +4,7 @@ import { css, html, nothing, type PropertyValues, type TemplateResult } from "li
 import type uPlot from "uplot";
 import type { CountTable } from "../src/tables/table.js";
 import type { Window } from "../src/values/types.js";
-import { type Cell, type Cells, seriesOf, sumsOf } from "./cells.js";
+import { type Cell, type Cells, cellsIn, seriesOf, sumsOf } from "./cells.js";
 import { zoneName } from "./formats.js";
 import { marks, STATES, shared } from "./marks.js";
 import type { ExportItem } from "./menus.js";
@@ -31,16 +31,19 @@ export interface Usual extends Window {
 /** At most so many slots: a day of 5 minutes has 288. */
 const SLOTS = 290;
 
-/** The sums of a table in the order of time. */
+/** The sums of a table in the order of time. @param wholes What the shares are of, this week and the week before. */
 export function trendOf(
   table: CountTable,
   before: CountTable | undefined,
   range: Window,
+  wholes: readonly (CountTable | undefined)[] = [],
 ): TrendModel {
   const step = stepFor(table, range, SLOTS);
   const slots = slotsOf(table.byWindow(step), range);
+  const sums = (it: CountTable | undefined, weeks: number) =>
+    sumsOf(seriesOf(it?.groupBy(), step), slots, weeks * WEEK);
   const [cells = [], then = []] = [table, before].map((it, weeks) =>
-    sumsOf(seriesOf(it?.groupBy(), step), slots, weeks * WEEK),
+    cellsIn(sums(it, weeks), wholes[weeks] && sums(wholes[weeks], weeks)),
   );
   return { slots, cells, before: then };
 }
@@ -275,7 +278,13 @@ export class Trend extends View {
     if (["table", "tableBefore", "where", "range"].some((name) => changed.has(name))) {
       const { shown } = this;
       const range = this.range ?? (shown && rangeOf(shown));
-      this.#model = shown && range && trendOf(shown, this.shownBefore, range);
+      this.#model =
+        shown &&
+        range &&
+        trendOf(shown, this.shownBefore, range, [
+          this.wholeOf("table"),
+          this.wholeOf("tableBefore"),
+        ]);
       this.#place = Math.max(0, (this.#model?.slots.length ?? 0) - 1);
     }
   }
@@ -284,11 +293,10 @@ export class Trend extends View {
     const model = this.#model;
     if (!model || model.slots.length === 0) return emptyState("No counts", "Nothing was read yet.");
     const measure = this.#measure;
-    return html`<div class="body" style="--ink:var(--${measure})">
-      <i class="ink" style="color:var(--${measure})"></i>
-      <i class="ink" style="color:var(--line-strong)"></i>
-      <i class="ink" style="color:var(--muted)"></i>
-      <i class="ink" style="color:var(--line)"></i>
+    return html`<div class="body" .style=${`--ink:var(--${measure})`}>
+      ${["ink", "line-strong", "muted", "line"].map(
+        (name) => html`<i class="ink" .style=${`color:var(--${name})`}></i>`,
+      )}
       <div
         class="chart"
         part="chart"

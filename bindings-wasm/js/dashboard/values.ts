@@ -85,7 +85,9 @@ export class Values extends View {
   }
 
   protected override note(): string {
-    return "compared with the same time last week";
+    const names = dimensionsOf((this.shown?.dimensions ?? []) as Dimension[]);
+    const many = names.map((name) => DIMENSIONS[name].many.toLowerCase()).join(" and ");
+    return `${many && `${many}, `}compared with the same time last week`;
   }
 
   protected override willUpdate(changed: PropertyValues): void {

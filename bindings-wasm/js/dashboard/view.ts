@@ -200,11 +200,18 @@ export abstract class View extends LitElement {
     }
   }
 
-  #kept(name: "table" | "tableBefore"): CountTable | undefined {
+  #kept(name: "table" | "tableBefore", where = this.where): CountTable | undefined {
     const given = this[name];
     if (given === undefined || given === null) return undefined;
     const table = given instanceof CountTable ? given : CountTable.fromJSON(given);
-    return filtered(table, this.where);
+    return filtered(table, where);
+  }
+
+  /** The rows whose events the shares of reasons are of: those with all reasons. `undefined` if rows have all of them anyway. */
+  protected wholeOf(name: "table" | "tableBefore", by?: Dimension): CountTable | undefined {
+    const { reason, ...where } = this.where;
+    if (reason === undefined && by !== "reason") return undefined;
+    return this.#kept(name, where);
   }
 
   override render(): unknown {
@@ -397,7 +404,7 @@ function serverText({ failures, excerpt }: TallyfoldError): string | undefined {
 }
 
 /** Until the browser has had its turn. */
-function turn(): Promise<void> {
+export function turn(): Promise<void> {
   const { scheduler } = globalThis as { scheduler?: { yield?: () => Promise<void> } };
   return scheduler?.yield?.() ?? new Promise((resolve) => setTimeout(resolve));
 }

@@ -26,8 +26,8 @@ describe("the dashboard", () => {
   after(() => browser?.close());
 
   /** A world and a tab of its own. */
-  async function opened(t, { scene, ...options } = {}, prepare = () => {}) {
-    const world = new World(scene && { scene });
+  async function opened(t, { scene, seed = 3, ...options } = {}, prepare = () => {}) {
+    const world = new World({ seed, ...(scene && { scene }) });
     await prepare(world);
     await world.listen();
     const tab = await world.open(browser, options);
@@ -35,6 +35,7 @@ describe("the dashboard", () => {
       await tab.context().close();
       world.close();
       assert.deepEqual(tab.errors, []);
+      assert.deepEqual(tab.violations, []);
     });
     return { world, tab };
   }
@@ -450,6 +451,53 @@ describe("the dashboard", () => {
     await tab.keyboard.press("Escape");
   });
 
+  test("saves views as pictures", async (t) => {
+    const { world, tab } = await opened(t);
+    const table = await delivery(world);
+    const pictureOf = async (name) => {
+      const view = tab.locator(`tallyfold-${name}`);
+      await view.locator("summary", { hasText: "Export" }).click();
+      const waiting = tab.waitForEvent("download");
+      await view.getByRole("button", { name: "SVG", exact: true }).click();
+      const download = await waiting;
+      assert.match(download.suggestedFilename(), /\.svg$/);
+      const text = await readFile(await download.path(), "utf8");
+      // A program other than this page draws it, too.
+      const drawn = await tab.evaluate(async (source) => {
+        const image = new Image();
+        image.src = `data:image/svg+xml,${encodeURIComponent(source)}`;
+        await image.decode();
+        const root = new DOMParser().parseFromString(source, "image/svg+xml");
+        return {
+          width: image.naturalWidth,
+          texts: Array.from(root.querySelectorAll("text"), (it) => it.textContent),
+          fills: Array.from(root.querySelectorAll("rect"), (it) => it.getAttribute("fill")),
+        };
+      }, text);
+      const box = await view.locator("[part=view]").boundingBox();
+      assert.equal(drawn.width, Math.floor(box.width));
+      return drawn;
+    };
+    const pipeline = await pictureOf("pipeline");
+    assert.ok(pipeline.texts.includes("Pipeline"));
+    for (const name of ["success", "errors", "filtered"]) {
+      assert.ok(pipeline.texts.includes(count(table.totals[name])), name);
+    }
+    assert.ok(!pipeline.texts.includes("Export"));
+    const words = (await pictureOf("trend")).texts.join(" ");
+    assert.match(words, /Failed events over time .* same time last week/);
+
+    await tab.getByRole("tab", { name: "Over time" }).click();
+    await ready(tab);
+    const cells = tab.locator("tallyfold-heatmap tbody td");
+    await cells.first().waitFor();
+    const heatmap = await pictureOf("heatmap");
+    assert.ok(heatmap.fills.length > (await cells.count()));
+    assert.ok(heatmap.fills.includes("rgba(0,34,78,1)"), "the colour of the largest shares");
+    const { integration } = table.groupBy("integration").top(1, { by: "errors" })[0].dimensions;
+    assert.ok(heatmap.texts.includes(integration));
+  });
+
   test("is harmed by no value, however strange or many", async (t) => {
     const strange = [
       '<img src=x onerror="globalThis.hacked=1">',
@@ -533,6 +581,36 @@ describe("the dashboard", () => {
         }
       });
     }
+  }
+
+  for (const width of [320, 768, 1280, 1920]) {
+    test(`cuts no label short at ${width} px`, async (t) => {
+      const range = "range=2026-03-10T01:00:00Z/2026-03-11T00:30:00Z";
+      const { tab } = await opened(t, { hash: range, viewport: { width, height: 900 } });
+      const cut = (view, selector) =>
+        tab.locator(view).evaluate((element, found) => {
+          const all = [...element.shadowRoot.querySelectorAll(found)];
+          const isCut = (it) => it.scrollWidth > it.clientWidth || it.clientWidth === 0;
+          return { all: all.length, cut: all.filter(isCut).map((it) => it.textContent) };
+        }, selector);
+      const names = await cut("tallyfold-destinations", "tbody .value");
+      // On a phone, the longest may end with dots.
+      assert.ok(names.all >= 12 && names.cut.length <= (width === 320 ? 3 : 0), String(names.cut));
+      await tab.getByRole("tab", { name: "Over time" }).click();
+      await ready(tab);
+      await tab.locator("tallyfold-heatmap thead").waitFor();
+      const times = await cut("tallyfold-heatmap", "thead th[colspan] > span");
+      assert.ok(times.all >= 6);
+      assert.deepEqual(times.cut, []);
+      await tab.getByRole("tab", { name: "Alerts" }).click();
+      await ready(tab);
+      const labels = tab.locator("tallyfold-timeline .axis span");
+      await labels.first().waitFor({ state: "attached" });
+      for (const label of await labels.allTextContents()) assert.match(label, /:(00|15|30|45)$/);
+      const refresh = await tab.getByRole("button", { name: "Refresh" }).boundingBox();
+      const heading = await tab.getByRole("heading", { name: "Event delivery" }).boundingBox();
+      assert.ok(Math.abs(refresh.y - heading.y) < 8, "next to the heading");
+    });
   }
 
   test("is used by keyboard", async (t) => {
@@ -627,6 +705,43 @@ describe("the dashboard", () => {
         `${victim.name}: ${cells}`,
       );
       assert.ok((await card.locator("[part=sentence]").textContent()).includes(victim.name));
+    });
+  }
+
+  for (const [scene, seed, measure, when] of [
+    ["outage", 1, "error_rate", "Mar 10, 21:00 – 22:00"],
+    ["outage", 3, "error_rate", "Mar 10, 21:00 – 22:00"],
+    ["consent_filter", 3, "filtered_rate", "Mar 10, 20:00 – Mar 11, 00:00"],
+    ["schema_mismatch", 3, "filtered_rate", "Mar 10, 21:00 – 22:00"],
+    ["silent_source", 3, "events", "Mar 10, 22:00"],
+  ]) {
+    test(`says at once what has changed in the scene ${scene} with the seed ${seed}, and when`, async (t) => {
+      const { world, tab } = await opened(t, { scene, seed });
+      const change = tab.locator("tallyfold-cause .change").first();
+      const said = (await change.innerText()).replace(/\s+/g, " ");
+      assert.equal(await change.getAttribute("data-measure"), measure, said);
+      assert.ok(said.includes(when), said);
+      // What the scene has changed: the same traffic with and without it.
+      const quiet = new World({ seed });
+      const [staged, plain] = await Promise.all([world, quiet].map((one) => delivery(one)));
+      const moved = compare(plain, staged).rows.filter(
+        ({ delta }) => delta.success !== 0n || delta.errors !== 0n || delta.filtered !== 0n,
+      );
+      const named = await change.locator(".where .value").allTextContents();
+      assert.ok(named.length > 0);
+      for (const name of named.map((text) => text.trim())) {
+        const isMoved = ({ dimensions: { integration, reason } }) =>
+          [integration, reason || "no reason given"].includes(name);
+        assert.ok(moved.some(isMoved), name);
+      }
+      await change.getByRole("button", { name: "Show" }).click();
+      await ready(tab);
+      const place = new URLSearchParams(new URL(tab.url()).hash.slice(1));
+      assert.equal(place.get("view"), "time");
+      assert.ok(place.has("mark"));
+      const sentence = tab.locator("tallyfold-cause [part=sentence]");
+      await sentence.waitFor();
+      assert.ok((await sentence.innerText()).startsWith(measure));
     });
   }
 

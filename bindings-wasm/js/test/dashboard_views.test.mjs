@@ -175,6 +175,32 @@ describe("<tallyfold-heatmap>", () => {
     });
   }
 
+  for (const [by, where] of [
+    ["reason", {}],
+    ["integration", { reason: ["compliance filter: consent withheld"] }],
+  ]) {
+    test(`shows reasons as shares of all events: by ${by}`, async (t) => {
+      const state = { share: "filtered", ...numbers };
+      const tab = await show(t, "heatmap", { table: now, by, where, unit: "percent", state });
+      const rows = now.filter(where).groupBy(by);
+      const top = rows.top(6, { by: "filtered" }).map(({ dimensions }) => dimensions[by]);
+      const shown = await cells(tab);
+      for (const [line, value] of top.entries()) {
+        const one = { [by]: value };
+        const all = by === "reason" ? now.groupBy() : now.filter(one).groupBy();
+        const [part, whole] = [rows.filter(one).groupBy(), all].map((it) =>
+          Array.from(it.byWindow("15m").fillZeros(), (row) => row),
+        );
+        const wanted = part.map(({ filtered }, slot) => {
+          const { success, errors, filtered: others } = whole[slot];
+          const events = success + errors + others;
+          return events === 0n ? "–" : share(Number(filtered) / Number(events));
+        });
+        assert.deepEqual(shown[line].slice(1), wanted, value);
+      }
+    });
+  }
+
   test("is used by keyboard, and says each cell", async (t) => {
     const tab = await show(t, "heatmap", { table: now, tableBefore: earlier });
     await tab.keyboard.press("Tab");
@@ -412,9 +438,46 @@ describe("<tallyfold-cause>", () => {
     assert.equal(await text(tab, "[part=badge]"), "within normal variation");
   });
 
-  test("asks for a range, and says if there is nothing to compare with", async (t) => {
+  test("compares each hour with last week if no range is marked", async (t) => {
+    const tab = await show(t, "cause", { ...properties(), marked: undefined, range: RANGE });
+    await tab.locator(".change").first().waitFor();
+    const hour = (table, at) => {
+      const start = new Date(Date.parse(table === now ? RANGE.start : BEFORE.start) + at * 3.6e6);
+      return table.between({ start, end: new Date(start.getTime() + 3.6e6) });
+    };
+    const events = Array.from({ length: 24 }, (_, at) => {
+      const { causes, probability } = explain(hour(earlier, at), hour(now, at), "error_rate");
+      const isFailing = causes[0]?.where.integration === FAILING && probability < 0.05 / 72;
+      return isFailing ? causes[0].events : 0n;
+    });
+    // The incident lasts from 20:00 to 21:30. Its last half hour is not clear enough by itself.
+    const moved = events[20];
+    assert.equal(
+      events.reduce((sum, it) => sum + it, 0n),
+      moved,
+    );
+    const change = tab.locator(".change", { hasText: FAILING });
+    assert.match(
+      words(await change.innerText()),
+      new RegExp(`^\\+${count(moved)} failed events, Mar 10, 20:00 – 21:00 UTC Destination`),
+    );
+    await change.getByRole("button", { name: FAILING }).click();
+    const chosen = { dimension: "integration", value: FAILING };
+    assert.deepEqual((await tab.evaluate(() => globalThis.events)).at(-1), ["select", chosen]);
+    // The hours that are there are compared as well if others are missing.
+    const part = JSON.stringify(world.withGap(now));
+    await tab.evaluate(async (text) => {
+      const { CountTable } = await import("/dist/table.js");
+      view.table = CountTable.fromJSON(text);
+    }, part);
+    await tab.getByText("incomplete: a part of this time is missing").waitFor();
+    await change.waitFor();
+    await tab.evaluate(() => Object.assign(view, { table: view.tableBefore }));
+    await tab.getByText("Nothing to compare with").waitFor();
+  });
+
+  test("says if there is nothing to compare a range with", async (t) => {
     const tab = await show(t, "cause", { ...properties(), marked: undefined });
-    assert.match(await text(tab, "[part=empty]"), /No range is marked/);
     await tab.evaluate((marked) => Object.assign(view, { marked }), {
       start: RANGE.start,
       end: INCIDENT.start,
@@ -437,6 +500,8 @@ describe("<tallyfold-values> and <tallyfold-silent>", () => {
     assert.ok(HOSTILE.startsWith(appeared[0].replace(/…$/, "")));
     assert.deepEqual(appeared.slice(1), three(fresh));
     assert.deepEqual(vanished, [world.VANISHED, ...three(gone)]);
+    const said = "destinations and reasons, compared with the same time last week";
+    assert.equal(await text(tab, ".note"), said);
   });
 
   test("list who is silent, and since when", async (t) => {
@@ -448,6 +513,11 @@ describe("<tallyfold-values> and <tallyfold-silent>", () => {
       [world.SILENT, "Mar 10, 13:30", count(lacking.success), "0", "0"],
       [world.VANISHED, "before Mar 10, 00:00", "77", "0", "0"],
     ]);
+  });
+
+  test("say which values were not looked at", async (t) => {
+    const tab = await show(t, "silent", { table: now, tableBefore: now });
+    assert.match(await text(tab, "[part=empty]"), /Group by events or sources to check those/);
   });
 
   test("say if there is no last week", async (t) => {
@@ -559,6 +629,17 @@ severity = "critical"
     await tab.locator("tbody .track button").first().click();
     const { since: start, until: end } = found[0];
     assert.deepEqual(await events(tab), [["brush", { start, end }]]);
+  });
+
+  test("says that there is no incident only if all rules could judge", async (t) => {
+    const strict = rules.replace("error_rate", "errors").replace(`"5%"`, "100000000");
+    const tab = await show(t, "timeline", { table: now, rules: strict });
+    assert.match(await text(tab, "[part=empty]"), /^No incident\s/);
+    // These counts have no sources.
+    const silent = `${strict}\n[[rule]]\nname = "silence"\nkind = "silent"\nby = ["write_key"]\n`;
+    await tab.evaluate((text) => Object.assign(view, { rules: text }), silent);
+    await tab.getByText("1 rule could not judge this range").waitFor();
+    assert.match(await text(tab, "[part=empty]"), /^No incident so far/);
   });
 
   test("replays what is typed, and shows a mistake at its place", async (t) => {

@@ -13,8 +13,10 @@ export const NOW = "2026-03-11T00:05:00Z";
 export const DAY = { start: "2026-03-10T00:00:00Z", end: "2026-03-11T00:00:00Z" };
 
 const dist = fileURLToPath(new URL("../dist/", import.meta.url));
-const POLICY =
-  "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'";
+/** The policy that `tallyfold dashboard` sends. */
+const command = new URL("../../../cli/src/commands/dashboard.rs", import.meta.url);
+const [, policy] = /const POLICY: &str = "([^"]+)"/.exec(await readFile(command, "utf8"));
+const POLICY = policy.replace(/\\\n\s*/g, "");
 
 /** What the page is, and how it can be made to fail. */
 export class World {
@@ -83,13 +85,17 @@ export class World {
     return response.end(text);
   }
 
-  /** A tab at the fixed time. `errors` has what went wrong in it. */
+  /** A tab at the fixed time. `errors` has what went wrong in it, `violations` what its policy has forbidden. */
   async open(browser, { hash = "", ...options } = {}) {
     const context = await browser.newContext(options);
     const tab = await context.newPage();
     await tab.clock.setFixedTime(NOW);
     tab.errors = [];
     tab.on("pageerror", (error) => tab.errors.push(error));
+    tab.violations = [];
+    tab.on("console", (message) => {
+      if (/Content Security Policy/.test(message.text())) tab.violations.push(message.text());
+    });
     await tab.goto(this.url + (hash && `#${hash}`));
     await ready(tab);
     return tab;

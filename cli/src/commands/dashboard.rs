@@ -71,10 +71,9 @@ const LEAST_PASSWORD: usize = 12;
 const WRONG_PASSWORD: Duration = Duration::from_secs(1);
 /// The longest body of a request. Real ones have a few hundred bytes.
 const LONGEST_BODY: usize = 16 * 1024;
-/// What the page may load and do: its own files and requests to this server only. Attributes give bars their length, so `style` is
-/// allowed in attributes, and nowhere else.
-const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; style-src-attr 'unsafe-inline'; \
-     img-src 'self' data: blob:; connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// What the page may load and do: its own files and requests to this server only.
+const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; \
+     connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
