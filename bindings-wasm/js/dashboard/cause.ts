@@ -55,7 +55,7 @@ interface Change {
   readonly measure: Weekly;
   readonly start: string;
   readonly end: string;
-  /** What explains most of it. */
+  /** What explains most of it; empty if everything has changed alike. */
   readonly where: Candidate["where"];
   readonly events: bigint;
 }
@@ -281,10 +281,11 @@ export class Cause extends View {
         await turn();
         if (signal.aborted) return;
         for (const measure of measures) {
-          const { probability, causes } = health.explain(then, now, measure);
-          const [cause] = causes;
-          if (!cause || probability * parts.length * measures.length > CHANCE) continue;
-          found.push({ measure, start, end, where: cause.where, events: cause.events });
+          const { probability, causes, change } = health.explain(then, now, measure);
+          if (probability * parts.length * measures.length > CHANCE) continue;
+          // Without a cause, everything has changed alike.
+          const { where, events } = causes[0] ?? { where: {}, events: change };
+          found.push({ measure, start, end, where, events });
         }
       }
       this.#changes = joined(found);
@@ -389,7 +390,7 @@ export class Cause extends View {
     const open = () =>
       this.emit("tallyfold-open", {
         marked: { start, end },
-        by: names[0],
+        ...(names[0] && { by: names[0] }),
         views: { ...views, "cause.measure": measure, "cause.against": "week" },
       });
     return html`<li class="change" data-measure=${measure}>
@@ -397,6 +398,7 @@ export class Cause extends View {
       <span class="what">
         <span>${label}, ${span(start, end)} ${zoneAt(start)}</span>
         <span class="where">
+          ${names.length === 0 ? html`<span class="muted">everything alike</span>` : nothing}
           ${names.map(
             (name) => html`<span>
               <span class="muted">${DIMENSIONS[name].one}</span>${this.#value({ where }, name)}

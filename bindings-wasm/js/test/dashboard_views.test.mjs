@@ -476,6 +476,31 @@ describe("<tallyfold-cause>", () => {
     await tab.getByText("Nothing to compare with").waitFor();
   });
 
+  test("says when everything has changed alike", async (t) => {
+    const sandbox = new Sandbox();
+    for (const [day, factor] of [
+      ["2026-03-03", 2],
+      ["2026-03-10", 1],
+    ]) {
+      for (let at = 0; at < 16; at++) {
+        const timestamp = new Date(Date.parse(`${day}T12:00Z`) + at * 900_000);
+        const event = { timestamp, eventName: "e", writeKey: "w", outcome: "success" };
+        for (let place = 0; place < 100; place++) {
+          sandbox.record({ ...event, integration: `number ${place}`, count: factor * 500 });
+        }
+      }
+    }
+    const clusterEndpoint = "http://localhost";
+    const client = new Client({ ...sandbox.credentials, clusterEndpoint, fetch: sandbox.fetch });
+    const [table, tableBefore] = await Promise.all(
+      ["2026-03-10", "2026-03-03"].map((day) =>
+        world.counts(client, { start: `${day}T12:00:00Z`, end: `${day}T16:00:00Z` }),
+      ),
+    );
+    const tab = await show(t, "cause", { table, tableBefore });
+    await tab.getByText("everything alike").first().waitFor();
+  });
+
   test("says if there is nothing to compare a range with", async (t) => {
     const tab = await show(t, "cause", { ...properties(), marked: undefined });
     await tab.evaluate((marked) => Object.assign(view, { marked }), {
