@@ -439,7 +439,7 @@ impl Ledger {
     }
 
     /// The totals as counters, with labels that each gets and a name that replaces the usual one, as in
-    /// [`ExportOptions`].
+    /// [`ExportOptions`](crate::ExportOptions).
     ///
     /// # Errors
     /// `invalid_argument` for the labels and the name.

@@ -20,7 +20,7 @@ const CHECKSUM: usize = 8;
 
 impl CountTable {
     /// The table in few bytes, which [`CountTable::from_compact`] of the same version reads. To keep a table, use
-    /// [`CountTable::to_json`].
+    /// [`Frame::to_json`](crate::Frame::to_json).
     ///
     /// ```
     /// # use tallyfold::{CountTable, Dimension, Metric, Window};

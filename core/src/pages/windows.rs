@@ -36,7 +36,7 @@ pub struct MetricsQuestion {
     pub narrowed_to: Option<Vec<Dimension>>,
     /// Equal for equal queries to the same service, which have the same body, whichever of its rows a page gets.
     pub key: String,
-    /// Whether the answer never changes. If not, it is kept for [`PagesOptions::provisional_ms`].
+    /// Whether the answer never changes. If not, it is kept for [`PagesOptions::provisional_ms`](crate::PagesOptions::provisional_ms).
     pub is_settled: bool,
 }
 

@@ -72,7 +72,7 @@ struct SavedQuery {
 
 impl Follow {
     /// The position of the follow, as JSON: what a later follow, also in another process, needs to resume from the
-    /// revisions that were given so far ([`FollowOptions::state`]). It holds no secret and no token.
+    /// revisions that were given so far ([`FollowOptions::state`](crate::FollowOptions::state)). It holds no secret and no token.
     ///
     /// Store it together with what you made of the last revision, in one step. Then no revision is
     /// lost and none is processed twice, whenever the process ends.
