@@ -21,7 +21,7 @@ export interface DashboardQuery {
   readonly window: TimeStep;
 }
 
-/** How {@link DashboardView.load} runs. */
+/** How the counts of a view are loaded. */
 export interface LoadOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called when a window has been read. */

@@ -1,4 +1,8 @@
-/** The entry `tallyfold/dashboard/react`: defines the dashboard's elements, and types them in the JSX of React 19. */
+/**
+ * Defines the dashboard's elements, and types them in the JSX of React 19.
+ *
+ * @module tallyfold/dashboard/react
+ */
 
 import type { ClassAttributes, HTMLAttributes } from "react";
 import type { BrushEvent, FailureEvent, LoadEvent, SelectEvent, StateEvent } from "./dashboard.js";
@@ -31,3 +35,5 @@ declare module "react" {
     interface IntrinsicElements extends Elements {}
   }
 }
+
+export {};

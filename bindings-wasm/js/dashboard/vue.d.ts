@@ -1,4 +1,8 @@
-/** The entry `tallyfold/dashboard/vue`: defines the dashboard's elements, and types them in the templates of Vue 3. */
+/**
+ * Defines the dashboard's elements, and types them in the templates of Vue 3.
+ *
+ * @module tallyfold/dashboard/vue
+ */
 
 import type { HTMLAttributes, PublicProps } from "vue";
 import type { BrushEvent, FailureEvent, LoadEvent, SelectEvent, StateEvent } from "./dashboard.js";
@@ -29,3 +33,5 @@ type Elements = {
 declare module "vue" {
   interface GlobalComponents extends Elements {}
 }
+
+export {};

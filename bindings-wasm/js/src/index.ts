@@ -9,7 +9,7 @@ export type { Call, DriveStep, MachineRequest, Step } from "./client/call.js";
 export { Client, type ClientOptions } from "./client/client.js";
 export type { DriverOptions } from "./client/driver.js";
 export type { Environment } from "./client/environment.js";
-export { Machine, type MachineOptions } from "./client/machine.js";
+export { type HostOptions, Machine, type MachineOptions } from "./client/machine.js";
 export type { Checkpoint, StoredSegment } from "./files/checkpoint.js";
 export { type BrowserCheckpoint, indexedDbCheckpoint } from "./files/indexed_db.js";
 export type { WasmSource } from "./loading/compile.js";
@@ -42,6 +42,7 @@ export type {
   DeltaColumns,
   DictionaryColumn,
   NumberColumns,
+  PerDimension,
   RateColumns,
   ShareColumns,
 } from "./tables/columns.js";
@@ -62,6 +63,7 @@ export {
 } from "./tables/series.js";
 export { type Columns, CountTable, type SavedTable } from "./tables/table.js";
 export {
+  type AdditivityVerdict,
   type ErrorCode,
   errorCodes,
   type SandboxEndpoint,
@@ -69,6 +71,7 @@ export {
   type WindowCounts,
 } from "./values/declared.js";
 export { type ErrorKind, type Failure, TallyfoldError } from "./values/error.js";
+export type { WasmModule, WebRequest, WebResponse } from "./values/host.js";
 export { digits } from "./values/printing.js";
 export type { Instant, Now, TemporalInstant, TimeRange, TimeStep } from "./values/time.js";
 export type * from "./values/types.js";

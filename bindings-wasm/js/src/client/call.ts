@@ -7,7 +7,7 @@ import { bytes, checkedToken, flat, pairsOf } from "../values/input.js";
 import { inspectSymbol } from "../values/printing.js";
 import type { Now } from "../values/time.js";
 import { now } from "../values/time.js";
-import type { AccessToken, Api, Attempt, Failure, Window } from "../values/types.js";
+import type { AccessToken, Api, Attempt, ExchangeFailure, Window } from "../values/types.js";
 
 /** What a {@link Call} asks its host to do next. */
 export type Step =
@@ -125,7 +125,7 @@ export class Call<T> {
    * @param detail One word on the cause, such as `ECONNREFUSED`, or the page's origin for `hidden`. Never a text
    * that could hold the request.
    */
-  failed(failure: Failure, detail: string): void {
+  failed(failure: ExchangeFailure, detail: string): void {
     noteFailure();
     this.#core.object.failed(failure, detail);
   }

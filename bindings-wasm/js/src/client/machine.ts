@@ -22,10 +22,10 @@ import { Call } from "./call.js";
 import { isUsual } from "./precheck.js";
 
 /** The options of a {@link Machine}. */
-export type MachineOptions = Omit<MachineArguments, keyof HostOptions>;
+export interface MachineOptions extends Omit<MachineArguments, keyof HostOptions> {}
 
 /** What a {@link Machine} must know about its host. */
-type HostOptions = Pick<MachineArguments, "hostTokens" | "inBrowser">;
+export interface HostOptions extends Pick<MachineArguments, "hostTokens" | "inBrowser"> {}
 
 /**
  * A client without I/O and without a clock: it says what to send and when, reads the responses, and

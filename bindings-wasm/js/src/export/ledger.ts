@@ -13,10 +13,10 @@ import { type PushOptions, pushed, pushNames } from "./push.js";
 import { checkStore, type Store, stored } from "./store.js";
 
 /** What counters are called: as in {@link ExportOptions}. */
-export type CounterOptions = Pick<ExportArguments, "labels" | "name">;
+export interface CounterOptions extends Pick<ExportArguments, "labels" | "name"> {}
 
 /** The options of {@link Ledger.push}: the options of {@link push}, whose `format` is `"otlp"` or `"otlp-json"`. */
-export type LedgerPushOptions = Omit<PushOptions, "finished" | "onFinished">;
+export interface LedgerPushOptions extends Omit<PushOptions, "finished" | "onFinished"> {}
 
 /** The options of {@link Ledger.add}. */
 export interface LedgerAddOptions {

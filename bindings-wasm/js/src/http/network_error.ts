@@ -3,7 +3,7 @@
 
 import { isBrowser } from "../loading/runtime.js";
 import { because, TallyfoldError } from "../values/error.js";
-import type { Failure } from "../values/types.js";
+import type { ExchangeFailure } from "../values/types.js";
 import type { Broken } from "./deadline.js";
 
 /** What is sent: a request of a call, or a message of a push. */
@@ -23,7 +23,7 @@ export interface Exchanged {
   head(status: number, headers: [string, string][]): boolean;
   chunk(chunk: Uint8Array): void;
   end(): void;
-  failed(failure: Failure, detail: string): void;
+  failed(failure: ExchangeFailure, detail: string): void;
 }
 
 /** What a `fetch` threw instead of returning a response. */

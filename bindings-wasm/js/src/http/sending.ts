@@ -4,7 +4,7 @@
 import { invalidArgument } from "../values/error.js";
 import { optionalFunction, optionalSignal, own, pairsOf } from "../values/input.js";
 import { clocks, type Now } from "../values/time.js";
-import type { Failure, Fetch } from "../values/types.js";
+import type { ExchangeFailure, Fetch } from "../values/types.js";
 import { awaited, pause } from "./abort.js";
 import { Deadline } from "./deadline.js";
 import { exchange } from "./exchange.js";
@@ -100,7 +100,7 @@ async function post(core: Sends, message: Message, way: Way): Promise<void> {
       core.chunk(chunk);
     },
     end: () => core.end(),
-    failed: (failure: Failure, detail: string) => core.failed(failure, detail),
+    failed: (failure: ExchangeFailure, detail: string) => core.failed(failure, detail),
   };
   try {
     await exchange(exchanged, outgoing(message), way.fetch, deadline, "omit", undefined);

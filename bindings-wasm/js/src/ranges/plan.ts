@@ -6,7 +6,7 @@ import { type Inspect, inspectSymbol, shown } from "../values/printing.js";
 import type { Window } from "../values/types.js";
 
 /** A range, and the step that it is cut by. */
-export type PlanOptions = PlanArguments;
+export interface PlanOptions extends PlanArguments {}
 
 /**
  * A long range as windows, in the order of time: cut at the edges of a step, so that the first and

@@ -45,7 +45,7 @@ export interface MetricsQuery<D extends Dimension, G extends D = D>
   extends Grouped<QueryArguments, D, G> {}
 
 /** Which page of the audit logs to list (service reference 4.2). */
-export type AuditLogsQuery = AuditLogsArguments;
+export interface AuditLogsQuery extends AuditLogsArguments {}
 
 /** Arguments that name dimensions: `D` those to ask for, `G` those to keep. */
 export type Grouped<A, D extends Dimension, G extends D = D> = Omit<A, "dimensions" | "groupBy"> & {
@@ -60,7 +60,7 @@ export type Grouped<A, D extends Dimension, G extends D = D> = Omit<A, "dimensio
 };
 
 /** How an exchange failed. `not_sent` means that nothing of the request was sent. */
-export type Failure = "network" | "stale" | "timeout" | "hidden" | "not_sent";
+export type ExchangeFailure = "network" | "stale" | "timeout" | "hidden" | "not_sent";
 
 /** A way to stop waiting for a call. */
 export interface Abortable {
