@@ -7,6 +7,7 @@ for page in architecture changelog; do
   # The search ranks the pages for users before these. Their links begin in the folder of the repository.
   { printf -- '---\nsearch:\n  boost: 0.4\n---\n\n' && sed 's#](docs/#](#g' "${page^^}.md"; } >"docs/$page.md"
 done
+scripts/docs/ratios.py
 scripts/docs/node_modules/.bin/typedoc --logLevel Error --options scripts/docs/typedoc.json
 # The text about other generators is not about this site.
 NO_MKDOCS_2_WARNING=1 .cache/docs/bin/mkdocs build --strict

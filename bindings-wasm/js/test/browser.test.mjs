@@ -308,7 +308,7 @@ describe("the packed package in a browser", () => {
         metric: "event_delivery",
         start: "2026-01-01T00:00:00Z",
         end: "2026-02-01T00:00:00Z",
-        dimensions: ["event_name", "integration", "reason"],
+        dimensions: ["integration", "reason"],
         patienceMs: 0,
         checkpoint,
       };

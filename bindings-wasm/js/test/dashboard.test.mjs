@@ -570,7 +570,9 @@ describe("the dashboard", () => {
           await tab.getByRole("tab", { name: page }).click();
           await ready(tab);
           await tab.waitForTimeout(300);
-          const { violations } = await new AxeBuilder({ page: tab }).analyze();
+          const { violations } = await new AxeBuilder({ page: tab })
+            .options({ resultTypes: ["violations"] })
+            .analyze();
           const found = violations.map(({ id, nodes }) => [
             id,
             nodes.map((it) => String(it.target)),

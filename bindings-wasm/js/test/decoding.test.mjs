@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { Client } from "tallyfold";
 import { entry, response } from "./responses.mjs";
+import { processorMs, watchTurns } from "./turns.mjs";
 import { query, rejectionOf } from "./world.mjs";
 
 const TEXT = response([entry({ integration: "a", reason: "" }, 7n)]);
@@ -30,10 +31,10 @@ test("another coding is refused", async () => {
     [gzipSync(BOMB), "gzip, gzip"],
     [Buffer.from(TEXT), "unheard-of"],
   ]) {
-    const begin = performance.now();
+    const begin = processorMs();
     const error = await rejectionOf(ask(bytes, coding));
     assert.deepEqual([error.code, error.status], ["wrong_content_encoding", 200]);
-    assert.ok(performance.now() - begin < 500);
+    assert.ok(processorMs() - begin < 500);
   }
 });
 
@@ -72,16 +73,12 @@ test("a bomb ends at the limit of a body, and in time", async () => {
     [{ limits: { bodyBytes: 1 << 20 } }, "body_limit", 500],
     [{ timeoutMs: 50 }, "timed_out", 550],
   ]) {
-    const begin = performance.now();
-    let [longest, last] = [0, begin];
-    const watch = setInterval(() => {
-      longest = Math.max(longest, performance.now() - last);
-      last = performance.now();
-    }, 1);
+    const begin = processorMs();
+    const turns = watchTurns();
     const error = await rejectionOf(ask(BOMB, "gzip", { options }));
-    clearInterval(watch);
+    const longest = turns();
     assert.equal(error.code, code);
-    assert.ok(performance.now() - begin < most);
+    assert.ok(processorMs() - begin < most);
     assert.ok(longest < 100, `held for ${longest} ms`);
   }
 });
