@@ -75,12 +75,14 @@ def test_what_the_binary_is_compiled_from_is_sent_to_docker_and_secrets_are_not(
 
 @pytest.fixture
 def system(binary: Path, tmp_path: Path) -> Path:
-    """Gives a root with systemd's own units, the examples and the binary."""
+    """Gives a root with systemd's own units, the examples, the binary, and `kill`, which every system has."""
     units = tmp_path / "etc/systemd/system"
     shutil.copytree("/lib/systemd/system", tmp_path / "lib/systemd/system", symlinks=True)
     shutil.copytree(DEPLOY / "systemd", units)
-    (tmp_path / "usr/bin").mkdir(parents=True)
+    for folder in ["usr/bin", "bin"]:
+        (tmp_path / folder).mkdir(parents=True)
     shutil.copy(binary, tmp_path / "usr/bin/tallyfold")
+    shutil.copy(program("kill"), tmp_path / "bin/kill")
     return tmp_path
 
 
