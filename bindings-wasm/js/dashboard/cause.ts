@@ -14,6 +14,7 @@ import {
   emptyState,
   failureState,
   filtered,
+  manyOf,
   NAMES,
   partOf,
   skeleton,
@@ -356,7 +357,6 @@ export class Cause extends View {
     }
     if (!this.#changes) return skeleton();
     const names = dimensionsOf(shown.dimensions as Dimension[]);
-    const many = names.map((name) => DIMENSIONS[name].many.toLowerCase()).join(" and ");
     const [first, others] = [this.#changes.slice(0, SHOWN), this.#changes.slice(SHOWN)];
     const { count } = this.formats;
     return html`<div class="body" aria-live="polite">
@@ -367,7 +367,7 @@ export class Cause extends View {
       }
       <p class="compared">
         ${others.length > 0 ? html`${count(others.length)} smaller changes are not shown. ` : nothing}${this.#totals()}
-        Causes were sought among ${many}.
+        Causes were sought among ${manyOf(names, "and")}.
       </p>
       ${marks(range ? statesOf(shown, range) : [])}
     </div>`;
@@ -478,7 +478,7 @@ export class Cause extends View {
   }
 }
 
-/** The parts of a range of which all counts are there, and those of the week before. */
+/** The parts of a range whose counts are complete, in this week and in the week before. */
 function partsOf(shown: CountTable, before: CountTable, range: Window) {
   const most = shown.length > MANY_GROUPS ? PARTS_OF_MANY : PARTS;
   const windows = Math.floor(shown.windows.length / WINDOWS);
@@ -492,7 +492,7 @@ function partsOf(shown: CountTable, before: CountTable, range: Window) {
   });
 }
 
-/** Changes with the same cause in adjacent parts as one; those of most events first. */
+/** Joins changes with the same cause in adjacent parts, and sorts them by the number of events. */
 function joined(found: readonly Change[]): Change[] {
   const all: Change[] = [];
   for (const it of found) {

@@ -1,7 +1,7 @@
 // A view as SVG: boxes, lines and text where the browser has put them, in the colours that it shows.
 
 const SVG = "http://www.w3.org/2000/svg";
-/** Tools and what is not seen are no part of a picture. */
+/** A picture leaves out tools, and what the reader does not see. */
 const LEFT_OUT = ".tools, .sr, .more, .editor, .row, .when, .ink, button.plain, [hidden]";
 const SIDES = ["Top", "Right", "Bottom", "Left"] as const;
 

@@ -8,7 +8,7 @@ import type { Dimension, Window } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
 import { iso, shifted, WEEK } from "./range.js";
 import { rangeOf, type State } from "./slots.js";
-import { DIMENSIONS, emptyState, NAMES, partOf, View, valueText } from "./view.js";
+import { DIMENSIONS, emptyState, manyOf, NAMES, partOf, View, valueText } from "./view.js";
 
 /** A value without events. */
 export interface Silence {
@@ -104,9 +104,8 @@ export class Silent extends View {
     }
     const { many } = DIMENSIONS[this.by];
     if (this.#silences.length === 0) {
-      const others = NAMES.filter((name) => name !== this.by && name !== "reason")
-        .map((name) => DIMENSIONS[name].many.toLowerCase())
-        .join(" or ");
+      const names = NAMES.filter((name) => name !== this.by && name !== "reason");
+      const others = manyOf(names, "or");
       const text = `All ${many.toLowerCase()} that had events at this time last week have some now. Group by ${others} to check those.`;
       return emptyState("None is silent", text);
     }

@@ -422,7 +422,7 @@ export class Timeline extends View {
       ${this.#more()}`;
   }
 
-  /** That there is no incident, or that nobody can tell yet. */
+  /** The message if there is no incident, or if rules could not judge the range. */
   #none(unjudged: number): TemplateResult {
     if (unjudged === 0)
       return emptyState("No incident", "These rules would not have fired in this range.");

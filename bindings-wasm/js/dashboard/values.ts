@@ -7,7 +7,7 @@ import type { CountTable } from "../src/tables/table.js";
 import type { Dimension } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
 import { rangeOf, type State } from "./slots.js";
-import { DIMENSIONS, dimensionsOf, emptyState, View, valueText } from "./view.js";
+import { DIMENSIONS, dimensionsOf, emptyState, manyOf, View, valueText } from "./view.js";
 
 /** The values of a dimension that one of two tables lacks. */
 export interface Difference {
@@ -86,7 +86,7 @@ export class Values extends View {
 
   protected override note(): string {
     const names = dimensionsOf((this.shown?.dimensions ?? []) as Dimension[]);
-    const many = names.map((name) => DIMENSIONS[name].many.toLowerCase()).join(" and ");
+    const many = manyOf(names, "and");
     return `${many && `${many}, `}compared with the same time last week`;
   }
 

@@ -282,6 +282,11 @@ export function dimensionsOf(names: readonly Dimension[]): Dimension[] {
   return NAMES.filter((name) => names.includes(name));
 }
 
+/** What these dimensions have values of, in a sentence: `destinations and reasons`. */
+export function manyOf(names: readonly Dimension[], conjunction: "and" | "or"): string {
+  return names.map((name) => DIMENSIONS[name].many.toLowerCase()).join(` ${conjunction} `);
+}
+
 /** Rows added up by one dimension, whose name is only known now. */
 export function grouped(table: CountTable, by: Dimension): CountTable<Dimension> {
   return once(table, by, () => (table as CountTable<Dimension>).groupBy(by));

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::ProgressBar;
@@ -236,16 +236,21 @@ pub(super) async fn look(
 
 /// Checks that repeat in a process that has other work, too. A failure does not end them.
 pub(super) struct Checking<'a> {
-    app: &'a App,
-    places: Places,
-    rules: Rules,
+    basis: Basis<'a>,
     notifier: Notifier,
-    reading: Given,
     /// How often, and how long after the end of a window.
     pace: (TimeStep, u64),
     /// What the last check has reported, so that the next one does not repeat it.
     reported: BTreeSet<[String; 3]>,
     checks: Rc<Checks>,
+}
+
+/// What all checks of a process have in common.
+struct Basis<'a> {
+    app: &'a App,
+    places: Places,
+    rules: Rules,
+    reading: Given,
 }
 
 /// How the checks of a process get on, for metrics.
@@ -255,8 +260,8 @@ pub(super) struct Checks {
     pub(super) failures: Cell<u64>,
     /// Whether the last check has failed; `None` before the first has ended.
     pub(super) is_failing: Cell<Option<bool>>,
-    /// When the last check ended that has not failed, on the monotonic clock.
-    pub(super) checked_ms: Cell<Option<u64>>,
+    /// When the last check ended that has not failed.
+    pub(super) succeeded: Cell<Option<Instant>>,
     /// How many incidents fire, by cluster and severity.
     pub(super) firing: RefCell<BTreeMap<(String, Severity), u64>>,
 }
@@ -286,11 +291,13 @@ impl<'a> Checking<'a> {
         let steps = rules.needs().into_iter().map(|need| need.window_s);
         let step = steps.chain([u64::from(options.window.seconds())]).min();
         Ok(Self {
-            app,
-            places,
-            rules,
+            basis: Basis {
+                app,
+                places,
+                rules,
+                reading,
+            },
             notifier,
-            reading,
             pace: (
                 step.map_or(Ok(options.window), TimeStep::from_seconds)?,
                 options.delay_ms.saturating_add(AFTER_MS),
@@ -305,8 +312,8 @@ impl<'a> Checking<'a> {
     /// # Errors
     /// For states that can't be used.
     pub(super) fn try_states(&self) -> Result<()> {
-        let sessions = self.app.sessions()?;
-        self.job()?.kept_of_all(&sessions).map(drop)
+        let sessions = self.basis.app.sessions()?;
+        self.basis.job()?.kept_of_all(&sessions).map(drop)
     }
 
     /// How the checks get on.
@@ -316,22 +323,9 @@ impl<'a> Checking<'a> {
 
     /// The dimensions that the rules count windows of this length by.
     pub(super) fn by(&self, step: TimeStep) -> Vec<(Metric, Vec<Dimension>)> {
-        let needs = self.rules.needs().into_iter();
+        let needs = self.basis.rules.needs().into_iter();
         let needs = needs.filter(|need| need.window_s == u64::from(step.seconds()));
         needs.map(|need| (need.metric, need.dimensions)).collect()
-    }
-
-    fn job(&self) -> Result<Job<'_>> {
-        Ok(Job {
-            app: self.app,
-            rules: &self.rules,
-            places: &self.places,
-            reading: &self.reading,
-            replay: None,
-            now: time_of(unix_ms())?,
-            is_given: false,
-            at_once: 1,
-        })
     }
 
     /// Checks after each window until the shutdown begins.
@@ -342,7 +336,7 @@ impl<'a> Checking<'a> {
             let is_failing = !matches!(checked, Ok(true));
             let failure = checked.err().map(|failure| failure.to_string());
             if let Some(text) = failure.as_ref().filter(|_| failure != before) {
-                let stderr = &self.app.stderr;
+                let stderr = &self.basis.app.stderr;
                 stderr.error(format_args!("check: {text}; it is tried again each minute"));
             }
             before = failure;
@@ -350,7 +344,7 @@ impl<'a> Checking<'a> {
             checks.is_failing.set(Some(is_failing));
             match is_failing {
                 true => checks.failures.set(checks.failures.get() + 1),
-                false => checks.checked_ms.set(clock_ms(sessions)),
+                false => checks.succeeded.set(Some(Instant::now())),
             }
             let (step, after_ms) = self.pace;
             let after_ms = i64::try_from(after_ms).unwrap_or(i64::MAX);
@@ -371,77 +365,91 @@ impl<'a> Checking<'a> {
         sessions: &[(Cluster, Rc<Session>)],
         shutdown: &Shutdown,
     ) -> Result<bool> {
-        let mut kept = self.job()?.kept_of_all(sessions)?;
-        let job = self.job()?;
+        let job = self.basis.job()?;
+        let mut kept = job.kept_of_all(sessions)?;
         let Some(found) = shutdown.unless_begun(job.find(sessions, &kept)).await else {
             return Ok(true);
         };
-        self.report(&found);
-        let mut notifier = std::mem::take(&mut self.notifier);
-        let failed = self.job()?.notify(&found, &mut kept, &mut notifier).await;
-        self.notifier = notifier;
+        let firing = report_new(job.app, &found, &mut self.reported);
+        self.checks.firing.replace(firing);
+        let failed = job.notify(&found, &mut kept, &mut self.notifier).await;
         let is_whole = found.missing.is_empty()
             && (found.parts.iter()).all(|part| part.gaps.is_empty() && part.failure.is_none());
         Ok(is_whole && failed?.is_none())
     }
+}
 
-    /// Writes what the last check has not written: what is missing, what can't be judged, and incidents that began or ended.
-    fn report(&mut self, found: &CheckReport) {
-        let (mut reported, mut firing) = (BTreeSet::new(), BTreeMap::new());
-        let before = std::mem::take(&mut self.reported);
-        let mut is_new = |what: [String; 3]| {
-            let is_new = !before.contains(&what);
-            reported.insert(what);
-            is_new
-        };
-        let missing = found.missing.iter();
-        let missing = missing.map(|one| (&one.cluster, &one.failure));
-        let parts = found.parts.iter();
-        let failures = parts.filter_map(|part| Some((&part.cluster, part.failure.as_ref()?)));
-        for (cluster, failure) in missing.chain(failures) {
-            if is_new([cluster.clone(), failure.text.clone(), String::new()]) {
-                self.app.fail(cluster, failure);
-            }
-        }
-        for part in &found.parts {
-            for unjudged in part.found.unjudged() {
-                let key = [
-                    part.cluster.clone(),
-                    unjudged.rule.clone(),
-                    "unjudged".to_owned(),
-                ];
-                if is_new(key) {
-                    let text = format_args!("{}: {}", unjudged.rule, unjudged.reason);
-                    self.app.warn(&part.cluster, text);
-                }
-            }
-            let Verdict::Check(check) = &part.found else {
-                continue;
-            };
-            for incident in &check.incidents {
-                let (status, severity) = (incident.status.as_str(), incident.severity);
-                if incident.status == Status::Firing {
-                    *firing.entry((part.cluster.clone(), severity)).or_default() += 1;
-                }
-                let key = [
-                    part.cluster.clone(),
-                    incident.id.clone(),
-                    format!("{status} {severity}"),
-                ];
-                if is_new(key) {
-                    let text = escaped(&incident.sentence);
-                    self.app
-                        .note(&part.cluster, format_args!("{status} {severity}: {text}"));
-                }
-            }
-        }
-        self.reported = reported;
-        self.checks.firing.replace(firing);
+impl Basis<'_> {
+    /// A check of the time now.
+    fn job(&self) -> Result<Job<'_>> {
+        Ok(Job {
+            app: self.app,
+            rules: &self.rules,
+            places: &self.places,
+            reading: &self.reading,
+            replay: None,
+            now: time_of(unix_ms())?,
+            is_given: false,
+            at_once: 1,
+        })
     }
 }
 
-fn clock_ms(sessions: &[(Cluster, Rc<Session>)]) -> Option<u64> {
-    Some(sessions.first()?.1.now().monotonic_ms)
+/// Writes what the last check has not written: what is missing, what can't be judged, and incidents that began or ended. `last` has
+/// what the last check has reported. Returns how many incidents fire, by cluster and severity.
+fn report_new(
+    app: &App,
+    found: &CheckReport,
+    last: &mut BTreeSet<[String; 3]>,
+) -> BTreeMap<(String, Severity), u64> {
+    let (mut reported, mut firing) = (BTreeSet::new(), BTreeMap::new());
+    let mut is_new = |what: [String; 3]| {
+        let is_new = !last.contains(&what);
+        reported.insert(what);
+        is_new
+    };
+    let missing = found.missing.iter();
+    let missing = missing.map(|one| (&one.cluster, &one.failure));
+    let parts = found.parts.iter();
+    let failures = parts.filter_map(|part| Some((&part.cluster, part.failure.as_ref()?)));
+    for (cluster, failure) in missing.chain(failures) {
+        if is_new([cluster.clone(), failure.text.clone(), String::new()]) {
+            app.fail(cluster, failure);
+        }
+    }
+    for part in &found.parts {
+        for unjudged in part.found.unjudged() {
+            let key = [
+                part.cluster.clone(),
+                unjudged.rule.clone(),
+                "unjudged".to_owned(),
+            ];
+            if is_new(key) {
+                let text = format_args!("{}: {}", unjudged.rule, unjudged.reason);
+                app.warn(&part.cluster, text);
+            }
+        }
+        let Verdict::Check(check) = &part.found else {
+            continue;
+        };
+        for incident in &check.incidents {
+            let (status, severity) = (incident.status.as_str(), incident.severity);
+            if incident.status == Status::Firing {
+                *firing.entry((part.cluster.clone(), severity)).or_default() += 1;
+            }
+            let key = [
+                part.cluster.clone(),
+                incident.id.clone(),
+                format!("{status} {severity}"),
+            ];
+            if is_new(key) {
+                let text = escaped(&incident.sentence);
+                app.note(&part.cluster, format_args!("{status} {severity}: {text}"));
+            }
+        }
+    }
+    *last = reported;
+    firing
 }
 
 /// Pairs the kept state of each cluster with its result. Clusters without a result are left out.

@@ -247,7 +247,6 @@ impl Job {
         let (table, gaps, failure) = finished(&collect)?;
         let table = self.query.shape(&table)?;
         Ok(Some(Part {
-            provisional: table.provisional(),
             gaps,
             failure: failure.map(|failure| failure.of_cluster(&cluster.name)),
             ..Part::of(cluster, table)

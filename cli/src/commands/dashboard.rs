@@ -31,8 +31,8 @@ use tallyfold_health::Rules;
 use tokio::time::sleep;
 
 use self::pages::Pages;
+use super::serve::listening;
 use crate::app::App;
-use crate::arguments::given::listen_address;
 use crate::arguments::secret::{Place, Source};
 use crate::config::settings::Cluster;
 use crate::failure::{Exit, Failure, Result};
@@ -122,7 +122,7 @@ pub(crate) struct EntryFlags {
 }
 
 /// What requests are answered from.
-pub(super) struct Site {
+struct Site {
     app_url: String,
     hosts: Vec<String>,
     entry: Entry,
@@ -151,7 +151,7 @@ pub(super) enum Entry {
 /// For flags, settings and files that can't be used, an address that can't be listened on, and a build without the page.
 pub(crate) async fn run(app: &App, flags: &DashboardFlags) -> Result<Exit> {
     let (host, port) = match &flags.listen {
-        Some(listen) => listen_address(format_args!("--listen {listen}"), listen)?,
+        Some(listen) => listening(listen)?,
         None => (USUAL.0.to_owned(), USUAL.1),
     };
     let entry = flags.entry.read(&host)?;
@@ -162,13 +162,14 @@ pub(crate) async fn run(app: &App, flags: &DashboardFlags) -> Result<Exit> {
         places: &places,
         session: secret_text()?,
     };
-    let site = opening.site(app.sessions()?)?;
-    let server = match Server::listen(&host, port).await {
-        // Another dashboard may be open.
-        Err(_) if flags.listen.is_none() => Server::listen(&host, 0).await?,
-        listening => listening?,
+    let server = async {
+        match Server::listen(&host, port).await {
+            // Another dashboard may be open.
+            Err(_) if flags.listen.is_none() => Server::listen(&host, 0).await,
+            listening => listening,
+        }
     };
-    let dashboard = Dashboard::new(server, site);
+    let dashboard = opening.listen(app.sessions()?, server).await?;
     let address = dashboard.address();
     dashboard.print();
     let is_seen = io::stdout().is_terminal() || io::stderr().is_terminal();
@@ -193,11 +194,15 @@ pub(super) struct Opening<'a> {
 }
 
 impl Opening<'_> {
-    /// Reads the files, and opens the stores.
+    /// Reads the files, opens the stores, and waits for the socket.
     ///
     /// # Errors
-    /// For rules and folders that can't be used, and for a build without the page.
-    pub(super) fn site(self, sessions: Vec<(Cluster, Rc<Session>)>) -> Result<Site> {
+    /// For rules and folders that can't be used, a build without the page, and the errors of the socket.
+    pub(super) async fn listen(
+        self,
+        sessions: Vec<(Cluster, Rc<Session>)>,
+        server: impl Future<Output = Result<Server>>,
+    ) -> Result<Dashboard> {
         let Places {
             rules: path,
             history,
@@ -211,16 +216,22 @@ impl Opening<'_> {
             let folder = history.join(file_name(&cluster.name, "")).join("pages");
             clusters.push((cluster.name, Rc::new(Pages::new(session, &folder)?)));
         }
-        Ok(Site {
+        let files = page_files(&clusters)?;
+        let rules = text.unwrap_or_else(|| Ok(Rules::STANDARD.to_owned()))?;
+        let server = server.await?;
+        let app_url = server.url();
+        let port = app_url.rsplit(':').next().unwrap_or_default();
+        let site = Rc::new(Site {
             hosts: self.hosts.to_owned(),
             entry: self.entry,
             session: self.session,
-            cookie: String::new(),
-            files: page_files(&clusters)?,
-            rules: text.unwrap_or_else(|| Ok(Rules::STANDARD.to_owned()))?,
+            cookie: format!("tallyfold-{port}"),
+            files,
+            rules,
             clusters,
-            app_url: String::new(),
-        })
+            app_url,
+        });
+        Ok(Dashboard { server, site })
     }
 }
 
@@ -231,18 +242,6 @@ pub(super) struct Dashboard {
 }
 
 impl Dashboard {
-    /// Joins a socket and what is answered there.
-    pub(super) fn new(server: Server, site: Site) -> Self {
-        let url = server.url();
-        let port = url.rsplit(':').next().unwrap_or_default();
-        let site = Rc::new(Site {
-            cookie: format!("tallyfold-{port}"),
-            app_url: url,
-            ..site
-        });
-        Self { server, site }
-    }
-
     /// The address to open.
     pub(super) fn address(&self) -> String {
         self.site.address()

@@ -13,7 +13,7 @@ use tallyfold::{Dimension, FollowOptions, Metric};
 use tallyfold_export::{FamilyKind, Scrape, Seconds};
 
 use super::check::{Checking, Checks};
-use super::dashboard::{Dashboard, Entry, EntryFlags, Opening, secret_text};
+use super::dashboard::{Entry, EntryFlags, Opening, secret_text};
 use super::push::destination::{Destination, DestinationFlags};
 use super::push::follow::{Part, Plan, Progress};
 use super::serve::exporter::Meter;
@@ -23,7 +23,7 @@ use crate::config::settings::RunParts;
 use crate::failure::{Exit, Failure, Result};
 use crate::health::files::places_below;
 use crate::host::server::{Server, plain};
-use crate::host::session::{Clock, unix_ms};
+use crate::host::session::unix_ms;
 use crate::host::shared::{Reader, Readings};
 use crate::host::shutdown::{Hangups, Shutdown, until_shut_down};
 
@@ -63,7 +63,7 @@ pub(crate) struct RunCommand {
 /// # Errors
 /// For flags, settings and states that can't be used, and an address that can't be listened on.
 pub(crate) async fn run(app: &App, flags: &RunCommand) -> Result<Exit> {
-    let (host, port) = listening(&flags.serving)?;
+    let (host, port) = listening(&flags.serving.listen)?;
     Wanted::of(app, flags)?;
     let server = Server::listen(&host, port).await?;
     let mut process = Process {
@@ -245,17 +245,14 @@ impl Process<'_> {
         }
         let others = {
             let checks = checking.as_ref().map(Checking::checks);
-            let (clock, is_reloaded) = (Clock::start(), Rc::clone(&self.is_reloaded));
-            let clock = of_totals
-                .first()
-                .map_or(clock, |(_, session)| session.clock);
+            let is_reloaded = Rc::clone(&self.is_reloaded);
             move |scrape: &mut Scrape| {
                 RELOADED.of(scrape).sample([], u8::from(is_reloaded.get()));
                 for ([cluster, push], progress) in &meters {
                     add_push(scrape, [("cluster", cluster), ("push", push)], progress);
                 }
                 if let Some(checks) = &checks {
-                    add_checks(scrape, checks, clock.now().monotonic_ms);
+                    add_checks(scrape, checks);
                 }
             }
         };
@@ -270,8 +267,8 @@ impl Process<'_> {
                     places: &places_below(&app.settings.check, folder),
                     session: self.session.clone(),
                 };
-                let site = opening.site(of_pages)?;
-                Some(Dashboard::new(Server::listen(host, port).await?, site))
+                let server = Server::listen(host, port);
+                Some(opening.listen(of_pages, server).await?)
             }
         };
         self.site.replace(Some(Rc::clone(&totals.site)));
@@ -329,8 +326,8 @@ async fn reloaded(
 ) -> Option<Rc<App>> {
     loop {
         shutdown.unless_begun(hangups.next()).await?;
-        let next = app.reloaded();
-        match next.and_then(|next| Wanted::of(&next, flags).map(|_| ()).map(|()| next)) {
+        let checked = |next: App| Wanted::of(&next, flags).map(drop).map(|()| next);
+        match app.reloaded().and_then(checked) {
             Ok(next) => {
                 is_reloaded.set(true);
                 app.stderr.note("the configuration is loaded again");
@@ -453,15 +450,15 @@ const INCIDENTS: Meter = Meter(
     "Incidents that fire, by severity",
 );
 
-fn add_checks(scrape: &mut Scrape, checks: &Checks, now_ms: u64) {
+fn add_checks(scrape: &mut Scrape, checks: &Checks) {
     let family = CHECK_HEALTHY.of(scrape);
     if let Some(is_failing) = checks.is_failing.get() {
         family.sample([], u8::from(!is_failing));
     }
     CHECK_FAILURES.of(scrape).sample([], checks.failures.get());
     let family = CHECK_AGE.of(scrape);
-    if let Some(checked_ms) = checks.checked_ms.get() {
-        let age_ms = i64::try_from(now_ms.saturating_sub(checked_ms));
+    if let Some(succeeded) = checks.succeeded.get() {
+        let age_ms = i64::try_from(succeeded.elapsed().as_millis());
         family.sample([], Seconds(age_ms.unwrap_or(i64::MAX)));
     }
     let family = INCIDENTS.of(scrape);

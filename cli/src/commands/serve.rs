@@ -149,7 +149,7 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
         return print(flags);
     };
     let flags = &flags.serving;
-    let (host, port) = listening(flags)?;
+    let (host, port) = listening(&flags.listen)?;
     let mut totals = Totals::open(app, flags, state, app.sessions()?, Box::new(|_| ())).await?;
     let server = Server::listen(&host, port).await?;
     app.stderr
@@ -171,8 +171,7 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
 ///
 /// # Errors
 /// For anything else.
-pub(super) fn listening(flags: &ServingFlags) -> Result<(String, u16)> {
-    let listen = &flags.listen;
+pub(super) fn listening(listen: &str) -> Result<(String, u16)> {
     listen_address(format_args!("--listen {listen}"), listen)
 }
 

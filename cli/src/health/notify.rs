@@ -111,7 +111,6 @@ impl Flags for Plain {
 }
 
 /// The receivers of a run.
-#[derive(Default)]
 pub(crate) struct Notifier {
     routes: Vec<Route>,
     alert_for_ms: u64,

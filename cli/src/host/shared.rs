@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 /// difference from which a part would report that the two clocks differ.
 const KEPT_MS: u64 = 30_000;
 
-/// How many bytes of bodies are kept at most for a cluster: those of some windows.
+/// The most bytes of bodies that are kept for a cluster: enough for some windows.
 const KEPT_BYTES: usize = 4 << 20;
 
 /// Responses to a part that looks back are kept if their window has settled within this time: other parts don't read earlier
@@ -196,19 +196,15 @@ impl Sharer {
         let has_date = response.headers.iter().any(|(name, _)| name == "date");
         let is_old = self.reader.looks_back
             && begun.unix_ms.saturating_sub(self.settles_ms(asked)) > READ_BY_ALL_MS;
-        let is_alone = self.readings.parts < 2;
-        if response.status != 200 || !has_date || is_old || is_alone {
+        if response.status != 200 || !has_date || is_old {
             return;
         }
-        let mut had = vec![false; self.readings.parts];
-        had.iter_mut()
-            .enumerate()
-            .for_each(|(part, had)| *had = part == self.part);
+        let parts = 0..self.readings.parts;
         kept.push(Kept {
             asked: asked.clone(),
             response: Rc::new(response),
             begun,
-            had,
+            had: parts.map(|part| part == self.part).collect(),
         });
         let bytes = |kept: &[Kept]| {
             kept.iter()
@@ -227,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    /// A request for a window of ten milliseconds, of which two have different bodies.
+    /// A request for a window of ten milliseconds.
     fn asked(body: &str) -> Asked {
         let time = |ms| Timestamp::from_unix_ms(ms).unwrap();
         Asked {

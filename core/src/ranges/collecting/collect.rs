@@ -190,7 +190,7 @@ impl Collect {
     /// share its response. Tables and checkpoints stay as they are.
     ///
     /// # Errors
-    /// Of kind `config`, for dimensions that do not include those of the counts, or that the endpoint does not have.
+    /// Of kind `config`, for dimensions that lack one of the counts' dimensions, or that the endpoint does not have.
     pub fn request_by(&mut self, dimensions: &[Dimension]) -> Result<()> {
         self.query.request_by(dimensions)
     }
