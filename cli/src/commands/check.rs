@@ -37,7 +37,7 @@ pub(crate) mod hold;
 
 use hold::HoldAction;
 
-/// What the help begins with.
+/// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold check
@@ -50,7 +50,7 @@ Examples:
       Somebody knows of the incident: later runs exit with 0, and notify nobody, until it becomes more severe.
 ";
 
-/// What the help ends with.
+/// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
 The first run reads the history that the rules look back on: eleven weeks, which may take some minutes. It judges the last
 day first. Later runs read only what is new. With several clusters, each has files of its own below --state and --history.
@@ -133,7 +133,7 @@ pub(crate) struct CheckFlags {
     output: Option<PathBuf>,
 }
 
-/// How history is read. A job that runs again soon does not wait long for a service that is down.
+/// The flags for reading history. The default patience is short, because a periodic job soon runs again.
 #[derive(Clone, Debug)]
 struct Reading;
 
@@ -145,29 +145,29 @@ impl Flags for Reading {
     const HEADING: &'static str = "Reading";
 }
 
-/// The work for each cluster.
+/// The inputs of a check, the same for all clusters.
 struct Job<'a> {
     app: &'a App,
     rules: &'a Rules,
     places: &'a Places,
-    /// The options of the reading of history.
+    /// The flags for reading history.
     reading: &'a Given,
-    /// The range of a replay.
+    /// The range to replay; `None` for a check.
     replay: Option<Window>,
     now: Timestamp,
-    /// Whether that time was given with `--at`.
+    /// Whether `--at` set `now`.
     is_given: bool,
-    /// How many clusters are checked at the same time. Each takes memory for a day of counts.
+    /// The maximum number of clusters to check at the same time. Each of them holds a day of counts in memory.
     at_once: usize,
 }
 
 const DAY_MS: i64 = 86_400_000;
 
-/// How far before now `first` may lie. Because `first` adds a day, a run up to eight days after the last one still
-/// judges all windows in between.
+/// [`Job::first`] returns a timestamp at most this long before now. That timestamp is a day after the last judged window, so a
+/// run judges every window if the last run was at most eight days ago.
 const LATEST_MS: i64 = 7 * DAY_MS;
 
-/// The state of a cluster while it is checked.
+/// The stored state of a cluster. The file stays locked during the check.
 struct Kept {
     cluster: String,
     file: StateFile,
@@ -201,17 +201,17 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
     let mut kept = job.kept_of_all(&sessions)?;
     let found = job.find(&sessions, &kept).await;
     job.report(&found);
-    // What was found is shown even if the state can't be stored.
+    // Write the report first, so that the user gets it even if storing the state fails.
     write(&found, flags.format, flags.output.as_deref())?;
     let failed = job.notify(&found, &mut kept, &mut notifier).await?;
     Ok(failed.unwrap_or_else(|| check::exit(&found)))
 }
 
-/// Checks the clusters with these names, or all clusters if there is no name. Stores no state and notifies nobody. Only the history
-/// in `places` grows.
+/// Checks the clusters with these names, or all clusters if `clusters` is empty. Stores no state and notifies nobody; only adds
+/// to the history in `places`.
 ///
 /// # Errors
-/// As [`run`].
+/// As [`run`], and for a name that no cluster has.
 pub(super) async fn look(
     app: &App,
     flags: &CheckFlags,
@@ -234,18 +234,18 @@ pub(super) async fn look(
     Ok(job.find(&sessions, &kept).await)
 }
 
-/// Checks that repeat in a process that has other work, too. A failure does not end them.
+/// The repeated checks of `tallyfold run`. They continue after a failure, and share the process with its other tasks.
 pub(super) struct Checking<'a> {
     basis: Basis<'a>,
     notifier: Notifier,
-    /// How often, and how long after the end of a window.
+    /// How often to check, and how many milliseconds after the end of each interval.
     pace: (TimeStep, u64),
-    /// What the last check has reported, so that the next one does not repeat it.
+    /// Keys of what the last check reported, so that the next check does not report it again.
     reported: BTreeSet<[String; 3]>,
     checks: Rc<Checks>,
 }
 
-/// What all checks of a process have in common.
+/// The inputs that all checks of a [`Checking`] share.
 struct Basis<'a> {
     app: &'a App,
     places: Places,
@@ -253,27 +253,28 @@ struct Basis<'a> {
     reading: Given,
 }
 
-/// How the checks of a process get on, for metrics.
+/// The outcomes of the checks of a process, for metrics.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
-    /// How many checks have failed: something could not be read, judged, stored or sent.
+    /// The number of failed checks. A check fails if it can't read, judge, store or send something.
     pub(super) failures: Cell<u64>,
-    /// Whether the last check has failed; `None` before the first has ended.
+    /// Whether the last check failed; `None` until the first check has ended.
     pub(super) is_failing: Cell<Option<bool>>,
-    /// When the last check ended that has not failed.
+    /// When the last successful check ended; `None` before the first.
     pub(super) succeeded: Cell<Option<Instant>>,
-    /// How many incidents fire, by cluster and severity.
+    /// The number of firing incidents, by cluster and severity.
     pub(super) firing: RefCell<BTreeMap<(String, Severity), u64>>,
 }
 
-/// How long after a follow a check reads the same windows.
+/// How many milliseconds a check waits after a follow may read the same window, so that the follow reads it first.
 const AFTER_MS: u64 = 1_000;
 
-/// The pause after a check that has failed, if the next one is not due before.
+/// The maximum pause after a failed check.
 const AGAIN: Duration = Duration::from_secs(60);
 
 impl<'a> Checking<'a> {
-    /// Reads the rules, and checks the receivers. Files that the configuration does not name are in `folder`.
+    /// Reads the rules, and sets up the receivers. State and history are in `folder` unless the configuration names other
+    /// places.
     ///
     /// # Errors
     /// For settings and rules that can't be used.
@@ -307,7 +308,7 @@ impl<'a> Checking<'a> {
         })
     }
 
-    /// Opens the states, and closes them again.
+    /// Opens the state of each cluster and closes it again, so that errors are found before the first check.
     ///
     /// # Errors
     /// For states that can't be used.
@@ -316,19 +317,19 @@ impl<'a> Checking<'a> {
         self.basis.job()?.kept_of_all(&sessions).map(drop)
     }
 
-    /// How the checks get on.
+    /// Returns the outcomes of the checks. Each check updates them.
     pub(super) fn checks(&self) -> Rc<Checks> {
         Rc::clone(&self.checks)
     }
 
-    /// The dimensions that the rules count windows of this length by.
+    /// Returns the dimensions by which the rules need counts of windows of this length, for each metric.
     pub(super) fn by(&self, step: TimeStep) -> Vec<(Metric, Vec<Dimension>)> {
         let needs = self.basis.rules.needs().into_iter();
         let needs = needs.filter(|need| need.window_s == u64::from(step.seconds()));
         needs.map(|need| (need.metric, need.dimensions)).collect()
     }
 
-    /// Checks after each window until the shutdown begins.
+    /// Runs a check after each window, until the shutdown begins.
     pub(super) async fn run(&mut self, sessions: &[(Cluster, Rc<Session>)], shutdown: &Shutdown) {
         let mut before = None;
         while !shutdown.has_begun() {
@@ -359,7 +360,8 @@ impl<'a> Checking<'a> {
         }
     }
 
-    /// Checks once. Returns whether everything was read, judged and sent.
+    /// Runs one check. Returns whether it read all windows and sent all messages. If the shutdown interrupts the check, returns
+    /// true.
     async fn check(
         &mut self,
         sessions: &[(Cluster, Rc<Session>)],
@@ -380,7 +382,7 @@ impl<'a> Checking<'a> {
 }
 
 impl Basis<'_> {
-    /// A check of the time now.
+    /// Returns the inputs of a check at the current time.
     fn job(&self) -> Result<Job<'_>> {
         Ok(Job {
             app: self.app,
@@ -395,8 +397,9 @@ impl Basis<'_> {
     }
 }
 
-/// Writes what the last check has not written: what is missing, what can't be judged, and incidents that began or ended. `last` has
-/// what the last check has reported. Returns how many incidents fire, by cluster and severity.
+/// Writes what the last check did not report: failures, rules that can't be judged, and incidents with a new status or
+/// severity. `last` has the keys of what the last check reported; they are replaced by the keys of this check. Returns the
+/// number of firing incidents, by cluster and severity.
 fn report_new(
     app: &App,
     found: &CheckReport,
@@ -452,7 +455,7 @@ fn report_new(
     firing
 }
 
-/// Pairs the kept state of each cluster with its result. Clusters without a result are left out.
+/// Pairs the stored state of each cluster with its result. Skips clusters that have no state or no result.
 fn both<'a>(
     kept: &'a mut [Option<Kept>],
     found: &'a CheckReport,
@@ -469,8 +472,8 @@ impl Kept {
     }
 }
 
-/// The time of the notifications: now, or `--at` if that is later. With `--at` in the past, an alert would otherwise
-/// have ended before it is sent.
+/// Returns the later of `now` and the clock's time as the time of the notifications. If `--at` has set `now` to a time in the
+/// past, an alert with that time would expire before it is sent.
 fn sent(now: Timestamp) -> Timestamp {
     let clock = Timestamp::from_unix_ms(unix_ms());
     clock.map_or(now, |clock| clock.max(now))
@@ -484,7 +487,7 @@ impl CheckFlags {
         }
     }
 
-    /// The range of a replay.
+    /// Returns the range to replay; `None` without `--replay`.
     fn range(&self) -> Result<Option<Window>> {
         if !self.replay {
             return Ok(None);
@@ -505,14 +508,14 @@ impl Job<'_> {
             .collect()
     }
 
-    /// Stores the states, and notifies the receivers. Returns the exit code if one of them did not accept a message.
+    /// Stores the states, and notifies the receivers. Returns an exit code if a receiver did not accept a message.
     async fn notify(
         &self,
         found: &CheckReport,
         kept: &mut [Option<Kept>],
         notifier: &mut Notifier,
     ) -> Result<Option<Exit>> {
-        // The state is stored before anything is sent, so that a run that is killed never forgets what it sent.
+        // Store the state before sending anything. If the run is killed while it sends, the next run still knows the incidents.
         for (kept, part) in both(kept, found) {
             if let Verdict::Check(check) = &part.found {
                 kept.memory.rules = check.state.clone();
@@ -529,7 +532,8 @@ impl Job<'_> {
         Ok(exit)
     }
 
-    /// Opens the state that the last run left, and locks it against other processes. A replay has no state.
+    /// Opens the state that the last run left, and locks it against other processes. Returns `None` for a replay, which needs
+    /// no state.
     fn kept(&self, cluster: &Cluster, session: &Session) -> Result<Option<Kept>> {
         if self.replay.is_some() {
             return Ok(None);
@@ -549,7 +553,7 @@ impl Job<'_> {
         }))
     }
 
-    /// Checks all clusters.
+    /// Checks all clusters, up to `at_once` of them at the same time.
     async fn find(
         &self,
         sessions: &[(Cluster, Rc<Session>)],
@@ -615,7 +619,7 @@ impl Job<'_> {
         }
     }
 
-    /// The history of a query.
+    /// Opens the history of a cluster for these counts.
     fn history(&self, cluster: &Cluster, wanted: &Wanted) -> Result<History> {
         let folder = match self.app.settings.is_named {
             true => self.places.history.join(file_name(&cluster.name, "")),
@@ -624,7 +628,8 @@ impl Job<'_> {
         History::open(&folder, &service(cluster)?, wanted)
     }
 
-    /// The history of both endpoints, brought up to date.
+    /// Reads the missing windows into the history of each endpoint. Returns the history of event delivery and that of
+    /// ingestion.
     async fn pasts(
         &self,
         (cluster, session): (&Cluster, &Session),
@@ -644,7 +649,7 @@ impl Job<'_> {
         Ok(pasts)
     }
 
-    /// Judges the counts. `None` for a damaged page, which was removed, so that its windows are read again.
+    /// Judges the counts. If a page is damaged, removes it and returns `None`; the caller then reads its windows again.
     fn part(
         &self,
         pasts: &[Option<Past>; 2],
@@ -686,8 +691,8 @@ impl Job<'_> {
         Ok(Some(part))
     }
 
-    /// The time now. If the local clock is ahead of the service's, this is the service's time, because later windows
-    /// have no counts yet.
+    /// Returns the time of the check. If `--at` did not set it and the local clock is ahead of the service's, returns the
+    /// service's time, because later windows have no counts yet.
     fn now_of(&self, session: &Session) -> Timestamp {
         match self.is_given {
             true => self.now,
@@ -703,7 +708,7 @@ impl Job<'_> {
         })
     }
 
-    /// The counts to read: all windows to judge, and before them the history that the rules look back on.
+    /// Returns the counts to read: the windows to judge, and the history before them that the rules compare with.
     fn wanted(&self, state: &State) -> Result<Vec<Wanted>> {
         let (first, last) = match self.replay {
             Some(range) => (range.start(), range.end()),
@@ -735,8 +740,9 @@ impl Job<'_> {
         Timestamp::from_unix_ms(first.min(now_ms)).unwrap_or(self.now)
     }
 
-    /// Removes what is too old, and writes how long a run may take that reads much. Returns whether the last day is judged first:
-    /// if nothing is stored yet, and all of the history takes much longer.
+    /// Removes history that is too old. If many windows are missing, writes a note with the estimated duration. Returns whether
+    /// to judge the last day first. This is so if nothing is stored yet and all of the history takes much longer to read than
+    /// the last day.
     fn begin(&self, cluster: &Cluster, wanted: &[Wanted]) -> Result<bool> {
         const MANY: u64 = 400;
         const EACH_MS: u64 = 250;
@@ -745,7 +751,7 @@ impl Job<'_> {
         let (mut windows, mut recent, mut is_new) = (0, 0, true);
         for wanted in wanted {
             let history = self.history(cluster, wanted)?;
-            // With `--at` or `--replay`, the range does not show which files are too old.
+            // A range from `--at` or `--replay` may begin later than the history that a normal run needs.
             if !self.is_given && self.replay.is_none() {
                 history.drop_before(wanted.range.start())?;
             }
@@ -768,7 +774,7 @@ impl Job<'_> {
         Ok(is_new && is_long && self.replay.is_none())
     }
 
-    /// Writes what the last day shows, before the history of the other rules is read.
+    /// Writes the incidents that the last day alone shows, before the run reads the rest of the history.
     fn report_recent(&self, cluster: &Cluster, part: &Part<Verdict>) {
         let Verdict::Check(check) = &part.found else {
             return;
@@ -791,7 +797,7 @@ impl Job<'_> {
         }
     }
 
-    /// Reports what is missing and what could not be judged.
+    /// Writes failures and rules that could not be judged. If progress is shown and nothing is wrong, writes that, too.
     fn report(&self, found: &CheckReport) {
         for missing in &found.missing {
             self.app.fail(&missing.cluster, &missing.failure);
