@@ -731,8 +731,8 @@ impl Job<'_> {
         needs.collect()
     }
 
-    /// The timestamp from which rules look back. The history that is read is a day longer than the history that rules
-    /// compare with, so it suffices for every run within a day of the last one. A later run reads more.
+    /// Returns the timestamp from which [`Self::wanted`] looks back. What the rules need includes a day of windows to judge. So
+    /// a run within a day of the last one looks back from now, and a later run looks back from an earlier timestamp.
     fn first(&self, state: &State) -> Timestamp {
         let now_ms = self.now.unix_ms();
         let judged = state.judged().unwrap_or(self.now).unix_ms();

@@ -1,7 +1,8 @@
-//! `tallyfold dashboard`: serves the page of the dashboard, and asks the service in its name.
+//! `tallyfold dashboard`: serves the web page of the dashboard, and queries the service for it.
 //!
-//! The page may read all counts of the clusters. So each request is checked in this order: its `Host`, because another site may let its
-//! name point here (DNS rebinding); where a browser says that it comes from; and the cookie, password or header of whoever asks.
+//! The page can read all counts of the clusters, so the server checks each request in three steps. First it checks the `Host`
+//! header, because another site can let its own name resolve to this server (DNS rebinding). Then it checks the headers in
+//! which browsers name the origin of a request, and last the cookie, the password or the proxy's header.
 
 mod pages;
 
@@ -41,7 +42,7 @@ use crate::health::files::{Places, places, rules};
 use crate::host::server::{Answer, Server, host_of, is_for, plain, takes_gzip, typed, whole};
 use crate::host::session::Session;
 
-/// What the help begins with.
+/// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold dashboard
@@ -54,24 +55,24 @@ Examples:
       For other people: they sign in with the password. Use a proxy with HTTPS in front of it.
 ";
 
-/// What the help ends with.
+/// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
 The address has a token that works once, in the first browser that opens it. A new address is printed whenever one was used.
 Answers for windows whose counts no longer change are kept in memory, and in the folder of --history for the next start.
 With --trust-header, everybody who reaches this port may read all counts: let only the proxy reach it, and let the proxy remove that
 header from the requests of its users.";
 
-/// The variable with the password.
+/// The environment variable with the password.
 const PASSWORD: &str = "TALLYFOLD_DASHBOARD_PASSWORD";
-/// Where it listens unless a flag says otherwise.
+/// The default address and port.
 const USUAL: (&str, u16) = ("127.0.0.1", 9465);
-/// A shorter password is refused.
+/// The minimum length of a password, in characters.
 const LEAST_PASSWORD: usize = 12;
-/// What a wrong password costs.
+/// The delay of the response to a wrong password. It slows down guessing.
 const WRONG_PASSWORD: Duration = Duration::from_secs(1);
-/// The longest body of a request. Real ones have a few hundred bytes.
+/// The maximum length of a request's body, in bytes. The page sends a few hundred.
 const LONGEST_BODY: usize = 16 * 1024;
-/// What the page may load and do: its own files and requests to this server only.
+/// The Content-Security-Policy: the page may load only files of this server, and send requests only to this server.
 const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data: blob:; \
      connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -121,31 +122,31 @@ pub(crate) struct EntryFlags {
     trust_header: Option<String>,
 }
 
-/// What requests are answered from.
+/// What the server needs to answer requests.
 struct Site {
     app_url: String,
     hosts: Vec<String>,
     entry: Entry,
-    /// The value of the cookie of this run.
+    /// The value of the session cookie. All browsers that were let in have the same one.
     session: String,
-    /// The name of the cookie. Cookies don't belong to a port.
+    /// The name of the cookie. It contains the port, because a browser sends a cookie to all ports of a host.
     cookie: String,
     files: HashMap<String, PageFile>,
     rules: String,
     clusters: Vec<(String, Rc<Pages>)>,
 }
 
-/// How a browser gets in.
+/// How the server authenticates a browser.
 pub(super) enum Entry {
-    /// By a token in the address, which works once.
+    /// By a token in the address. Each token works once.
     Token(RefCell<String>),
     /// By a password.
     Password(Secret),
-    /// By a header of a proxy.
+    /// By a header that a proxy adds.
     Header(HeaderName),
 }
 
-/// Serves until a signal.
+/// Serves the dashboard until Ctrl-C or SIGTERM.
 ///
 /// # Errors
 /// For flags, settings and files that can't be used, an address that can't be listened on, and a build without the page.
@@ -164,7 +165,7 @@ pub(crate) async fn run(app: &App, flags: &DashboardFlags) -> Result<Exit> {
     };
     let server = async {
         match Server::listen(&host, port).await {
-            // Another dashboard may be open.
+            // Another dashboard may use the default port, so any free port will do.
             Err(_) if flags.listen.is_none() => Server::listen(&host, 0).await,
             listening => listening,
         }
@@ -181,20 +182,20 @@ pub(crate) async fn run(app: &App, flags: &DashboardFlags) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// What a dashboard is made from.
+/// What [`Opening::listen`] needs to open a dashboard.
 pub(super) struct Opening<'a> {
-    /// How browsers get in.
+    /// How the server authenticates a browser.
     pub(super) entry: Entry,
-    /// The names of hosts that are answered.
+    /// The names of hosts that requests may be for, in addition to localhost and IP addresses.
     pub(super) hosts: &'a [String],
-    /// Where the rules are, and the folder for answers.
+    /// The places of the rules and of the history. Stored answers are in folders below the history.
     pub(super) places: &'a Places,
-    /// The value of the cookie of those who were let in.
+    /// The value of the session cookie.
     pub(super) session: String,
 }
 
 impl Opening<'_> {
-    /// Reads the files, opens the stores, and waits for the socket.
+    /// Reads the rules and the files of the page, opens the stores, and waits for `server`.
     ///
     /// # Errors
     /// For rules and folders that can't be used, a build without the page, and the errors of the socket.
@@ -208,7 +209,7 @@ impl Opening<'_> {
             history,
             ..
         } = self.places;
-        // Rules with mistakes are reported here.
+        // This reports mistakes in the rules.
         rules(path.as_deref())?;
         let text = path.as_deref().map(|path| read_text(path, "a rules file"));
         let mut clusters = Vec::new();
@@ -235,14 +236,14 @@ impl Opening<'_> {
     }
 }
 
-/// A dashboard that listens.
+/// A dashboard with its open socket.
 pub(super) struct Dashboard {
     server: Server,
     site: Rc<Site>,
 }
 
 impl Dashboard {
-    /// The address to open.
+    /// Returns the address to open in a browser.
     pub(super) fn address(&self) -> String {
         self.site.address()
     }
@@ -261,7 +262,7 @@ impl Dashboard {
 }
 
 impl EntryFlags {
-    /// How a browser gets in. An address that other machines reach needs more than a token.
+    /// Returns how the server authenticates a browser. If other machines can reach `host`, a token is not enough.
     ///
     /// # Errors
     /// For flags and a file that can't be used.
@@ -304,7 +305,7 @@ impl EntryFlags {
     }
 }
 
-/// 128 random bits as text.
+/// Returns 128 random bits in hexadecimal.
 pub(super) fn secret_text() -> Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| {
@@ -313,13 +314,13 @@ pub(super) fn secret_text() -> Result<String> {
     Ok(hex(&bytes))
 }
 
-/// Whether two secrets are equal. The time that this takes shows nothing of them.
+/// Returns whether two secrets are equal. Compares their digests, so that the time it takes reveals nothing about them.
 fn is_equal(one: &str, other: &str) -> bool {
     Sha256::digest(one.as_bytes()) == Sha256::digest(other.as_bytes())
 }
 
 impl Site {
-    /// The address to open.
+    /// Returns the address to open in a browser.
     fn address(&self) -> String {
         match &self.entry {
             Entry::Token(token) => format!("{}/?token={}", self.app_url, token.borrow()),
@@ -327,12 +328,13 @@ impl Site {
         }
     }
 
-    /// Prints the address. Its reader may have closed the pipe.
+    /// Prints the address to stdout. Ignores errors, because the reader may have closed the pipe.
     fn print(&self) {
         let _ = writeln!(io::stdout(), "{}", self.address());
     }
 
-    /// Whether a request is for this server, and not for a name that somebody else lets point here.
+    /// Returns whether a request names this server as its host: by an IP address, as localhost, or by an allowed name. Another
+    /// site can let any other name resolve to this server.
     fn is_asked(&self, headers: &HeaderMap) -> bool {
         let (_, bare) = host_of(headers);
         let inner = bare
@@ -354,7 +356,7 @@ impl Site {
         pairs.any(|(name, value)| name == self.cookie && is_equal(value, &self.session))
     }
 
-    /// The redirect to the page, with the cookie.
+    /// Returns a redirect to the page that sets the session cookie.
     fn welcome(&self) -> Answer {
         let mut response = empty(StatusCode::SEE_OTHER);
         let cookie = format!(
@@ -368,7 +370,8 @@ impl Site {
     }
 }
 
-/// Whether a browser says that a page of another origin made this request. Links from other pages may be followed.
+/// Returns whether a page of another origin has sent this request, according to the browser's headers. A link on another page
+/// may lead to the dashboard.
 fn is_foreign(request: &Request<Incoming>) -> bool {
     let of = |name: &str| {
         let value = request.headers().get(name);
@@ -426,11 +429,11 @@ async fn answered(site: &Rc<Site>, request: Request<Incoming>) -> Answer {
     {
         let is_right = !given.is_empty() && is_equal(given, &token.borrow());
         if is_right {
-            // Without random numbers, there is no further token.
+            // If there are no random numbers, the token becomes empty, and an empty token never works.
             token.replace(secret_text().unwrap_or_default());
             site.print();
         }
-        // A browser that is let in already may open the address again.
+        // A browser that already has the cookie may open the address again.
         if is_right || site.is_let_in(&head.headers) {
             return site.welcome();
         }
@@ -480,7 +483,7 @@ async fn answered(site: &Rc<Site>, request: Request<Incoming>) -> Answer {
     }
 }
 
-/// What somebody gets who isn't let in.
+/// Returns the response to a request without a valid cookie or header.
 fn refusal(site: &Site, method: &str, path: &str) -> Answer {
     let is_page = matches!(method, "GET" | "HEAD") && path == "/";
     let (status, text) = match &site.entry {
@@ -502,7 +505,7 @@ fn refusal(site: &Site, method: &str, path: &str) -> Answer {
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// The page that asks for the password.
+/// The page with the form for the password.
 const LOGIN: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
     <meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\">\
     <title>tallyfold</title></head><body><main><h1>Event delivery</h1><form method=\"post\" action=\"/login\">\
@@ -527,7 +530,8 @@ async fn login(site: &Site, body: Incoming) -> Answer {
     typed(StatusCode::UNAUTHORIZED, HTML, LOGIN.to_owned())
 }
 
-/// The files of the page, which the build of the npm package writes. A debug build reads them when it starts.
+/// The files of the page, which the build of the npm package writes. A debug build reads them when it starts; a release build
+/// contains them.
 #[derive(rust_embed::Embed)]
 #[folder = "page"]
 #[allow_missing = true]
@@ -538,7 +542,7 @@ struct PageFile {
     media: &'static str,
     bytes: Bytes,
     is_packed: bool,
-    /// Its name changes with its content.
+    /// Whether the file's name changes with its content. Browsers then keep the file for a year.
     is_hashed: bool,
 }
 
@@ -572,7 +576,8 @@ fn unpacked(bytes: &[u8]) -> Bytes {
     text.into()
 }
 
-/// Names and contents of the files. Debug builds may be given another folder, for tests and for work on the page.
+/// Returns the names and contents of the page's files. Debug builds can read them from another folder, for tests and for
+/// changes to the page.
 fn embedded() -> Vec<(String, Bytes)> {
     #[cfg(debug_assertions)]
     if let Some(folder) = std::env::var_os("TALLYFOLD_DASHBOARD_PAGE") {
@@ -593,7 +598,7 @@ fn embedded() -> Vec<(String, Bytes)> {
     Page::iter().filter_map(file).collect()
 }
 
-/// The files of the page, by their names in addresses.
+/// Returns the files of the page by the names in their addresses.
 fn page_files(clusters: &[(String, Rc<Pages>)]) -> Result<HashMap<String, PageFile>> {
     let mut files = HashMap::new();
     for (name, bytes) in embedded() {
@@ -639,7 +644,7 @@ fn media_of(name: &Path) -> Option<&'static str> {
     })
 }
 
-/// The page with the clusters of this run.
+/// Returns the page with the clusters of this run in its attributes.
 fn index(page: &[u8], clusters: &[(String, Rc<Pages>)]) -> Bytes {
     #[derive(Serialize)]
     struct Named<'a> {

@@ -1,5 +1,5 @@
-//! The server for pages of one cluster: it answers what the core's rules allow, and keeps the answers for settled windows in memory and
-//! on the disk.
+//! The server for web pages about one cluster. It answers the requests that the core's rules allow, and keeps the answers for
+//! settled windows in memory and on the disk.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -37,19 +37,20 @@ use crate::files::{create_for_owner, create_private_folder, hex};
 use crate::host::server::{Answer, packed, plain, takes_gzip, whole};
 use crate::host::session::{Session, random};
 
-/// A shorter body takes less time than its compression.
+/// The maximum size of a body that is sent uncompressed, in bytes. Sending a small body is faster than compressing it.
 const WORTH_COMPRESSING: usize = 1024;
-/// A range whose provisional windows take longer begins without them, and browsers don't keep it.
+/// How long the answer with a range waits for its provisional windows. After that, it starts without a tag, so browsers don't
+/// cache it.
 const RANGE_PATIENCE: Duration = Duration::from_secs(1);
-/// So many windows of a range are looked up before the page has read the first of them.
+/// The maximum number of windows of a range that are looked up ahead of the window being sent.
 const AHEAD: usize = 64;
-/// After so long a request may come again that found the queue full.
+/// When a client may repeat a request that found the queue full, in seconds.
 const BUSY_S: u64 = 1;
-/// How many bytes an answer takes in memory in addition to its text, about.
+/// The approximate memory that an answer takes in addition to its key and its body, in bytes.
 const ENTRY_BYTES: usize = 500;
-/// How many bytes are kept on the disk for each cluster.
+/// The maximum size of the stored answers on the disk, in bytes for each cluster.
 const MOST_BYTES_ON_DISK: u64 = 256 << 20;
-/// The longest answer that is read from the disk.
+/// The maximum size of an answer that is read from the disk, in bytes after decompression.
 const LONGEST_BODY: u64 = 256 << 20;
 
 /// The answer for a window.
@@ -62,9 +63,9 @@ struct Found {
 /// Why there is no answer for a window.
 #[derive(Clone)]
 enum Missed {
-    /// The call has failed; stderr has the text under the reference.
+    /// The call failed. stderr has the text of the error, with this reference.
     Failed(Error, String),
-    /// Too many calls wait.
+    /// Too many calls are waiting for their turn.
     Busy,
 }
 
@@ -72,38 +73,39 @@ type Work = LocalBoxFuture<'static, Result<Found, Missed>>;
 
 type Finding = Shared<Work>;
 
-/// Whether a call may be refused because too many others wait.
+/// How a call waits for its turn.
 #[derive(Clone)]
 enum Manner {
-    /// For a single window.
+    /// A call for a single window. It is refused if too many others are waiting.
     Single,
-    /// For a window of a range, of which so many are requested at the same time.
+    /// A call for a window of a range, which is never refused. The semaphore limits how many calls one range makes at the same
+    /// time.
     Range(Arc<Semaphore>),
 }
 
-/// The server for pages of one cluster.
+/// The server for web pages about one cluster.
 pub(super) struct Pages {
     session: Rc<Session>,
     options: PagesOptions,
-    /// What keys begin with: whose counts these are.
+    /// The beginning of all keys: the client's identity, or nothing if it is unknown.
     service: String,
     turns: Arc<Semaphore>,
     waiting: Cell<u32>,
     kept: RefCell<Kept>,
     store: Option<Arc<Store>>,
     under_way: RefCell<HashMap<String, WeakShared<Work>>>,
-    /// What tags of ranges begin with. With another one, browsers don't use what they have kept.
+    /// The beginning of all tags of ranges. A new value makes browsers discard the ranges that they have cached.
     own: Cell<u64>,
 }
 
 impl Pages {
-    /// The server for the pages of a cluster, which keeps answers in that folder.
+    /// Creates the server for a cluster, which stores answers in `folder`.
     ///
     /// # Errors
-    /// For a folder that can't be made.
+    /// If the folder can't be created.
     pub(super) fn new(session: Rc<Session>, folder: &Path) -> Result<Self> {
         let options = PagesOptions::default();
-        // Without a name for the client, others may use the same folder.
+        // If the client's identity is unknown, store nothing: another client may use the same folder.
         let identity = session.machine.shared_identity().ok().map(str::to_owned);
         let store = identity.as_ref().map(|_| Store::open(folder)).transpose()?;
         Ok(Self {
@@ -119,7 +121,7 @@ impl Pages {
         })
     }
 
-    /// The answer to an allowed request. `target` is the path below the mount, and the query.
+    /// Answers a request that [`super`] has accepted. `target` is the request's path and query.
     pub(super) async fn answer(
         self: Rc<Self>,
         method: &str,
@@ -151,7 +153,7 @@ impl Pages {
                 let known = known.and_then(|value| value.to_str().ok());
                 self.range(question, known, is_packed).await
             }
-            // The options allow neither.
+            // The default options allow neither.
             Ok(PageQuestion::Token(_) | PageQuestion::AuditLogs(_)) => {
                 plain(StatusCode::NOT_FOUND, "There is no such page.\n")
             }
@@ -173,8 +175,8 @@ impl Pages {
         }
     }
 
-    /// The answer that is kept, or the one of the call under way, or the one of a new call. Dropping all futures for a window ends
-    /// its call.
+    /// Returns the answer that is kept, or else waits for a call that is under way, or else starts a new one. A call ends early
+    /// when all futures that wait for it are dropped.
     async fn find(
         self: &Rc<Self>,
         question: MetricsQuestion,
@@ -196,7 +198,7 @@ impl Pages {
                 .boxed_local()
                 .shared();
             let mut all = self.under_way.borrow_mut();
-            // Visitors who left have left these.
+            // Remove the calls whose clients have all disconnected.
             all.retain(|_, one| one.upgrade().is_some());
             all.extend(finding.downgrade().map(|weak| (key.clone(), weak)));
             finding
@@ -236,7 +238,7 @@ impl Pages {
         Ok(found)
     }
 
-    /// Calls the service when it is its turn.
+    /// Waits for its turn, and then calls the service.
     async fn call(&self, question: &MetricsQuestion, manner: &Manner) -> Result<Found, Missed> {
         let _place = match manner {
             Manner::Single => None,
@@ -265,7 +267,7 @@ impl Pages {
 
     async fn read(&self, question: &MetricsQuestion) -> tallyfold::Result<Found> {
         let (metric, asked) = (question.metric, &question.query.dimensions);
-        // Other parts of the process read only windows that may change.
+        // Other parts of the process read only windows that may still change, so only requests for these can be shared.
         let by = self.session.shared_by(metric, asked);
         let by = by.filter(|_| !question.is_settled);
         let mut query = question.query.clone();
@@ -281,12 +283,13 @@ impl Pages {
         }
         Ok(Found {
             body: body.into(),
-            // By the service's clock, too: this computer's may be ahead.
+            // The table also considers the service's clock, because this computer's clock may be ahead.
             is_settled: table.provisional().is_empty(),
         })
     }
 
-    /// The answer with all windows of a range. The windows that may still change come first, because the tag is made of them.
+    /// Returns the answer with all windows of a range. Reads the windows that may still change first, because the tag depends
+    /// on them.
     async fn range(
         self: Rc<Self>,
         question: WindowsQuestion,
@@ -347,7 +350,7 @@ impl Pages {
         spawn_local(async move {
             tokio::select! {
                 () = lines => {}
-                // The visitor has left.
+                // The client has disconnected.
                 () = sending.closed() => {}
             }
         });
@@ -365,7 +368,8 @@ impl Pages {
         response
     }
 
-    /// Waits as long as too many others wait.
+    /// Finds the answer for a window of a range. Retries as long as this means joining a call for a single window that is
+    /// refused.
     async fn find_patiently(
         self: Rc<Self>,
         window: MetricsQuestion,
@@ -382,7 +386,8 @@ impl Pages {
         }
     }
 
-    /// The lines of a window. If it should be settled, and has failed or is not, the tags of ranges change.
+    /// Returns the lines of a window. If the window should be settled but is not, or has failed, changes the beginning of all
+    /// tags, so that browsers request the range again.
     fn lines_of(&self, question: &MetricsQuestion, found: Result<Found, Missed>) -> Vec<u8> {
         let query = &question.query;
         let is_settled = found.as_ref().is_ok_and(|found| found.is_settled);
@@ -407,7 +412,7 @@ impl Pages {
     }
 }
 
-/// One more waits, until this is dropped.
+/// Counts a waiting call until this value is dropped.
 struct Waiting<'a>(&'a Cell<u32>);
 
 impl<'a> Waiting<'a> {
@@ -427,7 +432,7 @@ fn text_of(error: &Error) -> String {
     error.text_in(Spelling::JavaScript).to_string()
 }
 
-/// An answer of the core as a response, compressed if that is worth it.
+/// Converts an answer of the core to a response. Compresses a long body if the client accepts that.
 fn sent(answer: tallyfold::Answer, is_packed: bool) -> Answer {
     let is_long = answer.body.len() > WORTH_COMPRESSING;
     let packed = (is_long && is_packed).then(|| packed(&answer.body));
@@ -453,7 +458,7 @@ fn set_head(response: &mut Answer, status: u16, headers: Vec<(&'static str, Stri
     }
 }
 
-/// The pieces of an answer with a range. Each piece is flushed, so the page reads a window as soon as it is there.
+/// The pieces of an answer with a range. Each piece is flushed, so the page can read each window as soon as it arrives.
 struct Lines(Option<GzEncoder<Vec<u8>>>);
 
 impl Lines {
@@ -466,7 +471,7 @@ impl Lines {
         let Some(encoder) = &mut self.0 else {
             return Bytes::copy_from_slice(lines);
         };
-        // A writer to memory never fails.
+        // Writing to memory never fails.
         let _ = encoder.write_all(lines);
         let _ = encoder.flush();
         std::mem::take(encoder.get_mut()).into()
@@ -479,7 +484,8 @@ impl Lines {
     }
 }
 
-/// Answers in memory, with the time until which each may be given. The least recently used ones are dropped first.
+/// Answers in memory, each with the time until which it may be used, in milliseconds on the monotonic clock. The least recently
+/// used ones are dropped first.
 struct Kept {
     most: u64,
     bytes: u64,
@@ -518,7 +524,7 @@ fn size(key: &str, found: &Found) -> u64 {
     (key.len() + found.body.len() + ENTRY_BYTES) as u64
 }
 
-/// Answers on the disk: a compressed file for each, which only its owner can read. A file that is cut or changed isn't used.
+/// Answers on the disk, each in a compressed file that only its owner can read. A damaged file is not used.
 struct Store {
     folder: PathBuf,
     bytes: AtomicU64,
@@ -527,7 +533,7 @@ struct Store {
 impl Store {
     fn open(folder: &Path) -> Result<Self> {
         let as_failure = |error| Failure::file("make the folder", folder, &error);
-        // The folders above it are those of the history.
+        // The parent folders belong to the history, so they get the usual permissions.
         folder
             .parent()
             .map_or(Ok(()), fs::create_dir_all)
@@ -552,14 +558,14 @@ impl Store {
             let body = read.ok().and_then(|_| unsealed(&key, &kept));
             match body {
                 Some(body) => Some(Bytes::copy_from_slice(body)),
-                // Otherwise it could never be written again.
+                // Remove the damaged file, because `write` can't replace a file.
                 None => fs::remove_file(&path).ok().and(None),
             }
         });
         reading.await.ok().flatten()
     }
 
-    /// Writes an answer, in the background. If that fails, the service is asked again.
+    /// Writes an answer in the background. If that fails, a later request calls the service again.
     fn write(self: &Arc<Self>, key: &str, body: Bytes) {
         let (store, key) = (Arc::clone(self), key.to_owned());
         spawn_blocking(move || {
@@ -579,7 +585,8 @@ impl Store {
         self.folder.join(hex(&digest[..16]) + ".gz")
     }
 
-    /// Counts the bytes, and removes the oldest files if there are too many.
+    /// Adds up the bytes of all files. If there are too many, removes the oldest files until three quarters of the maximum
+    /// remain.
     fn prune(&self) {
         let mut files = files(&self.folder).unwrap_or_default();
         files.sort_unstable();
@@ -598,7 +605,7 @@ impl Store {
     }
 }
 
-/// The files of the store: when each was written, and its length.
+/// Returns the files of the store, each with its modification time and its length in bytes.
 fn files(folder: &Path) -> io::Result<Vec<(SystemTime, u64, PathBuf)>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)?.flatten() {

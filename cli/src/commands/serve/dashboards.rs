@@ -1,7 +1,7 @@
-//! Ready-made dashboards and Prometheus rules for what `serve` and `push` write.
+//! Ready-made dashboards, and rules for Prometheus, that query what `serve` and `push` write.
 //!
-//! Each query takes its names from the parts that write the metrics, [`Names`] and the meters of the exporter, so that they
-//! can't drift apart.
+//! The queries take the names of metrics from the code that writes the metrics: [`Names`] for counts, and each [`Meter`] of the
+//! exporter. So the names in both places are always the same.
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -36,17 +36,17 @@ pub(super) struct Subject {
     pub(super) window: String,
 }
 
-/// The share of attempts that may fail: the error budget of the rules.
+/// The share of attempts that may fail: the error budget of the alert rules.
 const BUDGET: &str = "0.02";
 
-/// How long a window may change after its end, by default.
+/// The default settle time, in seconds: how long after its end a window may change.
 const SETTLE_SECONDS: u32 = 3_600;
 
-/// Where the guide describes what to do about an alert, seen from the root of the site.
+/// The page of the documentation that describes the response to each alert, relative to the root of the site.
 const RUNBOOKS: &str = "guides/dashboards-and-rules.html";
 
 impl Subject {
-    /// A dashboard as JSON.
+    /// Returns a dashboard as JSON.
     pub(super) fn board(&self, board: Board) -> String {
         let value = match board {
             Board::Grafana => self.grafana(&Counters(self)),
@@ -56,7 +56,7 @@ impl Subject {
         format!("{value:#}\n")
     }
 
-    /// The first dimension, which groups are compared by.
+    /// Returns the first dimension. Panels show one series or one row for each of its values.
     fn main(&self) -> Option<&'static str> {
         self.dimensions.first().map(|one| one.as_str())
     }
@@ -65,7 +65,7 @@ impl Subject {
         self.dimensions.contains(&Dimension::Reason)
     }
 
-    /// What a count is called.
+    /// Returns the title of a count.
     fn title(&self, count: CountName) -> &'static str {
         match (self.metric, count) {
             (Metric::EventIngestion, CountName::Success) => "Ingested",
@@ -75,7 +75,8 @@ impl Subject {
         }
     }
 
-    /// The samples that the variables of a dashboard select.
+    /// Returns label matchers for the values that the user chooses in the dashboard's variables, such as
+    /// `{cluster=~"$cluster"}`.
     fn chosen(&self) -> String {
         let names =
             std::iter::once("cluster").chain(self.dimensions.iter().map(|one| one.as_str()));
@@ -83,9 +84,11 @@ impl Subject {
         format!("{{{}}}", matchers.join(","))
     }
 
-    /// The growth of a counter in the span before the query's time: the difference of two totals, which is exact.
+    /// Returns an expression for the growth of a counter over a span that ends at the query's time. It subtracts two totals, so
+    /// the growth is exact.
     ///
-    /// A counter that is new began at 0 if the exporter was scraped before. If it was not, growth counts from the first scrape.
+    /// A counter may be newer than the start of the span. If Prometheus scraped the exporter at the start, the counter began at
+    /// 0. Otherwise, the first scrape in the span is the start of the growth.
     fn growth(&self, count: CountName, chosen: &str, span: &str) -> String {
         let counter = format!("{}_total{chosen}", self.names.counter(count));
         let build = BUILD.sample_name();
@@ -270,7 +273,7 @@ impl Subject {
         })
     }
 
-    /// Recording and alert rules, as a file for Prometheus.
+    /// Returns a rules file for Prometheus, with recording and alert rules.
     pub(super) fn rules(&self) -> String {
         let main = self.main();
         let by: Vec<_> = ["job", "cluster"].into_iter().chain(main).collect();
@@ -384,7 +387,7 @@ impl Subject {
     }
 }
 
-/// A PromQL expression as a block of YAML.
+/// Formats a PromQL expression as a block of YAML.
 fn block(expr: &str) -> String {
     format!("|-\n          {}", expr.replace('\n', "\n          "))
 }
@@ -412,22 +415,22 @@ fn alert(
     )
 }
 
-/// Where a dashboard of Grafana has its counts from.
+/// The metrics that a Grafana dashboard queries.
 trait Source {
     fn uid(&self) -> &'static str;
     fn title(&self) -> &'static str;
     fn description(&self) -> &'static str;
-    /// The exact counts of a span, for each series.
+    /// Returns an expression for the exact count of each series over a span.
     fn total(&self, count: CountName, span: &str) -> String;
-    /// A sum of all series over a span, which is 0 if there are other counts.
+    /// Extends a sum over all series, so that it is 0 and not empty if the span has only samples of delivered events.
     fn or_none(&self, sum: String, span: &str) -> String;
-    /// What failed, as a share of what failed and what was delivered.
+    /// Returns an expression for the share of failed events among failed and delivered events.
     fn share(&self, failed: &str, delivered: &str) -> String;
-    /// A metric whose labels have the values to choose from.
+    /// Returns the metric whose label values a user can choose in the dashboard's variables.
     fn listed(&self) -> String;
-    /// What is drawn of an expression, with a text after each name.
+    /// Returns the expressions to draw for an expression, each with a suffix for the names of its series.
     fn parts(&self, expr: &str) -> Vec<(&'static str, String)>;
-    /// Panels for the health of what writes the counts.
+    /// Adds panels about the state of the exporter or of the sent windows.
     fn health(&self, layout: &mut Layout);
 }
 
@@ -451,7 +454,7 @@ impl Source for Counters<'_> {
         self.0.growth(count, &self.0.chosen(), span)
     }
 
-    // Each group has all three counters.
+    // Each group has all three counters, so a sum is never empty.
     fn or_none(&self, sum: String, _span: &str) -> String {
         sum
     }
@@ -532,7 +535,7 @@ impl Source for Counters<'_> {
     }
 }
 
-/// The windows that `push` has sent by remote-write.
+/// The windows that `push` sends by remote-write.
 struct Sent<'a>(&'a Subject);
 
 impl Source for Sent<'_> {
@@ -557,7 +560,7 @@ impl Source for Sent<'_> {
         )
     }
 
-    // A window has a sample only for counts that are not 0.
+    // `push` sends no sample for a count of 0, so a sum can be empty.
     fn or_none(&self, sum: String, span: &str) -> String {
         let delivered = self.total(CountName::Success, span);
         format!("{sum} or sum({delivered}) * 0")
@@ -639,7 +642,7 @@ fn data_source() -> Value {
     json!({ "type": "prometheus", "uid": "${datasource}" })
 }
 
-/// A variable with the values of a label, by which panels are narrowed.
+/// Returns a dashboard variable that filters panels by the values of a label.
 fn variable(name: &str, metric: &str) -> Value {
     json!({
         "name": name,
@@ -650,13 +653,13 @@ fn variable(name: &str, metric: &str) -> Value {
         "sort": 1,
         "includeAll": true,
         "multi": true,
-        // Series without the label, and values with a line break, are among all, too.
+        // This also matches series without the label, and values with a line break.
         "allValue": "(?s:.*)",
         "current": { "text": ["All"], "value": ["$__all"] },
     })
 }
 
-/// Panels from left to right and from top to bottom, in a grid of 24 columns.
+/// Places panels from left to right and from top to bottom, in a grid of 24 columns.
 #[derive(Default)]
 struct Layout {
     panels: Vec<Value>,
@@ -686,7 +689,7 @@ impl Layout {
     }
 }
 
-/// A panel of Grafana.
+/// A panel of a Grafana dashboard.
 struct Panel(Value);
 
 impl Panel {
@@ -724,7 +727,7 @@ impl Panel {
         panel.0["fieldConfig"]["defaults"]["custom"] = json!({
             "drawStyle": "bars", "fillOpacity": 80, "lineWidth": 0, "stacking": { "mode": "normal", "group": "A" },
         });
-        // What may still change is pale.
+        // Provisional bars are pale, because their counts may still change.
         panel.0["fieldConfig"]["overrides"] = json!([{
             "matcher": { "id": "byRegexp", "options": ".*\\(provisional\\)" },
             "properties": [{ "id": "custom.fillOpacity", "value": 25 }],
@@ -732,7 +735,7 @@ impl Panel {
         panel
     }
 
-    /// A table with a row for each value of a label, the one with most failed events first.
+    /// Returns a table with a row for each value of a label. The row with the most failed events comes first.
     fn table(title: &str, name: &str) -> Self {
         let mut panel = Self::new("table", title, "short");
         panel.0["transformations"] = json!([
@@ -768,7 +771,7 @@ impl Panel {
         self.query(legend, expr, true)
     }
 
-    /// A column of a table.
+    /// Adds a column to a table.
     fn column(self, title: &str, expr: String) -> Self {
         let mut panel = self.instant(title, expr);
         let mut id = Value::Null;
@@ -786,7 +789,7 @@ impl Panel {
         panel
     }
 
-    /// Has a click on a value choose it.
+    /// Adds a link to each value that opens the dashboard for this value only.
     fn linked(mut self, uid: &str, name: &str) -> Self {
         self.0["fieldConfig"]["overrides"] = json!([{
             "matcher": { "id": "byName", "options": name },
@@ -798,7 +801,7 @@ impl Panel {
         self
     }
 
-    /// Each point of the graph is one window, or several whole ones.
+    /// Sets the shortest step of the graph to the length of a window, so that no point shows a part of a window.
     fn stepped(mut self, window: &str) -> Self {
         self.0["interval"] = json!(window);
         self
