@@ -1,5 +1,6 @@
-//! The whole command line: its flags, its commands, and its exit codes. Each command has a file of its name in `commands/`;
-//! `counts` is `delivery` and `ingestion`, `printed` is `man` and `schema`. Parts of a command are in a folder with its name.
+//! The command line: its flags, its commands and its exit codes. Each command has a file in `commands/`, and larger commands
+//! also have a folder with the same name. The commands `delivery` and `ingestion` share the file `counts`; `man` and `schema`
+//! share `printed`.
 
 mod audit_logs;
 mod check;
@@ -38,7 +39,7 @@ use crate::stderr::Stderr;
 
 const ABOUT: &str = "Exact, grouped counts from an event router's metrics API";
 
-/// What the help of `tallyfold completions` begins with.
+/// The examples at the start of the help of `tallyfold completions`.
 const COMPLETIONS: &str = "\
 Examples:
   tallyfold completions bash > ~/.local/share/bash-completion/completions/tallyfold
@@ -69,19 +70,19 @@ Examples:
   tallyfold sandbox -- tallyfold delivery          the same, on a fake of the service
 ";
 
-/// The help begins with what a command does, followed by its examples.
+/// The layout of the help: what the command does, examples, usage, flags, and text at the end.
 const HELP: &str = "\
 {about-with-newline}
 {before-help}{usage-heading} {usage}
 
 {all-args}{after-help}";
 
-/// The whole command line, with the texts of its help.
+/// Returns the command line with the texts of its help.
 fn command_line() -> clap::Command {
     fn in_order(command: clap::Command) -> clap::Command {
         (command.help_template(HELP).mut_args(without_empty_variable)).mut_subcommands(in_order)
     }
-    // An empty variable counts as unset, as everywhere.
+    // An empty environment variable counts as unset, for all flags.
     fn without_empty_variable(arg: Arg) -> Arg {
         let variable = arg.get_env().and_then(std::env::var_os);
         match variable.is_some_and(|value| value.is_empty()) {
@@ -205,7 +206,7 @@ pub(crate) fn run() -> Exit {
     let line = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(line) => line,
         Err(error) => {
-            // Help and the version go to stdout, usage errors to stderr. A closed pipe is not a failure.
+            // Help and version go to stdout, usage errors to stderr. Ignore the error of a closed pipe.
             let _ = error.print();
             return if error.use_stderr() {
                 Exit::Usage
@@ -236,12 +237,12 @@ fn start(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
     let as_failure = |error: io::Error| Failure::usage(format!("can't start: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // Each thread keeps memory of its own. These write files and look up names.
+        // These threads write files and resolve names. Each takes memory, so there are only a few.
         .max_blocking_threads(4)
         .build()
         .map_err(as_failure)?;
     let ended = LocalSet::new().block_on(&runtime, dispatch(command, stderr));
-    // A DNS lookup may still be running; this does not wait for it.
+    // A DNS lookup may still be running. Don't wait for it.
     runtime.shutdown_background();
     ended
 }
@@ -255,8 +256,8 @@ fn print_completions(shell: Shell) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Shells complete files for a flag of unknown values. clap knows which flags take paths; of the others, only a command may
-/// begin with one.
+/// Turns off the completion of file names for flags whose values are not paths. clap knows which flags have a path as value.
+/// For values of unknown kind, shells would complete file names, but only a command can begin with one.
 fn completing_paths_only_where_taken(command: clap::Command) -> clap::Command {
     let completing = |arg: Arg| {
         let is_command = (arg.get_value_names()).is_some_and(|names| names == ["COMMAND"]);
@@ -317,7 +318,7 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
     }
 }
 
-/// Runs a command that a signal can end at any moment.
+/// Runs a command that a signal may interrupt at any time.
 async fn until_stopped<F: Args>(
     asking: &Asking<F>,
     stderr: &Rc<Stderr>,
@@ -331,7 +332,7 @@ async fn until_stopped<F: Args>(
     }
 }
 
-/// Runs a command that stops by itself after a signal, at a point from which it can resume.
+/// Runs a command that handles signals itself: it stops at a point from which it can resume.
 async fn to_a_safe_point<F: Args>(
     asking: &Asking<F>,
     stderr: &Rc<Stderr>,
@@ -347,7 +348,7 @@ mod tests {
     use super::*;
     use clap::{Arg, Command};
 
-    /// Every text of the help about a command's flags, each with the flag or the command that it is about.
+    /// Returns all texts of the help about a command's flags, each with the flag or command that it describes.
     fn texts(command: &Command) -> Vec<(String, String)> {
         let of =
             |what: String, text: Option<&clap::builder::StyledStr>| Some((what, text?.to_string()));

@@ -1,5 +1,5 @@
-//! `tallyfold audit-logs`: a page of the audit logs. Its JSON has an unknown shape, so numbers of any length stay as they
-//! are written.
+//! `tallyfold audit-logs`: prints a page of the audit logs. The fields of its JSON are unknown, so numbers keep all their
+//! digits.
 
 use std::fmt;
 use std::io::Write;
@@ -19,7 +19,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::output::report::Missing;
 use crate::output::sink::{Screen, WriteError, partial, write_to};
 
-/// What the help begins with.
+/// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold audit-logs
@@ -30,7 +30,7 @@ Examples:
       One line for each value of the page: its JSON path, and the value.
 ";
 
-/// What the help ends with.
+/// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
 The service's reference does not show the fields of an audit log, so tallyfold assumes none. Several clusters are queried at
 the same time; the output is then one JSON object that maps each cluster's name to its page.";
@@ -48,7 +48,7 @@ pub(crate) struct AuditLogsFlags {
     output: Option<PathBuf>,
 }
 
-/// Which page.
+/// The flags that select the page.
 #[derive(Clone, Debug)]
 struct PageFlags;
 
@@ -77,7 +77,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// The page as a value. A number that a value can't hold exactly becomes a text of its digits.
+    /// Returns the page as a value. Converts a number to a string of its digits if `Value` can't hold it exactly.
     ///
     /// # Errors
     /// For bytes that are not JSON.
@@ -111,7 +111,7 @@ fn value(raw: &RawValue) -> Result<Value, WriteError> {
     })
 }
 
-/// Runs the command.
+/// Prints the page of each cluster.
 ///
 /// # Errors
 /// For flags and settings that can't be used, and for an output that can't be written.
@@ -132,10 +132,10 @@ pub(crate) async fn run(app: &App, flags: &AuditLogsFlags) -> Result<Exit> {
     Ok(exit(!pages.is_empty(), &missing))
 }
 
-/// Reads the page of the clusters with these names; of all clusters if there is no name.
+/// Reads the pages of the clusters with these names, or of all clusters if `clusters` is empty.
 ///
 /// # Errors
-/// For flags and settings that can't be used.
+/// For flags and settings that can't be used, and for a name that no cluster has.
 pub(super) async fn find(
     app: &App,
     flags: &AuditLogsFlags,
@@ -154,7 +154,7 @@ pub(super) async fn find(
     Ok(read.await)
 }
 
-/// The exit code: 6 if some pages are missing, or the code of the first failure if all are.
+/// Returns the exit code: 6 if some pages are missing, the code of the first failure if all pages are.
 fn exit(has_pages: bool, missing: &[Missing]) -> Exit {
     match missing.first() {
         None => Exit::Fine,
@@ -191,7 +191,7 @@ fn write(
     Ok(())
 }
 
-/// One JSON object, with the unchanged page of each cluster by its name.
+/// Returns one JSON object that maps the name of each cluster to its unchanged page.
 fn by_cluster(pages: &[Page]) -> Vec<u8> {
     let mut json = b"{".to_vec();
     for (index, page) in pages.iter().enumerate() {
@@ -206,7 +206,7 @@ fn by_cluster(pages: &[Page]) -> Vec<u8> {
     json
 }
 
-/// Writes a document with a line for each value, indented by its depth.
+/// Writes a JSON document with each value on a line of its own, indented by its depth.
 ///
 /// # Errors
 /// If the output can't be written, and for bytes that are not JSON.
@@ -216,10 +216,10 @@ fn write_indented(json: &[u8], out: &mut dyn Write) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Writes a line for each value of a document: its JSON path and the value. Each line begins with `name`, if given.
+/// Writes a line for each value of a document: its JSON path and the value. If there is a `name`, each line begins with it.
 ///
 /// # Errors
-/// As [`write_indented`].
+/// The same as [`write_indented`].
 fn write_paths(json: &[u8], name: Option<&str>, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut rows = Vec::new();
     rows_of(parsed(json)?, "$".to_owned(), &mut rows)?;
@@ -234,10 +234,10 @@ fn write_paths(json: &[u8], name: Option<&str>, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-/// The maximum width of the path column. Longer paths do not shift the values of other lines.
+/// The maximum width of the path column, in characters. A longer path shifts only the value on its own line.
 const WIDEST_PATH: usize = 60;
 
-/// A value with its direct children.
+/// A JSON value and its direct children.
 enum Node<'a> {
     Object(Vec<(String, &'a RawValue)>),
     Array(Vec<&'a RawValue>),
@@ -317,7 +317,7 @@ fn rows_of<'a>(
     Ok(())
 }
 
-/// The path step to a member.
+/// Returns the part of a JSON path that leads to a member.
 fn step_to(key: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     match !key.is_empty() && key.chars().all(is_plain) {
@@ -329,7 +329,7 @@ fn step_to(key: &str) -> String {
     }
 }
 
-/// The members of an object in their order, including duplicate keys.
+/// The members of an object in their original order, including duplicate keys.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -356,7 +356,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-/// JSON with its [unseen](is_unseen) characters escaped, because a terminal would interpret them.
+/// Displays JSON with [unseen](is_unseen) characters escaped, because a terminal would interpret them.
 struct Printable<'a>(&'a str);
 
 impl fmt::Display for Printable<'_> {

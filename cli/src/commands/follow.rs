@@ -1,4 +1,4 @@
-//! `tallyfold follow`: counts of windows as they close.
+//! `tallyfold follow`: prints the counts of windows as they close.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -28,7 +28,7 @@ use crate::output::grid::{Cells, Column, Grid, Holds};
 use crate::output::safe::{Terminal, shown};
 use crate::output::sink::Screen;
 
-/// What the help begins with.
+/// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold follow --by integration,reason
@@ -71,7 +71,7 @@ pub(crate) struct FollowCommand {
     labels: Vec<String>,
 }
 
-/// How long a follow waits for a service that is down.
+/// The flag for how long a follow waits while the service is down.
 #[derive(Clone, Debug)]
 struct Endurance;
 
@@ -82,7 +82,7 @@ impl Flags for Endurance {
     const HEADING: &'static str = "Following";
 }
 
-/// The follow of one cluster, and where its revisions go.
+/// The follow of one cluster, and the printer of its revisions.
 struct Printing<'a> {
     app: &'a App,
     cluster: Cluster,
@@ -90,14 +90,14 @@ struct Printing<'a> {
     following: Following,
     file: Option<StateFile>,
     printer: Rc<RefCell<Printer<Box<dyn Write>>>>,
-    /// Whether a window was read.
+    /// Whether this process has read a window.
     has_read: bool,
 }
 
-/// Prints revisions until all windows are settled, or until a signal.
+/// Prints revisions until all windows are settled, or until Ctrl-C or SIGTERM.
 ///
 /// # Errors
-/// For flags, settings and states that can't be used; no request is sent then.
+/// For flags, settings and states that can't be used. In this case, it sends no request.
 pub(crate) async fn run(app: &App, flags: &FollowCommand) -> Result<Exit> {
     let printer = Rc::new(RefCell::new(Printer::of_stdout(flags.format)));
     let mut all = Vec::new();
@@ -125,7 +125,7 @@ async fn begin<'a>(
         .map(|path| StateFile::of_cluster(path, &app.settings, &cluster))
         .transpose()?;
     let stored = file.as_ref().map(StateFile::read).transpose()?.flatten();
-    // The core rejects a state that is not UTF-8 as damaged.
+    // The core reports a state that is not UTF-8 as damaged.
     let stored = stored.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let options = flags.follow.options(stored.as_deref(), unix_ms())?;
     let options = flags.endurance.given.read_over(options)?;
@@ -148,7 +148,7 @@ async fn begin<'a>(
 }
 
 impl Printing<'_> {
-    /// Prints all revisions. A failure is written at once, because other clusters may continue for days.
+    /// Prints all revisions. Reports a failure immediately, because the follows of other clusters may run for days.
     async fn run(&mut self, shutdown: &Shutdown) -> Option<Exit> {
         let result = self.print_all(shutdown).await;
         self.app.fail_if(&self.cluster.name, result)
@@ -214,33 +214,33 @@ enum RevisionFormat {
 struct Printer<W> {
     out: W,
     format: RevisionFormat,
-    /// Whether rows have been written, after which the header is not repeated.
+    /// Whether the output already has a header or rows. If so, the printer writes no header.
     has_begun: bool,
-    /// The file that stdout is, if it is one.
+    /// The file to which stdout is redirected; `None` for a terminal, a pipe or a device.
     file: Option<File>,
-    /// Whether the file ends within a line, because an earlier process was killed while it wrote.
+    /// Whether the last line of the file is incomplete, because an earlier process was killed while writing.
     is_torn: bool,
 }
 
 /// The result of writing a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Printed {
-    /// It was written.
+    /// The whole revision was written.
     Whole,
     /// The reader has closed the pipe.
     NobodyReads,
 }
 
-/// The cluster of a revision.
+/// The cluster that a revision belongs to.
 struct Origin<'a> {
-    /// Its name, if it has one.
+    /// The name of the cluster, if it has one.
     cluster: Option<&'a str>,
-    /// The labels of its counts.
+    /// The labels of the cluster's counts.
     labels: &'a Labels,
 }
 
 impl Printer<Box<dyn Write>> {
-    /// A printer to stdout. If that is a file with rows, this continues it.
+    /// Creates a printer to stdout. If stdout is a file that already has rows, the printer adds rows and no header.
     fn of_stdout(format: RevisionFormat) -> Self {
         let out: Box<dyn Write> = match io::stdout().is_terminal() {
             true => Box::new(Terminal::new(io::stdout(), false)),
@@ -258,7 +258,7 @@ impl Printer<Box<dyn Write>> {
     }
 }
 
-/// The file that stdout is; `None` for a terminal, a pipe or a device.
+/// Returns the file to which stdout is redirected; `None` for a terminal, a pipe or a device.
 fn appended() -> Option<File> {
     #[cfg(unix)]
     let file = File::from(
@@ -277,8 +277,8 @@ fn appended() -> Option<File> {
         .then_some(file)
 }
 
-/// Whether stdout is a file that does not end with a line feed. The shell has opened it for writing only, so this opens
-/// it again for reading. Not every system can do that.
+/// Returns whether stdout is a file that does not end with a line feed. The shell opens the file only for writing, so this
+/// function opens it again for reading. Some systems do not support that.
 fn ends_within_a_line() -> io::Result<bool> {
     let mut file = File::open("/dev/stdout")?;
     file.seek(SeekFrom::End(-1))?;
@@ -288,7 +288,7 @@ fn ends_within_a_line() -> io::Result<bool> {
 }
 
 impl<W: Write> Printer<W> {
-    /// A printer that writes to `out`.
+    /// Creates a printer that writes to `out`.
     fn new(out: W, format: RevisionFormat) -> Self {
         Self {
             out,
@@ -299,7 +299,7 @@ impl<W: Write> Printer<W> {
         }
     }
 
-    /// Writes a whole revision, and flushes the output.
+    /// Writes a revision, and flushes the output.
     ///
     /// # Errors
     /// If the output can't be written.
@@ -317,7 +317,7 @@ impl<W: Write> Printer<W> {
             }
             RevisionFormat::Csv => self.write_rows(Format::Csv, origin, revision, &mut text)?,
         }
-        // Stdout would write what is left in its buffer when the process ends.
+        // Write to the file directly: after an error, stdout would still write its buffer when the process ends.
         let written = match &mut self.file {
             Some(file) => file.write_all(&text),
             None => self.out.write_all(&text).and_then(|()| self.out.flush()),
@@ -326,7 +326,7 @@ impl<W: Write> Printer<W> {
             Ok(()) => Ok(Printed::Whole),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Printed::NobodyReads),
             Err(error) => {
-                // The next process writes this revision again, so the part that was written is removed.
+                // The next process writes this revision again, so remove the part that was written.
                 if let (Some(file), Some(length)) = (&self.file, length) {
                     let _ = file.set_len(length.len());
                 }
@@ -398,7 +398,7 @@ fn write_json(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> i
     write_document(&document, false, text)
 }
 
-/// Writes a line about the window, then a line for each group that has changed.
+/// Writes a line about the window, and a line for each group that has changed.
 fn write_table(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> io::Result<()> {
     let Revision {
         window,
@@ -436,7 +436,7 @@ fn write_table(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> 
     if changed.is_empty() {
         return Ok(());
     }
-    // No value is shortened, and every line is indented.
+    // With unlimited width, no value is shortened. The lines are indented below the line about the window.
     let screen = Screen {
         width: Some(usize::MAX),
         ..Screen::PLAIN
@@ -450,7 +450,7 @@ fn write_table(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> 
     Ok(())
 }
 
-/// The rows with a header; nothing without any row.
+/// Returns a grid with a line for each row, and with the changes if `shows_changes` is true.
 fn grid(changes: &Comparison, rows: &[Row<'_, Comparison>], shows_changes: bool) -> Grid {
     let names = changes.dimensions().names().into_iter();
     let names = names.map(|name| Column::new(name, Holds::Texts));

@@ -1,5 +1,5 @@
-//! `tallyfold run`: what the configuration names, in one process that reads each window once: totals for scrapes, pushes, the rules
-//! with their notifications, and the dashboard.
+//! `tallyfold run`: runs what the configuration names in one process: totals for scrapes, pushes, checks with their
+//! notifications, and the dashboard. The process reads each window once for all of these parts.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, IsTerminal};
@@ -27,7 +27,7 @@ use crate::host::session::unix_ms;
 use crate::host::shared::{Reader, Readings};
 use crate::host::shutdown::{Hangups, Shutdown, until_shut_down};
 
-/// What the help begins with.
+/// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold run --state /var/lib/tallyfold
@@ -40,7 +40,7 @@ Examples:
       Reads the configuration again. If any of it is invalid, nothing changes.
 ";
 
-/// What the help ends with.
+/// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
 The folder --state contains the totals (serve), what each destination has not got yet (push-NAME), and unless the section [check]
 names others, the state and the history of the rules (check, history). A part that fails, such as a destination that is down, holds
@@ -58,7 +58,7 @@ pub(crate) struct RunCommand {
     entry: EntryFlags,
 }
 
-/// Runs until a signal. SIGHUP replaces the configuration.
+/// Runs until Ctrl-C or SIGTERM. After SIGHUP, loads the configuration again.
 ///
 /// # Errors
 /// For flags, settings and states that can't be used, and an address that can't be listened on.
@@ -89,18 +89,18 @@ pub(crate) async fn run(app: &App, flags: &RunCommand) -> Result<Exit> {
 
 /// A destination that gets the revisions of all clusters.
 struct Pushing<'a> {
-    /// The name of its section.
+    /// The name of its section in the configuration.
     name: &'a str,
     destination: Destination,
-    /// The file or folder that keeps what is not sent yet.
+    /// The file or folder with the samples that are not sent yet.
     state: PathBuf,
 }
 
-/// The parts that a configuration names, checked as far as that is possible while another process uses their states.
+/// The parts that a configuration names, checked as far as possible while another configuration uses their states.
 struct Wanted<'a> {
     pushes: Vec<Pushing<'a>>,
     checking: Option<Checking<'a>>,
-    /// The dashboard's address and port, and how browsers get in.
+    /// The dashboard's address and port, and how it authenticates a browser.
     dashboard: Option<(&'a str, u16, Entry)>,
 }
 
@@ -132,7 +132,7 @@ impl<'a> Wanted<'a> {
         let checking = check.then(|| Checking::new(app, &flags.state, &flags.serving.follow));
         let dashboard = dashboard.as_ref().map(|(host, port)| {
             let entry = flags.entry.read(host)?;
-            // A token is printed, and here stdout is usually a log.
+            // The dashboard prints its tokens to stdout. If that is not a terminal, it is usually a log.
             match matches!(entry, Entry::Token(_)) && !io::stdout().is_terminal() {
                 true => Err(Failure::usage(
                     "run: the dashboard would print its token into a log; want --password-file FILE, or --trust-header NAME \
@@ -149,24 +149,24 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// What outlives a configuration.
+/// What remains when another configuration replaces the current one.
 struct Process<'a> {
     flags: &'a RunCommand,
-    /// The value of the cookie of those whom the dashboard has let in.
+    /// The value of the dashboard's session cookie.
     session: String,
-    /// The address of the server, until it is written to stderr.
+    /// The address of the server; `None` after it was written to stderr.
     url: Option<String>,
     hangups: Hangups,
-    /// What scrapes are answered from; `None` while the states are opened.
+    /// What the server needs to answer requests; `None` while the states are being opened.
     site: Rc<RefCell<Option<Rc<Site>>>>,
     /// Whether the last reload was successful.
     is_reloaded: Rc<Cell<bool>>,
 }
 
-/// How the work of one configuration has ended.
+/// How the work with one configuration ended.
 enum Ended {
     Exit(Exit),
-    /// Another configuration replaces it.
+    /// The settings of a new configuration, with which the work continues.
     Reloaded(Rc<App>),
 }
 
@@ -185,7 +185,7 @@ impl Process<'_> {
         }
     }
 
-    /// Does what a configuration names, until a signal.
+    /// Runs what a configuration names, until a signal or a reload.
     async fn work(&mut self, app: &App) -> Result<Ended> {
         let flags = self.flags;
         let folder = &flags.state;
@@ -212,7 +212,7 @@ impl Process<'_> {
             });
         }
         if dashboard.is_some() {
-            // The page has no flag for it.
+            // The dashboard has no flag for the settle time, so this uses the default.
             let usual = FollowOptions::new(follow.metric, follow.start, &[], follow.window);
             readers.push(Reader {
                 settle_ms: usual.settle_ms,
@@ -306,7 +306,7 @@ impl Process<'_> {
             (results, next)
         };
         let ended = until_shut_down(&app.stop, &shutdown, work).await;
-        // It has the states of the totals, which the next configuration opens.
+        // The site owns the states of the totals. Close them, because the next configuration opens them again.
         self.site.take();
         Ok(match ended {
             Err(exit) => Ended::Exit(exit),
@@ -316,8 +316,8 @@ impl Process<'_> {
     }
 }
 
-/// Waits until a reload is requested and the new configuration is valid, and begins the shutdown. Returns the settings, or `None`
-/// if the shutdown has begun for another reason.
+/// Waits for a reload with a valid configuration, and then begins the shutdown. Returns the new settings, or `None` if the
+/// shutdown began for another reason.
 async fn reloaded(
     app: &App,
     flags: &RunCommand,
@@ -339,14 +339,14 @@ async fn reloaded(
     }
 }
 
-/// Reports that the settings of `app` can't be replaced.
+/// Reports that a new configuration can't be used and that `app` keeps its settings.
 fn keep(app: &App, is_reloaded: &Cell<bool>, failure: &Failure) {
     is_reloaded.set(false);
     app.stderr
         .error(format_args!("the configuration stays as it was: {failure}"));
 }
 
-/// For each metric, the dimensions in any of these lists.
+/// Returns the union of the dimensions for each metric.
 fn united(lists: &[(Metric, Vec<Dimension>)]) -> Vec<(Metric, Vec<Dimension>)> {
     let of = |metric: Metric| {
         let lists = lists.iter().filter(|(of, _)| *of == metric);
@@ -368,7 +368,8 @@ const RELOADED: Meter = Meter(
     "Whether the last reload of the configuration was successful: 1 or 0",
 );
 
-/// A metric of each push, and its value at a time of the wall clock.
+/// A metric of each push, and the function that computes its value. The function's second argument is the wall clock's time, in
+/// milliseconds since 1970.
 type PushMeter = (Meter, fn(&Progress, i64) -> i64);
 
 const PUSHES: [PushMeter; 4] = [

@@ -1,4 +1,4 @@
-//! `tallyfold serve`: running totals of settled windows as a scrape endpoint.
+//! `tallyfold serve`: serves running totals of settled windows to scrapes.
 
 mod dashboards;
 pub(super) mod exporter;
@@ -37,7 +37,7 @@ use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
 use crate::output::sink::write_to;
 
-/// What the help begins with.
+/// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold serve --state totals.json
@@ -97,7 +97,7 @@ pub(crate) struct ServingFlags {
     pub(super) follow: FollowFlags,
 }
 
-/// The options for the names of totals.
+/// The flags for the names of totals.
 #[derive(Clone, Debug)]
 struct ExportFlags;
 
@@ -111,36 +111,36 @@ impl Flags for ExportFlags {
 /// What the server needs to answer requests.
 pub(super) struct Site {
     exporters: Vec<Exporter>,
-    /// Adds the metrics of other parts of the process.
+    /// Adds the metrics of other parts of the process to a scrape.
     others: Box<dyn Fn(&mut Scrape)>,
     stale_ms: u64,
-    /// Scrapes that could not be answered.
+    /// The number of scrapes that could not be answered.
     scrape_errors: Cell<u64>,
     /// The hosts that requests may be for; empty for any.
     hosts: Vec<String>,
-    /// The documents that scrapes share.
+    /// The current documents, one for each format and encoding. Scrapes share them.
     rendered: RefCell<Vec<Rendered>>,
-    /// A permit for each scrape whose response may be under way.
+    /// The permits for scrapes. A scrape holds one until its response is sent.
     scrapes: Arc<Semaphore>,
 }
 
-/// How many scrapes may be under way.
+/// The maximum number of scrapes that are answered at the same time.
 const MOST_SCRAPES: usize = 32;
 
-/// How long scrapes share a document, while the totals in it stay the same.
+/// How many milliseconds scrapes share a document, as long as no total changes.
 const SHARED_MS: u64 = 1_000;
 
-/// A document of all metrics.
+/// A document with all metrics, as scrapes get it.
 struct Rendered {
     format: ScrapeFormat,
     is_packed: bool,
     at_ms: u64,
-    /// The number of changes of all totals.
+    /// How often any total had changed when the document was made.
     changes: u64,
     bytes: Bytes,
 }
 
-/// Serves until a signal.
+/// Serves totals until Ctrl-C or SIGTERM. With `--dashboard` or `--rules`, prints these and serves nothing.
 ///
 /// # Errors
 /// For flags, settings and states that can't be used, and an address that can't be listened on.
@@ -167,25 +167,25 @@ pub(crate) async fn run(app: &App, flags: &ServeCommand) -> Result<Exit> {
     })
 }
 
-/// The address and port of `--listen`.
+/// Reads the address and port of `--listen`.
 ///
 /// # Errors
-/// For anything else.
+/// For a text that is not an address with a port.
 pub(super) fn listening(listen: &str) -> Result<(String, u16)> {
     listen_address(format_args!("--listen {listen}"), listen)
 }
 
 /// The running totals of all clusters.
 pub(super) struct Totals {
-    /// What requests are answered from.
+    /// What the server needs to answer requests.
     pub(super) site: Rc<Site>,
     followings: Vec<Following>,
-    /// When the first counters appear, if there are none yet.
+    /// About when the first counters appear; `None` if every cluster has counters.
     first: Option<Timestamp>,
 }
 
 impl Totals {
-    /// Opens the states. `others` adds the metrics of other parts of the process to a scrape.
+    /// Opens the states of all clusters. `others` adds the metrics of other parts of the process to a scrape.
     ///
     /// # Errors
     /// For flags, settings and states that can't be used.
@@ -224,7 +224,7 @@ impl Totals {
         })
     }
 
-    /// Writes when the first counters appear.
+    /// Writes a note about when the first counters appear.
     pub(super) fn announce(&self, app: &App) {
         if let Some(first) = self.first {
             let text =
@@ -233,8 +233,8 @@ impl Totals {
         }
     }
 
-    /// Adds up settled windows until the shutdown begins. If the totals of one cluster can't continue, it begins: otherwise
-    /// scrapes would show them as current. Returns the exit code of each cluster that has failed.
+    /// Adds up settled windows until the shutdown begins. If the totals of one cluster can't continue, begins the shutdown,
+    /// because scrapes would show these totals as current. Returns the exit code of each cluster that has failed.
     pub(super) async fn run(&mut self, app: &App, shutdown: &Shutdown) -> Vec<Option<Exit>> {
         let followings = std::mem::take(&mut self.followings);
         let runs = self.site.exporters.iter().zip(followings);
@@ -250,7 +250,7 @@ impl Totals {
     }
 }
 
-/// Prints a dashboard, or rules.
+/// Prints a dashboard or rules.
 ///
 /// # Errors
 /// For flags that can't be used, and if stdout can't be written.
@@ -273,7 +273,7 @@ fn print(flags: &ServeCommand) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// When a follow that begins now settles its first window.
+/// Returns when a follow that begins now settles its first window.
 fn first_settled(flags: &ServingFlags) -> Result<Option<Timestamp>> {
     let now_ms = unix_ms();
     let options = flags.follow.options(None, now_ms)?;
@@ -282,7 +282,7 @@ fn first_settled(flags: &ServingFlags) -> Result<Option<Timestamp>> {
     Ok(settled.and_then(|ms| whole_second(ms.max(now_ms))))
 }
 
-/// The first whole second from then on: people read it.
+/// Rounds a time up to a whole second, which is easier to read.
 fn whole_second(unix_ms: i64) -> Option<Timestamp> {
     let rest_ms = (-unix_ms).rem_euclid(1000);
     Timestamp::from_unix_ms(unix_ms.checked_add(rest_ms)?)
@@ -317,12 +317,12 @@ async fn begin(
         })?;
     let export = ExportOptions::with_defaults(Format::OpenMetrics);
     let stem = flags.export.given.read_over(export)?.name;
-    // Labels and names that can't be used are rejected now, not in a scrape.
+    // Report invalid labels and names now, not in a scrape.
     ledger.add_to(&mut Scrape::default(), &labels, stem.as_deref())?;
     if ledger.state().is_none() {
         ledger.begin(following.state());
     }
-    // If the state can't be written, this fails now and not during the first window.
+    // If the state can't be written, fail now and not after the first window.
     file.replace(ledger.to_json()).await?;
     let exporter = Exporter {
         name: cluster.name.clone(),
@@ -348,7 +348,8 @@ fn stale_ms(flags: &ServingFlags) -> Result<u64> {
         return milliseconds(time).ok_or_else(wanted);
     }
     let options = flags.follow.options(None, unix_ms())?;
-    // A window counts as settled only when it is read again. That can be a whole pause after its settle time.
+    // A window settles only when it is read again after its settle time. The pause until then can have the full length of
+    // `reread_ms`.
     let window_ms = u64::from(options.window.seconds()) * 1000;
     let reread_ms = options.reread_ms.unwrap_or(window_ms).max(window_ms);
     let pauses_ms = reread_ms.saturating_mul(2);
@@ -357,7 +358,7 @@ fn stale_ms(flags: &ServingFlags) -> Result<u64> {
         .saturating_add(options.delay_ms))
 }
 
-/// The response to a request.
+/// Returns the response to a request.
 pub(super) fn answer(site: &Site, request: &Request<Incoming>) -> Answer {
     if !site.hosts.is_empty() && !is_for(&site.hosts, request.headers()) {
         return plain(
@@ -415,10 +416,10 @@ fn metrics(site: &Site, request: &Request<Incoming>) -> Answer {
     response
 }
 
-/// The document of all metrics. Concurrent scrapes share it.
+/// Returns the document with all metrics. Scrapes within [`SHARED_MS`] share it.
 ///
 /// # Errors
-/// The text that a scrape gets instead.
+/// The text of the response if the metrics can't be written.
 fn rendered(site: &Site, format: ScrapeFormat, is_packed: bool) -> Result<Bytes, String> {
     let clock = site.exporters.first().map(|exporter| exporter.clock);
     let at_ms = clock.map_or(0, |clock| clock.now().monotonic_ms);
@@ -464,7 +465,7 @@ fn text(site: &Site, format: ScrapeFormat) -> Result<String, String> {
     Ok(scrape.text(format))
 }
 
-/// The format for these values of `Accept`: OpenMetrics if it is listed with at least the quality of plain text.
+/// Returns the format for these values of `Accept`: OpenMetrics if its quality is at least that of plain text.
 fn wanted<'a>(accept: impl Iterator<Item = &'a str>) -> ScrapeFormat {
     let (mut open, mut plain) = (0.0, 0.0);
     for range in accept.flat_map(|value| value.split(',')) {
@@ -529,7 +530,7 @@ mod tests {
                           text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
         for (accept, media) in [
             (prometheus, ScrapeFormat::OpenMetrics),
-            // The headers of VictoriaMetrics, curl and a browser.
+            // What VictoriaMetrics, curl and a browser send.
             (
                 "text/plain;version=0.0.4;q=1,*/*;q=0.1",
                 ScrapeFormat::Prometheus,

@@ -10,18 +10,18 @@ use super::findings::FindingLine;
 use super::history::{Group, History, Line};
 use crate::output::safe::shown;
 
-/// The live view.
+/// The state of the live view.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// The query.
+    /// The query, for the title.
     pub(crate) title: Title,
     /// The clusters, in the order of the configuration. There is at least one.
     pub(crate) clusters: Vec<ClusterView>,
-    /// The position of the cluster that is shown.
+    /// The index of the cluster that is shown.
     pub(crate) current: usize,
     /// What rows are ranked by.
     pub(crate) order: Order,
-    /// The maximum number of rows to show.
+    /// The maximum number of rows to show; `None` for all.
     pub(crate) top: Option<usize>,
     /// Only rows that contain this text are shown; case does not matter.
     pub(crate) filter: String,
@@ -33,16 +33,16 @@ pub(crate) struct State {
     pub(crate) now_ms: i64,
 }
 
-/// The query.
+/// The query that the title describes.
 #[derive(Clone, Debug)]
 pub(crate) struct Title {
-    /// Which endpoint.
+    /// The endpoint.
     pub(crate) metric: Metric,
-    /// The names of the dimensions.
+    /// The dimensions of the groups.
     pub(crate) by: Vec<Dimension>,
     /// The conditions, as the user wrote them.
     pub(crate) only: Vec<String>,
-    /// Whether clusters have names.
+    /// Whether the clusters have names in the configuration.
     pub(crate) is_named: bool,
 }
 
@@ -77,7 +77,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    /// The next column to rank by.
+    /// Returns the next column to rank by.
     pub(crate) fn next(self) -> Self {
         match self {
             Self::Errors => Self::Change,
@@ -117,13 +117,13 @@ pub(crate) struct ClusterView {
     pub(crate) name: String,
     /// Its counts.
     pub(crate) history: History,
-    /// Set while the service does not answer.
+    /// The outage, while the service does not answer.
     pub(crate) outage: Option<Outage>,
     /// When a window was last read, in milliseconds since 1970.
     pub(crate) read_ms: Option<i64>,
     /// The last window whose errors changed after they were shown.
     pub(crate) correction: Option<Correction>,
-    /// The findings of the rules, the worst first.
+    /// The findings of the rules, the most severe first.
     pub(crate) findings: Vec<FindingLine>,
 }
 
@@ -139,14 +139,14 @@ pub(crate) struct Outage {
 /// A change of counts after they were shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Correction {
-    /// The start of the window.
+    /// The start of the window, in milliseconds since 1970.
     pub(crate) start_ms: i64,
-    /// The change of its errors.
+    /// The change of the window's errors.
     pub(crate) errors: i128,
 }
 
 impl ClusterView {
-    /// A cluster without any counts yet.
+    /// Creates a cluster without counts.
     pub(crate) fn new(name: String, history: History) -> Self {
         Self {
             name,
@@ -158,7 +158,8 @@ impl ClusterView {
         }
     }
 
-    /// Stores the counts of a window.
+    /// Stores the counts of a window. Records a correction if an earlier reading of the window had a different number of
+    /// errors.
     pub(crate) fn settle(
         &mut self,
         window: Window,
@@ -175,14 +176,14 @@ impl ClusterView {
         }
     }
 
-    /// Whether the service does not answer or a window could not be read.
+    /// Returns whether the service does not answer or a window could not be read.
     pub(crate) fn is_troubled(&self) -> bool {
         self.outage.is_some() || self.history.failure().is_some()
     }
 }
 
 impl State {
-    /// A view of these clusters.
+    /// Creates a view that shows the first of these clusters.
     pub(crate) fn new(title: Title, clusters: Vec<ClusterView>, order: Order, now_ms: i64) -> Self {
         Self {
             title,
@@ -197,7 +198,7 @@ impl State {
         }
     }
 
-    /// Sets the current time.
+    /// Sets the current time, and drops windows that are too old.
     pub(crate) fn advance(&mut self, now_ms: i64) {
         self.now_ms = now_ms;
         for cluster in &mut self.clusters {
@@ -205,12 +206,12 @@ impl State {
         }
     }
 
-    /// The cluster that is shown.
+    /// Returns the cluster that is shown.
     pub(crate) fn cluster(&self) -> &ClusterView {
         &self.clusters[self.current]
     }
 
-    /// The rows to show, ranked.
+    /// Returns the rows to show, in order of rank.
     pub(crate) fn rows(&self) -> Vec<&Line> {
         let wanted = self.filter.to_lowercase();
         let lines = self.cluster().history.lines().iter();
@@ -222,7 +223,7 @@ impl State {
         rows
     }
 
-    /// The position of the selected row among the shown rows.
+    /// Returns the index of the selected row among `rows`; 0 if it is not among them.
     pub(crate) fn position(&self, rows: &[&Line]) -> usize {
         let is_it = |line: &&Line| Some(&line.group) == self.selected.as_ref();
         rows.iter().position(is_it).unwrap_or(0)
@@ -233,7 +234,7 @@ impl State {
         let rows = self.rows();
         let last = rows.len().saturating_sub(1);
         let position = self.position(&rows).saturating_add_signed(by).min(last);
-        // `None` keeps the first row selected, whichever group it shows, as before the user selected a row.
+        // `None` selects the first row, so the selection stays at the top when the ranking changes.
         self.selected = match position {
             0 => None,
             _ => rows.get(position).map(|line| line.group.clone()),
@@ -247,7 +248,7 @@ impl State {
     }
 }
 
-/// A row's name: its values, escaped for a terminal.
+/// Returns the name of a row: its values, escaped for a terminal.
 pub(crate) fn name_of(line: &Line) -> String {
     let values = line.group.iter().map(|value| shown(value));
     let name = values.collect::<Vec<_>>().join(" · ");
@@ -257,7 +258,7 @@ pub(crate) fn name_of(line: &Line) -> String {
     }
 }
 
-/// What the event loop does after a key.
+/// What the event loop does after a key press.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Draw again.
@@ -272,10 +273,10 @@ pub(crate) enum Action {
     Suspend,
 }
 
-/// How many rows a page key moves.
+/// The number of rows by which a page key moves the selection.
 const PAGE: isize = 10;
 
-/// The maximum length of the filter.
+/// The maximum length of the filter, in characters.
 const LONGEST_FILTER: usize = 100;
 
 /// Handles a key.
@@ -342,7 +343,7 @@ fn edit(state: &mut State, key: KeyCode) {
     }
 }
 
-/// The state of the live view, and states for tests of what draws it.
+/// Tests of the state of the live view. They also provide states for the tests of drawing.
 #[cfg(test)]
 pub(crate) mod tests {
     use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -351,7 +352,7 @@ pub(crate) mod tests {
     use super::{Action, ClusterView, Mode, Order, State, Title, press};
     use crate::watch::history::{History, Line, Stage};
 
-    /// The counts of a group in the window with that position.
+    /// Returns the counts of a group in the window at this position.
     pub(crate) type Sample = fn(u64) -> Counts;
 
     /// The time of all tests: 2026-01-01T12:07:30Z.
@@ -359,7 +360,7 @@ pub(crate) mod tests {
 
     const QUARTER_MS: i64 = 900_000;
 
-    /// How many windows histories of tests have.
+    /// The number of windows in the histories of tests.
     pub(crate) const WINDOWS: usize = 12;
 
     pub(crate) fn counts(success: u64, errors: u64, filtered: u64) -> Counts {
@@ -370,7 +371,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The window with that position; the last is 11, which has closed at noon.
+    /// Returns the window at this position. The last closed window, at position 11, ends at noon.
     pub(crate) fn window(position: i64) -> Window {
         let start = NOW_MS.div_euclid(QUARTER_MS) * QUARTER_MS + (position - 12) * QUARTER_MS;
         let at = |ms| Timestamp::from_unix_ms(ms).unwrap();
@@ -381,14 +382,14 @@ pub(crate) mod tests {
         History::new(TimeStep::parse("15m").unwrap(), WINDOWS, NOW_MS)
     }
 
-    /// Rows, in the form in which the reader of windows passes them.
+    /// Converts rows to the form in which the reader of windows passes them.
     pub(crate) fn rows(rows: &[(&str, Counts)]) -> Vec<(Vec<String>, Counts)> {
         rows.iter()
             .map(|(name, counts)| (vec![(*name).to_owned()], *counts))
             .collect()
     }
 
-    /// A history with `read` windows, the first `settled` of them settled.
+    /// Returns a history whose first `read` windows were read and whose first `settled` windows are settled.
     pub(crate) fn history(groups: &[(&str, Sample)], read: i64, settled: i64) -> History {
         let mut history = empty();
         for position in 0..read {
