@@ -1,4 +1,4 @@
-//! `tallyfold explain`: which few combinations of values explain a change.
+//! `tallyfold explain`: finds the few combinations of values that explain a change.
 
 use std::io::{self, Write};
 
@@ -27,7 +27,7 @@ use crate::output::safe::{escaped, shown};
 use crate::output::sink::{Screen, write_to};
 use crate::stderr::Stderr;
 
-/// What the help begins with.
+/// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold explain --at 2026-01-31T03:00:00Z
@@ -84,7 +84,7 @@ pub(crate) struct ExplainFlags {
     format: ExplainedFormat,
 }
 
-/// The options that limit the causes.
+/// The flags that limit the causes.
 #[derive(Clone, Debug)]
 struct Causes;
 
@@ -102,7 +102,7 @@ fn measures() -> impl TypedValueParser<Value = Measure> {
     parser.try_map(|name| Measure::from_name(&name).ok_or("not a measure"))
 }
 
-/// Runs the command.
+/// Writes what explains the change in each cluster.
 ///
 /// # Errors
 /// For flags and settings that can't be used, and for an output that can't be written.
@@ -113,10 +113,10 @@ pub(crate) async fn run(app: &App, flags: &ExplainFlags) -> Result<Exit> {
     Ok(report.exit())
 }
 
-/// Explains the change in the clusters with these names; in all clusters if there is no name.
+/// Explains the change in the clusters with these names, or in all clusters if `clusters` is empty.
 ///
 /// # Errors
-/// For flags and settings that can't be used.
+/// For flags and settings that can't be used, and for a name that no cluster has.
 pub(super) async fn find(
     app: &App,
     flags: &ExplainFlags,
@@ -204,10 +204,10 @@ enum ExplainedFormat {
     Json,
 }
 
-/// The width of output other than a terminal.
+/// The width of output that isn't a terminal, in columns.
 const PIPE_WIDTH: usize = 400;
 
-/// Explanations of a change.
+/// The explanations of a change, by cluster.
 pub(super) type ExplainReport = Report<AskedChange, Explanation>;
 
 /// The change that is explained in each cluster.
@@ -219,7 +219,7 @@ pub(super) struct AskedChange {
     measure: Measure,
     /// The dimensions and the filters.
     query: Query,
-    /// The baseline.
+    /// The earlier range, with which the range is compared.
     before: Window,
     /// The range that is explained.
     now: Window,
@@ -287,7 +287,7 @@ fn write(report: &ExplainReport, format: ExplainedFormat, stderr: &Stderr) -> Re
     })
 }
 
-/// The document of a report.
+/// Converts a report to its JSON document.
 pub(super) fn document(report: &ExplainReport) -> ExplainedDocument<'_> {
     ExplainedDocument {
         format: ExplainedName::Explanation1,
@@ -316,7 +316,7 @@ fn place(report: &ExplainReport, part: &Part<Explanation>) -> String {
 }
 
 fn write_table(report: &ExplainReport, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
-    // Programs that read from a pipe need values that are not truncated.
+    // Programs that read from a pipe need complete values, so their table is wide.
     let screen = Screen {
         width: Some(screen.width.unwrap_or(PIPE_WIDTH)),
         ..screen
@@ -396,7 +396,7 @@ fn line(by: &[Dimension], cause: &Cause) -> Cells {
     }
 }
 
-/// The row for the part of the change that no cause explains.
+/// Returns the row for the part of the change that no cause explains.
 fn rest(report: &ExplainReport, part: &Part<Explanation>, unexplained: i128) -> Cells {
     let Explanation {
         change,
@@ -430,7 +430,7 @@ fn rest(report: &ExplainReport, part: &Part<Explanation>, unexplained: i128) -> 
     }
 }
 
-/// The number of events, followed by the rate if the measure is a rate.
+/// Formats the number of events, followed by the rate if the measure is a rate.
 fn amount(amount: Amount) -> String {
     match amount.whole {
         None => grouped(amount.part),

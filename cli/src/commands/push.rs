@@ -35,7 +35,7 @@ mod totals;
 use destination::{Destination, DestinationFlags};
 use follow::Plan;
 
-/// What the help begins with.
+/// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold push --to remote-write http://127.0.0.1:9090/api/v1/write --since 24h
@@ -132,7 +132,8 @@ pub(crate) enum PushAction {
 }
 
 impl PushCommand {
-    /// How often totals are sent. Prometheus no longer shows samples that are older than five minutes.
+    /// Returns how often unchanged totals are sent again. The default is one minute, because Prometheus shows a sample for only
+    /// five.
     fn every(&self) -> Result<Duration> {
         let every = self.every.as_deref().unwrap_or("1m");
         let ms = milliseconds(every).filter(|ms| *ms >= 1000);
@@ -144,10 +145,10 @@ impl PushCommand {
     }
 }
 
-/// Sends counts.
+/// Sends counts once, or with `--follow` as windows close.
 ///
 /// # Errors
-/// For flags, settings and states that can't be used; nothing is sent then.
+/// For flags, settings and states that can't be used. In this case, it sends nothing.
 pub(crate) async fn run(app: &App, flags: &PushCommand) -> Result<Exit> {
     let every = flags.every()?;
     let destination = flags
@@ -176,12 +177,12 @@ pub(crate) async fn run(app: &App, flags: &PushCommand) -> Result<Exit> {
     })
 }
 
-/// Whether the destination may lack counts that were sent.
+/// Returns whether the destination may lack counts that were sent.
 fn is_short(pushed: &Pushed) -> bool {
     !pushed.report.rejected.is_empty() || pushed.report.unsure > 0
 }
 
-/// Reads the counts of one cluster and then sends them.
+/// A push of one cluster without `--follow`: reads the counts, and then sends them.
 struct Single<'a> {
     app: &'a App,
     flags: &'a PushCommand,
@@ -193,14 +194,14 @@ struct Single<'a> {
     push: Option<Push>,
 }
 
-/// The outcome for the counts of a cluster.
+/// The outcome of a push of one cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Became {
     /// All counts were sent.
     Sent,
     /// Some counts could not be read; the others were sent.
     Short,
-    /// A signal came before all were sent.
+    /// A signal interrupted the push before all counts were sent.
     Left,
     /// No counts could be read.
     Unread(Exit),
@@ -275,7 +276,7 @@ fn options(flags: &PushCommand, query: &Query) -> Result<CollectOptions> {
 }
 
 impl Single<'_> {
-    /// Reads and sends all counts. A failure is written at once.
+    /// Reads and sends all counts. Reports a failure immediately, without waiting for other clusters.
     async fn run(&mut self, what: (&CollectOptions, &Query), shutdown: &Shutdown) -> Became {
         let (app, name) = (self.app, self.cluster.name.clone());
         let read = match shutdown.unless_begun(self.read(what)).await {
@@ -309,7 +310,7 @@ impl Single<'_> {
         }
     }
 
-    /// Reads the counts to send, and whether they are complete.
+    /// Reads the counts. Returns a push that sends them, and whether they are complete.
     async fn read(&self, (options, query): (&CollectOptions, &Query)) -> Result<(Push, bool)> {
         let name = &self.cluster.name;
         let (table, gaps, failure) = read(&self.session, options.clone(), query).await?;
@@ -326,7 +327,7 @@ impl Single<'_> {
     }
 }
 
-/// Writes why the destination refused the rest, and returns how the command ends.
+/// Reports that the destination refused the remaining counts. Returns the exit code.
 fn refused(app: &App, cluster: &str, mut failure: Failure, samples: u64) -> Exit {
     failure.text = format!("{}; {samples} samples were accepted before", failure.text);
     app.fail(cluster, &failure);
@@ -404,7 +405,7 @@ fn write_lines(pushed: &[Pushed], out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What the help of `tallyfold push drop` begins with.
+/// The examples at the start of the help of `tallyfold push drop`.
 const DROP_EXAMPLES: &str = "\
 Examples:
   tallyfold push drop --state otlp.json
@@ -424,7 +425,7 @@ pub(crate) struct DropFlags {
     cluster: Option<String>,
 }
 
-/// Gives up the pending revision of a state.
+/// Drops the pending revision of a state, and writes what is lost.
 ///
 /// # Errors
 /// For a state that can't be read or written, and one that a running push uses.

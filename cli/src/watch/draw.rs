@@ -1,4 +1,5 @@
-//! Draws a state into a buffer, at any size, and prints it as text: the head, the table, the panel, the keys and the help.
+//! Draws the live view into a buffer of any size, or prints it as text. The view has a head, a table, a panel, the keys and a
+//! help.
 
 use std::io::{self, Write};
 
@@ -23,7 +24,7 @@ mod text;
 
 pub(crate) use self::text::Look;
 
-/// The smallest screen that is drawn on: columns and rows.
+/// The minimum size of the screen: columns and rows.
 const SMALLEST: (u16, u16) = (40, 10);
 
 /// A screen with at least this many rows shows a panel below the table.
@@ -78,7 +79,7 @@ fn draw_once(state: &State, look: Look, area: Rect, buffer: &mut Buffer) -> u16 
     lines.min(area.height)
 }
 
-/// The maximum number of lines of the printed view in addition to its rows.
+/// The maximum number of lines of the printed view in addition to the rows of its table.
 const AROUND: u16 = 8;
 
 fn too_small(area: Rect, buffer: &mut Buffer) {
@@ -93,7 +94,7 @@ fn too_small(area: Rect, buffer: &mut Buffer) {
     Text::from_iter(lines).render(area, buffer);
 }
 
-/// The height of the head: three lines, and one for a filter.
+/// Returns the height of the head: three lines, and a fourth one for a filter.
 fn head_height(state: &State) -> u16 {
     match is_filtering(state) {
         true => 4,
@@ -157,7 +158,7 @@ fn title(state: &State) -> String {
     format!("tallyfold watch: {}{by}{only}", title.metric)
 }
 
-/// The names of all clusters if they fit, otherwise only the name of the current one.
+/// Returns the names of all clusters if they fit, otherwise only the name and the number of the current one.
 fn clusters(state: &State, room: usize) -> String {
     if !state.title.is_named {
         return String::new();
@@ -212,7 +213,7 @@ fn sums(state: &State, rows: &[&Line]) -> String {
 
 fn status(state: &State, look: Look, line: Rect, buffer: &mut Buffer) {
     let (text, is_bad) = status_text(state).unwrap_or_default();
-    // An error gets the whole line, without the legend.
+    // An error takes the whole line, so the legend is omitted.
     let (style, legend) = match is_bad {
         true => (look.bad(), String::new()),
         false => (PLAIN, legend(state)),
@@ -220,7 +221,7 @@ fn status(state: &State, look: Look, line: Rect, buffer: &mut Buffer) {
     both(line, (&text, style), (&legend, PLAIN), buffer);
 }
 
-/// The status of the cluster, and whether it is an error.
+/// Returns the status of the cluster, and whether the status is an error.
 fn status_text(state: &State) -> Option<(String, bool)> {
     let cluster = state.cluster();
     let step_ms = cluster.history.step_ms();
@@ -250,7 +251,7 @@ fn status_text(state: &State) -> Option<(String, bool)> {
     Some((format!("{window} corrected: {errors} errors"), false))
 }
 
-/// Explains the marks above the windows that are currently shown.
+/// Returns the explanations of the marks that are above windows at this moment.
 fn legend(state: &State) -> String {
     let stages = state.cluster().history.stages();
     let signs = [
@@ -264,7 +265,7 @@ fn legend(state: &State) -> String {
     used.collect::<Vec<_>>().join("  ")
 }
 
-/// The keys, as many as fit.
+/// Returns the descriptions of the keys, as far as they fit.
 fn keys(state: &State, room: usize) -> String {
     let all: &[&str] = match state.mode {
         Mode::Filter => &["Enter keep", "Esc clear", "Ctrl-C quit"],
@@ -338,10 +339,10 @@ fn help(area: Rect, buffer: &mut Buffer) {
         .render(area, buffer);
 }
 
-/// The width of output other than a terminal.
+/// The width of output that isn't a terminal, in columns.
 const USUAL_WIDTH: usize = 100;
 
-/// The maximum number of rows. It bounds the memory, because all rows are drawn before the first is written.
+/// The maximum number of printed rows. It limits the memory, because all rows are drawn before the first one is written.
 const MOST_ROWS: usize = 2_000;
 
 /// Prints the clusters of a state, one after the other.
@@ -369,7 +370,7 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// The lines of the current cluster.
+/// Returns the lines of the current cluster as text.
 fn lines(state: &State, width: usize) -> Vec<String> {
     let look = Look {
         color: false,
@@ -383,7 +384,7 @@ fn lines(state: &State, width: usize) -> Vec<String> {
     (0..drawn).map(|y| text_of(&buffer, y)).collect()
 }
 
-/// A line of a buffer as text, without trailing spaces.
+/// Returns a line of a buffer as text, without trailing spaces.
 fn text_of(buffer: &Buffer, y: u16) -> String {
     let mut text = String::new();
     let mut x = 0;

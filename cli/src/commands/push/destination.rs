@@ -1,4 +1,4 @@
-//! Where `tallyfold push` sends counts to: a section of the configuration, or a format and an address.
+//! The destination of `tallyfold push`: a section of the configuration, or a format and an address.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -21,10 +21,10 @@ use crate::host::network::Http;
 use crate::host::session::{Clock, random, unix_ms};
 use crate::stderr::Stderr;
 
-/// How long a message and its response may take, if no flag sets it.
+/// The default timeout of a message and its response.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The names of the formats that are sent.
+/// Returns the names of the formats that can be sent.
 fn formats() -> Vec<&'static str> {
     let sent = Format::ALL.iter().filter(|format| format.is_sent());
     sent.map(|format| format.as_str()).collect()
@@ -59,7 +59,7 @@ pub(crate) struct DestinationFlags {
     export: Declared<ExportFlags>,
 }
 
-/// The options for failures.
+/// The flags for the delivery of messages.
 #[derive(Clone, Debug)]
 struct PushFlags;
 
@@ -70,7 +70,7 @@ impl Flags for PushFlags {
     const HEADING: &'static str = "Destination";
 }
 
-/// The options for the content of messages.
+/// The flags for the content of messages.
 #[derive(Clone, Debug)]
 struct ExportFlags;
 
@@ -81,7 +81,7 @@ impl Flags for ExportFlags {
     const HEADING: &'static str = "Destination";
 }
 
-/// A destination, and how counts are written for it.
+/// A destination, and the options for sending counts to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Destination {
     /// The format.
@@ -93,7 +93,7 @@ pub(crate) struct Destination {
 }
 
 impl DestinationFlags {
-    /// The flags that name a section `[push.NAME]`.
+    /// Returns flags that name a section `[push.NAME]`.
     pub(crate) fn named(name: &str) -> Self {
         Self {
             target: Some(name.to_owned()),
@@ -101,7 +101,7 @@ impl DestinationFlags {
         }
     }
 
-    /// Combines the flags with the section of the configuration.
+    /// Combines the flags with the section that they name.
     ///
     /// # Errors
     /// For flags and settings that can't be used.
@@ -138,10 +138,10 @@ impl DestinationFlags {
         })
     }
 
-    /// How long a message and its response may take.
+    /// Returns the timeout of a message and its response.
     fn timeout(&self, settings: &Settings) -> Result<Duration> {
         let Some(text) = &self.message_timeout else {
-            // The flag is the same for all clusters.
+            // `--timeout` is the same for all clusters, so read it from the first.
             let cluster = settings.clusters.first();
             let flag = cluster.and_then(|cluster| cluster.client.flag("timeout"));
             let ms = flag.and_then(text::milliseconds).filter(|ms| *ms > 0);
@@ -155,9 +155,9 @@ impl DestinationFlags {
         })
     }
 
-    /// The format, the options of the push, and the network settings.
+    /// Returns the format, the options of the push, and the network settings.
     fn place(&self, settings: &Settings) -> Result<(Format, Given, NetworkSettings)> {
-        // Only `push drop` has no target.
+        // The target is required, except for `push drop`.
         let wanted = self.target.clone().unwrap_or_default();
         if let Some(name) = &self.to {
             let format = Format::from_name(name).ok_or_else(|| no_format(name))?;
@@ -167,7 +167,7 @@ impl DestinationFlags {
         }
         let found = settings.targets.iter().find(|target| target.name == wanted);
         let unknown = || match is_name(&wanted) {
-            // An address may contain a secret, even without its scheme, so the error does not quote it.
+            // An address may contain a secret, even if it has no scheme, so the error does not quote it.
             false => Failure::usage("push: an address needs --to FORMAT, such as --to otlp"),
             true => Failure::usage(format!(
                 "push: the configuration has no section [push.{}]{}; without one, want --to FORMAT URL",
@@ -200,7 +200,8 @@ fn known(settings: &Settings) -> String {
 }
 
 impl Destination {
-    /// The format, the server, and a fingerprint of the rest of the address, which may contain secrets.
+    /// Returns a text that identifies the destination: the format, the server, and a fingerprint of the rest of the address.
+    /// The rest may contain secrets.
     pub(crate) fn text(&self) -> String {
         let (format, url) = (self.format, &self.push.url);
         let uri: Option<Uri> = url.parse().ok();
@@ -219,22 +220,22 @@ impl Destination {
         format!("{format} at {scheme}://{host}{port}{path}")
     }
 
-    /// The options of an export with these labels.
+    /// Returns the options of an export with these labels.
     pub(crate) fn export(&self, labels: &Labels) -> ExportOptions {
         self.export.clone().labels(labels.clone()).now_ms(unix_ms())
     }
 
-    /// The options of a push that resumes after `finished` samples.
+    /// Returns the options of a push that resumes after `finished` samples.
     pub(crate) fn push(&self, finished: u64) -> PushOptions {
         self.push.clone().finished(finished).seed(random())
     }
 
-    /// How long a destination may fail; `None` without a limit.
+    /// Returns how long a destination may fail; `None` for no limit.
     pub(crate) fn patience(&self) -> Option<Duration> {
         self.push.patience_ms.ms().map(Duration::from_millis)
     }
 
-    /// The carrier that sends messages to this destination.
+    /// Creates the carrier that sends messages to this destination.
     ///
     /// # Errors
     /// For certificates and proxies that can't be used.

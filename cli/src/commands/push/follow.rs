@@ -1,4 +1,4 @@
-//! `tallyfold push --follow`: sends the revisions of windows as they close, each once, even across restarts.
+//! `tallyfold push --follow`: sends revisions as windows close. Each revision is sent once, even if the process restarts.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -22,17 +22,17 @@ use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
 
-/// What to send, and where.
+/// What a push sends as windows close, and where it sends that.
 pub(crate) struct Plan<'a> {
-    /// The windows to follow.
+    /// The flags for the windows to follow.
     pub(crate) follow: &'a FollowFlags,
     /// The destination of the counts.
     pub(crate) destination: &'a Destination,
     /// The labels from the command line.
     pub(crate) labels: &'a [String],
-    /// The file or folder that keeps what is not sent yet.
+    /// The file or folder that stores what is not sent yet.
     pub(crate) state: &'a Path,
-    /// Whether the state may belong to another destination.
+    /// Whether the state may have been created for another destination (`--moved`).
     pub(crate) has_moved: bool,
 }
 
@@ -48,15 +48,15 @@ struct Sending<'a> {
     outbox: Outbox,
     carrier: Carrier,
     total: PushReport,
-    /// Whether a window was read.
+    /// Whether this process has read a window.
     has_read: bool,
     progress: Rc<Progress>,
 }
 
-/// Sends revisions until all windows are settled, or until a signal.
+/// Sends revisions until all windows are settled, or until Ctrl-C or SIGTERM.
 ///
 /// # Errors
-/// For flags, settings and states that can't be used; nothing is sent then.
+/// For flags, settings and states that can't be used. In this case, it sends nothing.
 pub(crate) async fn run(app: &App, plan: &Plan<'_>) -> Result<(Vec<Pushed>, Exit)> {
     let mut all = Vec::new();
     for (cluster, session) in app.sessions()? {
@@ -88,7 +88,7 @@ async fn begin<'a>(
         None => Outbox::default(),
         Some(bytes) => Outbox::from_json(&bytes).map_err(|error| file.as_failure(error))?,
     };
-    // Rejects a format that can't represent changes, and a format that differs from the pending revision's.
+    // This rejects a format that can't represent changes, and a format that differs from the one of the pending revision.
     outbox.finished(plan.destination.format)?;
     let options = plan.follow.options(outbox.state(), unix_ms())?;
     let following =
@@ -123,16 +123,16 @@ async fn begin<'a>(
     })
 }
 
-/// How a push gets on, for metrics.
+/// The progress of a push, for metrics.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// Samples that the destination has accepted.
+    /// The number of samples that the destination has accepted.
     pub(crate) samples: Cell<u64>,
-    /// How often the push has failed and begun anew.
+    /// How often the push has failed and restarted.
     pub(crate) failures: Cell<u64>,
-    /// Whether it has failed since the destination accepted a whole revision.
+    /// Whether the push has failed since the destination last accepted a whole revision.
     pub(crate) is_failing: Cell<bool>,
-    /// Since when a revision waits to be accepted, in milliseconds since 1970.
+    /// Since when revisions have been pending, in milliseconds since 1970; `None` if no revision is pending.
     pub(crate) waiting_since: Cell<Option<i64>>,
 }
 
@@ -142,18 +142,18 @@ impl Progress {
     }
 }
 
-/// The shortest and the longest pause before a push that has failed begins anew.
+/// The minimum and the maximum pause before a failed push restarts.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
-/// A push of one cluster in a process that has other work, too. A failure does not end it.
+/// A push of one cluster by `tallyfold run`. It restarts after a failure.
 pub(crate) struct Part<'a> {
     app: &'a App,
     plan: Plan<'a>,
-    /// The name of its section.
+    /// The name of the destination's section in the configuration.
     name: &'a str,
     of: (Cluster, Rc<Session>),
     progress: Rc<Progress>,
-    /// The first attempt.
+    /// The first attempt, as `new` has prepared it; `None` once it has started.
     first: Option<Sending<'a>>,
 }
 
@@ -161,7 +161,7 @@ impl<'a> Part<'a> {
     /// Opens the state of the push.
     ///
     /// # Errors
-    /// For settings and a state that can't be used; nothing is sent then.
+    /// For settings and a state that can't be used. In this case, it sends nothing.
     pub(crate) async fn new(
         app: &'a App,
         (name, plan): (&'a str, Plan<'a>),
@@ -179,13 +179,13 @@ impl<'a> Part<'a> {
         })
     }
 
-    /// How it gets on.
+    /// Returns the progress of the push, which changes as the push runs.
     pub(crate) fn progress(&self) -> Rc<Progress> {
         Rc::clone(&self.progress)
     }
 
-    /// Sends revisions until all windows are settled, or until the shutdown begins. After a failure, it begins anew from
-    /// its state, as a new process would: what is in memory may be ahead of the file.
+    /// Sends revisions until all windows are settled, or until the shutdown begins. After a failure, restarts from the stored
+    /// state as a new process would, because the state in memory may be ahead of the file.
     pub(crate) async fn run(&mut self, shutdown: &Shutdown) {
         let [shortest, longest] = PAUSES;
         let mut pause = shortest;
@@ -220,14 +220,14 @@ impl<'a> Part<'a> {
 }
 
 impl Sending<'_> {
-    /// Sends all revisions. A failure is written at once, because other clusters may continue for days.
+    /// Sends all revisions. Reports a failure immediately, because the pushes of other clusters may run for days.
     async fn run(&mut self, shutdown: &Shutdown) -> Option<Exit> {
         let result = self.send_all(shutdown).await;
         self.app.fail_if(&self.cluster.name, result)
     }
 
     async fn send_all(&mut self, shutdown: &Shutdown) -> Result<()> {
-        // Unsent samples of an earlier process come first.
+        // First send the samples that an earlier process has left.
         let mut carried = self.send(shutdown).await?;
         while carried == Carried::All {
             match shutdown.unless_begun(self.following.next()).await {
@@ -253,7 +253,7 @@ impl Sending<'_> {
         Ok(())
     }
 
-    /// Sends what is pending.
+    /// Sends pending revisions until there are none.
     async fn send(&mut self, shutdown: &Shutdown) -> Result<Carried> {
         loop {
             let Some((source, finished)) = self.outbox.pending(self.destination.format)? else {
@@ -291,14 +291,14 @@ impl Sending<'_> {
                 ));
             }
             if carried.is_err() && push.outcome().is_none() {
-                // The state could not be stored, so the file stays as it was.
+                // The push has no outcome, because the state could not be stored. Leave the file as it is.
                 return carried;
             }
             if matches!(carried, Ok(Carried::All)) {
                 self.progress.is_failing.set(false);
                 self.outbox.clear();
             }
-            // The warnings are written, so the next run doesn't repeat them.
+            // The warnings about unacknowledged samples are written. Store that, so that the next run does not repeat them.
             self.outbox.acknowledge(report.unsure);
             self.file.replace(self.outbox.to_json()).await?;
             match carried {
@@ -325,7 +325,7 @@ impl Sending<'_> {
         Ok(())
     }
 
-    /// Warns of the samples that an earlier run left unacknowledged, and returns their number.
+    /// Warns about the samples that an earlier run left unacknowledged, and returns their number.
     fn warn_of_doubt(&self) -> u64 {
         let in_doubt = self.outbox.in_doubt();
         if in_doubt > 0 {
@@ -337,7 +337,7 @@ impl Sending<'_> {
         in_doubt
     }
 
-    /// The command that gives up what is pending.
+    /// Returns the command that drops the pending revision.
     fn drop_command(&self) -> String {
         let state = self.state.display();
         match self.app.settings.is_named {
@@ -370,11 +370,11 @@ impl Sending<'_> {
     }
 }
 
-/// Whether the destination has permanently refused a message: it would refuse the same message again.
+/// Returns whether the destination has permanently refused a message, so that it would refuse the same message again.
 fn is_refused<S: tallyfold::sending::Source>(push: &tallyfold::sending::Push<S>) -> bool {
     let refused = |error: &tallyfold::Error| match error.status() {
         Some(400..500) => !matches!(error.code(), Code::Forbidden | Code::RateLimited),
-        // Prometheus before 2.49 refuses samples with this status.
+        // Prometheus before 2.49 refuses samples with status 500.
         Some(500) => push.report().retries == 0,
         _ => false,
     };

@@ -1,4 +1,4 @@
-//! `tallyfold push --follow --cumulative`: sends running totals of settled windows, as often as wanted.
+//! `tallyfold push --follow --cumulative`: sends running totals of settled windows when they change, and again at intervals.
 
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
@@ -22,7 +22,7 @@ use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
 
-/// Sends the totals of one cluster.
+/// The push of one cluster's totals.
 struct Totals<'a> {
     app: &'a App,
     plan: &'a Plan<'a>,
@@ -31,18 +31,18 @@ struct Totals<'a> {
     session: Rc<Session>,
     labels: Labels,
     file: StateFile,
-    /// The totals as they are on the disk. A change is stored before it is made here.
+    /// The totals as they are on the disk. [`Totals::change`] stores a change before it makes the change here.
     ledger: Mutex<Ledger>,
-    /// Wakes `send_all`: totals have changed, or will not change any more.
+    /// Wakes `send_all` when totals have changed, and when no change will follow.
     changed: Notify,
     is_done: Cell<bool>,
     total: RefCell<PushReport>,
 }
 
-/// Sends totals until all windows are settled, or until a signal.
+/// Sends totals until all windows are settled, or until Ctrl-C or SIGTERM.
 ///
 /// # Errors
-/// For flags, settings and states that can't be used; nothing is sent then.
+/// For flags, settings and states that can't be used. In this case, it sends nothing.
 pub(crate) async fn run(
     app: &App,
     plan: &Plan<'_>,
@@ -58,7 +58,7 @@ pub(crate) async fn run(
         let shutdown = &shutdown;
         async move {
             let result = totals.run(following, carrier, shutdown).await;
-            // A failure is written at once, because other clusters may continue for days.
+            // Report a failure immediately, because the pushes of other clusters may run for days.
             app.fail_if(&totals.cluster.name, result)
         }
     }));
@@ -94,7 +94,7 @@ async fn begin<'a>(
         }
     })?;
     ledger.begin(following.state());
-    // Labels and names that can't be used are rejected now. The clock may be wrong, so its time is not stored.
+    // Reject invalid labels and names now. An export needs a stamped ledger. Stamp a copy, because the clock may be wrong.
     let mut trial = ledger.clone();
     if trial.stamped().is_none() {
         trial.stamp(unix_ms())?;
@@ -118,7 +118,7 @@ async fn begin<'a>(
 }
 
 impl Totals<'_> {
-    /// Follows and sends at the same time: an outage of the destination delays no reading.
+    /// Follows and sends at the same time, so that an outage of the destination does not delay the reading of windows.
     async fn run(
         &self,
         following: &mut Following,
@@ -161,7 +161,7 @@ impl Totals<'_> {
                     let mut had_note = false;
                     let add = |ledger: &mut Ledger| {
                         had_note = ledger.note().is_some();
-                        // This is when the totals begin.
+                        // The first stamp is the time at which the totals begin.
                         if ledger.stamped().is_none() {
                             ledger.stamp(now_ms)?;
                         }
@@ -179,7 +179,7 @@ impl Totals<'_> {
         }
     }
 
-    /// Changes the totals, and stores them. Nothing is changed if that fails.
+    /// Changes the totals, and stores them. If the totals can't be stored, they stay as they were.
     async fn change(
         &self,
         change: impl FnOnce(&mut Ledger) -> tallyfold::Result<()>,
@@ -195,7 +195,7 @@ impl Totals<'_> {
         Ok(next)
     }
 
-    /// Sends the totals when they have changed, and repeats them while they stay the same.
+    /// Sends the totals when they have changed, and repeats unchanged totals at the interval `every`.
     async fn send_all(&self, carrier: &mut Carrier, shutdown: &Shutdown) -> Result<()> {
         let mut warned = Vec::new();
         let mut failing_since = None;
@@ -205,13 +205,13 @@ impl Totals<'_> {
             if has_totals && self.session.corrected_ms().is_none() {
                 self.learn_time(shutdown).await?;
             }
-            // The last totals are not lost because the service is down.
+            // Send the last totals even if the service is down, so that they are not lost.
             if has_totals && (is_last || self.session.corrected_ms().is_some()) {
                 let begun = Instant::now();
                 match self.send(carrier, shutdown, &mut warned).await {
                     Ok(Carried::Part) => return Ok(()),
                     Ok(Carried::All) => failing_since = None,
-                    // OTLP forbids repeating this message after a 500. The next totals are a new message.
+                    // OTLP forbids sending the same message again after a 500. The next totals are a new message, so continue.
                     Err(failure) if failure.code == Some(Code::ServerError) && !is_last => {
                         let is_first = failing_since.is_none();
                         let since = *failing_since.get_or_insert(begun);
@@ -232,13 +232,13 @@ impl Totals<'_> {
                 return Ok(());
             }
             if !self.is_done.get() {
-                // After either of them, the totals are sent. A shutdown ends the follow, which notifies, too.
+                // Send the totals after a notification, and after the timeout. A shutdown ends the follow, which also notifies.
                 let _ = timeout(self.every, self.changed.notified()).await;
             }
         }
     }
 
-    /// Makes a request that shows the service's time. If it fails, the follow reports that.
+    /// Requests a token, because the response shows the service's time. Ignores a failure, which the follow reports.
     async fn learn_time(&self, shutdown: &Shutdown) -> Result<()> {
         let call = self.session.machine.token(Api::Control)?;
         let _ = shutdown.unless_begun(self.session.run(call)).await;
@@ -247,9 +247,9 @@ impl Totals<'_> {
 
     /// Stamps the totals with the current time.
     ///
-    /// If the wall clock is ahead, this uses the service's time: otherwise the totals would be from the future after the
-    /// clock is corrected. A `Date` older than the last stamp would make the stored totals look as if they were from the
-    /// future, so the last stamp is kept if the wall clock has reached it.
+    /// If the wall clock is ahead of the service's, this uses the service's time. Otherwise, the totals would be from the
+    /// future after the clock is corrected. A time before the last stamp would make the stored totals look as if they were from
+    /// the future. So the last stamp remains if it is later and the wall clock has reached it.
     fn stamp(&self, ledger: &mut Ledger) -> tallyfold::Result<()> {
         let wall_ms = unix_ms();
         let now_ms = self.session.corrected_ms().unwrap_or(wall_ms);
@@ -258,7 +258,7 @@ impl Totals<'_> {
         ledger.stamp(now_ms.max(known_ms))
     }
 
-    /// Sends the totals with the current time.
+    /// Stamps the totals with the current time, and sends them.
     async fn send(
         &self,
         carrier: &mut Carrier,
@@ -287,7 +287,7 @@ impl Totals<'_> {
         let rejected = rejected
             .map(|rejected| format!("the destination rejected samples: {}", rejected.message));
         for text in notes.into_iter().chain(rejected) {
-            // The same totals are sent again and again.
+            // The same totals are sent many times, so write each warning only once.
             if !warned.contains(&text) {
                 self.app.warn(name, &text);
                 warned.push(text);

@@ -1,5 +1,5 @@
-//! The table of rows, and the panel below it on a tall screen: the windows of the selected row and, on a wide screen, the
-//! largest changes.
+//! Draws the table of rows, and on a tall screen a panel below the table. The panel shows the windows of the selected row and,
+//! on a wide screen, the largest changes.
 
 use std::cmp::Reverse;
 
@@ -30,7 +30,7 @@ enum Column {
     Windows,
 }
 
-/// The columns that a narrow screen omits, the first one first.
+/// The columns that a narrow screen omits, in this order.
 const GIVING_WAY: [Column; 4] = [
     Column::Rate,
     Column::Delivered,
@@ -38,20 +38,21 @@ const GIVING_WAY: [Column; 4] = [
     Column::Rank,
 ];
 
-/// Names are shortened to no less than this width, and at least this many windows are shown.
+/// The width that the column of names keeps on a narrow screen.
 const SHORT_NAME: usize = 12;
+/// The number of windows that remain visible on a narrow screen.
 const FEW_WINDOWS: usize = 8;
 
-/// The maximum width of a window.
+/// The maximum width of a window, in columns of the terminal.
 const WIDEST_WINDOW: usize = 3;
 
-/// The lines above the rows: the column names, and a mark for each window.
+/// The number of lines above the rows: the names of the columns, and the marks of the windows.
 const HEAD: u16 = 2;
 
 /// The mark of the selected row, before its rank.
 const MARK: &str = ">";
 
-/// Draws the table and returns how many lines it takes.
+/// Draws the table, and returns the number of its lines.
 pub(super) fn draw(
     state: &State,
     rows: &[&Line],
@@ -69,7 +70,7 @@ pub(super) fn draw(
     let stages = &stages[stages.len() - columns.windows..];
     let visible = usize::from(area.height.saturating_sub(HEAD));
     let selected = state.position(rows);
-    // The selected row stays in the middle, except near the ends.
+    // Scroll so that the selected row is in the middle, except near the ends of the list.
     let first = match look.is_live {
         true => selected
             .saturating_sub(visible / 2)
@@ -126,12 +127,12 @@ pub(super) fn draw(
     }
 }
 
-/// A cell with a number.
+/// Returns a right-aligned cell.
 fn right(number: impl ToString) -> Cell<'static> {
     Cell::new(Text::from(number.to_string()).right_aligned())
 }
 
-/// The text that is shown if there are no rows.
+/// Returns the text to show if there are no rows.
 fn nothing(state: &State) -> &'static str {
     let history = &state.cluster().history;
     match (state.filter.is_empty(), history.newest_ms()) {
@@ -144,7 +145,7 @@ fn nothing(state: &State) -> &'static str {
 }
 
 impl Column {
-    /// The name of the column, with a mark if rows are ranked by it.
+    /// Returns the header of the column, with a mark if rows are ranked by the column.
     fn header(self, state: &State, by: &str, room: usize) -> Cell<'static> {
         let (name, order) = match self {
             Self::Rank => ("#", None),
@@ -170,7 +171,7 @@ impl Column {
     }
 }
 
-/// The name of the last column, shown if it fits.
+/// The name of the last column. A narrow column has a shorter name.
 const WINDOWS_NAME: &str = "errors by window";
 
 /// The layout of the columns.
@@ -185,8 +186,8 @@ struct Columns {
 }
 
 impl Columns {
-    /// Divides the width of a line among the columns. `names` are the names of the rows, `header` is the name of their
-    /// column.
+    /// Divides the width `room` among the columns. `names` are the names of the rows, and `header` is the header of the column
+    /// with these names.
     fn new(room: usize, rows: &[&Line], names: &[String], header: &str, windows: usize) -> Self {
         let longest = names.iter().map(|name| width(name)).max().unwrap_or(0);
         let longest = longest.max(width(header) + 1);
@@ -222,7 +223,7 @@ impl Columns {
 
     fn constraints(&self) -> impl Iterator<Item = Constraint> {
         let mark = MARK.len();
-        // All columns share the width of a terminal, which is a u16.
+        // All columns together are as wide as a terminal, whose width is a `u16`.
         self.widths.iter().map(move |(column, width)| match column {
             Column::Rank => Constraint::Length((width - mark) as u16),
             _ => Constraint::Length(*width as u16),
@@ -234,7 +235,7 @@ impl Columns {
         taken(&self.widths[..before]) as u16
     }
 
-    /// The errors of the newest windows, each as a bar.
+    /// Returns a bar for the errors of each of the newest windows.
     fn bars(&self, row: &Line, stages: &[Stage], look: Look) -> TextLine<'static> {
         let windows = &row.windows[row.windows.len() - self.windows..];
         let highest = windows.iter().flatten().map(|counts| counts.errors).max();
@@ -246,12 +247,12 @@ impl Columns {
     }
 }
 
-/// The total width of columns, including the space after each.
+/// Returns the total width of columns, including a space after each column.
 fn taken(widths: &[(Column, usize)]) -> usize {
     widths.iter().map(|(_, width)| width + 1).sum()
 }
 
-/// The columns of numbers, each as wide as its widest number.
+/// Returns the columns with numbers. Each is as wide as its widest number.
 fn numbers(rows: &[&Line]) -> Vec<(Column, usize)> {
     let widest = |least: usize, text: &dyn Fn(&Line) -> String| {
         let widths = rows.iter().map(|row| width(&text(row)));
@@ -282,22 +283,23 @@ fn numbers(rows: &[&Line]) -> Vec<(Column, usize)> {
 /// A screen with at least this many columns shows the changes next to the windows.
 const WIDE: u16 = 130;
 
-/// The width of a window's time with its mark, and of each of its numbers.
+/// The width of the column with a window's time and mark.
 const TIME_WIDTH: u16 = 13;
+/// The width of each column with numbers.
 const NUMBER_WIDTH: u16 = 12;
 
-/// The width of the windows, with four numbers.
+/// The width of the list of windows, with four columns of numbers.
 const WINDOWS_WIDTH: u16 = TIME_WIDTH + 4 * (1 + NUMBER_WIDTH);
 
-/// The height of the panel: at most a third of the screen.
+/// Returns the height of the panel: at most a third of the screen's `rows`.
 pub(super) fn panel_height(state: &State, rows: u16) -> u16 {
     let windows = state.cluster().history.starts().len();
-    // An empty line, a title and the column names.
+    // The panel starts with an empty line, a title and the names of the columns.
     let wanted = u16::try_from(windows + 3).unwrap_or(u16::MAX);
     wanted.min(rows / 3)
 }
 
-/// Draws the panel, below an empty line.
+/// Draws an empty line, and the panel below it.
 pub(super) fn draw_panel(
     state: &State,
     rows: &[&Line],
@@ -324,7 +326,7 @@ pub(super) fn draw_panel(
     }
 }
 
-/// The windows of a row, the newest first.
+/// Draws the windows of a row, the newest first.
 fn windows(state: &State, row: &Line, look: Look, area: Rect, buffer: &mut Buffer) {
     let [title, area] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
     let name = fit(&name_of(row), WINDOWS_WIDTH.into());
@@ -375,7 +377,7 @@ fn windows(state: &State, row: &Line, look: Look, area: Rect, buffer: &mut Buffe
     );
 }
 
-/// The rows with the largest change of errors between the two newest windows.
+/// Draws the rows with the largest changes of errors between the two newest windows.
 fn changes(state: &State, rows: &[&Line], look: Look, area: Rect, buffer: &mut Buffer) {
     let history = &state.cluster().history;
     let Some(newest) = history.newest_ms() else {
