@@ -1,4 +1,4 @@
-//! `tallyfold collect`: a long range, with a checkpoint from which the same command resumes.
+//! `tallyfold collect`: reads the counts of a long range. With a checkpoint, the same command can resume.
 
 use std::fs;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ use crate::output::show::{OutputFormat, ShowFlags};
 use crate::output::write::write;
 use crate::stderr::{Bars, Stderr, show};
 
-/// What the help begins with.
+/// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold collect --since 30d --checkpoint month --by-window 1d --format csv -o month.csv
@@ -65,7 +65,7 @@ pub(crate) struct CollectFlags {
     show: ShowFlags,
 }
 
-/// Runs the command. After a signal, the checkpoint contains all windows that were read until then.
+/// Reads the counts of a range, and writes them. After a signal, stores all windows that were read in the checkpoint.
 ///
 /// # Errors
 /// For flags and settings that can't be used, and for files that can't be written.
@@ -81,7 +81,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     let unit = steps.as_ref().map(Steps::unit);
     let unit = unit.or(file_name.map(|_| TimeStep::DAY));
     if let Some(unit) = unit.filter(|_| is_usual) {
-        // The output shows only the counts of each step.
+        // The output shows only the counts of each step, so keep no shorter windows.
         if unit.seconds().is_multiple_of(options.window.seconds()) {
             options.keep = Keep::Step(unit);
         }
@@ -106,7 +106,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     let (parts, missing) = tokio::select! {
         signal = app.stop.asked() => {
             exit = Some(signal);
-            // Windows that are being read are abandoned; windows that were read are stored.
+            // Windows that are being read are abandoned; windows that were read are stored in the checkpoint.
             let _ = stop.send(true);
             work.await
         }
@@ -148,7 +148,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     Ok(tables.exit())
 }
 
-/// The UTC days that lie in the range and were read as a whole for all clusters. Writes which days are left out.
+/// Returns the UTC days that lie in the range and were read as a whole for all clusters. Writes a note about each other day.
 fn whole_days(tables: &Report<Asked, CountTable>, stderr: &Stderr) -> Vec<Window> {
     let range = tables.asked.range;
     let gaps = tables.parts.iter().flat_map(|part| &part.gaps);
@@ -173,7 +173,7 @@ fn whole_days(tables: &Report<Asked, CountTable>, stderr: &Stderr) -> Vec<Window
 }
 
 impl CollectFlags {
-    /// The name of the file of a day; `None` without `--by-date`.
+    /// Returns the name of a day's file; `None` without `--by-date`.
     fn file_of_a_day(&self) -> Result<Option<&'static str>> {
         let name = match self.show.format {
             _ if self.by_date.is_none() => return Ok(None),
@@ -188,7 +188,7 @@ impl CollectFlags {
         Ok(Some(name))
     }
 
-    /// The folder of one cluster.
+    /// Returns the checkpoint folder of one cluster; `None` without `--checkpoint`.
     fn folder(&self, cluster: &Cluster, is_named: bool) -> Option<PathBuf> {
         let folder = self.checkpoint.as_ref()?;
         Some(match is_named {
@@ -198,18 +198,18 @@ impl CollectFlags {
     }
 }
 
-/// The work for each cluster.
+/// What a collect needs, the same for all clusters.
 #[derive(Clone)]
 struct Job {
     options: CollectOptions,
-    /// Whether the user has not set `--keep`.
+    /// Whether `--keep` has its default.
     is_usual: bool,
     query: Query,
     stopping: watch::Receiver<bool>,
 }
 
 impl Job {
-    /// Collects; returns `None` if it was stopped.
+    /// Collects the counts of a cluster; returns `None` if it was stopped.
     async fn run(
         mut self,
         cluster: &Cluster,
@@ -226,7 +226,7 @@ impl Job {
             if !self.is_usual || self.options.keep == Keep::Windows {
                 return Err(refused);
             }
-            // An earlier run has kept every window, from which any step can be shown.
+            // The checkpoint may contain every window, because of an earlier run. Any step can be computed from these windows.
             self.options.keep = Keep::Windows;
             collect = session.machine.collect(self.options)?;
             keeper.load(&mut collect)?;

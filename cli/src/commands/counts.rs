@@ -1,5 +1,5 @@
-//! `tallyfold delivery` and `tallyfold ingestion`: the counts of a range. With `--fail-above`, the exit code is 1 if
-//! too many events failed.
+//! `tallyfold delivery` and `tallyfold ingestion`: write the counts of a range. With `--fail-above`, the exit code is 1 if too
+//! many events failed, or if there were none.
 
 use clap::Args;
 use tallyfold::text::Fraction;
@@ -34,7 +34,7 @@ pub(crate) struct CountFlags {
     pub(crate) show: ShowFlags,
 }
 
-/// Examples of `delivery`.
+/// The examples at the start of the help of `delivery`.
 pub(crate) const DELIVERY_EXAMPLES: &str = "\
 Examples:
   tallyfold delivery
@@ -49,7 +49,7 @@ Examples:
       A health job: exits with 1 if an integration fails, and prints which one.
 ";
 
-/// Examples of `ingestion`.
+/// The examples at the start of the help of `ingestion`.
 pub(crate) const INGESTION_EXAMPLES: &str = "\
 Examples:
   tallyfold ingestion --since 24h --by write_key
@@ -57,7 +57,7 @@ Examples:
   tallyfold ingestion --since 1h --by event_name --format json
 ";
 
-/// Runs one of the commands.
+/// Runs `delivery` or `ingestion`, depending on the metric.
 ///
 /// # Errors
 /// For flags and settings that can't be used, and for an output that can't be written.
@@ -72,10 +72,10 @@ pub(crate) async fn run(app: &App, metric: Metric, flags: &CountFlags) -> Result
     }
 }
 
-/// Reads the counts of the clusters with these names; of all clusters if there is no name.
+/// Reads the counts of the clusters with these names, or of all clusters if `clusters` is empty.
 ///
 /// # Errors
-/// For flags and settings that can't be used.
+/// For flags and settings that can't be used, and for a name that no cluster has.
 pub(crate) async fn find(
     app: &App,
     metric: Metric,
@@ -86,8 +86,8 @@ pub(crate) async fn find(
     let mut range = flags.range.window(unix_ms())?;
     let mut options = query.collect(metric, range, &flags.reading.given)?;
     if flags.show.writes_settled_only() && flags.range.to.is_none() {
-        // These formats contain only settled windows, so the newest windows of this range would be missing. An earlier range
-        // is read instead.
+        // This format contains only settled windows, and the newest windows of the range are not settled. Read a range of the
+        // same length that ends earlier.
         let settled_ms = i64::try_from(options.settle_ms).unwrap_or(i64::MAX);
         range = flags.range.window(unix_ms().saturating_sub(settled_ms))?;
         options = query.collect(metric, range, &flags.reading.given)?;
@@ -95,7 +95,7 @@ pub(crate) async fn find(
     let steps = flags.step.of(range)?;
     let unit = steps.as_ref().map(Steps::unit);
     if let Some(unit) = unit.filter(|unit| unit.seconds() < options.window.seconds()) {
-        // Counts of a longer window can't be split into shorter ones.
+        // Counts of a longer window can't be split into the user's shorter steps.
         options.window = unit;
     }
     options.keep = unit.map_or(Keep::Total, Keep::Step);
@@ -133,7 +133,7 @@ pub(crate) struct VerdictFlags {
     pub(crate) fewest: u64,
 }
 
-/// The limit, and which rows it applies to.
+/// The limit of `--fail-above`, and the number of attempts from which a row is judged.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
     share: Fraction,
@@ -141,7 +141,7 @@ struct Limit {
 }
 
 impl VerdictFlags {
-    /// The limit, if one was given.
+    /// Returns the limit; `None` without `--fail-above`.
     ///
     /// # Errors
     /// For a text that is not a share.
@@ -163,7 +163,7 @@ impl VerdictFlags {
 }
 
 impl Limit {
-    /// Writes the failed rows of a report. Returns true if there is such a row, or if a cluster had no event to judge.
+    /// Writes the rows that failed. Returns true if there is such a row, or if a cluster has no events.
     fn judge(self, report: &Report, stderr: &Stderr) -> bool {
         let mut has_failed = false;
         let place = |part: &Part| match report.is_named {
@@ -205,7 +205,7 @@ impl Limit {
         has_failed
     }
 
-    /// How many rows have enough attempts.
+    /// Returns the number of rows with enough attempts.
     fn judged(self, counts: &Counted) -> usize {
         match counts {
             Counted::Table(table) => table

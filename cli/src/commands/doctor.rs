@@ -1,4 +1,4 @@
-//! `tallyfold doctor`: reports what is wrong, and what to do next.
+//! `tallyfold doctor`: reports problems of the set-up, and how to fix them.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ use crate::host::session::{Session, unix_ms};
 use crate::output::sink::write_to;
 use crate::stderr::Stderr;
 
-/// What the help begins with.
+/// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold doctor
@@ -32,7 +32,7 @@ Examples:
       JSON for a script or a support request. It contains no secrets.
 ";
 
-/// What the help ends with.
+/// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
 Each check takes at most 10 seconds, or --timeout. Nothing is retried.
 Exit codes: 0 if no check failed, even with warnings; the code of the first failed check (2 settings or clock, 3 credentials or
@@ -46,10 +46,10 @@ pub(crate) struct DoctorFlags {
     json: bool,
 }
 
-/// Runs the command.
+/// Checks all clusters, and writes the diagnosis.
 ///
 /// # Errors
-/// For an output that can't be written.
+/// For settings that can't be used, and for an output that can't be written.
 pub(crate) async fn run(app: &App, flags: &DoctorFlags) -> Result<Exit> {
     let clusters = app.loaded()?.clusters.iter();
     let examined = clusters.map(|cluster| examine(cluster, &app.stderr));
@@ -92,7 +92,7 @@ async fn examine(cluster: &Cluster, stderr: &Rc<Stderr>) -> ClusterDiagnosis {
 
 /// Checks the connections to all addresses at the same time.
 async fn paths(cluster: &Cluster, prepared: &Prepared) -> Vec<PathChecks> {
-    // The proxy was read when the network was set up, so reading it again does not fail.
+    // Setting up the network has already read the proxy, so reading the proxy again does not fail.
     let proxy = cluster.network.proxy.as_ref();
     let proxy = proxy.and_then(|setting| setting.secret().ok().flatten());
     let proxies = Proxies::of(proxy.as_ref().map(Secret::expose));
@@ -106,7 +106,8 @@ async fn paths(cluster: &Cluster, prepared: &Prepared) -> Vec<PathChecks> {
     join_all(places.iter().map(|place| looker.look(place))).await
 }
 
-/// Notes the largest difference between the clocks in the responses to a client's calls, in milliseconds.
+/// Returns the largest difference between the local clock and the service's in the responses to a client's calls, in
+/// milliseconds. The value is positive if the local clock is ahead. Later calls update it.
 fn watch_clock(session: &Session) -> Rc<Cell<i64>> {
     let largest = Rc::new(Cell::new(0_i64));
     let noted = Rc::clone(&largest);
@@ -119,8 +120,8 @@ fn watch_clock(session: &Session) -> Rc<Cell<i64>> {
     largest
 }
 
-/// Corrects the check of an address's clock if the responses to calls show a larger difference than the first
-/// response. The first response may come from a gateway in front of the service.
+/// Corrects the check of an address's clock if the responses to calls show a larger difference than the first response did. A
+/// gateway in front of the service may have sent the first response.
 fn correct_clock(checks: &mut [Check], address: Option<&String>, ahead_ms: i64) {
     let origin = address
         .and_then(|address| Place::of(address))
@@ -134,7 +135,7 @@ fn correct_clock(checks: &mut [Check], address: Option<&String>, ahead_ms: i64) 
     }
 }
 
-/// The places of all addresses, without duplicates.
+/// Returns the places of all addresses, without duplicates.
 fn places(addresses: &Addresses) -> Vec<Place> {
     let Addresses {
         cluster_endpoint,
@@ -152,7 +153,7 @@ fn places(addresses: &Addresses) -> Vec<Place> {
     places
 }
 
-/// Why an address can't be reached; `None` if it can.
+/// Returns why an address can't be reached; `None` if it can be.
 fn closed(address: Option<&String>, paths: &[PathChecks]) -> Option<String> {
     let origin = Place::of(address?)?.origin;
     let path = paths.iter().find(|path| path.origin == origin)?;
@@ -193,7 +194,7 @@ async fn control(prepared: &Prepared, paths: &[PathChecks]) -> Vec<Check> {
     checks
 }
 
-/// Checks the Event Metrics API; there is a token.
+/// Checks the Event Metrics API. The caller has already obtained a token.
 async fn counts(prepared: &Prepared, windows: [Window; 2]) -> Vec<Check> {
     const UNREAD: &str = "event delivery can't be read";
     let [_, last] = windows;

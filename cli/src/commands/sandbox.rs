@@ -1,4 +1,4 @@
-//! `tallyfold sandbox`: a replica of the service on this machine.
+//! `tallyfold sandbox`: serves a fake of the service on this machine.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ use crate::host::server::{Answer, BrokenOff, Server, whole};
 use crate::host::session::{Clock, unix_ms};
 use crate::host::shutdown::Stop;
 
-/// What the help begins with.
+/// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold sandbox -- tallyfold delivery --since 24h
@@ -38,10 +38,11 @@ Examples:
       Every third response is a failure.
 ";
 
-/// The longest body of a request. Real bodies have a few hundred bytes.
+/// The maximum length of a request's body, in bytes. Clients send a few hundred.
 const LONGEST_BODY: usize = 1_000_000;
 
-/// Headers that let web apps of any origin call it, as the sandboxes of Python and JavaScript do.
+/// Headers that let web apps of any origin call the sandbox. The sandboxes of the packages for Python and JavaScript send the
+/// same.
 const CORS: [(&str, &str); 6] = [
     ("access-control-allow-origin", "*"),
     ("access-control-allow-methods", "GET, POST"),
@@ -77,7 +78,8 @@ pub(crate) struct SandboxFlags {
     command: Vec<OsString>,
 }
 
-/// Serves until a signal, or until the command has ended: a signal is passed on to it.
+/// Serves until Ctrl-C or SIGTERM. If the user gives a command, runs the command, passes signals on to it, and serves until it
+/// has ended.
 ///
 /// # Errors
 /// For an address that can't be listened on, a fault that can't happen, and a command that can't be started.
@@ -86,7 +88,7 @@ pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
     let options = SandboxOptions::default().seed(flags.seed).scene(scene);
     let identity = match scene {
         None => format!("sandbox with seed {}", flags.seed),
-        // Its counts depend on when it began.
+        // The counts of a scene depend on the time at which the sandbox starts.
         Some(scene) => format!("sandbox with seed {}, {scene} at {}", flags.seed, unix_ms()),
     };
     let settings = settings(&options);
@@ -118,7 +120,7 @@ pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
             child
                 .args(arguments)
                 .envs(variables(&url, &settings))
-                // The port differs between runs, and a state refuses another identity.
+                // The port differs between runs. A state can be used again only if the identity stays the same.
                 .env("TALLYFOLD_IDENTITY", &identity)
                 .env_remove("TALLYFOLD_CONFIG");
             let mut child = child.kill_on_drop(true).spawn().map_err(as_failure)?;
@@ -132,7 +134,7 @@ pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
     }
 }
 
-/// The names and values that a client needs.
+/// The names and values of the settings that a client needs.
 type Settings = Vec<(&'static str, String)>;
 
 fn settings(options: &SandboxOptions) -> Settings {
@@ -169,7 +171,8 @@ fn say(url: &str, settings: &Settings) -> io::Result<()> {
     out.flush()
 }
 
-/// Waits for a command, which the first signal asks to end in its own way. After the second one, the caller kills it.
+/// Waits until the command has ended. Passes the first signal on to the command. Returns after the second signal, and the
+/// caller then kills the command.
 async fn until_it_ends(child: &mut Child, stop: &Stop) -> io::Result<Exit> {
     tokio::select! {
         status = child.wait() => return status.map(code_of),
@@ -181,7 +184,7 @@ async fn until_it_ends(child: &mut Child, stop: &Stop) -> io::Result<Exit> {
     }
 }
 
-/// Sends the signal of an exit code to a command. A terminal has sent Ctrl-C to the command itself.
+/// Sends a command the signal for an exit code. In a terminal, the command itself has already received Ctrl-C.
 #[cfg(unix)]
 fn pass_on(exit: Exit, child: &Child) {
     use std::io::IsTerminal;
@@ -201,11 +204,11 @@ fn pass_on(exit: Exit, child: &Child) {
     }
 }
 
-/// Windows sends Ctrl-C to the command itself.
+/// The command itself receives Ctrl-C from Windows.
 #[cfg(windows)]
 fn pass_on(_: Exit, _: &Child) {}
 
-/// The exit code of the command, as a shell reports it.
+/// Returns the exit code of the command, as a shell reports it: 128 plus the signal's number if a signal ended the command.
 fn code_of(status: ExitStatus) -> Exit {
     #[cfg(unix)]
     let signal = std::os::unix::process::ExitStatusExt::signal(&status);
@@ -267,7 +270,7 @@ fn sent(answer: SandboxResponse) -> Answer {
             let mut bytes = Bytes::from(answer.body);
             bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
             let sent = stream::iter([Ok(Frame::data(bytes))]);
-            // During this wait, the server flushes the head and the part of the body that is sent.
+            // Before the error, yield once: the server then flushes the head and the first part of the body.
             let cut = stream::once(async {
                 yield_now().await;
                 Err(BrokenOff)

@@ -1,4 +1,4 @@
-//! `tallyfold watch`: a live view of what is lost.
+//! `tallyfold watch`: a live view of lost events.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ use crate::watch::reader::{Reader, Shared, window_of};
 use crate::watch::screen::{Screen, run as show};
 use crate::watch::state::{ClusterView, Order, State, Title};
 
-/// What the help begins with.
+/// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold watch
@@ -40,7 +40,7 @@ Examples:
       Prints the view once: where errors have risen most.
 ";
 
-/// The largest number of windows that are kept.
+/// The maximum number of windows in the view.
 const MOST_WINDOWS: u64 = 1_000;
 
 /// Flags of the command.
@@ -75,7 +75,7 @@ pub(crate) struct WatchFlags {
     waiting: Declared<Waiting>,
 }
 
-/// How windows are read as they close.
+/// The flags for reading windows as they close.
 #[derive(Clone, Debug)]
 pub(crate) struct Following;
 
@@ -86,7 +86,7 @@ impl Flags for Following {
     const HEADING: &'static str = "Reading";
 }
 
-/// How history is read.
+/// The flags for reading many windows, and for outages.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting;
 
@@ -110,7 +110,7 @@ struct Plan {
     now_ms: i64,
 }
 
-/// Runs the command.
+/// Shows the live view. With `--once`, prints the view as text.
 ///
 /// # Errors
 /// For flags and settings that can't be used, and for a terminal that can't show the view.
@@ -129,7 +129,7 @@ pub(crate) async fn run(app: &App, flags: &WatchFlags) -> Result<Exit> {
 
 async fn live(app: &App, flags: &WatchFlags, plan: Plan, rules: &Rc<Rules>) -> Result<Exit> {
     Screen::check()?;
-    // Messages to stderr would be written into the view on the screen.
+    // Messages on stderr would overwrite the view, so turn them off.
     let silent = Rc::new(Stderr::silent());
     let sessions = app.loaded()?.clusters.iter().map(|cluster| {
         let mut session = app.session(cluster)?;
@@ -189,7 +189,7 @@ async fn print(app: &App, flags: &WatchFlags, plan: &Plan, rules: &Rules) -> Res
     Ok(report.exit())
 }
 
-/// The view of the counts that were read from a cluster.
+/// Returns the view of the counts that were read from a cluster.
 fn view(plan: &Plan, part: &Part) -> ClusterView {
     let history = History::new(plan.step, plan.windows, plan.now_ms);
     let mut view = ClusterView::new(part.cluster.clone(), history);
@@ -215,7 +215,7 @@ fn fill(view: &mut ClusterView, part: &Part, now_ms: i64) {
         for start in starts {
             let end = start + view.history.step_ms();
             if let Ok(window) = window_of(start, end) {
-                // The command writes the error itself to stderr.
+                // stderr has the error itself.
                 view.history.fail(window, "it could not be read".to_owned());
             }
         }
@@ -229,7 +229,7 @@ fn rows(series: &Series, window: u32) -> impl Iterator<Item = (Vec<String>, Coun
     of_window.map(|row| (row.values().map(str::to_owned).collect(), row.counts()))
 }
 
-/// The view before anything is read.
+/// Returns the view before anything is read.
 fn state(app: &App, flags: &WatchFlags, plan: &Plan) -> State {
     let title = Title {
         metric: plan.metric,
@@ -263,7 +263,7 @@ fn plan(flags: &WatchFlags, now_ms: i64) -> Result<Plan> {
     if flags.waiting.given.get("patience").is_some() {
         follow.patience_ms = collect.patience_ms;
     } else if flags.once {
-        // With `--once`, the user waits for the result.
+        // With `--once`, the user waits for the result, so do not wait out an outage.
         collect.patience_ms = Patience::Milliseconds(0);
     }
     collect.window = step;
@@ -282,7 +282,7 @@ fn plan(flags: &WatchFlags, now_ms: i64) -> Result<Plan> {
     })
 }
 
-/// How many windows the history has.
+/// Returns the number of windows in the time span of `--since`.
 fn windows(since: &str, step: TimeStep) -> Result<usize> {
     let wanted = || {
         Failure::usage(format!(

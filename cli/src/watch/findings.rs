@@ -19,7 +19,7 @@ use crate::failure::Result;
 pub(crate) struct LiveRules {
     rules: Rc<Rules>,
     metric: Metric,
-    /// The newest windows, by start.
+    /// The newest windows, by their start in milliseconds since 1970.
     tables: RefCell<BTreeMap<i64, CountTable>>,
 }
 
@@ -28,16 +28,16 @@ pub(crate) struct LiveRules {
 pub(crate) struct FindingLine {
     /// What is wrong.
     pub(crate) text: String,
-    /// Whether it is more than a warning.
+    /// Whether the finding is critical.
     pub(crate) is_bad: bool,
 }
 
-/// The rules of a view without a rules file.
+/// Returns the rules of a view without a rules file.
 ///
 /// # Errors
 /// `invalid_rules` for windows of less than a minute, which rules can't judge.
 pub(crate) fn simple(metric: Metric, by: &[Dimension], step: TimeStep) -> Result<Rules> {
-    // Dimensions that the metric lacks are skipped here; the core refuses them.
+    // Skip dimensions that the metric lacks. The core later refuses a query with such a dimension.
     let by = by
         .iter()
         .copied()
@@ -60,7 +60,7 @@ pub(crate) fn simple(metric: Metric, by: &[Dimension], step: TimeStep) -> Result
 }
 
 impl LiveRules {
-    /// Rules without any windows yet.
+    /// Creates rules without windows.
     pub(crate) fn new(rules: Rc<Rules>, metric: Metric) -> Self {
         Self {
             rules,
@@ -76,18 +76,19 @@ impl LiveRules {
         tables.retain(|start_ms, _| *start_ms >= oldest_ms);
     }
 
-    /// The firing rules, the worst first.
+    /// Returns the findings that fire, the most severe first.
     pub(crate) fn findings(&self, now_ms: i64) -> Vec<FindingLine> {
         let tables = self.tables.borrow();
         match CountTable::merge_all(tables.values()) {
             Ok(table) => findings_in(&self.rules, self.metric, &table, now_ms),
-            // There is no window yet.
+            // There is no window yet, so there is no table to merge.
             Err(_) => Vec::new(),
         }
     }
 }
 
-/// The rules that fire for a table, the worst first. If the rules can't be applied to it, returns the reason.
+/// Returns the findings that fire for a table, the most severe first. If the rules can't be applied, returns the reason as the
+/// only finding.
 pub(crate) fn findings_in(
     rules: &Rules,
     metric: Metric,
@@ -159,7 +160,7 @@ mod tests {
             found.iter().all(|one| !one.text.contains("Webhooks")),
             "{found:?}"
         );
-        // Windows that are too old are dropped.
+        // The rules drop windows that are too old.
         let rules = rules.clone();
         let (window, table) = each_hour(&[good]).remove(0);
         rules.take(window, table, i64::MAX);

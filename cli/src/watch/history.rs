@@ -10,7 +10,8 @@ use tallyfold::{Counts, TimeStep, Window};
 /// The dimension values of a group, in the order of the query.
 pub(crate) type Group = Rc<[String]>;
 
-/// The counts of the newest windows. Older windows are dropped, so memory is bounded by windows and groups.
+/// The counts of the newest windows. Older windows are dropped, so the memory depends only on the numbers of windows and
+/// groups.
 #[derive(Debug)]
 pub(crate) struct History {
     step: TimeStep,
@@ -18,7 +19,7 @@ pub(crate) struct History {
     length: usize,
     /// The end of the newest window that has closed, in milliseconds since 1970.
     end_ms: i64,
-    /// The windows that were read or failed, by start.
+    /// The windows that were read or failed, by their start in milliseconds since 1970.
     slots: BTreeMap<i64, Slot>,
     groups: HashSet<Group>,
     lines: OnceCell<Vec<Line>>,
@@ -28,7 +29,7 @@ pub(crate) struct History {
 #[derive(Debug, Default)]
 struct Slot {
     reading: Option<Reading>,
-    /// Why the last attempt to read it failed.
+    /// Why the last attempt to read the window failed; `None` if it was successful.
     failure: Option<String>,
 }
 
@@ -41,30 +42,30 @@ struct Reading {
 /// The progress of reading a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// It has not been read yet.
+    /// The window has not been read yet.
     Unread,
-    /// It could not be read.
+    /// The window could not be read.
     Failed,
-    /// It was read, and its counts may still change.
+    /// The window was read, and its counts may still change.
     Provisional,
-    /// Its counts no longer change.
+    /// The counts of the window are final.
     Settled,
 }
 
-/// One group.
+/// The counts of one group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// Its dimension values.
+    /// The group's dimension values.
     pub(crate) group: Group,
-    /// The sums over all windows.
+    /// The sums of the group's counts over all windows.
     pub(crate) sums: Sums,
-    /// The change of errors between the two newest windows; `None` if one of them is unknown.
+    /// The change of errors from the window before the newest one to the newest one; `None` if one of the two was not read.
     pub(crate) change: Option<i128>,
     /// The counts of each window in chronological order; `None` for a window that has not been read.
     pub(crate) windows: Vec<Option<Counts>>,
 }
 
-/// Sums of counts, wide enough for any number of windows.
+/// Sums of counts. 128 bits are enough for any number of windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
     /// Events delivered.
@@ -82,7 +83,7 @@ impl Sums {
         self.filtered += u128::from(counts.filtered);
     }
 
-    /// The fraction of events lost due to an error, out of all events to be sent; `None` if there were none.
+    /// Returns the share of errors among all events to be sent; `None` if there were no such events.
     pub(crate) fn error_rate(self) -> Option<f64> {
         let sent = self.success + self.errors;
         (sent > 0).then(|| self.errors as f64 / sent as f64)
@@ -90,7 +91,7 @@ impl Sums {
 }
 
 impl History {
-    /// A history of `length` windows.
+    /// Creates a history of `length` windows.
     pub(crate) fn new(step: TimeStep, length: usize, now_ms: i64) -> Self {
         let step_ms = i64::from(step.seconds()) * 1_000;
         let mut history = Self {
@@ -120,34 +121,34 @@ impl History {
         let span = self.span_ms();
         self.slots.retain(|start, _| span.contains(start));
         self.lines.take();
-        // A group with a single reference does not occur in any window.
+        // No window contains a group whose only reference is in `groups`.
         self.groups.retain(|group| Rc::strong_count(group) > 1);
     }
 
-    /// The time range that is shown, in milliseconds since 1970.
+    /// Returns the time range that is shown, in milliseconds since 1970.
     pub(crate) fn span_ms(&self) -> Range<i64> {
         let length = i64::try_from(self.length).unwrap_or(i64::MAX);
         self.end_ms - length * self.step_ms..self.end_ms
     }
 
-    /// The length of a window.
+    /// Returns the length of a window.
     pub(crate) fn step(&self) -> TimeStep {
         self.step
     }
 
-    /// The length of a window in milliseconds.
+    /// Returns the length of a window in milliseconds.
     pub(crate) fn step_ms(&self) -> i64 {
         self.step_ms
     }
 
-    /// The starts of all windows that are shown, in chronological order.
+    /// Returns the starts of all windows that are shown, in chronological order and in milliseconds since 1970.
     pub(crate) fn starts(&self) -> impl DoubleEndedIterator<Item = i64> + ExactSizeIterator {
         let (start, step) = (self.span_ms().start, self.step_ms);
         // The position is far below the maximum of `i64`.
         (0..self.length).map(move |position| start + position as i64 * step)
     }
 
-    /// Stores the counts of a window. Returns the change of its errors if it was read before.
+    /// Stores the counts of a window. If the window was read before, returns the change of its errors.
     pub(crate) fn settle(
         &mut self,
         window: Window,
@@ -155,7 +156,7 @@ impl History {
         is_settled: bool,
     ) -> Option<i128> {
         let start = window.start().unix_ms();
-        // The clocks of the view and of the follow may differ slightly.
+        // The clock of the follow may be slightly ahead of the view's, so the window may be newer than all others.
         self.advance(self.end_ms.max(window.end().unix_ms()));
         let rows = rows.into_iter();
         let rows = rows.map(|(values, counts)| (group_of(&mut self.groups, values), counts));
@@ -174,7 +175,7 @@ impl History {
         before.map(|before| errors - before.errors())
     }
 
-    /// Records that a window could not be read. Counts from earlier reads stay.
+    /// Records that a window could not be read. Counts from an earlier reading of the window stay.
     pub(crate) fn fail(&mut self, window: Window, text: String) {
         let start = window.start().unix_ms();
         if self.span_ms().contains(&start) {
@@ -182,13 +183,13 @@ impl History {
         }
     }
 
-    /// The newest window that could not be read, and why.
+    /// Returns the start of the newest window that could not be read, and the reason.
     pub(crate) fn failure(&self) -> Option<(i64, &str)> {
         let mut newest = self.slots.iter().rev();
         newest.find_map(|(start, slot)| Some((*start, slot.failure.as_deref()?)))
     }
 
-    /// The stage of each window, in chronological order.
+    /// Returns the stage of each window, in chronological order.
     pub(crate) fn stages(&self) -> Vec<Stage> {
         self.starts()
             .map(|start| match self.slots.get(&start) {
@@ -207,12 +208,13 @@ impl History {
             .collect()
     }
 
-    /// The start of the newest window that was read.
+    /// Returns the start of the newest window that was read, in milliseconds since 1970.
     pub(crate) fn newest_ms(&self) -> Option<i64> {
         self.readings().map(|(start, _)| start).next_back()
     }
 
-    /// The start of the oldest window that has to be read, or read again.
+    /// Returns the start of the oldest window that is not settled, in milliseconds since 1970. If all are settled, returns
+    /// their end.
     pub(crate) fn unsettled_ms(&self) -> i64 {
         let is_settled = |start: &i64| {
             self.reading(*start)
@@ -223,7 +225,7 @@ impl History {
             .unwrap_or(self.end_ms)
     }
 
-    /// One line for each group, sorted by group.
+    /// Returns one line for each group, sorted by group.
     pub(crate) fn lines(&self) -> &[Line] {
         self.lines.get_or_init(|| {
             let groups: HashSet<&Group> = self
@@ -268,7 +270,7 @@ impl History {
         }
     }
 
-    /// How many windows and groups are in memory.
+    /// Returns the numbers of windows and groups in memory.
     #[cfg(test)]
     pub(crate) fn held(&self) -> (usize, usize) {
         (self.slots.len(), self.groups.len())
@@ -284,7 +286,7 @@ impl History {
     }
 }
 
-/// The shared copy of a group's values.
+/// Returns the shared copy of a group's values. Creates the copy if there is none.
 fn group_of(groups: &mut HashSet<Group>, values: Vec<String>) -> Group {
     if let Some(group) = groups.get(values.as_slice()) {
         return Rc::clone(group);

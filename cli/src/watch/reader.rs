@@ -19,11 +19,11 @@ use crate::arguments::query::{Query, time_of};
 use crate::failure::{Failure, Result};
 use crate::host::session::{Session, unix_ms};
 
-/// The longest wait before the wall clock is read again. A timer does not notice when the clock is set or the computer
-/// sleeps.
+/// The maximum wait before the wall clock is read again. A timer does not notice that the clock was set or that the computer
+/// slept.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// The state, and the notifications about it.
+/// The state of the view, and the notifications between the screen and the readers.
 pub(crate) struct Shared {
     /// The state that is shown.
     pub(crate) state: RefCell<State>,
@@ -42,12 +42,12 @@ pub(crate) struct Reader {
     query: Query,
     workers: usize,
     rules: LiveRules,
-    /// Why the last failed request failed.
+    /// Why the last failed request failed, as the view shows it.
     trouble: Rc<RefCell<String>>,
 }
 
 impl Reader {
-    /// A reader of the cluster at that position.
+    /// Creates a reader of the cluster at `position`.
     ///
     /// # Errors
     /// For options that the core refuses.
@@ -77,10 +77,10 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Reads until it is dropped.
+    /// Reads windows until the future is dropped.
     ///
     /// # Errors
-    /// For options that the core refuses.
+    /// For options that the core refuses, and for an error that ends the follow.
     pub(crate) async fn run(self) -> Result<()> {
         loop {
             let mut follow = self.follow()?;
@@ -88,14 +88,14 @@ impl Reader {
         }
     }
 
-    /// A follow that starts at the oldest window that is not settled.
+    /// Returns a follow that starts at the oldest window that is not settled.
     fn follow(&self) -> Result<Follow> {
         let start = time_of(self.with(|view| view.history.unsettled_ms()))?;
         let options = self.options.clone().start(start);
         Ok(self.session.machine.follow(&options)?)
     }
 
-    /// Reads until the user requests the newest counts, which restarts the follow.
+    /// Reads until the user requests the newest counts. The caller then starts a new follow.
     async fn read(&self, follow: &mut Follow) -> Result<()> {
         let mut under_way = FuturesUnordered::new();
         loop {
@@ -150,7 +150,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Applies the rules. Called when no request is in flight.
+    /// Applies the rules to the windows in memory. `read` calls this when no request is in flight.
     fn find(&self) {
         let findings = self.rules.findings(unix_ms());
         self.with(|view| view.findings = findings);
@@ -172,7 +172,7 @@ impl Reader {
     }
 }
 
-/// The rows of a window, in the form that a history accepts.
+/// Converts the rows of a window to the form that a history accepts.
 fn rows(table: &CountTable) -> impl Iterator<Item = (Vec<String>, Counts)> {
     let rows = table.rows();
     rows.map(|row| (row.values().map(str::to_owned).collect(), row.counts()))
@@ -184,7 +184,7 @@ async fn driven(session: &Session, mut drive: Drive) -> Drive {
     drive
 }
 
-/// Shows the outcome of each attempt of a request.
+/// Shows how an attempt of a request ended.
 fn show_attempt(shared: &Shared, position: usize, attempt: &Attempt, trouble: &RefCell<String>) {
     let view = &mut shared.state.borrow_mut().clusters[position];
     if attempt.code.is_none() {
@@ -204,10 +204,10 @@ fn show_attempt(shared: &Shared, position: usize, attempt: &Attempt, trouble: &R
     }
 }
 
-/// The window between two timestamps, in milliseconds since 1970.
+/// Returns the window between two timestamps in milliseconds since 1970.
 ///
 /// # Errors
-/// Outside of the years 0 to 9999.
+/// For timestamps outside of the years 0 to 9999.
 pub(crate) fn window_of(start_ms: i64, end_ms: i64) -> Result<Window> {
     let at = |ms| {
         Timestamp::from_unix_ms(ms)

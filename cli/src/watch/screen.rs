@@ -1,4 +1,4 @@
-//! The live view on a terminal: connects readers, keys and clock, and restores the terminal on every exit path.
+//! The live view on a terminal: connects the readers, the keys and the clock, and restores the terminal on every exit path.
 
 use std::io::IsTerminal;
 use std::rc::Rc;
@@ -22,7 +22,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::host::session::unix_ms;
 use crate::stderr::is_colored;
 
-/// The interval at which the view is redrawn without new counts, because it shows the time.
+/// The interval at which the view is redrawn even without new counts, because it shows the time.
 const TICK: Duration = Duration::from_secs(1);
 
 /// Shows the view until the user quits.
@@ -53,7 +53,7 @@ async fn show(shared: &Shared, mut screen: Screen, mut stopping: Stopping) -> Re
         let action = tokio::select! {
             event = events.next() => match event {
                 Some(Ok(Event::Key(key))) => press(&mut shared.state.borrow_mut(), key),
-                // For example a resize: drawing reads the new size.
+                // Another event, such as a resize. Drawing reads the new size.
                 Some(Ok(_)) => Action::Draw,
                 Some(Err(error)) => return Err(unusable(&error)),
                 None => Action::Quit,
@@ -117,7 +117,7 @@ impl Screen {
     /// Checks that stdout is a terminal that can be drawn on.
     ///
     /// # Errors
-    /// If it isn't.
+    /// If stdout isn't such a terminal.
     pub(crate) fn check() -> Result<()> {
         let is_dumb = env::var_os("TERM").is_some_and(|value| value == "dumb");
         match io::stdout().is_terminal() && !is_dumb {
@@ -133,7 +133,7 @@ impl Screen {
     /// Takes over the terminal.
     ///
     /// # Errors
-    /// If it can't be used.
+    /// If the terminal can't be used.
     pub(crate) fn open() -> Result<Self> {
         let color = is_colored(&io::stdout());
         let look = Look {
@@ -165,8 +165,8 @@ impl Screen {
         drawn().map_err(|error| unusable(&error))
     }
 
-    /// Restores the terminal, stops the process as Ctrl-Z does, and takes over the terminal again when the shell
-    /// resumes the process.
+    /// Restores the terminal, and stops the process as Ctrl-Z does. When the shell resumes the process, takes over the terminal
+    /// again.
     ///
     /// # Errors
     /// If the terminal can't be used any more.
@@ -209,7 +209,7 @@ fn stop() -> io::Result<()> {
     Ok(())
 }
 
-/// The failure of a terminal that can't be read or written.
+/// Returns the failure for a terminal that can't be read or written.
 pub(crate) fn unusable(error: &io::Error) -> Failure {
     Failure::usage(format!("the terminal can't be used: {error}"))
 }

@@ -1,4 +1,4 @@
-//! Screens, compared with files. `SNAPSHOTS=overwrite cargo test -p tallyfold-cli` writes them; look at each then.
+//! Compares screens with files. `SNAPSHOTS=overwrite cargo test -p tallyfold-cli` writes the files. Check each file after that.
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -34,7 +34,7 @@ fn screen(state: &State, size: (u16, u16)) -> String {
     text(&buffer(state, LIVE, size))
 }
 
-/// A morning on which one integration begins to fail, and the last windows may still change.
+/// Returns the view of a morning: one integration begins to fail, and the last windows may still change.
 fn morning() -> State {
     let groups: Vec<(&str, Sample)> = vec![
         ("Warehouse", |n| counts(12_000 + n, 10 * n * n, 300)),
@@ -235,7 +235,7 @@ fn the_selected_row_is_on_the_screen_wherever_it_is() {
                 .lines()
                 .filter(|line| line.trim_start().starts_with('>'))
                 .collect();
-            // The smallest screen omits the column of ranks, which has the mark.
+            // The smallest screen omits the column of ranks, and with it the mark of the selected row.
             if size.0 > 40 {
                 assert_eq!(selected.len(), 1, "{text}");
                 assert!(
@@ -275,7 +275,7 @@ fn nothing_is_said_by_colour_alone() {
         .content
         .iter()
         .filter(|cell| is(cell, Modifier::ITALIC));
-    // Four of the twelve windows, in five rows and the line of marks.
+    // Four of the twelve windows are provisional, in five rows and the line of marks.
     let windows = provisional.filter(|cell| cell.symbol() != " ").count();
     assert_eq!(windows % 24, 0);
     assert!(windows > 0);

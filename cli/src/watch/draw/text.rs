@@ -1,4 +1,4 @@
-//! The formatting of texts and numbers for a terminal, and their styles.
+//! Formats texts and numbers for a terminal, and defines their styles.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Offset, Rect};
@@ -13,7 +13,7 @@ use crate::output::grid;
 use crate::output::safe::width;
 use crate::watch::history::Stage;
 
-/// How the view looks. Colours are optional: everything that a colour shows, a mark or another style shows, too.
+/// How the view looks. Colours are optional, because marks or other styles show the same.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
     /// Whether to use colours.
@@ -22,28 +22,28 @@ pub(crate) struct Look {
     pub(crate) is_live: bool,
 }
 
-/// The title.
+/// The style of the title.
 pub(super) const TITLE: Style = Style::new().add_modifier(Modifier::BOLD);
 
-/// The names of columns.
+/// The style of the names of columns.
 pub(super) const HEADER: Style = Style::new().add_modifier(Modifier::UNDERLINED);
 
-/// The keys.
+/// The style of the line of keys.
 pub(super) const KEYS: Style = Style::new().add_modifier(Modifier::DIM);
 
-/// The selected row.
+/// The style of the selected row.
 pub(super) const SELECTED: Style = Style::new().add_modifier(Modifier::REVERSED);
 
-/// Normal text.
+/// The style of normal text.
 pub(super) const PLAIN: Style = Style::new();
 
 impl Look {
-    /// Something is wrong.
+    /// Returns the style of an error.
     pub(super) fn bad(self) -> Style {
         self.colored(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// A change of errors.
+    /// Returns the style of a change of errors.
     pub(super) fn change(self, change: i128) -> Style {
         match change {
             0 => PLAIN,
@@ -52,7 +52,7 @@ impl Look {
         }
     }
 
-    /// The counts of a window.
+    /// Returns the style of a window's counts.
     pub(super) fn stage(self, stage: Stage) -> Style {
         match stage {
             Stage::Settled | Stage::Unread => self.colored(Color::Cyan),
@@ -69,18 +69,19 @@ impl Look {
     }
 }
 
-/// The line `y` of an area; it is empty below the area.
+/// Returns the line `y` of an area; an empty one if `y` is below the area.
 pub(super) fn line_of(area: Rect, y: u16) -> Rect {
     let line = area.offset(Offset::new(0, y.into()));
     Rect { height: 1, ..line }.intersection(area)
 }
 
-/// Draws a text at the left of a line, truncated to its width.
+/// Draws a text at the left of a line, truncated to the width of the line.
 pub(super) fn left(line: Rect, text: &str, style: Style, buffer: &mut Buffer) {
     Line::from(Span::styled(cut(text, line.width.into()), style)).render(line, buffer);
 }
 
-/// Draws a text at the left of a line and one at the right. The left text is truncated if both do not fit.
+/// Draws a text at the left of a line and one at the right. The right text gets at most half of the line, and the left text
+/// gets the rest.
 pub(super) fn both(
     line: Rect,
     (at_left, left_style): (&str, Style),
@@ -102,8 +103,8 @@ pub(super) fn both(
         .render(line, buffer);
 }
 
-/// Truncates a text to at most `columns`; a truncated text ends with `…`. Names are shortened in the middle instead, by
-/// [`fit`](crate::output::safe::fit).
+/// Truncates a text to at most `columns`; a truncated text ends with `…`. For names, [`fit`](crate::output::safe::fit)
+/// truncates the middle.
 pub(crate) fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -114,10 +115,10 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     }
 }
 
-/// The width of the largest number that is written with all its digits.
+/// The width of the longest number that is written with all its digits.
 const LONGEST: usize = "999,999,999".len();
 
-/// A number with grouped digits, or with a unit such as `12.34G` if it is very large.
+/// Formats a number with grouped digits. A very large number has a unit, such as `12.34G`.
 pub(crate) fn number(number: u128) -> String {
     let exact = grouped(number);
     match exact.len() <= LONGEST {
@@ -126,7 +127,7 @@ pub(crate) fn number(number: u128) -> String {
     }
 }
 
-/// A number with its sign; 0 has none.
+/// Formats a number with its sign; 0 has none.
 pub(crate) fn signed(change: i128) -> String {
     let sign = match change {
         0 => "",
@@ -136,8 +137,7 @@ pub(crate) fn signed(change: i128) -> String {
     format!("{sign}{}", number(change.unsigned_abs()))
 }
 
-/// The first digits of a large number with a unit. They are truncated, not rounded, so that the number never looks larger
-/// than it is.
+/// Formats a large number as its first digits and a unit. Truncates the number, so that it never looks larger than it is.
 fn short(number: u128) -> String {
     let mut hundredths = number / 10;
     let mut unit = "k";
@@ -150,41 +150,41 @@ fn short(number: u128) -> String {
     format!("{}.{:02}{unit}", hundredths / 100, hundredths % 100)
 }
 
-/// A rate in percent; empty without a rate.
+/// Formats a rate in percent; `None` becomes an empty text.
 pub(crate) fn percent(rate: Option<f64>) -> String {
     rate.map_or_else(String::new, |rate| grid::percent(Some(rate)))
 }
 
-/// The time of day, UTC, in hours and minutes.
+/// Formats the time of day, UTC, in hours and minutes.
 pub(crate) fn minutes(ms: i64) -> String {
     whole(ms, 60_000).map_or_else(String::new, Timestamp::short_time)
 }
 
-/// The time of day, UTC, with seconds.
+/// Formats the time of day, UTC, with seconds.
 pub(crate) fn seconds(ms: i64) -> String {
     whole(ms, 1_000).map_or_else(String::new, Timestamp::time)
 }
 
-/// Day and time, UTC.
+/// Formats the day and the time, UTC.
 pub(crate) fn instant(ms: i64) -> String {
     whole(ms, 60_000).map_or_else(String::new, Timestamp::short)
 }
 
-/// A window, from its start and its end.
+/// Formats a window as its start and its end, UTC, in hours and minutes.
 pub(crate) fn window(start_ms: i64, end_ms: i64) -> String {
     format!("{}–{}", minutes(start_ms), minutes(end_ms))
 }
 
-/// A time without the rest of a unit, in milliseconds.
+/// Rounds a time down to a whole unit, both in milliseconds. Returns `None` outside of the years 0 to 9999.
 fn whole(ms: i64, unit_ms: i64) -> Option<Timestamp> {
     Timestamp::from_unix_ms(ms.div_euclid(unit_ms) * unit_ms)
 }
 
 const BARS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 
-/// A bar for a count: `·` for 0, otherwise as high as its fraction of the highest count.
+/// Returns a bar for a count: `·` for 0, otherwise a bar whose height is the count's share of the highest count.
 ///
-/// ratatui's `Sparkline` rounds down, so it would show 1 next to 1000 as 0.
+/// ratatui's `Sparkline` rounds down, so it would show 1 as 0 if the highest count is 1000.
 pub(crate) fn bar(count: u64, highest: u64) -> &'static str {
     if count == 0 {
         return "·";
@@ -197,7 +197,7 @@ pub(crate) fn bar(count: u64, highest: u64) -> &'static str {
         .unwrap_or(&BARS[7])
 }
 
-/// The mark above a window.
+/// Returns the mark above a window of this stage.
 pub(super) fn sign(stage: Stage) -> &'static str {
     match stage {
         Stage::Settled => " ",
@@ -207,7 +207,7 @@ pub(super) fn sign(stage: Stage) -> &'static str {
     }
 }
 
-/// The name of successes. The reference calls them delivered for event delivery only.
+/// Returns the name of successes. The service's reference calls them delivered for event delivery only.
 pub(super) fn delivered(metric: Metric) -> &'static str {
     match metric {
         Metric::EventDelivery => "delivered",
