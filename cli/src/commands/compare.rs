@@ -1,4 +1,4 @@
-//! `tallyfold compare`: what has changed since an earlier time.
+//! `tallyfold compare`: writes what has changed since an earlier range.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::output::report::{Asked, Counted, Part, Report, contradiction, spans};
 use crate::output::show::ShowFlags;
 use crate::output::write::write;
 
-/// What the help begins with.
+/// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold compare
@@ -55,10 +55,10 @@ pub(crate) enum Against {
 }
 
 impl Against {
-    /// The earlier range.
+    /// Returns the earlier range.
     ///
     /// # Errors
-    /// If it would begin before the year 0.
+    /// If the earlier range would begin before the year 0.
     pub(crate) fn of(self, range: Window) -> Result<Window> {
         const DAY_MS: i64 = 86_400_000;
         let (start, end) = (range.start(), range.end());
@@ -82,7 +82,7 @@ fn too_early() -> Failure {
     Failure::usage("--against: the earlier range would begin before the year 0")
 }
 
-/// Runs the command.
+/// Compares the counts of two ranges, and writes the comparison.
 ///
 /// # Errors
 /// For flags and settings that can't be used, and for an output that can't be written.
@@ -93,10 +93,10 @@ pub(crate) async fn run(app: &App, flags: &CompareFlags) -> Result<Exit> {
     Ok(report.exit())
 }
 
-/// Compares the counts of the clusters with these names; of all clusters if there is no name.
+/// Compares the counts of the clusters with these names, or of all clusters if `clusters` is empty.
 ///
 /// # Errors
-/// For flags and settings that can't be used.
+/// For flags and settings that can't be used, and for a name that no cluster has.
 pub(crate) async fn find(app: &App, flags: &CompareFlags, clusters: &[String]) -> Result<Report> {
     let query = flags.query.query()?;
     let range = flags.range.window(unix_ms())?;

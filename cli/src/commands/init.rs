@@ -13,7 +13,7 @@ use crate::files::{Replacement, create, replace};
 use crate::output::sink::write_to;
 use crate::stderr::Stderr;
 
-/// What the help begins with.
+/// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold init
@@ -41,7 +41,7 @@ pub(crate) struct InitFlags {
     force: bool,
 }
 
-/// Runs the command.
+/// Writes the file, and a note about the next step.
 ///
 /// # Errors
 /// If the file exists, or can't be written.
@@ -79,7 +79,7 @@ pub(crate) fn run(flags: &InitFlags, stderr: &Stderr) -> Result<Exit> {
 
 /// Writes the file atomically. Only its owner can read it, because it may contain a secret.
 fn write(path: &Path, is_forced: bool, text: &str) -> io::Result<()> {
-    // The new file would replace a device or a link instead of writing to it.
+    // Replacing a device or a link would remove it instead of writing to it.
     if std::fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) && is_forced {
         return Err(io::Error::other("it isn't a regular file"));
     }

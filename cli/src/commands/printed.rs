@@ -1,5 +1,4 @@
-//! `tallyfold man` and `tallyfold schema`: what the command prints of itself, its manual pages and the JSON Schema of each
-//! document.
+//! `tallyfold man` prints manual pages. `tallyfold schema` prints the JSON Schema of a document.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use crate::output::check::CheckDocument;
 use crate::output::document::{ReportDocument, schema_of};
 use crate::output::sink::write_to;
 
-/// What the help of `man` begins with.
+/// The examples at the start of the help of `man`.
 pub(crate) const MAN_EXAMPLES: &str = "\
 Examples:
   tallyfold man | man -l -
@@ -32,7 +31,7 @@ pub(crate) struct ManFlags {
     folder: Option<PathBuf>,
 }
 
-/// Runs `man`; `command` is the whole command line.
+/// Prints the main page, or writes a page for each command. `command` is the whole command line.
 ///
 /// # Errors
 /// For a folder that can't be written.
@@ -49,14 +48,14 @@ pub(crate) fn run_man(flags: &ManFlags, command: Command) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// The command line with everything that the pages show.
+/// Returns the command line with everything that the pages show.
 fn whole(command: Command) -> Command {
     let mut command = shown(command.disable_help_subcommand(true));
     command.build();
     command
 }
 
-/// A command with the help of all its options. `clap_mangen` leaves out the help of options that `-h` does not show.
+/// Shows the help of all options of a command. Without this, `clap_mangen` omits the options that `-h` omits.
 fn shown(command: Command) -> Command {
     let command = command.mut_args(|argument| argument.hide_short_help(false));
     command.mut_subcommands(shown)
@@ -74,7 +73,7 @@ fn write_pages(command: &Command, folder: &Path) -> io::Result<()> {
         .try_for_each(|command| write_pages(command, folder))
 }
 
-/// The page of a command. The pages that `clap_mangen` renders by itself leave out the examples and reflow tables.
+/// Returns the page of a command. The pages that `clap_mangen` renders by itself lack the examples, and reflow tables.
 fn page(command: &Command) -> io::Result<Vec<u8>> {
     let man = Man::new(command.clone());
     let mut page = Vec::new();
@@ -91,7 +90,7 @@ fn page(command: &Command) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// A section whose lines are not reflowed.
+/// Adds a section to a page, and keeps the line breaks of its text.
 fn section(heading: &str, text: Option<&StyledStr>, page: &mut Vec<u8>) -> io::Result<()> {
     let Some(text) = text.map(ToString::to_string) else {
         return Ok(());
@@ -106,7 +105,7 @@ fn section(heading: &str, text: Option<&StyledStr>, page: &mut Vec<u8>) -> io::R
     roff.to_writer(page)
 }
 
-/// What the help of `schema` begins with.
+/// The examples at the start of the help of `schema`.
 pub(crate) const SCHEMA_EXAMPLES: &str = "\
 Examples:
   tallyfold schema > output.schema.json
@@ -134,7 +133,7 @@ enum Of {
     Explain,
 }
 
-/// Runs `schema`.
+/// Prints the schema of a document.
 ///
 /// # Errors
 /// If stdout can't be written.

@@ -49,7 +49,7 @@ Examples:
       To the destination in the section [push.grafana] of the configuration.
 ";
 
-/// How far back a push without `--follow` goes by default. The windows of the last hour are not settled yet.
+/// How far back a push without `--follow` reads by default.
 const USUAL_SINCE: &str = "24h";
 
 /// Flags of the command.

@@ -9,7 +9,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::output::sink::write_to;
 use crate::stderr::Stderr;
 
-/// What the help begins with.
+/// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold trust
@@ -34,7 +34,7 @@ pub(crate) struct TrustFlags {
     list: bool,
 }
 
-/// Runs the command.
+/// Trusts a file, revokes the trust, or lists the trusted files.
 ///
 /// # Errors
 /// For a file that can't be read or belongs to somebody else, and if the user's data folder can't be used.

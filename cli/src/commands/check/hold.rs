@@ -1,4 +1,4 @@
-//! `tallyfold check ack`, `silence` and `unsilence`: somebody knows of an incident.
+//! `tallyfold check ack`, `silence` and `unsilence`: acknowledge an incident, silence it, or undo either.
 
 use std::path::PathBuf;
 
@@ -15,21 +15,21 @@ use crate::host::session::unix_ms;
 use crate::host::state::StateFile;
 use crate::output::safe::escaped;
 
-/// What the help of `tallyfold check ack` begins with.
+/// The examples at the start of the help of `tallyfold check ack`.
 const ACK_EXAMPLES: &str = "\
 Examples:
   tallyfold check ack 3f2a --note 'the vendor is on it'
       Later runs exit with 0, and notify nobody, until the incident becomes more severe.
 ";
 
-/// What the help of `tallyfold check silence` begins with.
+/// The examples at the start of the help of `tallyfold check silence`.
 const SILENCE_EXAMPLES: &str = "\
 Examples:
   tallyfold check silence 3f2a --for 4h --note 'maintenance'
       Until then, later runs exit with 0, and notify nobody, whatever becomes of the incident.
 ";
 
-/// What the help of `tallyfold check unsilence` begins with.
+/// The examples at the start of the help of `tallyfold check unsilence`.
 const UNSILENCE_EXAMPLES: &str = "\
 Examples:
   tallyfold check unsilence 3f2a
@@ -83,11 +83,10 @@ pub(crate) struct IncidentFlags {
     cluster: Vec<String>,
 }
 
-/// Records that somebody knows of an incident, or takes that back.
+/// Acknowledges or silences an incident, or undoes either.
 ///
 /// # Errors
-/// For an incident that no cluster's state has, or several; for a state that can't be read or written, and for one that a
-/// running check uses.
+/// If no cluster has the incident, or several have it. For a state that can't be read or written, or that a running check uses.
 pub(crate) async fn run(app: &App, action: &HoldAction) -> Result<Exit> {
     let (flags, hold) = (action.flags(), action.hold()?);
     let settings = app.loaded()?;
@@ -159,7 +158,7 @@ impl HoldAction {
         }
     }
 
-    /// Uses the configuration and the cluster that the action names.
+    /// Sets the configuration and the clusters to those that the action names.
     pub(crate) fn select(&self, service: &mut ServiceFlags) {
         let flags = self.flags();
         if flags.config.is_some() {
@@ -168,7 +167,7 @@ impl HoldAction {
         service.cluster.clone_from(&flags.cluster);
     }
 
-    /// How the incident is held.
+    /// Returns the acknowledgement or the silence to store; `None` to remove it.
     fn hold(&self) -> Result<Option<IncidentHold>> {
         Ok(match self {
             Self::Ack(flags) => Some(IncidentHold::acknowledged(flags.note.clone())),

@@ -20,23 +20,23 @@ use crate::host::state::StateFile;
 /// The pause after a failed attempt to store the state.
 const STORE_AGAIN: Duration = Duration::from_secs(2);
 
-/// One cluster.
+/// The exporter of one cluster.
 pub(super) struct Exporter {
     /// The name of the cluster.
     pub(super) name: String,
     /// Whether metrics have a label with the name of the cluster.
     pub(super) is_named: bool,
-    /// The labels of its counts.
+    /// The labels of the cluster's counts.
     pub(super) labels: Labels,
-    /// The prefix of the names of its counts.
+    /// The prefix of the names of counts, if the user has set one.
     pub(super) stem: Option<String>,
-    /// Where the totals are stored.
+    /// The file with the totals.
     pub(super) file: StateFile,
-    /// The totals that scrapes see. They are on the disk already.
+    /// The totals that scrapes see. They are stored in `file` first.
     pub(super) ledger: RefCell<Ledger>,
     /// How often the totals have changed.
     pub(super) changes: Cell<u64>,
-    /// The time.
+    /// The clock of the session.
     pub(super) clock: Clock,
     /// The metrics of the exporter itself.
     pub(super) meters: Rc<RefCell<Meters>>,
@@ -45,29 +45,29 @@ pub(super) struct Exporter {
 /// The exporter's own metrics of one cluster.
 #[derive(Debug, Default)]
 pub(super) struct Meters {
-    /// Requests by target and status; no status if there was no response.
+    /// The number of requests by target and status. The status is `None` if there was no response.
     requests: BTreeMap<(&'static str, Option<u16>), u64>,
     retries: BTreeMap<&'static str, u64>,
-    /// Readings that failed, by the code of the error.
+    /// The number of failed readings of windows, by the code of the error.
     failures: BTreeMap<&'static str, u64>,
     store_failures: u64,
-    /// Provisional revisions and settled revisions.
+    /// The number of provisional revisions, and of settled revisions.
     revisions: [u64; 2],
-    /// Windows whose reported totals differ from the sums of their counts.
+    /// The number of windows whose reported totals differ from the sums of their counts.
     contradictions: u64,
-    /// When the last token was received, on the monotonic clock.
+    /// When the last token was received, in milliseconds on the monotonic clock.
     token_ms: Option<u64>,
-    /// When the last window settled, or else when the process started.
+    /// When the last window settled, in milliseconds on the monotonic clock; 0, the start of the process, before the first.
     settled_ms: u64,
     /// Whether the last window has settled, so that no revision follows.
     is_done: bool,
-    /// Why the last request failed.
+    /// Why the last request failed; `None` if it was successful.
     trouble: Option<Code>,
-    /// Why the state can't be stored.
+    /// Why the state can't be stored; `None` if it can be.
     unstored: Option<String>,
-    /// Why nothing is read: the state is from the future.
+    /// The error that the state is from the future. Until the clock has reached the time of the state, no window is read.
     ahead: Option<String>,
-    /// By how much the wall clock is ahead of the service's.
+    /// By how many milliseconds the wall clock is ahead of the service's.
     ahead_ms: i64,
 }
 
@@ -83,15 +83,15 @@ impl Meters {
             self.token_ms = Some(now_ms);
         }
         self.ahead_ms = attempt.clock.as_ref().map_or(0, |clock| clock.ahead_ms);
-        // A request is sent only after the clock has reached the time of the state.
+        // A request is sent only after the clock has reached the time of the state, so the state is no longer from the future.
         self.ahead = None;
-        // An expired token is replaced and the request is sent again, so this isn't trouble.
+        // After an error about an expired token, the core replaces the token and sends the request again. That isn't trouble.
         self.trouble = attempt
             .code
             .filter(|code| code.kind() != Kind::Auth || attempt.wait_ms.is_none());
     }
 
-    /// Records that the state could not be stored. Returns whether it could be stored before.
+    /// Records that the state could not be stored. Returns whether this is the first failure since the state was last stored.
     fn note_unstored(&mut self, failure: &Failure) -> bool {
         self.store_failures += 1;
         self.unstored.replace(failure.text.clone()).is_none()
@@ -166,7 +166,7 @@ impl Exporter {
             app.stderr.warning(format_args!("{}: {}", self.name, note));
         }
         let contradicts = app.warn_contradiction(&self.name, revision);
-        // The totals are stored first, because a scrape must not see totals that a restart would take back.
+        // Store the totals first. Otherwise, a scrape could see totals that are lost if the process restarts.
         if self.store(app, ledger.to_json(), shutdown).await {
             self.ledger.replace(ledger);
             self.changes.set(self.changes.get() + 1);
@@ -180,8 +180,8 @@ impl Exporter {
         Ok(())
     }
 
-    /// Stores the totals, and retries until that works or the shutdown begins. Returns whether they are stored. Until
-    /// then, scrapes see the previous totals.
+    /// Stores the totals, and retries until that is successful or the shutdown begins. Returns whether the totals are stored.
+    /// Until they are, scrapes see the previous totals.
     async fn store(&self, app: &App, document: String, shutdown: &Shutdown) -> bool {
         loop {
             let failure = match self.file.replace(document.clone()).await {
@@ -205,7 +205,7 @@ impl Exporter {
         }
     }
 
-    /// Why the cluster is unhealthy; `None` if it is healthy.
+    /// Returns why the cluster is unhealthy; `None` if it is healthy.
     pub(super) fn complaint(&self, stale_ms: u64) -> Option<String> {
         let meters = self.meters.borrow();
         if let Some(text) = meters.ahead.as_ref().or(meters.unstored.as_ref()) {
@@ -302,17 +302,17 @@ pub(in super::super) struct Meter(
 );
 
 impl Meter {
-    /// The metric in a scrape. Each cluster adds all metrics, so that their order is always the same.
+    /// Returns the metric's family in a scrape. All clusters add the families in the same order, so the order never changes.
     pub(in super::super) fn of<'a>(&self, scrape: &'a mut Scrape) -> &'a mut Family {
         scrape.family(self.0, self.1, self.2, self.3)
     }
 
-    /// The name of its samples.
+    /// Returns the name of the metric's samples.
     pub(super) fn sample_name(&self) -> String {
         format!("{}{}", self.0, self.1.suffix())
     }
 
-    /// What it means.
+    /// Returns the meaning of the metric.
     pub(super) fn help(&self) -> &'static str {
         self.3
     }
