@@ -256,8 +256,8 @@ fn print_completions(shell: Shell) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Turns off the completion of file names for flags whose values are not paths. clap knows which flags have a path as value.
-/// For values of unknown kind, shells would complete file names, but only a command can begin with one.
+/// Turns off the completion of file names for flags that take no paths. clap knows which flags take a path. For other values,
+/// shells would complete file names, too. Only a command (`COMMAND`) may begin with one.
 fn completing_paths_only_where_taken(command: clap::Command) -> clap::Command {
     let completing = |arg: Arg| {
         let is_command = (arg.get_value_names()).is_some_and(|names| names == ["COMMAND"]);

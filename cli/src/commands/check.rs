@@ -174,7 +174,7 @@ struct Kept {
     memory: Memory,
 }
 
-/// Runs the command.
+/// Checks all clusters, writes the report, stores the states, and notifies the receivers.
 ///
 /// # Errors
 /// For flags, settings, rules and files that can't be used.
@@ -238,7 +238,7 @@ pub(super) async fn look(
 pub(super) struct Checking<'a> {
     basis: Basis<'a>,
     notifier: Notifier,
-    /// How often to check, and how many milliseconds after the end of each interval.
+    /// The interval of the checks, and how many milliseconds after the end of an interval each check begins.
     pace: (TimeStep, u64),
     /// Keys of what the last check reported, so that the next check does not report it again.
     reported: BTreeSet<[String; 3]>,
@@ -266,7 +266,7 @@ pub(super) struct Checks {
     pub(super) firing: RefCell<BTreeMap<(String, Severity), u64>>,
 }
 
-/// How many milliseconds a check waits after a follow may read the same window, so that the follow reads it first.
+/// How many milliseconds later than a follow a check reads the same window, so that the follow reads it first.
 const AFTER_MS: u64 = 1_000;
 
 /// The maximum pause after a failed check.
@@ -619,7 +619,7 @@ impl Job<'_> {
         }
     }
 
-    /// Opens the history of a cluster for these counts.
+    /// Opens a cluster's stored history of the counts that `wanted` describes.
     fn history(&self, cluster: &Cluster, wanted: &Wanted) -> Result<History> {
         let folder = match self.app.settings.is_named {
             true => self.places.history.join(file_name(&cluster.name, "")),
@@ -628,8 +628,8 @@ impl Job<'_> {
         History::open(&folder, &service(cluster)?, wanted)
     }
 
-    /// Reads the missing windows into the history of each endpoint. Returns the history of event delivery and that of
-    /// ingestion.
+    /// Reads the missing windows into the history of each endpoint. Returns the histories of event delivery and of ingestion;
+    /// `None` for an endpoint that no rule needs.
     async fn pasts(
         &self,
         (cluster, session): (&Cluster, &Session),
@@ -731,8 +731,9 @@ impl Job<'_> {
         needs.collect()
     }
 
-    /// Returns the timestamp from which [`Self::wanted`] looks back. What the rules need includes a day of windows to judge. So
-    /// a run within a day of the last one looks back from now, and a later run looks back from an earlier timestamp.
+    /// Returns the timestamp from which [`Self::wanted`] looks back. The length of the history that the rules need includes a
+    /// day of windows to judge. So a run within a day of the last one looks back from now, and a later run looks back from an
+    /// earlier timestamp.
     fn first(&self, state: &State) -> Timestamp {
         let now_ms = self.now.unix_ms();
         let judged = state.judged().unwrap_or(self.now).unix_ms();
@@ -741,8 +742,8 @@ impl Job<'_> {
     }
 
     /// Removes history that is too old. If many windows are missing, writes a note with the estimated duration. Returns whether
-    /// to judge the last day first. This is so if nothing is stored yet and all of the history takes much longer to read than
-    /// the last day.
+    /// to judge the last day first: true if nothing is stored yet, and reading all of the history takes much longer than
+    /// reading the last day.
     fn begin(&self, cluster: &Cluster, wanted: &[Wanted]) -> Result<bool> {
         const MANY: u64 = 400;
         const EACH_MS: u64 = 250;
@@ -797,7 +798,8 @@ impl Job<'_> {
         }
     }
 
-    /// Writes failures and rules that could not be judged. If progress is shown and nothing is wrong, writes that, too.
+    /// Writes failures, and rules that could not be judged. If nothing is wrong and progress is shown, writes a note about
+    /// that.
     fn report(&self, found: &CheckReport) {
         for missing in &found.missing {
             self.app.fail(&missing.cluster, &missing.failure);

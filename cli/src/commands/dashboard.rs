@@ -165,7 +165,7 @@ pub(crate) async fn run(app: &App, flags: &DashboardFlags) -> Result<Exit> {
     };
     let server = async {
         match Server::listen(&host, port).await {
-            // Another dashboard may use the default port, so any free port will do.
+            // Another dashboard may use the default port, so listen on any free port.
             Err(_) if flags.listen.is_none() => Server::listen(&host, 0).await,
             listening => listening,
         }
@@ -370,8 +370,8 @@ impl Site {
     }
 }
 
-/// Returns whether a page of another origin has sent this request, according to the browser's headers. A link on another page
-/// may lead to the dashboard.
+/// Returns whether a page of another origin has sent this request, according to the browser's headers. A user may follow a link
+/// from another page to the dashboard.
 fn is_foreign(request: &Request<Incoming>) -> bool {
     let of = |name: &str| {
         let value = request.headers().get(name);

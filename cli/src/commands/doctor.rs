@@ -107,7 +107,7 @@ async fn paths(cluster: &Cluster, prepared: &Prepared) -> Vec<PathChecks> {
 }
 
 /// Returns the largest difference between the local clock and the service's in the responses to a client's calls, in
-/// milliseconds. The value is positive if the local clock is ahead. Later calls update it.
+/// milliseconds. The value is positive if the local clock is ahead. Each later response can update the value.
 fn watch_clock(session: &Session) -> Rc<Cell<i64>> {
     let largest = Rc::new(Cell::new(0_i64));
     let noted = Rc::clone(&largest);

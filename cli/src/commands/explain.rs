@@ -219,7 +219,7 @@ pub(super) struct AskedChange {
     measure: Measure,
     /// The dimensions and the filters.
     query: Query,
-    /// The earlier range, with which the range is compared.
+    /// The earlier range to compare with.
     before: Window,
     /// The range that is explained.
     now: Window,

@@ -531,8 +531,8 @@ impl Inner {
         valued(&IncidentsDocument { clusters: found })
     }
 
-    /// Returns the failure to show to the client. If it may contain paths of this machine, writes it to stderr and returns a
-    /// general failure in its place.
+    /// Returns the failure to show to the client. A failure that may contain paths of this machine goes to stderr, and the
+    /// client gets a general failure in its place.
     fn hidden(&self, failure: Failure) -> Failure {
         if failure.text.starts_with("--") || failure.exit != Exit::Usage {
             return failure;
@@ -561,8 +561,8 @@ fn failed(missing: &Missing) -> Failure {
     failure
 }
 
-/// Returns the document of counts, with the sums of the rows that it leaves out. Halves the number of groups until the document
-/// has at most [`LARGEST`] bytes.
+/// Returns the document of counts, with the sums of the rows that it leaves out. While the document has more than [`LARGEST`]
+/// bytes, halves the number of groups.
 fn cut(report: &Report, flags: &ShowFlags) -> Result<Value> {
     some(report)?;
     let mut ranking = Ranking::of(report, flags);
@@ -621,7 +621,7 @@ fn left_out<'a>(report: &'a Report, picked: &Picked) -> Vec<LeftOut<'a>> {
     of.collect()
 }
 
-/// Adds counts of two rows. Their total fits into 64 bits, so this can't overflow.
+/// Adds counts of two rows. The total of all rows fits into 64 bits, so the sum can't overflow.
 fn sum(one: Counts, other: Counts) -> Counts {
     Counts {
         success: one.success + other.success,
@@ -672,7 +672,7 @@ fn harmless(value: Value) -> Value {
     }
 }
 
-/// Halves the longest of these lists, in any cluster, until the document has at most [`LARGEST`] bytes. The member `shortened`
+/// While the document has more than [`LARGEST`] bytes, halves the longest of these lists in any cluster. The member `shortened`
 /// has the number of items that each list lost.
 fn shortened(mut document: Value, lists: &[&str]) -> Result<Value> {
     let mut cuts: Vec<(String, &str, usize)> = Vec::new();

@@ -133,7 +133,7 @@ pub(crate) enum PushAction {
 
 impl PushCommand {
     /// Returns how often unchanged totals are sent again. The default is one minute, because Prometheus shows a sample for only
-    /// five.
+    /// five minutes.
     fn every(&self) -> Result<Duration> {
         let every = self.every.as_deref().unwrap_or("1m");
         let ms = milliseconds(every).filter(|ms| *ms >= 1000);

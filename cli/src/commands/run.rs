@@ -132,7 +132,7 @@ impl<'a> Wanted<'a> {
         let checking = check.then(|| Checking::new(app, &flags.state, &flags.serving.follow));
         let dashboard = dashboard.as_ref().map(|(host, port)| {
             let entry = flags.entry.read(host)?;
-            // The dashboard prints its tokens to stdout. If that is not a terminal, it is usually a log.
+            // The dashboard prints its tokens to stdout. If stdout is not a terminal, it is usually a log.
             match matches!(entry, Entry::Token(_)) && !io::stdout().is_terminal() {
                 true => Err(Failure::usage(
                     "run: the dashboard would print its token into a log; want --password-file FILE, or --trust-header NAME \
@@ -306,7 +306,7 @@ impl Process<'_> {
             (results, next)
         };
         let ended = until_shut_down(&app.stop, &shutdown, work).await;
-        // The site owns the states of the totals. Close them, because the next configuration opens them again.
+        // Drop the site, which owns the states of the totals. The next configuration opens these states again.
         self.site.take();
         Ok(match ended {
             Err(exit) => Ended::Exit(exit),

@@ -184,7 +184,7 @@ async fn until_it_ends(child: &mut Child, stop: &Stop) -> io::Result<Exit> {
     }
 }
 
-/// Sends a command the signal for an exit code. In a terminal, the command itself has already received Ctrl-C.
+/// Sends the signal that belongs to an exit code to a command. In a terminal, the command itself has already received Ctrl-C.
 #[cfg(unix)]
 fn pass_on(exit: Exit, child: &Child) {
     use std::io::IsTerminal;

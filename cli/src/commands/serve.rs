@@ -135,7 +135,7 @@ struct Rendered {
     format: ScrapeFormat,
     is_packed: bool,
     at_ms: u64,
-    /// How often any total had changed when the document was made.
+    /// The number of changes of all totals until the document was made.
     changes: u64,
     bytes: Bytes,
 }
@@ -416,7 +416,7 @@ fn metrics(site: &Site, request: &Request<Incoming>) -> Answer {
     response
 }
 
-/// Returns the document with all metrics. Scrapes within [`SHARED_MS`] share it.
+/// Returns the document with all metrics. Scrapes within [`SHARED_MS`] share it if no total changes in between.
 ///
 /// # Errors
 /// The text of the response if the metrics can't be written.

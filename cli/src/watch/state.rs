@@ -13,7 +13,7 @@ use crate::output::safe::shown;
 /// The state of the live view.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// The query, for the title.
+    /// The query, which the title shows.
     pub(crate) title: Title,
     /// The clusters, in the order of the configuration. There is at least one.
     pub(crate) clusters: Vec<ClusterView>,
@@ -110,12 +110,12 @@ impl Order {
     }
 }
 
-/// One cluster.
+/// A cluster in the live view.
 #[derive(Debug)]
 pub(crate) struct ClusterView {
-    /// Its name.
+    /// The cluster's name.
     pub(crate) name: String,
-    /// Its counts.
+    /// The cluster's counts.
     pub(crate) history: History,
     /// The outage, while the service does not answer.
     pub(crate) outage: Option<Outage>,
@@ -136,7 +136,7 @@ pub(crate) struct Outage {
     pub(crate) next_ms: i64,
 }
 
-/// A change of counts after they were shown.
+/// A change of a window's errors after they were shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Correction {
     /// The start of the window, in milliseconds since 1970.

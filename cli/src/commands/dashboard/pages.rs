@@ -39,8 +39,8 @@ use crate::host::session::{Session, random};
 
 /// The maximum size of a body that is sent uncompressed, in bytes. Sending a small body is faster than compressing it.
 const WORTH_COMPRESSING: usize = 1024;
-/// How long the answer with a range waits for its provisional windows. After that, it starts without a tag, so browsers don't
-/// cache it.
+/// How long the answer with a range waits for its provisional windows. After this time, the answer starts without a tag, so
+/// browsers don't cache it.
 const RANGE_PATIENCE: Duration = Duration::from_secs(1);
 /// The maximum number of windows of a range that are looked up ahead of the window being sent.
 const AHEAD: usize = 64;
@@ -121,7 +121,7 @@ impl Pages {
         })
     }
 
-    /// Answers a request that [`super`] has accepted. `target` is the request's path and query.
+    /// Answers a request that the dashboard has accepted. `target` is the request's path and query.
     pub(super) async fn answer(
         self: Rc<Self>,
         method: &str,
@@ -368,8 +368,8 @@ impl Pages {
         response
     }
 
-    /// Finds the answer for a window of a range. Retries as long as this means joining a call for a single window that is
-    /// refused.
+    /// Finds the answer for a window of a range. The window may have joined a call for a single window that is refused because
+    /// too many others wait. In this case, tries again after a second.
     async fn find_patiently(
         self: Rc<Self>,
         window: MetricsQuestion,
@@ -432,7 +432,7 @@ fn text_of(error: &Error) -> String {
     error.text_in(Spelling::JavaScript).to_string()
 }
 
-/// Converts an answer of the core to a response. Compresses a long body if the client accepts that.
+/// Converts an answer of the core to a response. Compresses a long body if `is_packed` is true.
 fn sent(answer: tallyfold::Answer, is_packed: bool) -> Answer {
     let is_long = answer.body.len() > WORTH_COMPRESSING;
     let packed = (is_long && is_packed).then(|| packed(&answer.body));

@@ -22,7 +22,7 @@ use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
 
-/// What a push sends as windows close, and where it sends that.
+/// The counts that a push sends as windows close, and their destination.
 pub(crate) struct Plan<'a> {
     /// The flags for the windows to follow.
     pub(crate) follow: &'a FollowFlags,
@@ -36,7 +36,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) has_moved: bool,
 }
 
-/// Sends the revisions of one cluster.
+/// The push of one cluster's revisions.
 struct Sending<'a> {
     state: &'a Path,
     app: &'a App,
@@ -227,7 +227,7 @@ impl Sending<'_> {
     }
 
     async fn send_all(&mut self, shutdown: &Shutdown) -> Result<()> {
-        // First send the samples that an earlier process has left.
+        // First send the samples that an earlier process has left unsent.
         let mut carried = self.send(shutdown).await?;
         while carried == Carried::All {
             match shutdown.unless_begun(self.following.next()).await {

@@ -24,11 +24,11 @@ pub(super) enum Board {
     Datadog,
 }
 
-/// What the dashboards and rules are about.
+/// The counts that the dashboards and rules are about.
 pub(super) struct Subject {
     /// The metric that is counted.
     pub(super) metric: Metric,
-    /// The dimensions that it is counted by.
+    /// The dimensions by which the metric is counted.
     pub(super) dimensions: Vec<Dimension>,
     /// The names of the counts.
     pub(super) names: Names,
@@ -87,8 +87,8 @@ impl Subject {
     /// Returns an expression for the growth of a counter over a span that ends at the query's time. It subtracts two totals, so
     /// the growth is exact.
     ///
-    /// A counter may be newer than the start of the span. If Prometheus scraped the exporter at the start, the counter began at
-    /// 0. Otherwise, the first scrape in the span is the start of the growth.
+    /// A counter may have no sample before the span. If Prometheus already scraped the exporter then, the counter is new and
+    /// began at 0. Otherwise, the growth is counted from the counter's first sample in the span.
     fn growth(&self, count: CountName, chosen: &str, span: &str) -> String {
         let counter = format!("{}_total{chosen}", self.names.counter(count));
         let build = BUILD.sample_name();
@@ -428,7 +428,7 @@ trait Source {
     fn share(&self, failed: &str, delivered: &str) -> String;
     /// Returns the metric whose label values a user can choose in the dashboard's variables.
     fn listed(&self) -> String;
-    /// Returns the expressions to draw for an expression, each with a suffix for the names of its series.
+    /// Splits an expression into the expressions to draw, each with a suffix for the names of its series.
     fn parts(&self, expr: &str) -> Vec<(&'static str, String)>;
     /// Adds panels about the state of the exporter or of the sent windows.
     fn health(&self, layout: &mut Layout);

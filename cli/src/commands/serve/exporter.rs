@@ -57,7 +57,8 @@ pub(super) struct Meters {
     contradictions: u64,
     /// When the last token was received, in milliseconds on the monotonic clock.
     token_ms: Option<u64>,
-    /// When the last window settled, in milliseconds on the monotonic clock; 0, the start of the process, before the first.
+    /// When the last window settled, in milliseconds on the monotonic clock. Before the first one, this is 0, the start of the
+    /// process.
     settled_ms: u64,
     /// Whether the last window has settled, so that no revision follows.
     is_done: bool,
@@ -85,7 +86,7 @@ impl Meters {
         self.ahead_ms = attempt.clock.as_ref().map_or(0, |clock| clock.ahead_ms);
         // A request is sent only after the clock has reached the time of the state, so the state is no longer from the future.
         self.ahead = None;
-        // After an error about an expired token, the core replaces the token and sends the request again. That isn't trouble.
+        // After an error about an expired token, the core replaces the token and sends the request again. Ignore such an error.
         self.trouble = attempt
             .code
             .filter(|code| code.kind() != Kind::Auth || attempt.wait_ms.is_none());

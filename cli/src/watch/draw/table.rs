@@ -177,7 +177,7 @@ const WINDOWS_NAME: &str = "errors by window";
 /// The layout of the columns.
 #[derive(Debug)]
 struct Columns {
-    /// The columns that fit, with their widths. The last one gets the remaining width.
+    /// The columns that fit, with their widths. The last column gets the remaining width.
     widths: Vec<(Column, usize)>,
     /// The number of windows that are shown, counted from the newest.
     windows: usize,
