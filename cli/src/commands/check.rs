@@ -163,8 +163,8 @@ struct Job<'a> {
 
 const DAY_MS: i64 = 86_400_000;
 
-/// [`Job::first`] returns a timestamp at most this long before now. That timestamp is a day after the last judged window, so a
-/// run judges every window if the last run was at most eight days ago.
+/// The maximum time from the timestamp that [`Job::first`] returns to now. The timestamp is a day after the last judged
+/// window, so a run judges every window if the last run was at most eight days ago.
 const LATEST_MS: i64 = 7 * DAY_MS;
 
 /// The stored state of a cluster. The file stays locked during the check.
