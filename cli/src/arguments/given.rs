@@ -14,7 +14,7 @@ use tallyfold::{Code, Error, Name, Secret, Spelling};
 use super::secret::{Place, Source};
 use crate::failure::{Failure, Result};
 
-/// Settings by name, as a TOML file spells them.
+/// Settings by name. The names are spelled as in a TOML file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Given(BTreeMap<String, Setting>);
 
@@ -111,7 +111,7 @@ impl Given {
         }
     }
 
-    /// Removes a setting.
+    /// Removes and returns a setting.
     pub(crate) fn take(&mut self, name: &str) -> Option<Setting> {
         self.0.remove(name)
     }
@@ -162,7 +162,7 @@ impl Given {
         Ok(())
     }
 
-    /// The options of a function of the core. Reads the secrets from their places.
+    /// Converts the settings to options of the core, and reads the secrets from their places.
     ///
     /// # Errors
     /// For invalid settings; the error names the place of the setting.
@@ -171,7 +171,7 @@ impl Given {
         arguments::read(&found, &[]).map_err(|error: Error| self.as_failure(error))
     }
 
-    /// Overrides options that the command has set with these settings.
+    /// Overrides `options`, which the command has set, with these settings.
     ///
     /// # Errors
     /// As [`Given::read`].
@@ -190,7 +190,7 @@ impl Given {
         )
     }
 
-    /// Checks everything except secrets, which it does not read.
+    /// Checks the settings without reading secrets.
     ///
     /// # Errors
     /// As [`Given::read`].
@@ -202,7 +202,7 @@ impl Given {
         }
     }
 
-    /// The same settings, with each place of a secret replaced by the secret itself.
+    /// Returns the same settings, with each place of a secret replaced by the result of `secret`.
     fn found(&self, secret: &dyn Fn(&Setting) -> Result<Option<Secret>>) -> Result<Self> {
         let settings = self.0.iter().map(|(name, setting)| {
             let raw = match &setting.raw {
@@ -219,7 +219,7 @@ impl Given {
         Ok(Self(settings.collect::<Result<_>>()?))
     }
 
-    /// An error about one of these settings, with the place of that setting.
+    /// Converts an error about one of these settings, and adds the place of that setting.
     pub(crate) fn as_failure(&self, error: Error) -> Failure {
         let name = error
             .argument_in(Spelling::Toml)
@@ -246,7 +246,7 @@ impl Given {
 }
 
 impl Setting {
-    /// The text of the setting, or the secret that it points to.
+    /// Returns the text of the setting, or the secret from the place that it names; `None` for other values.
     ///
     /// # Errors
     /// If the secret can't be read; the error names the place of the setting.
@@ -266,7 +266,7 @@ impl Setting {
     }
 }
 
-/// The name of a header, and where its value is.
+/// Splits a flag into the name of a header and the place of the header's value.
 fn pair<'a>(flag: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
     // The error does not quote the text, because a user may have entered the secret there.
     let wanted = || {
@@ -283,7 +283,7 @@ fn pair<'a>(flag: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
     }
 }
 
-/// The value of a header. The error does not quote the place, because a user may have entered the secret there.
+/// Reads the value of a header. The error does not quote the place, because a user may have entered the secret there.
 fn value(flag: &str, name: &str, place: Place) -> Result<Secret> {
     let secret = Source::new(place).secret();
     secret.map_err(|wrong| Failure::usage(format!("{flag} {name}: {wrong}")))
@@ -294,7 +294,7 @@ fn flag_of(name: &str) -> Name {
     Name::of_caller(&format!("--{}", name.replace('_', "-")))
 }
 
-/// The error, prefixed with the place of the setting, which includes the name of the setting.
+/// Prefixes an error with the place of the setting. The place includes the name of the setting.
 fn located(origin: &Origin, error: &Error, spelling: Spelling) -> Failure {
     let mut failure = Failure::from(error.clone());
     let text = error.sentence_in(spelling);
@@ -302,7 +302,7 @@ fn located(origin: &Origin, error: &Error, spelling: Spelling) -> Failure {
     failure
 }
 
-/// Describes the expected value, in a TOML file or on a command line. Both write durations with a unit.
+/// Describes the expected value, in a TOML file or on a command line. In both, durations have a unit.
 pub(crate) fn wanted(kind: Kind, spelling: Spelling) -> &'static str {
     let is_toml = spelling == Spelling::Toml;
     match kind {
@@ -374,7 +374,7 @@ fn value_of(raw: &Raw, kind: Kind) -> Option<Value> {
         (Kind::Text | Kind::Address | Kind::Instant | Kind::Step, Raw::Text(text)) => {
             Some(Value::Text(text.clone()))
         }
-        // For example, an address that contains a password: the user gave the place of the address instead.
+        // A setting may be read from the place of a secret, for example an address that contains a password.
         (Kind::Text | Kind::Address, Raw::Secret(secret)) => {
             Some(Value::Text(secret.expose().to_owned()))
         }
@@ -438,10 +438,10 @@ impl fmt::Display for Origin {
         }
     }
 }
-/// An address and a port to listen on. `what` names the flag or the place in a file.
+/// Parses an address and a port to listen on. Errors begin with `what`, the flag or the place in a file.
 ///
 /// # Errors
-/// For anything else.
+/// If the text isn't an address and a port.
 pub(crate) fn listen_address(what: impl fmt::Display, listen: &str) -> Result<(String, u16)> {
     let wanted = || {
         Failure::usage(format!(

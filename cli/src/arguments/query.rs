@@ -19,17 +19,17 @@ pub(crate) fn dimensions() -> Vec<String> {
     Dimension::ALL.iter().map(ToString::to_string).collect()
 }
 
-/// The beginnings of conditions.
+/// Returns the beginnings of filters, such as `integration=`, for shell completion.
 pub(crate) fn conditions() -> Vec<String> {
     dimensions().iter().map(|name| format!("{name}=")).collect()
 }
 
-/// What a collect may keep.
+/// Returns the values of `--keep` that shells complete.
 fn kept() -> Vec<String> {
     ["windows", "1h", "1d", "total"].map(str::to_owned).into()
 }
 
-/// The usual lengths of ranges.
+/// Returns common lengths of ranges, for shell completion.
 pub(crate) fn ranges() -> Vec<String> {
     ["15m", "1h", "24h", "7d", "30d"].map(str::to_owned).into()
 }
@@ -51,7 +51,7 @@ pub(crate) struct QueryFlags {
     pub(crate) only: Vec<String>,
 }
 
-/// A checked query.
+/// A query whose dimensions and filters were checked.
 #[derive(Clone, Debug)]
 pub(crate) struct Query {
     /// The dimensions that the counts are shown by.
@@ -63,7 +63,7 @@ pub(crate) struct Query {
 }
 
 impl QueryFlags {
-    /// Checks the dimensions.
+    /// Checks the dimensions and the filters.
     ///
     /// # Errors
     /// For unknown dimensions in `--by`, and for a filter without a known dimension.
@@ -73,7 +73,7 @@ impl QueryFlags {
 }
 
 impl Query {
-    /// A query by these dimensions, with filters such as `integration=warehouse`.
+    /// Creates a query by these dimensions, with filters such as `integration=warehouse`.
     ///
     /// # Errors
     /// For a filter without a known dimension.
@@ -95,7 +95,7 @@ impl Query {
         Ok(Self { by, asked, only })
     }
 
-    /// The counts of a response, filtered and grouped as the flags say.
+    /// Filters and groups the counts of a response as the flags require.
     ///
     /// # Errors
     /// For dimensions that the table does not have.
@@ -107,7 +107,7 @@ impl Query {
         })
     }
 
-    /// The options for collecting a range.
+    /// Returns the options for collecting a range. The settings in `reading` override the defaults.
     ///
     /// # Errors
     /// For flags that can't be used.
@@ -139,7 +139,7 @@ pub(crate) struct StepFlags {
 #[derive(Clone, Debug)]
 pub(crate) struct Steps {
     step: TimeStep,
-    /// A time zone, and when the days of a range begin there.
+    /// The name of a time zone, and the timestamps at which the days of the range begin there.
     days: Option<(String, Vec<Timestamp>)>,
 }
 
@@ -170,7 +170,7 @@ impl StepFlags {
 }
 
 impl Steps {
-    /// The longest window that divides every step.
+    /// Returns the longest window that splits each step into whole windows.
     pub(crate) fn unit(&self) -> TimeStep {
         let Some((_, midnights)) = &self.days else {
             return self.step;
@@ -181,7 +181,7 @@ impl Steps {
         unit.unwrap_or(TimeStep::MINUTE)
     }
 
-    /// Counts by step.
+    /// Splits counts by step.
     ///
     /// # Errors
     /// If a window crosses the edge of a step.
@@ -193,14 +193,15 @@ impl Steps {
     }
 }
 
-/// When days begin in a time zone, from the day that contains the start of a range to the first one at or after its end.
+/// Returns the timestamps at which days begin in a time zone: from the day that contains the start of the range to the first
+/// day that begins at or after the end of the range.
 fn midnights(name: &str, range: Window, zones: &TimeZoneDatabase) -> Result<Vec<Timestamp>> {
     let zone = time_zone(name, zones)?;
     let begins = |day: Date| {
         let midnight = zone.to_ambiguous_timestamp(day.at(0, 0, 0, 0));
         let mut first = midnight.compatible().ok()?;
         if let AmbiguousOffset::Gap { .. } = midnight.offset() {
-            // The day begins when the clocks are set forward.
+            // This day has no midnight. It begins when the clocks are set forward.
             let after = first.checked_add(SignedDuration::from_secs(1)).ok()?;
             first = zone.preceding(after).next()?.timestamp();
         }
@@ -209,7 +210,7 @@ fn midnights(name: &str, range: Window, zones: &TimeZoneDatabase) -> Result<Vec<
     let found = || {
         let start = jiff::Timestamp::from_millisecond(range.start().unix_ms()).ok()?;
         let mut day = start.to_zoned(zone.clone()).date();
-        // If clocks go back over midnight, the next date begins, and then the old date returns.
+        // If clocks are set back across midnight, the next date begins, and then the old date returns for a while.
         while begins(day)? > range.start() {
             day = day.yesterday().ok()?;
         }
@@ -218,7 +219,7 @@ fn midnights(name: &str, range: Window, zones: &TimeZoneDatabase) -> Result<Vec<
             day = day.tomorrow().ok()?;
             found.push(begins(day)?);
         }
-        // Two dates begin at the same time if the first one does not exist.
+        // A time zone can skip a date. The skipped date and the next date then begin at the same time.
         found.dedup();
         Some(found)
     };
@@ -229,7 +230,7 @@ fn midnights(name: &str, range: Window, zones: &TimeZoneDatabase) -> Result<Vec<
     })
 }
 
-/// The time zone with that name. UTC needs no database.
+/// Returns the time zone with that name. UTC needs no time zone database.
 fn time_zone(name: &str, zones: &TimeZoneDatabase) -> Result<TimeZone> {
     if ["UTC", "Etc/UTC"]
         .iter()
@@ -237,14 +238,14 @@ fn time_zone(name: &str, zones: &TimeZoneDatabase) -> Result<TimeZone> {
     {
         return Ok(TimeZone::UTC);
     }
-    // `Etc/Unknown` has a name, but its days are not known.
+    // `Etc/Unknown` stands for an unknown time zone.
     let found = zones.get(name).ok().filter(|zone| !zone.is_unknown());
     found.ok_or_else(|| {
         let known: Vec<String> = zones.available().map(|zone| zone.to_string()).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let message =
             format!("--zone {name:?}: want the name of a time zone, such as America/New_York");
-        // Such as `Kolkata` for `Asia/Kolkata`.
+        // Suggests `Asia/Kolkata` for `Kolkata`.
         let is_of_city = |zone: &&&str| {
             let city = zone.rsplit_once('/').map(|(_, city)| city);
             city.is_some_and(|city| city.eq_ignore_ascii_case(name))
@@ -260,7 +261,7 @@ fn time_zone(name: &str, zones: &TimeZoneDatabase) -> Result<TimeZone> {
     })
 }
 
-/// The dimensions in the text of `--by`.
+/// Parses the value of `--by`.
 ///
 /// # Errors
 /// `unknown_dimension`.
@@ -269,7 +270,7 @@ pub(crate) fn dimensions_in(text: &str) -> Result<Vec<Dimension>> {
     names.map(|name| Ok(Dimension::parse(&name)?)).collect()
 }
 
-/// The names of dimensions, joined into one text.
+/// Joins the names of dimensions, with `between` as the separator.
 pub(crate) fn joined(dimensions: &[Dimension], between: &str) -> String {
     let names: Vec<&str> = dimensions.iter().map(|one| one.as_str()).collect();
     names.join(between)
@@ -318,7 +319,7 @@ const READING: &[&str] = &[
     "deadline_ms",
 ];
 
-/// How a job reads a long range.
+/// The flags for how a job reads a long range.
 #[derive(Clone, Debug)]
 pub(crate) struct Reading;
 
@@ -329,7 +330,7 @@ impl Flags for Reading {
     const HEADING: &'static str = "Reading";
 }
 
-/// How an interactive command reads a range: it fails fast if the service is down.
+/// The same flags for an interactive command, which fails fast if the service is down.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadingNow;
 
@@ -378,7 +379,7 @@ pub(crate) struct RangeFlags {
 const USUAL_SINCE: &str = "1h";
 
 impl RangeFlags {
-    /// The range, relative to the given time.
+    /// Returns the time range. `unix_ms` is the current time in milliseconds since 1970.
     ///
     /// # Errors
     /// For texts that are not timestamps or lengths of time, and for a range that ends before it starts.
@@ -386,7 +387,7 @@ impl RangeFlags {
         self.window_or(USUAL_SINCE, unix_ms)
     }
 
-    /// The range, relative to the given time. `usual` is its length without a flag.
+    /// Returns the time range. `usual` is the length of the range if no flag sets it. `unix_ms` is the current time.
     ///
     /// # Errors
     /// As [`RangeFlags::window`].
@@ -416,7 +417,8 @@ pub(crate) fn step(flag: &str, text: &str) -> Result<TimeStep> {
     TimeStep::parse(text).map_err(|error| Failure::usage(format!("{flag}: {}", error.message())))
 }
 
-/// Parses the timestamp of a flag. A date, `today` or `yesterday` is its midnight UTC.
+/// Parses the timestamp of a flag. A date, `today` and `yesterday` stand for the midnight, in UTC, at which that day begins.
+/// `unix_ms` is the current time.
 pub(crate) fn instant(flag: &str, text: &str, unix_ms: i64) -> Result<Timestamp> {
     let midnight = |days: i64| {
         let day_ms = unix_ms
@@ -452,7 +454,7 @@ fn before(end: Timestamp, since: &str) -> Result<Timestamp> {
     start.ok_or_else(|| Failure::usage(format!("{wanted}, not {since:?}")))
 }
 
-/// The time of the clock, in milliseconds since 1970, as a timestamp.
+/// Converts the time of the clock, in milliseconds since 1970, to a timestamp.
 ///
 /// # Errors
 /// For a clock outside of the years 0 to 9999.
@@ -581,7 +583,7 @@ mod tests {
         }
     }
 
-    /// The days of a zone in the vectors of all languages: clock changes, half hours, and midnights that don't exist.
+    /// The vectors that all languages share include clock changes, offsets of half an hour, and midnights that don't exist.
     #[test]
     fn days_begin_where_the_vectors_say() {
         let vectors: serde_json::Value =

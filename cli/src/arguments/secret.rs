@@ -1,7 +1,7 @@
 //! Reads secrets from environment variables, files and commands.
 //!
-//! No message quotes the name of a variable or a command, because a user may have entered the secret itself there. Each
-//! message begins with the place in the configuration.
+//! No message quotes the name of a variable or a command, because a user may have entered the secret itself there.
+//! Callers prefix each message with the flag, or with the place in the configuration.
 
 use std::fs::{File, Metadata};
 use std::io::{IsTerminal, Read};
@@ -19,8 +19,8 @@ pub(crate) const SECRET_BYTES: usize = 64 * 1024;
 /// The timeout of a command. The user may have to unlock a password manager.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 
-/// The place of a secret, which is read on first use and cached: a command runs once, even if several clusters share
-/// it.
+/// The place of a secret. The secret is read on first use and cached, so a command runs only once, even if several
+/// clusters share it.
 pub(crate) struct Source {
     place: Place,
     secret: OnceLock<Result<Secret, String>>,
@@ -38,7 +38,7 @@ pub(crate) enum Place {
 }
 
 impl Source {
-    /// A secret in that place.
+    /// Creates a source for that place, without reading the secret.
     pub(crate) fn new(place: Place) -> Self {
         Self {
             place,
@@ -46,15 +46,15 @@ impl Source {
         }
     }
 
-    /// The secret.
+    /// Returns the secret, and reads it on first use.
     ///
     /// # Errors
-    /// If it can't be read; the message says what to change, without the secret.
+    /// If the secret can't be read. The message describes what is wrong, and does not quote the secret.
     pub(crate) fn secret(&self) -> Result<Secret, String> {
         self.secret.get_or_init(|| self.place.secret()).clone()
     }
 
-    /// The flag for this kind of place.
+    /// Returns the flag for this kind of place, or `environment` for a variable.
     pub(crate) fn flag(&self) -> &'static str {
         match self.place {
             Place::Variable(_) => "environment",
@@ -83,7 +83,7 @@ impl Place {
     }
 }
 
-/// A secret of one line. Removes the trailing newline, which editors and commands add.
+/// Converts bytes to a secret, which must be one line. Removes the trailing newline, which editors and commands add.
 fn of_bytes(bytes: Vec<u8>) -> Result<Secret, &'static str> {
     // The error is dropped because it contains the bytes of the secret.
     let mut text = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text")?;
@@ -112,9 +112,9 @@ impl fmt::Debug for Source {
 /// Reads a file that only its owner can access.
 ///
 /// # Errors
-/// If it can't be read, is larger than `most_bytes`, or others have access to it.
+/// If the file can't be read, is larger than `most_bytes`, or other users have access to it.
 fn read_private(path: &Path, most_bytes: usize) -> Result<Vec<u8>, String> {
-    // The message does not quote a name that may not exist as a file: it may be the secret itself.
+    // The message does not quote the path. If there is no such file, the path may be the secret itself.
     let failed = |error: std::io::Error| {
         format!(
             "the file can't be read: {} (a relative path starts at the folder of the configuration)",
@@ -166,8 +166,8 @@ fn check(path: &Path, metadata: &Metadata) -> Result<(), String> {
     }
 }
 
-/// Whether systemd put the file there (`LoadCredential=`). Only the unit can enter that folder. systemd grants access
-/// with an access control list, which the mode shows as group access.
+/// Returns whether a file is in `folder`, into which systemd puts credentials (`LoadCredential=`). Only the service can
+/// enter that folder. systemd grants access with an access control list, which the mode shows as group access.
 #[cfg(unix)]
 fn is_in(path: &Path, folder: &Path) -> bool {
     match (path.canonicalize(), folder.canonicalize()) {
@@ -176,9 +176,9 @@ fn is_in(path: &Path, folder: &Path) -> bool {
     }
 }
 
-/// Whether Kubernetes mounted the file as a secret. Such files have mode 0644 by default, and only the containers of
-/// the pod that mount the secret can see them. Their layout identifies them: each is a link into `..data`, which is a
-/// link to a folder next to it such as `..2026_01_31_09_00_00.123456789`.
+/// Returns whether Kubernetes mounted the file as a secret. Such files have mode 0644 by default, and only the
+/// containers of the pod that mount the secret can see them. Their layout identifies them: each is a link into
+/// `..data`, and `..data` is a link to a folder next to it, such as `..2026_01_31_09_00_00.123456789`.
 #[cfg(unix)]
 fn is_mounted_secret(path: &Path) -> bool {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
@@ -210,11 +210,11 @@ pub(crate) enum Program {
 /// is about to end.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Runs a command and returns what it prints. Its stderr goes to ours; its stdin is empty.
+/// Runs a command and returns what it prints to stdout. The command inherits our stderr; its stdin is empty.
 ///
 /// # Errors
-/// If it can't be started, fails, prints more than `most_bytes`, or takes longer than `limit`. No error quotes the
-/// command or its output.
+/// If the command can't be started, fails, prints more than `most_bytes`, or takes longer than `limit`. No error quotes
+/// the command or its output.
 fn printed_by(program: &Program, most_bytes: usize, limit: Duration) -> Result<Vec<u8>, String> {
     let deadline = Instant::now() + limit;
     let mut command = command(program);
@@ -239,8 +239,8 @@ fn printed_by(program: &Program, most_bytes: usize, limit: Duration) -> Result<V
     bytes
 }
 
-/// Kills a command and all processes that it has started. At a terminal the command shares our process group, so that it
-/// can prompt for a password and Ctrl-C ends it. In that case only the command itself is killed.
+/// Kills a command and all processes that it has started. At a terminal, the command shares our process group, so that
+/// it can prompt for a password and Ctrl-C ends it. Then (`is_alone` is false) only the command itself is killed.
 fn kill(child: &mut Child, is_alone: bool) {
     // Errors are ignored: the process may have ended meanwhile, and nothing helps if it can't be killed.
     #[cfg(unix)]
@@ -272,7 +272,8 @@ fn command(program: &Program) -> Command {
     }
 }
 
-/// Reads in a separate thread, because a process started by the command may keep the output open forever.
+/// Reads the output in a separate thread, because a process that the command has started may keep the output open
+/// forever.
 fn printed(child: &mut Child, most_bytes: usize, limit: Duration) -> Result<Vec<u8>, String> {
     let Some(stdout) = child.stdout.take() else {
         return Ok(Vec::new());
@@ -284,7 +285,7 @@ fn printed(child: &mut Child, most_bytes: usize, limit: Duration) -> Result<Vec<
             .take(most_bytes as u64 + 1)
             .read_to_end(&mut bytes)
             .map(|_| bytes);
-        // The receiver is gone if the command took too long.
+        // Sending fails if the command took too long, because nobody waits for its output then.
         let _ = done.send(read);
     });
     let read: io::Result<Vec<u8>> = bytes.recv_timeout(limit).map_err(|_| too_long(limit))?;
@@ -348,7 +349,7 @@ mod tests {
             source.secret().unwrap_err(),
             "the environment variable that is named here is not set"
         );
-        // Cargo sets it for tests.
+        // Cargo sets this variable for tests.
         let source = Source::new(Place::Variable("CARGO_PKG_NAME".to_owned()));
         assert_eq!(source.secret().unwrap().expose(), "tallyfold-cli");
         assert_eq!(format!("{source:?}"), "Source(…)");

@@ -1,5 +1,5 @@
-//! The keys of each section of a configuration, and the reading of their values. The keys of the core's options come
-//! from the core's declarations.
+//! Lists the keys of each section of a configuration, and reads their values. Keys for options of the core come from
+//! the core's declarations.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub(crate) enum Form {
     Refused(&'static str),
     /// The place of a secret.
     Secret(SecretIn),
-    /// The names of sections. The text says what is wanted.
+    /// The names of other sections. The text describes what is expected.
     Names(&'static str),
     /// True or false.
     Flag,
@@ -69,7 +69,7 @@ pub(crate) enum Form {
     Address,
     /// Text.
     Text,
-    /// Texts by name. They must not be secret.
+    /// Texts by name, which exports show, so they must not be secret.
     Labels,
 }
 
@@ -84,7 +84,7 @@ pub(crate) enum SecretIn {
     Command,
 }
 
-/// The option that the three keys of a secret set.
+/// The option that each of the [`SECRET_KEYS`] sets.
 pub(crate) const CLIENT_SECRET: &str = "client_secret";
 
 /// The keys for the place of the client secret.
@@ -185,7 +185,8 @@ pub(crate) fn example_of(kind: ReceiverKind) -> &'static str {
     }
 }
 
-/// The name of an option in a file. Times have their unit in the value, not in the name.
+/// Returns the name of an option in a file, such as `timeout` for `timeout_ms`: in a file, the unit of a time is a part
+/// of its value.
 pub(crate) fn toml_name(argument: &'static Argument) -> &'static str {
     let spelled = argument.spelled(Spelling::Toml);
     argument.name.get(..spelled.len()).unwrap_or(argument.name)
@@ -210,12 +211,12 @@ const SECRET: &str = "a secret is not written into a configuration; \
 const SECRET_HEADER: &str = "the value of such a header is a secret, which is not written into a configuration; \
      want { env = \"NAME\" }, { file = \"PATH\" } or { command = [\"PROGRAM\", \"ARGUMENT\"] }";
 
-/// State that is carried through the reading of a configuration.
+/// State that is shared while all sections of a configuration are read.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     /// The environment variables that the file names.
     pub(super) variables: Vec<String>,
-    /// Why the commands in the file are not run; set if somebody else can change the file.
+    /// If somebody else can change the file, the reason why its commands are not run.
     pub(super) distrust: Option<String>,
 }
 
@@ -411,7 +412,7 @@ fn program(entry: &Entry<'_>, reading: &Reading) -> Result<Program> {
     }
 }
 
-/// A path relative to the folder of the configuration, so that it does not depend on the working directory.
+/// Resolves a path from the folder of the configuration, so that it does not depend on the working directory.
 fn beside(entry: &Entry<'_>, text: &str) -> Result<PathBuf> {
     if text.is_empty() {
         return Err(entry.wrong("want the path of a file").into());

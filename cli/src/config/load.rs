@@ -1,9 +1,9 @@
 //! Merges the sources of settings: flags override the environment, which overrides the file.
 //!
-//! Flags and variables such as `TALLYFOLD_CLIENT_ID` describe one cluster. If a command queries several clusters, it
-//! refuses flags and variables for the address or the credentials of a cluster. They would apply to all clusters, and a
-//! secret would be sent to the wrong service. A variable that the file names
-//! (`client_secret_env = "TALLYFOLD_CLIENT_SECRET"`) is read only where the file names it.
+//! Flags and variables such as `TALLYFOLD_CLIENT_ID` describe one cluster. If a command queries several clusters, it refuses
+//! flags and variables for the address or the credentials of a cluster. They would apply to all clusters, and a secret would be
+//! sent to the wrong service. If the file names such a variable (`client_secret_env = "TALLYFOLD_CLIENT_SECRET"`), the variable
+//! sets only the option of that key.
 
 use std::env::{self, VarError};
 use std::path::PathBuf;
@@ -67,7 +67,7 @@ pub(crate) struct ServiceFlags {
     pub(crate) client: Declared<ClientFlags>,
 }
 
-/// The client's options that are flags. A secret is not one of them, because `ps` shows arguments.
+/// The client's options that are flags. The secret has no such flag, because `ps` shows the arguments of a process.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientFlags;
 
@@ -175,7 +175,7 @@ fn asked(flags: &ServiceFlags, mut clusters: Vec<Named>, written: &Written) -> R
     Ok(clusters)
 }
 
-/// Refuses `--cluster` if no configuration names a cluster.
+/// Refuses `--cluster` if no configuration names a cluster. Only the name `default` is accepted then.
 fn refuse_names(flags: &ServiceFlags, written: &Written, is_from_file: bool) -> Result<()> {
     let Some(name) = flags.cluster.iter().find(|name| *name != UNNAMED) else {
         return Ok(());
@@ -187,7 +187,7 @@ fn refuse_names(flags: &ServiceFlags, written: &Written, is_from_file: bool) -> 
     Err(Failure::usage(format!("--cluster {name}: {why}")).helped_by("tallyfold init"))
 }
 
-/// The environment variables that are set, except the ones that the file names.
+/// Returns the settings from environment variables, except variables that the file names.
 fn environment(named: &[String], variables: Variables<'_>) -> Result<Given> {
     let mut given = Given::default();
     for argument in MachineOptions::ARGUMENTS {
@@ -216,7 +216,7 @@ fn environment(named: &[String], variables: Variables<'_>) -> Result<Given> {
     Ok(given)
 }
 
-/// The settings of the flags.
+/// Returns the settings from flags.
 fn of_flags(flags: &ServiceFlags) -> Given {
     let mut given = flags.client.given.clone();
     let file = flags.client_secret_file.clone().map(Place::File);

@@ -1,4 +1,4 @@
-//! The result of a check and of all checks of a cluster, and the printing of results.
+//! Defines the result of one check and the results of all checks of a cluster, and prints them.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -196,13 +196,13 @@ impl Check {
         }
     }
 
-    /// The same check, with the address that it is about.
+    /// Sets the address that the check is about.
     pub(crate) fn of(mut self, address: &str) -> Self {
         self.address = Some(address.to_owned());
         self
     }
 
-    /// The same check, with its duration.
+    /// Sets the duration of the check.
     pub(crate) fn took(mut self, duration: Duration) -> Self {
         self.duration_ms = u64::try_from(duration.as_millis()).ok();
         self
@@ -215,7 +215,7 @@ impl Check {
 }
 
 impl ClusterDiagnosis {
-    /// The diagnosis of a cluster.
+    /// Creates the diagnosis of a cluster from its checks.
     pub(crate) fn new(cluster: String, checks: Vec<Check>) -> Self {
         // Skipped checks do not count, unless all checks were skipped.
         let results = checks.iter().map(|check| check.result);
@@ -237,7 +237,7 @@ impl ClusterDiagnosis {
 }
 
 impl Diagnosis {
-    /// The diagnosis of all clusters.
+    /// Creates the diagnosis of all clusters.
     pub(crate) fn new(clusters: Vec<ClusterDiagnosis>) -> Self {
         let exit_code = exit(&clusters).code();
         Self {
@@ -246,7 +246,7 @@ impl Diagnosis {
         }
     }
 
-    /// The exit code.
+    /// Returns the exit code of the process.
     pub(crate) fn exit(&self) -> Exit {
         exit(&self.clusters)
     }
@@ -264,7 +264,7 @@ const LABEL: usize = 23;
 /// The indentation of wrapped text.
 const INDENT: usize = 10;
 
-/// Prints all clusters.
+/// Prints the checks of all clusters.
 pub(crate) fn print(
     diagnosis: &Diagnosis,
     is_named: bool,
@@ -342,7 +342,7 @@ fn print_check(check: &Check, screen: Screen, out: &mut dyn Write) -> io::Result
     Ok(())
 }
 
-/// Wraps a text to the width of a terminal. Other output gets one line.
+/// Wraps a text to the width of the terminal, less `indent` columns. Without a width, returns the text as one line.
 fn wrapped(text: &str, width: Option<usize>, indent: usize) -> Vec<String> {
     let Some(room) = width.map(|width| width.saturating_sub(indent).max(20)) else {
         return vec![text.to_owned()];

@@ -1,6 +1,6 @@
-//! Makes one call of each kind to the service, records details that a call does not report, such as its duration and the
-//! content coding of its last response, and checks the responses: their compression, their totals, and whether adjacent
-//! windows add up.
+//! Makes one call of each kind to the service. Records details that a call does not report, such as its duration and the
+//! content coding of its last response. Checks the responses: their compression, their totals, and whether the counts of
+//! adjacent windows add up.
 
 use std::time::{Duration, Instant};
 
@@ -20,14 +20,14 @@ use super::diagnosis::{Check, CheckName, CheckResult};
 use crate::host::exchange::{Broken, Outgoing, ResponseReader};
 use crate::host::session::Session;
 
-/// Details of a call.
+/// Details that a call does not report.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     /// The content coding of the last response; `None` if it was not compressed.
     pub(crate) coding: Option<String>,
-    /// The decoded length of its body.
+    /// The decoded length of the last response's body, in bytes.
     pub(crate) bytes: u64,
-    /// The redirect target of its last response.
+    /// The redirect target of the last response, if there is one.
     pub(crate) leads_to: Option<String>,
     /// The name of the network failure, if the exchange failed.
     pub(crate) trouble: Option<&'static str>,
@@ -35,7 +35,7 @@ pub(crate) struct Seen {
     pub(crate) took: Duration,
 }
 
-/// Drives a call to its end, or until `limit`.
+/// Drives a call to its end, for at most `limit`, and records its details.
 pub(crate) async fn look<T>(
     session: &Session,
     call: &mut Call<T>,
@@ -116,7 +116,7 @@ impl<T> ResponseReader for Looking<'_, T> {
     }
 }
 
-/// The target of a redirect, without path, query and user, which may contain a secret.
+/// Describes the target of a redirect without its path, query and user, which may contain a secret.
 fn destination(location: &str) -> String {
     match Place::of(location) {
         Some(place) if !place.origin.contains('@') => place.origin,
@@ -127,7 +127,7 @@ fn destination(location: &str) -> String {
     }
 }
 
-/// The failed check of a call.
+/// Creates the failed check of a call that ended with `error`.
 pub(crate) fn failed(name: CheckName, error: &Error, seen: &Seen) -> Check {
     let next = match seen.trouble {
         Some(trouble) => advice::of_trouble(trouble),
@@ -161,7 +161,7 @@ pub(crate) async fn token(prepared: &Prepared, api: Api) -> Check {
     let (ended, seen) = look(session, &mut call, prepared.limit).await;
     match ended.and_then(|()| call.output()) {
         Ok(token) => {
-            // Rounded up, because the lifetime has lost a part of a second in transit.
+            // Rounds up to minutes, because some of the lifetime has passed since the service sent the response.
             let minutes = u64::from(token.expires_in_s).div_ceil(60);
             let lifetime = roughly(Duration::from_secs(minutes * 60));
             Check::ok(name, format!("granted, valid for {lifetime}")).took(seen.took)
@@ -170,7 +170,7 @@ pub(crate) async fn token(prepared: &Prepared, api: Api) -> Check {
     }
 }
 
-/// The check of the token of an API.
+/// Returns the name of the check of an API's token.
 pub(crate) fn token_name(api: Api) -> CheckName {
     match api {
         Api::Control => CheckName::ControlToken,
@@ -214,7 +214,7 @@ pub(crate) const DIMENSION: Dimension = Dimension::Integration;
 /// The length of a query's window, as the service recommends (service reference 8).
 const LENGTH_MS: i64 = 300_000;
 
-/// The time after which the counts of a window no longer change: tallyfold's default.
+/// How long after its end the counts of a window may still change: tallyfold's default.
 const SETTLE_MS: i64 = 3_600_000;
 
 /// The last two settled windows of five minutes, the older one first.
@@ -293,7 +293,7 @@ async fn asked<T: CallOutput>(prepared: &Prepared, call: Result<Call<T>>) -> (Re
 /// An uncompressed response of at least this length causes a warning.
 const LARGE_BODY: u64 = 100_000;
 
-/// Whether a response was compressed.
+/// Checks whether a response was compressed.
 pub(crate) fn compression(seen: &Seen) -> Check {
     let name = CheckName::Compression;
     let bytes = grouped(seen.bytes);
@@ -314,7 +314,7 @@ pub(crate) fn compression(seen: &Seen) -> Check {
     }
 }
 
-/// Whether the totals that the service reports are the sums of its counts.
+/// Checks whether the totals that the service reports are the sums of its counts.
 pub(crate) fn totals(reconciliation: Reconciliation) -> Check {
     let name = CheckName::Totals;
     match reconciliation {
@@ -337,7 +337,7 @@ pub(crate) fn totals(reconciliation: Reconciliation) -> Check {
     }
 }
 
-/// Reads ten minutes as one window and as two halves.
+/// Reads ten minutes as one window and as two windows, and checks that their counts agree.
 pub(crate) async fn additivity(prepared: &Prepared, halves: [Window; 2]) -> Check {
     let started = Instant::now();
     let name = CheckName::Additivity;

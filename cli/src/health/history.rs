@@ -1,11 +1,11 @@
-//! The counts that rules look back on, kept between runs: a folder for each query of a cluster, with a page for each day
-//! or week.
+//! Stores the counts that rules look back on between runs. Each query of a cluster has a folder, with a file, called a page,
+//! for each day or week.
 //!
-//! A page is a file that is always replaced as a whole. It has the windows of its time and the sums that the rules judge, so
-//! that a check reads these instead of all rows. A page without the sums of a rule gets them from its rows, and a
-//! damaged page is read from the service again.
+//! A page is always replaced as a whole. It contains the windows of its day or week, and the sums that the rules judge, so that
+//! a check reads the sums instead of all rows. If a page lacks the sums of a rule, they are computed from its rows. If a page
+//! is damaged, its windows are read from the service again.
 //!
-//! `read` brings the pages up to date, and requests only the windows that they lack, or that may still change.
+//! `read` brings the pages up to date. It requests only windows that the pages lack, and windows whose counts may still change.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -29,10 +29,11 @@ use crate::host::session::Session;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Windows up to this length are kept by day, longer ones by week, so that a file holds some dozens of windows.
+/// Windows up to this length, in seconds, are stored by day. Longer windows are stored by week, because a day contains only a
+/// few.
 const LONGEST_OF_A_DAY_S: u32 = 3_600;
 
-/// Which counts rules need.
+/// The counts that rules need.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     /// The metric.
@@ -41,14 +42,14 @@ pub(crate) struct Wanted {
     pub(crate) dimensions: Vec<Dimension>,
     /// The length of a window.
     pub(crate) step: TimeStep,
-    /// The range, which begins and ends at edges of windows.
+    /// The time range. It begins and ends at edges of windows.
     pub(crate) range: Window,
     /// The sums that the rules judge.
     pub(crate) sums: Vec<SumsBy>,
 }
 
 impl Wanted {
-    /// The time range of a page: a day, or a week for long windows.
+    /// Returns the length of a page's time range in milliseconds: a day, or a week for long windows.
     fn span_ms(&self) -> i64 {
         match self.step.seconds() <= LONGEST_OF_A_DAY_S {
             true => DAY_MS,
@@ -56,7 +57,7 @@ impl Wanted {
         }
     }
 
-    /// The last day of it, for rules that do not look back.
+    /// Limits the range to its last day, for rules that do not look back.
     pub(crate) fn recent(&self) -> Self {
         let day = Timestamp::from_unix_ms(self.range.end().unix_ms() - DAY_MS);
         let start = day.map_or(self.range.start(), |day| day.max(self.range.start()));
@@ -68,7 +69,7 @@ impl Wanted {
         recent.whole()
     }
 
-    /// The same with a range that begins where a page begins, so that no page is needed in part.
+    /// Extends the range back to the start of a page, so that the range contains the whole first page.
     pub(crate) fn whole(mut self) -> Self {
         let start_ms = self.range.start().unix_ms();
         let start = Timestamp::from_unix_ms(start_ms - start_ms.rem_euclid(self.span_ms()));
@@ -91,13 +92,14 @@ pub(crate) struct History {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     start_ms: i64,
-    /// The part of that range that is needed.
+    /// The part of the file's time range that is needed.
     pub(crate) range: Window,
 }
 
 impl History {
-    /// Opens the history of a query, or an empty one if nothing was stored. `cluster` is the folder of the cluster, and `service`
-    /// identifies the service, so that counts of two services with the same cluster name are never mixed.
+    /// Opens the history of a query. If nothing was stored, the history is empty. `cluster` is the folder of the cluster.
+    /// `service` identifies the service, so that the counts of two services are never mixed, even if their clusters have the
+    /// same name.
     ///
     /// # Errors
     /// For a folder that can't be used, or that another process uses.
@@ -121,7 +123,8 @@ impl History {
         })
     }
 
-    /// The files of a range, the newest first, so that a run that ends early has read the most important counts.
+    /// Returns the files of a range, the newest first. A run that ends early has then read the newest counts, which matter
+    /// most.
     pub(crate) fn spans(&self, range: Window) -> Vec<Span> {
         let (start, end) = (range.start().unix_ms(), range.end().unix_ms());
         let first = start.div_euclid(self.span_ms) * self.span_ms;
@@ -139,7 +142,7 @@ impl History {
         spans
     }
 
-    /// How many windows of a range have no page, and whether there is no page at all.
+    /// Returns how many windows of a range have no page, and whether no page exists at all.
     pub(crate) fn lacks(&self, wanted: &Wanted) -> (u64, bool) {
         let spans = self.spans(wanted.range);
         let is_there = |start_ms: i64| {
@@ -155,11 +158,11 @@ impl History {
         (windows.sum(), lacking.len() == spans.len())
     }
 
-    /// What is known of a page; `None` if there is no page.
+    /// Reads the head of a page; returns `None` if the page does not exist.
     ///
     /// # Errors
-    /// The outer error is for a file that can't be read, and for one that a later version has written, the inner one for a
-    /// damaged file.
+    /// The outer error means that the file can't be read, or that a later version has written it. The inner error means that
+    /// the file is damaged.
     fn head(&self, span: Span) -> Result<Result<Option<PageHead>>> {
         let path = self.path(span.start_ms);
         let as_failure = |error: io::Error| Failure::file("read", &path, &error);
@@ -194,7 +197,7 @@ impl History {
         Failure::usage(format!("{}: {what}", path.display()))
     }
 
-    /// The counts of a page; `None` if it is damaged or does not exist.
+    /// Reads the counts of a page; returns `None` if the page is damaged or does not exist.
     ///
     /// # Errors
     /// For a file that can't be read.
@@ -207,7 +210,7 @@ impl History {
         }
     }
 
-    /// The counts of a file of version 0.1, which kept tables; `None` if there is no such file, or a damaged one.
+    /// Reads the table that version 0.1 stored in place of a page; returns `None` if the file is damaged or does not exist.
     fn table(&self, span: Span) -> Option<CountTable> {
         let mut json = Vec::new();
         let file = open_regular(&self.old_path(span.start_ms)).ok()?;
@@ -215,7 +218,7 @@ impl History {
         CountTable::from_json(&json).ok()
     }
 
-    /// Replaces a page.
+    /// Replaces a page, and removes the table that version 0.1 stored in its place.
     ///
     /// # Errors
     /// For a file that can't be written.
@@ -267,13 +270,13 @@ impl History {
     }
 }
 
-/// The ends of names: of pages, and of the tables of version 0.1.
+/// The suffix of a page's name. [`TABLE`] is the suffix of the tables that version 0.1 stored.
 const PAGE: &str = ".page";
 const TABLE: &str = ".json.gz";
 
-/// When the time range of a file begins, according to its name.
+/// Returns the start of a file's time range, in milliseconds since 1970, from its name; `None` for other files.
 fn start_of(name: &str) -> Option<i64> {
-    // A run that was killed has left the part of a page that it had written.
+    // A killed run leaves a partly written page with this suffix.
     let name = name.strip_suffix(".new").unwrap_or(name);
     let day = name
         .strip_suffix(PAGE)
@@ -282,13 +285,13 @@ fn start_of(name: &str) -> Option<i64> {
     Some(start.unix_ms())
 }
 
-/// The counts of a range, and what is missing.
+/// The stored counts of a range, and what is missing.
 #[derive(Debug)]
 pub(crate) struct Past {
-    /// Another process must not replace a page while this one is judged.
+    /// Holds the lock, so that no other process replaces a page while this process judges it.
     _history: History,
     wanted: Wanted,
-    /// The pages, the oldest first.
+    /// The heads of the pages, the oldest first.
     heads: Vec<PageHead>,
     files: Files,
     /// The ranges that are missing.
@@ -300,7 +303,7 @@ pub(crate) struct Past {
 }
 
 impl Past {
-    /// The pages, as rules read them.
+    /// Returns the pages in the form that rules read.
     ///
     /// # Errors
     /// For pages of different clients.
@@ -323,12 +326,12 @@ impl Past {
     }
 }
 
-/// The files of pages, and the pages that are used in part, and so are in memory.
+/// The files of the pages. Pages that are used only in part are in memory.
 #[derive(Debug, Default)]
 struct Files {
     paths: Vec<PathBuf>,
     parts: Vec<Option<Vec<u8>>>,
-    /// The file that was read last.
+    /// The position of the page that was read last, and its open file.
     last: RefCell<Option<(usize, File)>>,
 }
 
@@ -371,15 +374,15 @@ pub(crate) struct Reading {
 /// A page of the history, and its missing windows.
 struct Missing {
     span: Span,
-    /// The page, if there is one.
+    /// The head of the page, if the page exists.
     head: Option<PageHead>,
-    /// What is to be read, if anything is.
+    /// Reads the missing windows; `None` if no window is missing.
     collect: Option<Collect>,
-    /// How many windows are to be read.
+    /// The number of windows to read.
     left: u32,
 }
 
-/// Reads a history.
+/// Brings the pages of a history up to date with the service, and returns the counts of the range.
 ///
 /// # Errors
 /// For files that can't be used, and if there are no counts at all.
@@ -399,7 +402,7 @@ pub(crate) async fn read(
     };
     let (mut failures, mut unfinished) = (Vec::new(), Vec::new());
     for page in &mut pages {
-        // What was read is dropped when it is stored.
+        // Takes the collect out of the page, so that its counts are freed once they are stored.
         let Some(mut collect) = page.collect.take() else {
             continue;
         };
@@ -418,7 +421,7 @@ pub(crate) async fn read(
         let has_read = collect.progress().done > known;
         drop(collect);
         let Some(table) = table.filter(|_| has_read) else {
-            // The service is down or refuses requests, so the other pages would fail too.
+            // The service is down or refuses requests, so reading the other pages would fail, too.
             break;
         };
         let settled: Vec<Window> = page.head.iter().flat_map(PageHead::settled).collect();
@@ -440,7 +443,8 @@ pub(crate) async fn read(
     finish(history, wanted, pages, (failures, reading, unfinished))
 }
 
-/// What is known of a page, with the sums that the rules judge.
+/// Returns the head of a page, with the sums that the rules judge; `None` if there are no counts. If the file lacks some of the
+/// sums, it is replaced by a file that contains them.
 async fn known(
     session: &Session,
     (history, wanted): (&History, &Wanted),
@@ -468,7 +472,7 @@ async fn known(
     }
 }
 
-/// What is missing in a page: what it lacks, and what may still change.
+/// Prepares the reading of the windows that a page lacks, and of the windows whose counts may still change.
 fn missing(
     session: &Session,
     (wanted, given): (&Wanted, &Given),
@@ -536,7 +540,7 @@ fn finish(
         let is_wanted = |window: Window| wanted.range.contains(window);
         let mut part = None;
         if !head.windows().all(is_wanted) {
-            // A check of an earlier time must not see later windows.
+            // A check of an earlier time must not use windows after that time.
             let Some(page) = history.page(page.span)? else {
                 continue;
             };
@@ -634,7 +638,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let wanted = wanted("1d", "2026-01-02T00:00:00Z", "2026-01-15T00:00:00Z").whole();
         let history = History::open(folder.path(), "a1", &wanted).unwrap();
-        // 1 January 2026 is a Thursday, as is 1 January 1970, so weeks counted from 1970 begin there.
+        // Weeks are counted from 1 January 1970, a Thursday. 1 January 2026 is a Thursday, too.
         assert_eq!(wanted.range.start().date(), "2026-01-01");
         assert_eq!(history.spans(wanted.range).len(), 2);
     }
@@ -648,7 +652,7 @@ mod tests {
         let path = history.path(span.start_ms);
         history.store(span, page(), &[]).await.unwrap();
         let whole = fs::read(&path).unwrap();
-        // A run that was killed has left a part of its page, which replaces none.
+        // A killed run leaves a partly written file, which does not replace the page.
         let torn = crate::files::with_end(&path, ".new");
         for length in [0, 1, whole.len() / 2, whole.len()] {
             fs::write(&torn, &whole[..length]).unwrap();
@@ -657,7 +661,7 @@ mod tests {
             assert!(!torn.exists());
             assert_eq!(fs::read(&path).unwrap(), whole);
         }
-        // Whatever is cut off, the page is found to be incomplete.
+        // Wherever the file is cut off, reading it reports that it is damaged.
         for length in 0..whole.len() {
             fs::write(&path, &whole[..length]).unwrap();
             let wrong = history.head(span).unwrap().unwrap_err();

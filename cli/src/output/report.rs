@@ -30,7 +30,7 @@ pub(crate) struct Report<A = Asked, F = Counted> {
 }
 
 impl Report<Asked, CountTable> {
-    /// The counts of a range, by step. Without steps, they are of the whole range.
+    /// Returns the counts of a range, split by step. Without steps, each row counts the whole range.
     ///
     /// # Errors
     /// If a window crosses the edge of the range or of a step.
@@ -78,14 +78,14 @@ pub(crate) struct Asked {
     pub(crate) only: Vec<(Dimension, Vec<String>)>,
     /// The time range.
     pub(crate) range: Window,
-    /// The time range that it is compared with.
+    /// The earlier time range that `range` is compared with, if any.
     pub(crate) before: Option<Window>,
     /// How long after its end the counts of a window may still change, in milliseconds.
     pub(crate) settle_ms: u64,
 }
 
 impl Asked {
-    /// A query of a range.
+    /// Creates the description of a query of a range.
     pub(crate) fn new(
         metric: Metric,
         query: &Query,
@@ -138,7 +138,7 @@ impl<F> Part<F> {
 }
 
 impl Part {
-    /// The counts of a cluster, with the gaps and the reason for them.
+    /// Creates the result of a cluster from its counts, with the gaps and the reason for them.
     pub(crate) fn new(
         cluster: &Cluster,
         counts: Counted,
@@ -166,7 +166,7 @@ pub(crate) enum Counted {
 }
 
 impl Counted {
-    /// Counts by windows of a step, or their sum.
+    /// Splits counts by step. Without steps, keeps the table.
     ///
     /// # Errors
     /// If a window crosses the edge of a step.
@@ -195,7 +195,8 @@ impl Counted {
         }
     }
 
-    /// The windows whose counts may still change. (A comparison does not have them; its tables do.)
+    /// Returns the windows whose counts may still change. For a comparison, this is empty, because a comparison does
+    /// not store them.
     pub(crate) fn provisional(&self) -> Vec<Window> {
         match self {
             Self::Table(table) => table.provisional(),
@@ -241,7 +242,7 @@ pub(crate) const PROVISIONAL: char = '*';
 /// The mark of windows that the counts cover only partially.
 pub(crate) const INCOMPLETE: char = '~';
 
-/// A sentence on which counts may still change, and until when.
+/// Returns a sentence about which counts may still change, and until when.
 pub(crate) fn provisional(report: &Report) -> Option<String> {
     let windows = report
         .parts
@@ -262,7 +263,7 @@ pub(crate) fn provisional(report: &Report) -> Option<String> {
     ))
 }
 
-/// The windows that are only partially covered.
+/// Returns the windows that the counts cover only partially, each once.
 pub(crate) fn partial(report: &Report) -> Vec<Window> {
     let series = report.parts.iter().filter_map(|part| match &part.found {
         Counted::Series(series) => Some(series),
@@ -273,13 +274,13 @@ pub(crate) fn partial(report: &Report) -> Vec<Window> {
     partial.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// A sentence for windows that are only partially covered.
+/// Returns a sentence that explains [`INCOMPLETE`], if the counts cover any window only partially.
 pub(crate) fn incomplete(report: &Report) -> Option<String> {
     let some = !partial(report).is_empty();
     some.then(|| "only a part of this window was counted".to_owned())
 }
 
-/// Sentences on missing counts and wrong totals, by cluster.
+/// Returns sentences about missing counts and wrong totals, cluster by cluster.
 pub(crate) fn faults(report: &Report) -> Vec<String> {
     let mut faults = Vec::new();
     for part in &report.parts {
@@ -307,12 +308,12 @@ pub(crate) fn unbalanced(part: &Part) -> Option<String> {
     contradiction(table)
 }
 
-/// The same of a table.
+/// Returns the same sentence for a table.
 pub(crate) fn contradiction(table: &CountTable) -> Option<String> {
     contradicted(table.reconciliation())
 }
 
-/// The same of reported totals and sums.
+/// Returns the same sentence for compared totals; `None` if they agree or can't be compared.
 pub(crate) fn contradicted(reconciliation: Reconciliation) -> Option<String> {
     let Reconciliation::Unbalanced {
         success,
@@ -337,7 +338,7 @@ pub(crate) fn contradicted(reconciliation: Reconciliation) -> Option<String> {
     ))
 }
 
-/// The beginning of a sentence about a cluster.
+/// Returns the beginning of a sentence about a cluster: the cluster's name, if clusters have names.
 pub(crate) fn of(report: &Report, cluster: &str) -> String {
     match report.is_named {
         true => format!("{}: ", escaped(cluster)),
@@ -345,18 +346,18 @@ pub(crate) fn of(report: &Report, cluster: &str) -> String {
     }
 }
 
-/// Windows as text.
+/// Formats windows.
 pub(crate) fn spans(windows: &[Window]) -> String {
     let spans = windows.iter().map(|window| span(*window));
     spans.collect::<Vec<_>>().join(", ")
 }
 
-/// Windows as text; those that follow each other as one range.
+/// Formats windows. Adjacent windows become one range.
 pub(crate) fn ranges(windows: &[Window]) -> String {
     spans(&Window::joined(windows.to_vec()))
 }
 
-/// A window as text.
+/// Formats a window.
 pub(crate) fn span(window: Window) -> String {
     format!("{} to {}", window.start(), window.end())
 }
@@ -364,7 +365,7 @@ pub(crate) fn span(window: Window) -> String {
 /// The labels of each part, as [`Labeled::pairs`] defines them.
 ///
 /// # Errors
-/// For invalid labels, and for a label with the name of the cluster's label.
+/// For invalid labels, and for a label named `cluster` if clusters have names.
 pub(crate) fn labels(report: &Report, given: &[String]) -> Result<Vec<Labels>> {
     let parts = pairs(report, given)?.into_iter();
     parts.map(|pairs| Ok(Labels::new(pairs)?)).collect()

@@ -3,10 +3,10 @@
 //! If the output of `--format table` is not a terminal, it contains only a line for each row, with tabs between fields.
 //! The fields are: the cluster, if clusters have names; the values of the dimensions; with `--by-window`, start and end
 //! of the window; `success`, `errors`, `filtered`. For a comparison, the fields after the dimensions are: `both`, `new`
-//! or `vanished`; for each count the number before, after, and the change. Digits are not grouped. An empty value is
-//! `(none)`, so no field is empty, and programs that split at whitespace count fields correctly unless values contain
-//! spaces. Tabs, line feeds and other control characters in values are written as `\t`, `\n` and `\x1b`, and a
-//! backslash as two.
+//! or `vanished`; then, for each count, the value before, the value after, and the change. Numbers have no thousands
+//! separators. An empty value is written as `(none)`, so no field is empty, and programs can split lines at whitespace
+//! unless values contain spaces. Tabs, line feeds and other control characters in values are written as escapes such as
+//! `\t`, `\n` and `\x1b`, and a backslash as two backslashes.
 
 use std::io::Write;
 
@@ -104,7 +104,7 @@ fn title(report: &Report) -> String {
     format!("{}, {}", subject(report), span(asked.range))
 }
 
-/// What is counted, and by what.
+/// Describes what is counted: the metric, the dimensions and the filters.
 pub(crate) fn subject(report: &Report) -> String {
     let asked = &report.asked;
     let mut subject = asked.metric.to_string();
@@ -233,7 +233,7 @@ fn totals(report: &Report) -> [u128; 3] {
 
 const DAY_MS: u64 = 86_400_000;
 
-/// A window as `2026-01-01 09:00-09:15`, `2026-01-01 23:45-2026-01-02 00:15`, or `2026-01-01` for a day.
+/// Formats a window as `2026-01-01 09:00-09:15`, `2026-01-01 23:45-2026-01-02 00:15`, or `2026-01-01` for a day.
 fn window(window: Window) -> String {
     let (start, end) = (window.start(), window.end());
     let begins_a_day = |at: Timestamp| TimeStep::DAY.floor(at) == at;
@@ -245,7 +245,7 @@ fn window(window: Window) -> String {
     }
 }
 
-/// Writes all rows.
+/// Writes a line for each row, with tabs between the fields.
 ///
 /// # Errors
 /// The errors of the writer.

@@ -20,7 +20,7 @@ fn wrong(text: &str) -> String {
     }
 }
 
-/// Checks the beginnings of messages.
+/// Checks that each text is refused with a message that begins as expected and does not contain `canary`.
 fn check_all(cases: &[(&str, &str)]) {
     for (text, expected) in cases {
         let wrong = wrong(text);
@@ -406,9 +406,10 @@ fn what_is_no_text_is_refused_at_its_byte() {
     assert_eq!(text_of(path, b"\xef\xbb\xbfa = 1").unwrap(), "a = 1");
 }
 
-// Hostile and random configurations: no panic, and no secret in a message.
+// The following tests read hostile and random configurations. Reading must not panic, and no message may contain a
+// secret.
 
-/// The text that tests use as every secret.
+/// The text of every secret in these tests.
 const CANARY: &str = "canary";
 
 fn message(bytes: &[u8]) -> String {
@@ -432,7 +433,7 @@ fn check_hidden(bytes: &[u8]) {
     );
 }
 
-/// A configuration in which every text is a secret.
+/// Returns the template with all settings in use, and with a secret in place of each text.
 fn secrets() -> String {
     template()
         .lines()
@@ -447,7 +448,7 @@ fn secrets() -> String {
         .collect()
 }
 
-/// Values of all types, with secrets in them.
+/// Generates values of all types, some of them with secrets.
 fn value() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just(format!("\"{CANARY}\"")),
@@ -558,7 +559,7 @@ proptest! {
 #[test]
 fn a_configuration_that_is_cut_hides_its_secrets() {
     let secrets = secrets();
-    // Before the first value there are only comments.
+    // Only comments precede the first value.
     let start = secrets.find(CANARY).unwrap();
     for end in (start..secrets.len()).step_by(3) {
         check_hidden(&secrets.as_bytes()[..end]);
@@ -598,7 +599,7 @@ fn large_documents_are_read_in_little_time_and_room() {
         if let Err(failure) = read(&found(&text)) {
             assert!(failure.text.len() < 2_000, "{}", failure.text.len());
         }
-        // It takes far less. A search through the whole text for each key would take far longer.
+        // Reading takes far less time than this. It would take far longer if it searched the whole text for each key.
         assert!(started.elapsed().as_secs() < 20);
     }
 }
