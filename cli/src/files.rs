@@ -1,4 +1,4 @@
-//! Files: replacing them atomically, and locking them.
+//! Replaces files atomically, locks files, and opens files without waiting for pipes.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -11,10 +11,10 @@ use tempfile::NamedTempFile;
 
 use crate::failure::{Failure, Result};
 
-/// Locks a folder by locking the file at `path` in it.
+/// Locks a folder by locking the file `path` in that folder.
 ///
 /// # Errors
-/// For a file that can't be created, and a folder that another process uses.
+/// For a file that can't be created, and for a folder that another process uses.
 pub(crate) fn file_lock(path: &Path, folder: &Path) -> Result<File> {
     locked(path)?.ok_or_else(|| {
         Failure::usage(format!(
@@ -27,7 +27,7 @@ pub(crate) fn file_lock(path: &Path, folder: &Path) -> Result<File> {
 /// Opens a regular file to read it. Reading a pipe could block forever, and a device may have no end.
 ///
 /// # Errors
-/// For another file, and errors of the file system.
+/// If the path isn't a regular file, and errors of the file system.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     match fs::metadata(path)?.is_file() {
         true => File::open(path),
@@ -35,11 +35,11 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens a file that a user has written. A pipe is opened only by the name that a shell gives it, such as `/dev/fd/63`:
-/// reading another one, such as one in a foreign folder, could block forever.
+/// Opens a file that a user has written. A pipe is opened only below `/dev`, where a shell's process substitution names
+/// it, such as `/dev/fd/63`. Reading any other pipe, such as a pipe in another user's folder, could block forever.
 ///
 /// # Errors
-/// For another pipe or device, and errors of the file system.
+/// For a pipe or a device outside of `/dev`, and errors of the file system.
 pub(crate) fn open_written(path: &Path) -> io::Result<File> {
     let found = fs::metadata(path)?;
     match found.is_file() || found.is_dir() || path.starts_with("/dev") {
@@ -48,14 +48,14 @@ pub(crate) fn open_written(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Reads a text that a user has written, such as `a rules file`.
+/// Reads a text that a user has written. `what` names the kind of file in errors, such as `a rules file`.
 ///
 /// # Errors
-/// For a file that can't be read, or that is larger than a mebibyte; those of [`open_written`].
+/// For a file that can't be opened or read, that is larger than a mebibyte, or that is not UTF-8.
 pub(crate) fn read_text(path: &Path, what: &str) -> Result<String> {
     const MOST_BYTES: u64 = 1 << 20;
     let as_failure = |error| Failure::file("read", path, &error);
-    // A pipe or a device has a size only once it is read.
+    // Limits the reading instead of checking the size, because a pipe or a device does not report its size.
     let file = open_written(path).map_err(as_failure)?;
     let (mut bytes, mut file) = (Vec::new(), file.take(MOST_BYTES + 1));
     file.read_to_end(&mut bytes).map_err(as_failure)?;
@@ -71,7 +71,7 @@ fn irregular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "this isn't a regular file")
 }
 
-/// Creates a folder that only its owner can use, and the folders that lead to it.
+/// Creates a folder that only its owner can use, and its missing parent folders.
 pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -80,12 +80,12 @@ pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Bytes, such as those of a digest, as text that can be a part of a file name.
+/// Formats bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Locks a file, which is created if it does not exist; `None` if another process has locked it.
+/// Locks a file, and creates it if it does not exist. Returns `None` if another process has locked the file.
 pub(crate) fn locked(path: &Path) -> Result<Option<File>> {
     let open = || match fs::metadata(path) {
         Ok(found) if !found.is_file() => Err(irregular()),
@@ -106,15 +106,15 @@ pub(crate) fn locked(path: &Path) -> Result<Option<File>> {
 /// Replaces a file. The caller holds the lock of the file or of its folder.
 ///
 /// # Errors
-/// Errors of the file system; the file is unchanged then.
+/// Errors of the file system. The file is unchanged after an error.
 pub(crate) fn replace_locked(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, Replacement::Locked, |out| out.write_all(bytes))
 }
 
-/// The file that a link without a target points to, which is created; the path itself if it isn't a link.
+/// Follows links to the path of a file that does not exist yet. Returns the path itself if it isn't a link.
 fn target_of(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_owned();
-    // As many links as Linux follows.
+    // Linux follows at most 40 links, too.
     for _ in 0..40 {
         match fs::read_link(&target) {
             Ok(to) => target = target.parent().unwrap_or(Path::new("")).join(to),
@@ -130,10 +130,10 @@ pub(crate) enum Replacement {
     /// The new file gets the permissions of the old one. If the path is a link, its target is replaced.
     Shared,
     /// The same, for a file that only this process replaces. If the file is new, only its owner can read it. The
-    /// temporary file is `NAME.new`. It replaces a temporary file that a killed process has left, so there is never more
-    /// than one.
+    /// temporary file is `NAME.new`. A temporary file that a killed process has left is removed first, so there is
+    /// never more than one.
     Locked,
-    /// Only its owner can read the new file. If the path is a link, the link is replaced. The temporary file is
+    /// Only its owner can read the new file. If the path is a link, the link itself is replaced. The temporary file is
     /// `NAME.RANDOM.tmp`.
     Private,
 }
@@ -178,7 +178,7 @@ pub(crate) fn replace<E: From<io::Error>>(
     Ok(())
 }
 
-/// Writes a new file that only its owner can read, whole or not at all.
+/// Writes a new file that only its owner can read. The file appears at `path` only when it is complete.
 ///
 /// # Errors
 /// `AlreadyExists`, and other errors of the file system.
@@ -191,7 +191,8 @@ pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates a file for its owner only, whole or not at all. It must not exist, not even as a link. It is not synced.
+/// Creates a file that only its owner can read. The path must not exist, not even as a link. If writing fails, the file
+/// is removed. The file is not synced to the disk.
 ///
 /// # Errors
 /// `AlreadyExists`, and other errors of the file system.
@@ -203,7 +204,7 @@ pub(crate) fn create_for_owner(path: &Path, bytes: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Creates a file that must not exist, with this mode as far as the umask allows; Windows has no modes.
+/// Creates a file at a path that must not exist. The file gets the mode `mode`, less the umask; Windows has no modes.
 fn create_new(path: &Path, mode: u32) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -214,7 +215,7 @@ fn create_new(path: &Path, mode: u32) -> io::Result<File> {
     options.open(path)
 }
 
-/// A temporary file next to `target`. Dropping the value removes the temporary file.
+/// Creates a temporary file next to `target`. Dropping the returned value removes the file.
 fn temporary(target: &Path, replacement: Replacement) -> io::Result<NamedTempFile> {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     let mut builder = tempfile::Builder::new();
@@ -232,16 +233,18 @@ fn temporary(target: &Path, replacement: Replacement) -> io::Result<NamedTempFil
             builder.prefix(&name).suffix(".new").rand_bytes(0)
         }
     };
-    // Files without secrets get the usual permissions.
+    // A `Shared` file contains no secret, so it gets the usual permissions.
     let mode = match replacement {
         Replacement::Shared => 0o666,
         Replacement::Locked | Replacement::Private => 0o600,
     };
-    // Opened here, because the errors of `tempfile` end with a path that means nothing to the user.
+    // Creates the file itself, because the errors of `tempfile` end with the temporary path, which means nothing to the
+    // user.
     builder.make_in(folder_of(target), |path| create_new(path, mode))
 }
 
-/// Retries on Windows, where a file can't be replaced while another program, such as a virus scanner, has it open.
+/// Calls `replace`, and retries on Windows, where a file can't be replaced while another program, such as a virus
+/// scanner, has it open.
 fn patiently(is_windows: bool, mut replace: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     for wait_ms in RETRY_WAITS_MS {
         match replace() {
@@ -254,10 +257,11 @@ fn patiently(is_windows: bool, mut replace: impl FnMut() -> io::Result<()>) -> i
     replace()
 }
 
-/// The waits between attempts to replace a file: 2.5 seconds in total.
+/// The waits between attempts to replace a file, in milliseconds. Their sum is 2.5 seconds.
 const RETRY_WAITS_MS: [u64; 8] = [10, 20, 40, 80, 160, 320, 640, 1280];
 
-/// Makes the new name survive a loss of power, on systems where a program can sync a folder.
+/// Syncs a file's folder, so that the file's new name survives a power failure. Windows does not allow programs to do
+/// this.
 fn sync_names(path: &Path) {
     if cfg!(unix) {
         let _ = File::open(folder_of(path)).and_then(|folder| folder.sync_all());
@@ -277,8 +281,8 @@ pub(crate) fn with_end(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// The name of a cluster's file or folder, with this ending. Every byte other than an ASCII letter, a digit, `-` or `_`
-/// becomes `%` and its hexadecimal value, so that the name can't lead to another folder.
+/// Returns the name of a cluster's file or folder, with the suffix `end`. Every byte other than an ASCII letter, a
+/// digit, `-` or `_` becomes `%` and its hexadecimal value, so that the name can't lead to another folder.
 pub(crate) fn file_name(cluster: &str, end: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let mut name = String::new();

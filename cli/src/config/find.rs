@@ -1,9 +1,10 @@
 //! Finds the configuration file, and checks who can change it and whether the user trusts it. A configuration decides which
-//! secrets are read and where they are sent, so a file that happens to lie in the working folder is not used before the user
-//! has trusted it.
+//! secrets are read and where they are sent. So a configuration in the working folder is used only after the user has trusted
+//! it.
 //!
-//! Each configuration that the user trusts is a file in the user's data folder. Its name is the digest of the configuration's
-//! path and content, and its content is that path. A changed configuration has another digest, so it has to be trusted again.
+//! For each configuration that the user trusts, there is an entry: a file in the user's data folder. The name of the entry is a
+//! digest of the configuration's path and content; the content of the entry is the configuration's path. A changed
+//! configuration has another digest, so the user has to trust it again.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read};
@@ -20,25 +21,25 @@ pub(crate) const HERE: &str = "tallyfold.toml";
 /// The maximum size of a configuration in bytes.
 pub(crate) const MOST_BYTES: u64 = 1024 * 1024;
 
-/// A configuration as it was read.
+/// A configuration that was found, not parsed yet.
 pub(crate) struct Found {
     /// The path of the file.
     pub(crate) path: PathBuf,
     /// Its bytes.
     pub(crate) bytes: Vec<u8>,
-    /// Why the commands in the file are not run; set if somebody else can change the file.
+    /// If somebody else can change the file, the reason why its commands are not run.
     pub(crate) distrust: Option<String>,
 }
 
 /// Reads the configuration that the user has named, or the first one that exists in the usual places.
 ///
-/// A configuration decides which secrets are read and where they are sent. So one that the user hasn't named is used only
-/// if nobody else can have written it, and one in the working folder only if the user trusts it.
+/// A configuration in the usual places is used only if nobody else can have written it. A configuration in the working folder
+/// is used only if the user also trusts it.
 ///
 /// # Errors
 /// If a file can't be read or used, or the file that the user has named does not exist.
 pub(crate) fn find(asked: Option<&Path>) -> Result<Option<Found>> {
-    // An empty variable counts as unset, as everywhere.
+    // An empty `TALLYFOLD_CONFIG` counts as unset, like every empty variable.
     if let Some(path) = asked.filter(|path| !path.as_os_str().is_empty()) {
         return named(path).map(Some);
     }
@@ -73,7 +74,7 @@ pub(crate) fn named(path: &Path) -> Result<Found> {
 /// Refuses a configuration that somebody else may have written.
 ///
 /// # Errors
-/// The error names who may have written it.
+/// If somebody else can change the file. The error contains the reason.
 pub(crate) fn check_owner(found: &Found) -> Result<()> {
     match &found.distrust {
         None => Ok(()),
@@ -104,7 +105,7 @@ fn check_trust(found: &Found) -> Result<()> {
     .helped_by("tallyfold trust"))
 }
 
-/// The places that are searched for a configuration, in this order.
+/// Returns the paths at which a configuration is searched, in this order.
 pub(crate) fn usual_places() -> Vec<PathBuf> {
     places(&variable)
 }
@@ -122,7 +123,7 @@ fn places(variable: Variable<'_>) -> Vec<PathBuf> {
     places
 }
 
-/// Reads a file. The outer error is an I/O error; the inner one is a file that is refused.
+/// Reads a file. The outer error is an I/O error; the inner error means that the file is refused.
 fn read(path: &Path) -> io::Result<Result<Found>> {
     let file = open_written(path)?;
     let metadata = file.metadata()?;
@@ -160,7 +161,7 @@ pub(crate) enum Verdict {
 }
 
 impl Trust {
-    /// What this user trusts; `None` if no variable names the folder of the user's data.
+    /// Returns the configurations that this user trusts; `None` if no environment variable leads to the user's data folder.
     pub(crate) fn of_user() -> Option<Self> {
         let data = match cfg!(windows) {
             true => folder_of_user("LOCALAPPDATA", ""),
@@ -185,7 +186,7 @@ impl Trust {
         })
     }
 
-    /// Trusts a configuration as it is now, and no longer as it was before.
+    /// Trusts a configuration with its current content only.
     pub(crate) fn allow(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let path = known_path(path)?;
         self.revoke(&path)?;
@@ -225,7 +226,7 @@ impl Trust {
         let mut found = Vec::new();
         for entry in entries {
             let entry = entry?.path();
-            // Another process may revoke at the same time.
+            // Skips an entry that another process has just removed.
             if let Ok(path) = fs::read(&entry) {
                 found.push((entry, path_of(path)));
             }
@@ -243,8 +244,8 @@ impl Trust {
     }
 }
 
-/// The path that is trusted: the real folder, and the name in it. A link elsewhere to a trusted file isn't trusted,
-/// because relative paths in the file would lead to other files.
+/// Returns the path that is stored in an entry: the folder without links, and the file's name in that folder. A link to a
+/// trusted file isn't trusted itself, because relative paths in the file may start at another folder then.
 fn known_path(path: &Path) -> io::Result<PathBuf> {
     let folder = path
         .parent()
@@ -253,17 +254,17 @@ fn known_path(path: &Path) -> io::Result<PathBuf> {
     Ok(folder.join(path.file_name().unwrap_or_default()))
 }
 
-/// Whether two paths are the same name in the same folder.
+/// Returns whether two paths have the same name in the same folder.
 pub(super) fn is_same(one: &Path, other: &Path) -> bool {
     matches!((known_path(one), known_path(other)), (Ok(one), Ok(other)) if one == other)
 }
 
-/// The folder that a variable names, or the usual one in the user's home; `None` without either.
+/// Returns the folder that an environment variable names, or else the folder `usual` in the user's home; `None` without either.
 fn folder_of_user(name: &str, usual: &str) -> Option<PathBuf> {
     folder(&variable, name, usual)
 }
 
-/// Looks up the folder that a variable names.
+/// A function that returns the folder that an environment variable names.
 pub(super) type Variable<'a> = &'a dyn Fn(&str) -> Option<PathBuf>;
 
 /// The folder that an environment variable names.
@@ -272,7 +273,7 @@ pub(super) fn variable(name: &str) -> Option<PathBuf> {
     value.map(PathBuf::from)
 }
 
-/// The folder that a variable names, or the usual one in the folder that `HOME` names.
+/// Returns the folder that a variable names, or else the folder `usual` in the folder that `HOME` names.
 pub(super) fn folder(variable: Variable<'_>, name: &str, usual: &str) -> Option<PathBuf> {
     // A relative folder is ignored, as the XDG specification requires.
     let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
@@ -280,7 +281,7 @@ pub(super) fn folder(variable: Variable<'_>, name: &str, usual: &str) -> Option<
     absolute(name).or_else(in_home)
 }
 
-/// Why the commands in the file are not run; `None` if only root and the user can change it.
+/// Returns why the commands in a file are not run; `None` if only root and the user can change the file.
 #[cfg(unix)]
 pub(super) fn distrust(metadata: &fs::Metadata) -> Option<String> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};

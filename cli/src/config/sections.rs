@@ -1,5 +1,5 @@
-//! The sections of a configuration file: `[defaults]`, `[cluster.NAME]`, `[push.NAME]`, `[check]`, and a section
-//! for each alert receiver, such as `[alertmanager.NAME]`.
+//! Reads the sections of a configuration file: `[defaults]`, `[cluster.NAME]`, `[push.NAME]`, `[check]`, `[run]`, and a
+//! section for each alert receiver, such as `[alertmanager.NAME]`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::settings::{AlertReceiver, CheckPlaces, RunParts, Target, network_of, 
 use crate::arguments::given::{Given, Origin, Raw, Setting, listen_address};
 use crate::failure::{Failure, Result};
 
-/// The sections of a configuration, except the section of each kind of receiver.
+/// The names of sections, except the sections of receivers.
 const SECTIONS: [&str; 5] = ["defaults", "cluster", "push", "check", "run"];
 
 /// The content of a file.
@@ -35,7 +35,7 @@ pub(crate) struct Written {
     pub(crate) check: CheckPlaces,
     /// What `run` does.
     pub(crate) run: RunParts,
-    /// The environment variables that the file names. They are read only where the file names them.
+    /// The environment variables that the file names. They set only the options of the keys that name them.
     pub(crate) variables: Vec<String>,
 }
 
@@ -44,9 +44,9 @@ pub(crate) struct Written {
 pub(crate) struct Named {
     /// The name.
     pub(crate) name: String,
-    /// Where it begins.
+    /// Where the section begins.
     pub(crate) origin: Origin,
-    /// Its settings.
+    /// The settings in the section.
     pub(crate) given: Given,
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn read(found: &Found) -> Result<Written> {
     Ok(written)
 }
 
-/// The parts of `run`. Each name has a section and stands there once.
+/// Reads the parts of `run`. Checks that each name in a list has a section, and is in the list only once.
 fn parts(mut run: Given, written: &Written) -> Result<RunParts> {
     let push = names(run.take("push"), |name| {
         let is_known = written.targets.iter().any(|target| target.name == name);
@@ -123,7 +123,8 @@ fn parts(mut run: Given, written: &Written) -> Result<RunParts> {
     })
 }
 
-/// The sections that a list names. `find` gives the section of a name, or what the name of its section begins with.
+/// Returns the sections that a list names. `find` returns the section for a name. If there is none, `find` returns the
+/// prefix that such a section would have, for the error.
 fn names<T: PartialEq>(
     list: Option<Setting>,
     find: impl Fn(&str) -> std::result::Result<T, &'static str>,
@@ -150,7 +151,7 @@ fn names<T: PartialEq>(
     Ok(found)
 }
 
-/// The error for a key outside of any section, or for an unknown section.
+/// Returns the error for a key outside of any section, or for an unknown section.
 fn no_section(entry: &Entry<'_>) -> Failure {
     match entry.table("") {
         Ok(_) => {
@@ -188,7 +189,8 @@ fn named(entry: &Entry<'_>, section: Section, reading: &mut Reading) -> Result<V
     Ok(found)
 }
 
-/// Whether a text is a valid name of a section. Messages, labels and file names contain these names.
+/// Returns whether a text is a valid name of a section. The allowed characters are safe in messages, labels and file
+/// names.
 pub(crate) fn is_name(name: &str) -> bool {
     let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     (1..=64).contains(&name.len()) && name.bytes().all(is_of_name)

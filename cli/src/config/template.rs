@@ -1,4 +1,4 @@
-//! The configuration that `tallyfold init` writes. The descriptions and defaults of keys come from the core's
+//! Creates the configuration that `tallyfold init` writes. The descriptions and defaults of keys come from the core's
 //! declarations.
 
 use tallyfold::arguments::{Argument, Kind, Options, Value};
@@ -10,7 +10,7 @@ use toml_writer::ToTomlValue;
 use super::keys::{Form, Key, Section, example_of, keys, toml_name};
 use crate::arguments::declared::{described, written};
 
-/// The width of comments.
+/// The maximum width of comments, in characters.
 const WIDTH: usize = 100;
 
 const HEAD: &str = r#"# The configuration of the command tallyfold. It reads the first of these files:
@@ -62,7 +62,7 @@ const RUN: &str = r"
 #[run]
 ";
 
-/// Keys of `[cluster.main]` that the user has to change. They are not commented out.
+/// Keys of `[cluster.main]` that the user has to set. Only these keys are not commented out.
 const TO_FILL_IN: [&str; 4] = [
     "cluster_endpoint",
     "client_id",
@@ -86,7 +86,7 @@ const OF_A_CLUSTER: [&str; 12] = [
     "labels",
 ];
 
-/// The text of the configuration.
+/// Returns the text of the configuration.
 pub(crate) fn template() -> String {
     let mut text = HEAD.to_owned();
     let of_cluster = |key: &Key| OF_A_CLUSTER.contains(&key.name);
@@ -140,7 +140,7 @@ pub(crate) fn template() -> String {
     text
 }
 
-/// The beginning of the section of a receiver.
+/// Returns the beginning of the section of a receiver.
 fn head_of(kind: ReceiverKind) -> String {
     let (about, name) = (kind.about(), example_of(kind));
     let about = about.replacen('a', "A", 1);
@@ -186,7 +186,7 @@ fn default_of(argument: &Argument) -> Option<String> {
     })
 }
 
-/// Descriptions of the keys that the core does not declare.
+/// Returns the description of a key that the core does not declare.
 fn about(name: &str) -> &'static str {
     match name {
         "client_secret_env" => {
@@ -223,7 +223,7 @@ fn about(name: &str) -> &'static str {
     }
 }
 
-/// An example value for a key without a default. It may differ between sections.
+/// Returns an example value for a key without a default. The value may differ between sections.
 fn example_in(section: Section, name: &str) -> &'static str {
     match (section, name) {
         (Section::Run, "push") => r#"["collector"]"#,
@@ -236,7 +236,7 @@ fn example_in(section: Section, name: &str) -> &'static str {
     }
 }
 
-/// An example value for a key without a default, in any section.
+/// Returns the example value of a key that has the same example in all sections.
 fn example(name: &str) -> &'static str {
     match name {
         "cluster_endpoint" => r#""https://cluster.example""#,
@@ -266,7 +266,7 @@ fn example(name: &str) -> &'static str {
     }
 }
 
-/// Adds a text as comment lines.
+/// Wraps a text, and adds it as comment lines.
 fn wrap(text: &mut String, doc: &str) {
     let mut line = String::new();
     for word in doc.split_whitespace() {
@@ -297,7 +297,7 @@ mod tests {
         read(&found).unwrap_or_else(|failure| panic!("{failure}\n{text}"))
     }
 
-    /// The template with all settings uncommented, except that only one of the keys for the client secret is.
+    /// Returns the template with all settings uncommented, but only one of the keys for the client secret.
     fn in_use(secret: &str) -> String {
         let template = template();
         let lines = template.lines().map(|line| match line.strip_prefix('#') {

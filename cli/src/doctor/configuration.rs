@@ -23,11 +23,11 @@ const USUAL_LIMIT: Duration = Duration::from_secs(10);
 
 /// The client and the settings that the other checks need.
 pub(crate) struct Prepared {
-    /// A client that does not retry, so that a check shows the outcome of one request.
+    /// A client that does not retry, so that each check shows the outcome of one request.
     pub(crate) session: Session,
     /// The addresses in the settings.
     pub(crate) addresses: Addresses,
-    /// The timeout of a check.
+    /// The timeout of a check; `None` if the setting `timeout` is `none`.
     pub(crate) limit: Option<Duration>,
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn prepare(
     }
 }
 
-/// The failed check of invalid settings.
+/// Creates the failed check of invalid settings.
 fn refused(failure: &Failure, seen: String) -> Check {
     const FILE: &str = "Correct the file or setting named above.";
     let next = failure
@@ -70,7 +70,7 @@ fn refused(failure: &Failure, seen: String) -> Check {
 fn prepared(cluster: &Cluster, stderr: &Rc<Stderr>) -> Result<Prepared> {
     let as_failure = |error| cluster.as_failure(error);
     let mut options: MachineOptions = cluster.client.read()?;
-    // Validates the options as the user set them, before the doctor changes some.
+    // Validates the options as the user has set them, because the doctor changes some below.
     Machine::new(options.clone()).map_err(as_failure)?;
     options.max_retries = 0;
     let limit = match cluster.client.get("timeout") {
@@ -98,7 +98,7 @@ fn prepared(cluster: &Cluster, stderr: &Rc<Stderr>) -> Result<Prepared> {
     })
 }
 
-/// The names of the settings, grouped by their source. Values are not shown, because they may be secret.
+/// Lists the names of the settings, grouped by their source. The values may be secret, so they are not shown.
 fn settings(given: &Given) -> String {
     let mut by_origin: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for (name, setting) in given.iter() {
@@ -119,7 +119,7 @@ fn settings(given: &Given) -> String {
     parts.chain([secret.to_owned()]).collect()
 }
 
-/// A base address and its parts.
+/// The base address of an API, and its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Scheme, host and port.
@@ -135,7 +135,7 @@ pub(crate) struct Place {
 /// Host and port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Server {
-    /// A name or a literal address without brackets.
+    /// A host name, or an IP address without brackets.
     pub(crate) host: String,
     /// The port.
     pub(crate) port: u16,
@@ -144,11 +144,11 @@ pub(crate) struct Server {
 /// The proxy that requests go through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProxyOnPath {
-    /// Its address without a password.
+    /// The address of the proxy without user and password.
     pub(crate) shown: String,
-    /// Its host and port.
+    /// The host and port of the proxy.
     pub(crate) server: Server,
-    /// The source of its address.
+    /// Where the address of the proxy is set.
     pub(crate) source: &'static str,
 }
 
@@ -159,7 +159,7 @@ pub(crate) struct Proxies {
 }
 
 impl Place {
-    /// The place of a checked base address.
+    /// Parses a base address; returns `None` if it isn't a URL with a host.
     pub(crate) fn of(address: &str) -> Option<Self> {
         let uri: Uri = address.parse().ok()?;
         let is_tls = uri.scheme_str()?.eq_ignore_ascii_case("https");
@@ -187,7 +187,7 @@ impl Server {
 }
 
 impl Proxies {
-    /// The proxy that is set for a cluster, or else the proxies of the environment.
+    /// Returns the proxy in the settings, or else the proxies of the environment.
     pub(crate) fn of(setting: Option<&str>) -> Self {
         match setting {
             Some(address) => Self {
@@ -201,7 +201,7 @@ impl Proxies {
         }
     }
 
-    /// The proxy that requests to a place go through.
+    /// Returns the proxy that requests to a place go through; `None` if they go to the server directly.
     pub(crate) fn on_path_to(&self, place: &Place) -> Option<ProxyOnPath> {
         if is_this_machine(&place.server.host) {
             return None;
@@ -224,7 +224,7 @@ impl Proxies {
     }
 }
 
-/// The check that shows which proxy is used.
+/// Creates the check that shows which proxy is used.
 pub(crate) fn proxy_check(proxy: Option<&ProxyOnPath>) -> Check {
     let seen = match proxy {
         Some(proxy) => format!("{}, set in {}", proxy.shown, proxy.source),

@@ -1,4 +1,4 @@
-//! Checks the path to an address: name, connection, TLS, HTTP, and the server's clock.
+//! Checks the network path to an address: name, connection, TLS, HTTP, and the server's clock.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -32,7 +32,7 @@ pub(crate) struct Looker<'a> {
     pub(crate) limit: Option<Duration>,
 }
 
-/// The checks of the path to one address.
+/// The checks of the network path to one address.
 pub(crate) struct PathChecks {
     /// The address.
     pub(crate) origin: String,
@@ -41,7 +41,7 @@ pub(crate) struct PathChecks {
 }
 
 impl PathChecks {
-    /// Whether requests reach the server. A wrong clock does not block them.
+    /// Returns whether requests reach the server. A wrong clock does not prevent this.
     pub(crate) fn is_open(&self) -> bool {
         let mut checks = self.checks.iter();
         checks.all(|check| check.name == CheckName::Clock || check.is_passable())
@@ -49,7 +49,7 @@ impl PathChecks {
 }
 
 impl Looker<'_> {
-    /// Checks the path to an address.
+    /// Checks the network path to an address.
     pub(crate) async fn look(&self, place: &Place) -> PathChecks {
         let proxy = self.proxies.on_path_to(place);
         let mut checks = vec![proxy_check(proxy.as_ref())];
@@ -97,9 +97,9 @@ impl Looker<'_> {
         checks.push(connection(server, connected).took(started.elapsed()));
     }
 
-    /// Sends a request without a token to the base address itself. The reference does not define the response, so any
-    /// status of the service passes; only statuses of a proxy or gateway don't. The response shows that an HTTP server
-    /// is there, its certificate and its clock.
+    /// Sends a request without a token to the base address itself. The service reference does not define the response,
+    /// so any status passes except the statuses by which proxies and gateways report errors. The response shows that
+    /// there is an HTTP server, and it contains the server's certificate and time.
     async fn ask(&self, place: &Place, proxy: Option<&ProxyOnPath>, checks: &mut Vec<Check>) {
         let started = Instant::now();
         let agent = concat!("tallyfold-cli/", env!("CARGO_PKG_VERSION"));
@@ -142,7 +142,7 @@ impl Looker<'_> {
         checks.push(server::clock(date.and_then(|date| date.to_str().ok()), now));
     }
 
-    /// Limits the duration of a step.
+    /// Limits the duration of a step. The error is `None` if the step took too long.
     async fn limited<T>(
         &self,
         work: impl Future<Output = std::io::Result<T>>,
@@ -201,7 +201,7 @@ fn connection(server: &Server, connected: Result<TcpStream, Option<std::io::Erro
     }
 }
 
-/// The check of an address without TLS.
+/// Creates the check of an address without TLS.
 fn plain(place: &Place) -> Check {
     match is_this_machine(&place.server.host) {
         true => Check::skipped(CheckName::Tls, "not needed for plain http on this machine"),
@@ -214,7 +214,7 @@ fn plain(place: &Place) -> Check {
     }
 }
 
-/// The check of the response to a request without a token.
+/// Judges the status of the response to a request without a token.
 fn http(status: u16) -> Check {
     let name = CheckName::Http;
     match status {
@@ -238,7 +238,7 @@ fn http(status: u16) -> Check {
     }
 }
 
-/// The failed check of a request without a response.
+/// Creates the failed check of a request without a response.
 fn unanswered(place: &Place, proxy: Option<&ProxyOnPath>, error: &reqwest::Error) -> Check {
     let trouble = name_of(error);
     let wants_password = chain(error).any(|link| {
@@ -262,7 +262,7 @@ fn unanswered(place: &Place, proxy: Option<&ProxyOnPath>, error: &reqwest::Error
     check
 }
 
-/// A network failure as an error of the core.
+/// Converts a network failure to an error of the core.
 fn network(name: &'static str, address: &str) -> (Error, Seen) {
     let seen = Seen {
         trouble: Some(name),
@@ -275,7 +275,7 @@ fn slow_check(name: CheckName) -> Check {
     failed(name, &slow(), &Seen::default())
 }
 
-/// Adds the checks that were skipped because an earlier one failed.
+/// If a check has failed, adds the checks that were skipped because of it.
 fn skip_rest(checks: &mut Vec<Check>) {
     let failed = checks
         .iter()

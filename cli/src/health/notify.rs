@@ -1,4 +1,5 @@
-//! Notifies receivers of alerts: their flags and sections of the configuration, and the connection to each.
+//! Notifies the receivers of alerts. Finds the receivers in the flags and in the configuration, and sends messages to
+//! them.
 
 use std::mem;
 use std::path::PathBuf;
@@ -56,7 +57,7 @@ pub(crate) struct NotifyFlags {
     plain: Declared<Plain>,
 }
 
-/// The receivers that were named, kind by kind. Each kind has a flag of its name.
+/// The receivers that the flags name, kind by kind. Each kind has its own flag, such as `--webhook`.
 #[derive(Clone, Debug, Default)]
 struct Targets(Vec<(ReceiverKind, String)>);
 
@@ -99,7 +100,7 @@ impl FromArgMatches for Targets {
     }
 }
 
-/// Whether http is allowed.
+/// The flag that allows http.
 #[derive(Clone, Debug)]
 struct Plain;
 
@@ -110,7 +111,7 @@ impl Flags for Plain {
     const HEADING: &'static str = HEADING;
 }
 
-/// The receivers of a run.
+/// The receivers that a run notifies.
 pub(crate) struct Notifier {
     routes: Vec<Route>,
     alert_for_ms: u64,
@@ -124,13 +125,13 @@ struct Route {
     carrier: Carrier,
 }
 
-/// A receiver that flags name, by a section of the configuration or by its address.
+/// A receiver that a flag names, either by a section of the configuration or by its address.
 struct Named {
     kind: ReceiverKind,
-    /// The name of its section; `None` for an address.
+    /// The name of its section; `None` if the flag contains the address.
     name: Option<String>,
     given: Given,
-    /// The file with the message of a webhook.
+    /// The file with the template of a webhook's messages.
     template: Option<PathBuf>,
     network: NetworkSettings,
 }
@@ -139,7 +140,7 @@ impl Notifier {
     /// Checks the receivers that flags name, and reads their secrets.
     ///
     /// # Errors
-    /// For flags and settings that can't be used; no request or message is sent then.
+    /// For flags and settings that can't be used. Nothing has been sent then.
     pub(crate) fn new(
         flags: &NotifyFlags,
         settings: &Settings,
@@ -166,11 +167,11 @@ impl Notifier {
         })
     }
 
-    /// Notifies all receivers of what was found in a cluster. Returns the exit code if a receiver did not accept a
-    /// message; the next run sends that message.
+    /// Notifies all receivers of what was found in a cluster. If a receiver did not accept a message, returns the exit
+    /// code; the next run sends that message again.
     ///
     /// # Errors
-    /// If the same receiver was named twice, or if a push fails without an outcome.
+    /// If the same receiver was named twice, or if a push fails before it has an outcome.
     pub(crate) async fn notify(
         &mut self,
         app: &App,
@@ -197,7 +198,7 @@ impl Notifier {
         while let Some((place, push)) = notifications.delivery() {
             let carrier = &mut self.routes[place].carrier;
             let carried = carrier.carry(push, &shutdown, async |_, _| Ok(())).await;
-            // The error of a push that has ended is part of the outcome.
+            // If the push has an outcome, the outcome contains the error, and `finish` returns it.
             if let (Err(failure), None) = (carried, push.outcome()) {
                 return Err(failure);
             }
@@ -214,7 +215,7 @@ impl Notifier {
     }
 }
 
-/// Why a receiver did not accept all messages.
+/// Returns why a receiver did not accept all messages; `None` if it did.
 fn failure_of((route, outcome): (&Route, &ReceiverOutcome)) -> Option<Failure> {
     let error = outcome.error.as_ref()?;
     let answer = match (error.status(), error.excerpt()) {
@@ -228,7 +229,7 @@ fn failure_of((route, outcome): (&Route, &ReceiverOutcome)) -> Option<Failure> {
 }
 
 impl NotifyFlags {
-    /// The flags that name these sections of the configuration.
+    /// Creates the flags that name these sections of the configuration.
     pub(crate) fn naming(receivers: Vec<(ReceiverKind, String)>) -> Self {
         Self {
             targets: Targets(receivers),
@@ -294,7 +295,8 @@ impl Named {
         let kind = self.kind;
         let (name, shown) = match &self.name {
             Some(name) => (name.clone(), format!("{kind} {name}")),
-            // The name that the state remembers must not contain the address, which may be a secret.
+            // The state stores the receiver's name, so the name must not contain the address, which may be a secret. A
+            // fingerprint replaces this empty name below.
             None => (String::new(), kind.to_string()),
         };
         let template = self.template.as_deref();
@@ -320,7 +322,7 @@ impl Named {
         })
     }
 
-    /// An error about the options, with the flag or setting that caused it.
+    /// Converts an error about the options, and adds the flag or the setting that caused it.
     fn as_failure(&self, error: Error) -> Failure {
         let flag = format!("--{}", self.kind);
         match (&self.template, error.argument_name()) {

@@ -1,4 +1,4 @@
-//! One exchange: sends a request of the core, decodes the response, and passes it to the core as it arrives.
+//! Sends one request of the core, decodes the response, and passes it to the core as it arrives.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -20,14 +20,14 @@ use tokio::time::timeout;
 use super::body::Body;
 use super::network::{Http, name_of, noting_connections};
 
-/// How long the body of a response other than 200 may take. The error quotes the beginning of that body.
+/// How long the body of a refusal may take. Only an error message uses that body: it quotes the beginning.
 const EXCERPT: Duration = Duration::from_secs(1);
 
 /// Receives a response: a call or a push.
 pub(crate) trait ResponseReader {
-    /// Receives status and headers, and returns whether to pass the body.
+    /// Receives status and headers, and returns whether it wants the body.
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> tallyfold::Result<bool>;
-    /// Receives the next bytes of the body, and returns whether to pass more.
+    /// Receives the next bytes of the body, and returns whether it wants more.
     fn chunk(&mut self, chunk: &[u8]) -> tallyfold::Result<bool>;
     /// Called when the body is complete.
     fn end(&mut self) -> tallyfold::Result<()>;
@@ -42,12 +42,12 @@ pub(crate) enum Broken {
     Network(&'static str),
     /// The network failed before any response, on a reused connection.
     Stale(&'static str),
-    /// It took too long.
+    /// The exchange took too long.
     TimedOut,
 }
 
 impl Broken {
-    /// The name of what happened.
+    /// Returns the name of the failure: the code of the core's error, or the name of the network failure.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Refused(error) => error.code().as_str(),
@@ -74,16 +74,17 @@ impl From<io::Error> for Broken {
 pub(crate) struct Outgoing {
     request: reqwest::RequestBuilder,
     has_left: HasLeft,
-    /// A body whose status is this or higher is only quoted in an error.
+    /// The lowest status of a refusal. The body of a refusal is only quoted in an error.
     first_refusal: u16,
 }
 
-/// Whether a message may have left this machine. The HTTP client reads its body only when the connection is ready.
+/// Whether a message may have left this machine. The HTTP client starts to read the message's body only when the connection is
+/// ready.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HasLeft(Arc<AtomicBool>);
 
 impl HasLeft {
-    /// Whether any of the message's body may have been sent.
+    /// Returns whether any of the message's body may have been sent.
     pub(crate) fn get(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -117,7 +118,7 @@ impl HttpBody for Watched {
 }
 
 impl Outgoing {
-    /// A request of the core.
+    /// Converts a request of the core.
     pub(crate) fn of(http: &Http, request: &Request) -> Self {
         let method = match request.method() {
             "GET" => Method::GET,
@@ -137,7 +138,7 @@ impl Outgoing {
         }
     }
 
-    /// A message to another system.
+    /// Creates a request that posts a message to another system.
     pub(crate) fn post<'a>(
         http: &Http,
         url: &str,
@@ -157,12 +158,12 @@ impl Outgoing {
         Self {
             request,
             has_left,
-            // A 202 of Datadog, for example, has a body that lists what was rejected.
+            // The body of any other 2xx status matters, too. For example, a 202 of Datadog lists what was rejected.
             first_refusal: 300,
         }
     }
 
-    /// Whether the message may have left this machine. The result stays current while the message is sent.
+    /// Returns a flag that shows whether the message may have left this machine. The flag is updated while the message is sent.
     pub(crate) fn has_left(&self) -> HasLeft {
         self.has_left.clone()
     }
@@ -227,13 +228,14 @@ async fn within<T>(
     }
 }
 
-/// Converts an error to a failure. `name_of` recognizes errors by words such as `proxy`. Callers remove the address first,
-/// because it may contain such a word.
+/// Converts an error to a failure. Callers first remove the URL from the error: `name_of` recognizes errors by words such as
+/// `proxy`, which the URL may contain.
 fn broken(error: &reqwest::Error) -> Broken {
     Broken::Network(name_of(error))
 }
 
-/// Headers as texts. Bytes that are not UTF-8 become replacement characters, which no known value contains.
+/// Converts headers to texts. Bytes that are not UTF-8 become replacement characters, so such a value equals no value that the
+/// core expects.
 fn texts(headers: &HeaderMap) -> Vec<(&str, String)> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     headers
@@ -272,7 +274,8 @@ mod tests {
         }
     }
 
-    /// Answers each request of a connection with `first` and `rest`: in one packet if `is_together`, otherwise in two.
+    /// Answers each request with the number of its connection, followed by a second response that nobody has requested. Writes
+    /// both responses at once if `is_together`, otherwise one after the other.
     async fn serve(listener: TcpListener, is_together: bool) {
         let connections = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
         loop {

@@ -1,4 +1,4 @@
-//! The connection to a service: proxies, and the certificates that the command trusts. Also gives network errors the
+//! Sets up connections to services: the proxies, and the certificates that the command trusts. Also gives network errors the
 //! names that the core recognizes (`core/src/calls/broken.rs`).
 
 use std::cell::Cell;
@@ -42,7 +42,7 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    /// Clients with these settings.
+    /// Creates the clients with these settings.
     ///
     /// # Errors
     /// For a file without certificates, and for a proxy's address that can't be used.
@@ -64,7 +64,7 @@ impl Http {
         })
     }
 
-    /// The client for an address.
+    /// Returns the client for requests to an address.
     pub(crate) fn to(&self, url: &str) -> &Client {
         let past_proxy = self.past_proxy.as_ref();
         let is_here = |_: &&Client| {
@@ -75,8 +75,8 @@ impl Http {
     }
 }
 
-/// Refuses an address of a proxy that can't be used: the client would ignore it, and connect without a proxy. The address
-/// may contain a password, so no message quotes it.
+/// Refuses a proxy address in the environment that can't be used. The client would ignore the address and connect without a
+/// proxy. The address may contain a password, so no message quotes it.
 fn check_proxies_of_environment(variable: &dyn Fn(&str) -> Option<String>) -> Result<()> {
     for name in ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"] {
         for name in [name.to_owned(), name.to_ascii_lowercase()] {
@@ -93,16 +93,16 @@ fn check_proxies_of_environment(variable: &dyn Fn(&str) -> Option<String>) -> Re
     Ok(())
 }
 
-/// Whether requests to any host go through a proxy.
+/// Returns whether requests to at least some hosts go through a proxy.
 fn has_proxy(matcher: &Matcher) -> bool {
-    // Variables such as NO_PROXY exempt some hosts, but never `a.invalid`.
+    // `NO_PROXY` may exempt some hosts from the proxy, but hardly `a.invalid`, which never exists.
     let somewhere = ["http://a.invalid", "https://a.invalid"];
     let uris = somewhere.iter().filter_map(|address| address.parse().ok());
     uris.into_iter()
         .any(|uri: Uri| matcher.intercept(&uri).is_some())
 }
 
-/// Whether a host is this machine. Its address may be in brackets.
+/// Returns whether a host is this machine. An IPv6 address may be in brackets.
 pub(crate) fn is_this_machine(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     match bare.parse::<IpAddr>() {
@@ -120,7 +120,7 @@ pub(crate) fn is_this_machine(host: &str) -> bool {
 fn build(builder: impl Fn() -> ClientBuilder, tls: Option<&ClientConfig>) -> Result<Client> {
     let client = match tls {
         Some(tls) => builder().tls_backend_preconfigured(tls.clone()).build(),
-        // A minimal container may have no system certificates. http still works then.
+        // A minimal container may have no system certificates. The fallback trusts no certificate, so that at least http works.
         None => builder()
             .build()
             .or_else(|_| builder().tls_certs_only([]).build()),
@@ -135,7 +135,7 @@ fn build(builder: impl Fn() -> ClientBuilder, tls: Option<&ClientConfig>) -> Res
 }
 
 fn builder() -> ClientBuilder {
-    // An error means that the same provider is installed already.
+    // An error means that the provider was installed before.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .redirect(redirect::Policy::none())
@@ -148,24 +148,24 @@ fn builder() -> ClientBuilder {
 }
 
 tokio::task_local! {
-    /// Whether the work under way has opened a connection. If not, it has reused one.
+    /// Whether the current work has opened a connection. If not, the work has reused one.
     static HAS_CONNECTED: Cell<bool>;
 }
 
-/// Does some work. Returns its result, and whether the client has opened a connection for it.
+/// Runs `work`. Returns its result, and whether the client has opened a connection for it.
 pub(crate) async fn noting_connections<T>(work: impl Future<Output = T>) -> (T, bool) {
     let noting = async { (work.await, HAS_CONNECTED.with(Cell::get)) };
     HAS_CONNECTED.scope(Cell::new(false), noting).await
 }
 
-/// Notes that a connection is opened. The client calls this on the way to its connector, and `target` passes through.
+/// Records that a connection is opened. The client calls this before its connector. `target` is returned unchanged.
 fn note_connection<T>(target: T) -> T {
-    // Outside of `noting_connections`, nobody reads the note.
+    // Outside of `noting_connections`, there is no cell to set.
     let _ = HAS_CONNECTED.try_with(|has_connected| has_connected.set(true));
     target
 }
 
-/// The proxy of a setting. Its address may contain a password, so no message quotes it.
+/// Reads the proxy from a setting. The address may contain a password, so no message quotes it.
 fn proxy_of(setting: &Setting) -> Result<Proxy> {
     let place = match &setting.origin {
         Origin::Flag => "proxy".to_owned(),
@@ -180,14 +180,14 @@ fn proxy_of(setting: &Setting) -> Result<Proxy> {
     Proxy::all(address.expose()).map_err(|_| refused())
 }
 
-/// An error and its chain of causes.
+/// Returns an error and its chain of causes.
 pub(crate) fn chain<'a>(
     error: &'a (dyn Error + 'static),
 ) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     iter::successors(Some(error), |link| inner(*link))
 }
 
-/// The cause of an error. If an `io::Error` wraps another error, this is the wrapped error.
+/// Returns the cause of an error. The cause of an `io::Error` that wraps another error is the wrapped error.
 fn inner<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
     let wrapped = error
         .downcast_ref::<io::Error>()
@@ -197,7 +197,7 @@ fn inner<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'stati
         .or_else(|| error.source())
 }
 
-/// The name of what happened.
+/// Returns the name by which the core recognizes a network error.
 pub(crate) fn name_of(error: &(dyn Error + 'static)) -> &'static str {
     let links: Vec<_> = chain(error).collect();
     if let Some(name) = links.iter().find_map(|link| certificate_name(*link)) {
@@ -260,10 +260,11 @@ fn system_name(error: &io::Error) -> Option<&'static str> {
     })
 }
 
-/// How much of a file of certificates is read. All certificates that a system trusts are about a quarter of a megabyte.
+/// The maximum number of bytes that are read from a file of certificates. All certificates that a system trusts have about a
+/// quarter of a megabyte.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
-/// TLS that trusts the system's authorities and the certificates of a file.
+/// Creates a TLS configuration that trusts the system's authorities and the certificates in a file.
 ///
 /// # Errors
 /// For a file that can't be read, and for one without a certificate that is valid today.
@@ -288,7 +289,7 @@ pub(crate) fn trusting(path: &Path) -> Result<ClientConfig> {
     Ok(config)
 }
 
-/// The certificates of a file that have not expired. TLS itself does not check when an authority expires.
+/// Reads the certificates in a file that have not expired. TLS itself does not check whether an authority has expired.
 fn valid(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let wanted = |what: &str| Failure::usage(format!("{}: want {what}", path.display()));
     let as_failure = |error: io::Error| Failure::file("read", path, &error);
@@ -315,8 +316,8 @@ fn valid(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     }
 }
 
-/// Accepts the certificates that the system accepts, and any server whose own certificate is in the file. The latter is
-/// for self-signed certificates: `openssl req -x509` marks them as authorities, and usual verification refuses a server's
+/// Accepts the certificates that the system accepts, and any server whose own certificate is in the file. The second rule is
+/// for self-signed certificates: `openssl req -x509` marks them as authorities, and the usual verification refuses a server's
 /// certificate with that mark.
 #[derive(Debug)]
 struct Certificates {
@@ -370,7 +371,7 @@ impl ServerCertVerifier for Certificates {
     }
 }
 
-/// Whether a certificate is valid at that time.
+/// Checks that a certificate is valid at that time.
 fn check_time(
     der: &CertificateDer<'_>,
     now: UnixTime,

@@ -1,5 +1,6 @@
-//! Reads the windows of one cluster: a range, several windows at the same time, or windows as they close. A checkpoint keeps
-//! what was read of a range: a directory with a file for each segment. Python and Node read and write the same format.
+//! Reads the windows of one cluster: a range, with several requests at the same time, or windows as they close. A checkpoint
+//! stores what was read of a range. It is a folder with a file for each segment. The Python and JavaScript packages read and
+//! write the same format.
 
 use std::fs;
 use std::io;
@@ -27,7 +28,7 @@ use crate::files::{Replacement, replace};
 /// Drives a collect to its end, stores what was read, and reports the progress.
 ///
 /// # Errors
-/// If the checkpoint can't be stored. A window that can't be read is not an error here: the collect records it.
+/// If the checkpoint can't be stored. A window that can't be read is not an error: the collect records it.
 pub(crate) async fn gather(
     session: &Session,
     collect: &mut Collect,
@@ -57,13 +58,13 @@ pub(crate) async fn gather(
     keeper.flush(collect).await
 }
 
-/// Drives a call to its end. The call keeps its error, which the collect or follow takes from it.
+/// Drives a call to its end. An error stays in the call, from which the collect takes it.
 pub(crate) async fn driven(session: &Session, mut drive: Drive) -> Drive {
     let _ = session.drive(&mut drive.call).await;
     drive
 }
 
-/// Reads a range: its counts, what is missing, and why.
+/// Reads a range. Returns its counts, the missing windows, and why they are missing.
 ///
 /// # Errors
 /// If nothing could be read.
@@ -78,7 +79,7 @@ pub(crate) async fn read(
     Ok((query.shape(&table)?, gaps, failure))
 }
 
-/// What a collect has read, what is missing, and why.
+/// Returns what a collect has read, the missing windows, and why they are missing.
 ///
 /// # Errors
 /// If nothing could be read.
@@ -92,12 +93,12 @@ pub(crate) fn finished(collect: &Collect) -> Result<(CountTable, Vec<Window>, Op
     }
 }
 
-/// What happens next in a follow.
+/// An event of a follow.
 #[derive(Debug)]
 pub(crate) enum FollowEvent {
     /// New counts of a window.
     Revision(Box<Revision>),
-    /// A window could not be read. It is read again later.
+    /// A window could not be read. The follow will read it again later.
     Failed(Window, Error),
     /// The state is from the future. Nothing is read until the clock has reached its time.
     Ahead(Error),
@@ -130,7 +131,7 @@ impl Following {
         })
     }
 
-    /// Waits for the next event. Dropping the future loses nothing: the next process reads the window again.
+    /// Waits for the next event. Dropping the future loses nothing: a later follow reads the window again.
     pub(crate) async fn next(&mut self) -> FollowEvent {
         loop {
             match self.machine.next(self.session.now()) {
@@ -158,7 +159,7 @@ impl Following {
         match (settled, driven) {
             (Ok(Some(revision)), _) => Some(FollowEvent::Revision(Box::new(revision))),
             (Err(error), _) => Some(FollowEvent::Failed(drive.window, error)),
-            // The call has failed outside of an outage, before it could give a revision.
+            // The call has failed, and there is no outage that the follow waits out.
             (Ok(None), Err(error)) if !waits => Some(FollowEvent::Failed(drive.window, error)),
             (Ok(None), _) => None,
         }
@@ -175,7 +176,7 @@ impl Following {
         }
     }
 
-    /// What a later follow needs to resume from here.
+    /// Returns the state from which a later follow can resume.
     pub(crate) fn state(&self) -> String {
         self.machine.state()
     }
@@ -189,10 +190,10 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// A keeper of a directory. Creates the directory if it does not exist, and locks it.
+    /// Opens a checkpoint. Creates its folder if it does not exist, and takes the folder's lease.
     ///
     /// # Errors
-    /// If another job uses the directory, and errors of the file system.
+    /// If another job uses the folder, and errors of the file system.
     pub(crate) async fn open(path: &Path) -> Result<Self> {
         let as_failure = |error: io::Error| match error.kind() {
             io::ErrorKind::WouldBlock => Failure::usage(format!("{}: {error}", path.display())),
@@ -244,10 +245,10 @@ impl Keeper {
         }
     }
 
-    /// Waits until the current segment is stored. If nothing is being stored, this never returns.
+    /// Waits until the current segment is stored. If no segment is being stored, waits forever.
     ///
     /// # Errors
-    /// If it could not be stored.
+    /// If a segment could not be stored.
     pub(crate) async fn saved(&mut self) -> Result<()> {
         let Some(saving) = &mut self.saving else {
             return std::future::pending().await;
@@ -261,10 +262,10 @@ impl Keeper {
         })
     }
 
-    /// Stores everything that is new.
+    /// Stores everything that was not stored yet.
     ///
     /// # Errors
-    /// If it could not be stored.
+    /// If a segment could not be stored.
     pub(crate) async fn flush(&mut self, collect: &mut Collect) -> Result<()> {
         loop {
             self.begin(collect);
@@ -276,7 +277,7 @@ impl Keeper {
     }
 }
 
-/// A directory whose lease this job holds.
+/// The folder of a checkpoint. This job holds its lease.
 #[derive(Debug)]
 struct Directory {
     path: PathBuf,
@@ -284,7 +285,7 @@ struct Directory {
 }
 
 impl Directory {
-    /// Replaces a segment. After a crash, either the old or the new one is complete.
+    /// Replaces a segment. After a crash, the file contains either the whole old or the whole new segment.
     fn save(&self, segment: &Segment) -> Result<()> {
         let path = self.path.join(&segment.name);
         let saved = self.lease.check().and_then(|()| {
@@ -296,7 +297,7 @@ impl Directory {
     }
 }
 
-/// Reads a segment; `None` if there is none.
+/// Reads a segment; returns `None` if the file does not exist.
 fn segment(path: &Path) -> Result<Option<Vec<u8>>> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -1,4 +1,4 @@
-//! An HTTP server on one thread, for the sandbox, scrapes and the dashboard.
+//! Serves HTTP on one thread, for the sandbox, scrapes and the dashboard.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -47,20 +47,20 @@ impl std::error::Error for BrokenOff {}
 /// How long a client may take to send the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// How long a client may leave a response unread.
+/// How long a client may take to read a response, from the first write that has to wait for the client.
 const READING: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 30_000 });
 
-/// How long responses that are under way may take when the server stops.
+/// How long unfinished responses may still take when the server stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// A body that is sent whole.
+/// Creates a body from bytes that are all known.
 pub(crate) fn whole(bytes: impl Into<Bytes>) -> UnsyncBoxBody<Bytes, BrokenOff> {
     Full::new(bytes.into())
         .map_err(|never: Infallible| match never {})
         .boxed_unsync()
 }
 
-/// Bytes that hold a permit until the last of them is sent.
+/// Attaches a permit to bytes. The permit is released when the bytes are dropped, after the last of them is sent.
 pub(crate) fn with_permit(bytes: Bytes, permit: OwnedSemaphorePermit) -> Bytes {
     struct Held(
         Bytes,
@@ -76,12 +76,12 @@ pub(crate) fn with_permit(bytes: Bytes, permit: OwnedSemaphorePermit) -> Bytes {
     Bytes::from_owner(Held(bytes, permit))
 }
 
-/// A response of plain text.
+/// Creates a response of plain text.
 pub(crate) fn plain(status: StatusCode, text: impl Into<String>) -> Answer {
     typed(status, "text/plain; charset=utf-8", text.into())
 }
 
-/// A response of one type.
+/// Creates a response with this content type.
 pub(crate) fn typed(status: StatusCode, media: &'static str, text: String) -> Answer {
     let mut response = Response::new(whole(text));
     *response.status_mut() = status;
@@ -91,7 +91,7 @@ pub(crate) fn typed(status: StatusCode, media: &'static str, text: String) -> An
     response
 }
 
-/// The host that a request is for, as it is written, and without its port.
+/// Returns the `Host` header of a request, as it is and without its port.
 pub(crate) fn host_of(headers: &HeaderMap) -> (&str, &str) {
     let host = headers.get(HOST).and_then(|value| value.to_str().ok());
     let host = host.unwrap_or_default();
@@ -102,7 +102,7 @@ pub(crate) fn host_of(headers: &HeaderMap) -> (&str, &str) {
     (host, bare)
 }
 
-/// Whether a request is for one of these hosts, at any port.
+/// Returns whether a request is for one of these hosts, at any port.
 pub(crate) fn is_for(hosts: &[String], headers: &HeaderMap) -> bool {
     let (host, bare) = host_of(headers);
     hosts
@@ -121,7 +121,7 @@ pub(crate) fn takes_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Compresses bytes. A writer to memory never fails.
+/// Compresses bytes with gzip. Writing to memory never fails, so errors are ignored.
 pub(crate) fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let _ = encoder.write_all(bytes);
@@ -147,7 +147,7 @@ impl Server {
         Ok(Self { listener, address })
     }
 
-    /// The address at which this machine can reach the server.
+    /// Returns the address at which this machine can reach the server.
     pub(crate) fn url(&self) -> String {
         let port = self.address.port();
         match self.address {
@@ -161,7 +161,7 @@ impl Server {
         }
     }
 
-    /// Answers requests until `stop` completes, and then the requests that are under way.
+    /// Answers requests until `stop` completes. Then finishes the requests that have begun, for at most [`FAREWELL`].
     pub(crate) async fn serve<F: Future<Output = Answer> + 'static>(
         self,
         handler: impl Fn(Request<Incoming>) -> F + 'static,
@@ -181,11 +181,12 @@ impl Server {
                     let handler = move |request| handler(request);
                     spawn_local(connection(stream, handler, connections.watcher()));
                 }
-                // No file descriptor is free, or the client has disconnected. Other clients may be served in a moment.
+                // No file descriptor is free, or the client has disconnected. The server waits a moment, and then
+                // serves other clients.
                 Err(_) => sleep(Duration::from_millis(50)).await,
             }
         }
-        // A connection that is idle closes at once.
+        // Idle connections close at once.
         let _ = timeout(FAREWELL, connections.shutdown()).await;
     }
 }
@@ -195,7 +196,7 @@ async fn connection<F: Future<Output = Answer> + 'static>(
     handler: impl Fn(Request<Incoming>) -> F + 'static,
     watcher: Watcher,
 ) {
-    // Without this, small responses wait for the client's acknowledgement.
+    // Otherwise (Nagle's algorithm), small responses wait for the client's acknowledgement of earlier ones.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let answer = handler(request);
@@ -209,10 +210,10 @@ async fn connection<F: Future<Output = Answer> + 'static>(
         .await;
 }
 
-/// The connection to a client, which fails if the client does not read its responses in time.
+/// The connection to a client. Writing fails if the client does not read its responses in time.
 struct Reader {
     stream: TcpStream,
-    /// Ends the connection, while bytes wait for the client.
+    /// While bytes wait for the client: the timer that ends the connection.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
@@ -224,7 +225,7 @@ impl Reader {
         }
     }
 
-    /// The result of a write, or an error if the client has kept the response waiting for too long.
+    /// Returns the result of a write, or an error if the client has taken longer than [`READING`] to read the response.
     fn limited(
         &mut self,
         context: &mut Context<'_>,
@@ -273,7 +274,8 @@ impl AsyncWrite for Reader {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Everything was written, so a client that reads slowly but in time is not cut off.
+        // Everything was written, so the timer starts anew with the next response. A slow client is not cut off as long
+        // as it reads each response in time.
         self.waiting = None;
         Pin::new(&mut self.stream).poll_flush(context)
     }

@@ -16,31 +16,31 @@ use super::network::Http;
 use super::shared::{Asked, Copied, Sharer};
 use crate::stderr::Stderr;
 
-/// Called with each request that has ended.
+/// A function that is called with each request that has ended.
 pub(crate) type OnAttempt = Box<dyn FnMut(&Attempt)>;
 
-/// A client of one cluster. Its calls may be driven at the same time.
+/// A client of one cluster. Several of its calls may be driven at the same time.
 pub(crate) struct Session {
     /// The name of the cluster.
     pub(crate) name: String,
     /// The machine that makes calls.
     pub(crate) machine: Machine,
-    /// Both clocks.
+    /// The monotonic clock and the wall clock.
     pub(crate) clock: Clock,
     /// The HTTP client.
     pub(crate) http: Http,
     /// Messages to the user.
     pub(crate) stderr: Rc<Stderr>,
-    /// What all parts of the process know of the service.
+    /// What is known about the service, for all sessions that share it.
     known: Rc<Known>,
     /// The part of the process that uses this session, if several share responses.
     sharer: Option<Sharer>,
 }
 
-/// What is known of a service.
+/// What is known about a service.
 #[derive(Default)]
 struct Known {
-    /// Notified whenever a call has ended an exchange, because another call may wait for its token.
+    /// Notified whenever an exchange of a call has ended, because other calls may wait for the token that it has requested.
     moved: Notify,
     on_attempt: RefCell<Option<OnAttempt>>,
     /// The last message about the clock.
@@ -51,7 +51,7 @@ struct Known {
 }
 
 impl Session {
-    /// A session with these options.
+    /// Creates a session with these options.
     ///
     /// # Errors
     /// For options that the core refuses.
@@ -76,8 +76,8 @@ impl Session {
         })
     }
 
-    /// The same client for one of several parts that read the same windows. Its calls use responses that other parts have just
-    /// read.
+    /// Returns the same client for one of several parts of the process that read the same windows. Its calls use responses that
+    /// other parts have just read.
     pub(crate) fn shared(&self, sharer: Sharer) -> Rc<Self> {
         Rc::new(Self {
             name: self.name.clone(),
@@ -90,18 +90,20 @@ impl Session {
         })
     }
 
-    /// The dimensions to request for counts by these, so that requests of all parts are equal; `None` if there is one part, or the
-    /// others don't request all of these.
+    /// Returns the dimensions to request in place of `own`, so that the requests of all parts are equal. Returns `None` if
+    /// responses are not shared, or if the shared requests lack some of `own`.
     pub(crate) fn shared_by(&self, metric: Metric, own: &[Dimension]) -> Option<&[Dimension]> {
         self.sharer.as_ref()?.by(metric, own)
     }
 
-    /// By how many milliseconds the clock is ahead of the service's, as far as is known.
+    /// Returns by how many milliseconds this machine's clock is ahead of the service's; 0 if the clock is behind, or before the
+    /// first response.
     pub(crate) fn ahead_ms(&self) -> i64 {
         self.known.ahead_ms.get()
     }
 
-    /// The time now, by the service's clock if that is behind; `None` before the first response.
+    /// Returns the current time by this machine's clock or the service's, whichever is earlier, in milliseconds since 1970;
+    /// `None` before the first successful response.
     pub(crate) fn corrected_ms(&self) -> Option<i64> {
         let (service, now) = (self.known.service.get()?, self.now());
         let passed_ms = now.monotonic_ms.saturating_sub(service.monotonic_ms);
@@ -114,7 +116,7 @@ impl Session {
         self.known.on_attempt.replace(Some(on_attempt));
     }
 
-    /// The time now.
+    /// Returns the current time by both clocks.
     pub(crate) fn now(&self) -> Now {
         self.clock.now()
     }
@@ -141,8 +143,7 @@ impl Session {
         Ok((call.output()?, copied.body))
     }
 
-    /// Drives a call to its end. If the future is dropped early, another call requests the token that this call had
-    /// requested.
+    /// Drives a call to its end. If the future is dropped while the call requests a token, another call requests that token.
     ///
     /// # Errors
     /// The call's final error.
@@ -170,7 +171,7 @@ impl Session {
                         }
                     }
                 }
-                // The command's clients always have a secret, so no other source provides tokens.
+                // Unreachable: the command's clients always have a secret, so they request tokens themselves.
                 Step::ProvideToken { .. } => driven.call.token_failed(),
                 Step::Blocked { epoch } => driven.blocked(epoch).await,
                 Step::Wait { ms } => {
@@ -184,7 +185,7 @@ impl Session {
         }
     }
 
-    /// Reports once that the clock differs from the service's, and again if the difference becomes so large that the
+    /// Reports once that this machine's clock differs from the service's, and again if the difference becomes so large that the
     /// user must act.
     fn report_clock(&self, attempt: &Attempt, begun: Now) {
         if attempt.code.is_none() {
@@ -213,7 +214,7 @@ impl Session {
         }
     }
 
-    /// Reports the request that has ended, if one has. It was sent when the step had begun.
+    /// Reports the request that has ended, if any. `begun` is the time at which the request was sent.
     pub(crate) fn report<T>(&self, call: &mut Call<T>, begun: Now) {
         let Some(attempt) = call.attempt() else {
             return;
@@ -239,12 +240,13 @@ enum ClockNotice {
 struct Driven<'a, T> {
     session: &'a Session,
     call: &'a mut Call<T>,
-    /// Gets the body of the last response.
+    /// Gets a copy of the last response.
     copy: Option<&'a mut Copied>,
 }
 
 impl<T> Driven<'_, T> {
-    /// Takes the response that another part has read, or else sends the request, and keeps the response for others.
+    /// Uses the response that another part has read, if there is one. Otherwise sends the request, and keeps the response for
+    /// the other parts.
     async fn exchange_shared(
         &mut self,
         outgoing: Outgoing,
@@ -256,7 +258,7 @@ impl<T> Driven<'_, T> {
         if let Some(response) = sharer.take(asked, begun) {
             let fed = response.feed(self.call);
             self.session.known.moved.notify_waiters();
-            // Nothing was requested, so nothing is reported.
+            // Discards the report of the request, because none was sent.
             let _ = self.call.attempt();
             if let Some(copy) = self.copy.as_deref_mut() {
                 copy.clone_from(&response);
@@ -283,7 +285,7 @@ impl<T> Driven<'_, T> {
         reported
     }
 
-    /// Waits until another call has ended its request for a token.
+    /// Waits until another call has ended its token request.
     async fn blocked(&mut self, epoch: u64) -> Result<()> {
         let session = self.session;
         let moved = async {
@@ -326,7 +328,7 @@ impl<T> Drop for Driven<'_, T> {
     }
 }
 
-/// Sends a request of a call, and reports the outcome to the call. `copy` gets the body of the response.
+/// Sends a request of a call, and reports the outcome to the call. `copy` gets a copy of the response.
 ///
 /// # Errors
 /// The call's final error.
@@ -345,7 +347,7 @@ pub(super) async fn exchange<T>(
     }
 }
 
-/// Passes a response to a call, and copies its body.
+/// Passes a response to a call, and copies the response.
 struct Reading<'a, T>(&'a mut Call<T>, Option<&'a mut Copied>);
 
 impl<T> ResponseReader for Reading<'_, T> {
@@ -380,7 +382,7 @@ impl<T> ResponseReader for Reading<'_, T> {
     }
 }
 
-/// One line about a request.
+/// A line about a request, for `--verbose`.
 struct AttemptLine<'a>(&'a str, &'a Attempt);
 
 impl std::fmt::Display for AttemptLine<'_> {
@@ -409,13 +411,13 @@ impl std::fmt::Display for AttemptLine<'_> {
     }
 }
 
-/// A random number. It is 0 on a machine without a source of randomness; hashes and waits are then the same in each
+/// Returns a random number, or 0 on a machine without a source of randomness. Hashes and waits are then the same in each
 /// process.
 pub(crate) fn random() -> u64 {
     getrandom::u64().unwrap_or_default()
 }
 
-/// Reads both clocks. The monotonic clock starts at 0 when this is created.
+/// Reads the monotonic clock and the wall clock. The monotonic clock starts at 0 when this value is created.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock(Instant);
 
@@ -425,7 +427,7 @@ impl Clock {
         Self(Instant::now())
     }
 
-    /// The time now.
+    /// Returns the current time by both clocks.
     pub(crate) fn now(self) -> Now {
         Now {
             monotonic_ms: u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -434,7 +436,7 @@ impl Clock {
     }
 }
 
-/// The wall clock, in milliseconds since 1970.
+/// Returns the time of the wall clock, in milliseconds since 1970.
 pub(crate) fn unix_ms() -> i64 {
     let ms = |elapsed: std::time::Duration| i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
     match SystemTime::now().duration_since(UNIX_EPOCH) {

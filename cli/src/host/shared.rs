@@ -1,4 +1,4 @@
-//! Responses that several parts of a process share, so that the service gets one request for each window.
+//! Shares responses between the parts of a process, so that the service gets only one request for each window.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -6,18 +6,18 @@ use std::rc::Rc;
 use tallyfold::{Call, Dimension, Metric, Now, Request, Result, Window};
 use tokio::sync::Notify;
 
-/// How long a response is kept. A part that lags further behind sends a request of its own. The time is below the
-/// difference from which a part would report that the two clocks differ.
+/// How long a response is kept. A part that needs the response later sends its own request. The time is so short that the age
+/// of the response's `Date` does not look like a difference between the two clocks.
 const KEPT_MS: u64 = 30_000;
 
-/// The most bytes of bodies that are kept for a cluster: enough for some windows.
+/// The maximum size of all bodies that are kept for a cluster, in bytes: enough for several windows.
 const KEPT_BYTES: usize = 4 << 20;
 
-/// Responses to a part that looks back are kept if their window has settled within this time: other parts don't read earlier
-/// windows again.
+/// A response to a part that looks back is kept only if its window settled at most this long ago. Other parts don't read
+/// earlier windows.
 const READ_BY_ALL_MS: i64 = 86_400_000;
 
-/// A response as it came, without its secrets: none of the headers of a response with counts is one.
+/// A copy of a response. A response with counts contains no secret.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Copied {
     /// The status; 0 if no response has begun.
@@ -26,7 +26,7 @@ pub(crate) struct Copied {
     pub(super) headers: Vec<(String, String)>,
     /// The decoded body.
     pub(super) body: Vec<u8>,
-    /// Whether the body has come to its end.
+    /// Whether the body is complete.
     pub(super) is_whole: bool,
 }
 
@@ -48,7 +48,7 @@ impl Copied {
     }
 }
 
-/// What a request asks for. Equal requests for counts have equal answers.
+/// What identifies a request for counts. Equal requests get equal responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Asked {
     url: String,
@@ -57,7 +57,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// The key of a request for the counts of a window; `None` for a request for a token, whose body contains a secret.
+    /// Returns what identifies a request for the counts of a window; `None` for a token request, whose body contains a secret.
     pub(super) fn of(request: &Request, window: Option<Window>) -> Option<Self> {
         let is_authorized = request.headers().any(|(name, _)| name == "authorization");
         is_authorized.then_some(Self {
@@ -74,20 +74,21 @@ struct Kept {
     response: Rc<Copied>,
     /// When the request was sent.
     begun: Now,
-    /// Whether each part has had it.
+    /// For each part, whether it has received the response.
     had: Vec<bool>,
 }
 
-/// The last responses of one cluster, for all parts that read the same windows.
+/// The latest responses of one cluster, for all parts that read the same windows.
 ///
-/// A part gets each response at most once, so it reads a correction anew. Each part keeps a state of its own, which decides what
-/// is settled and what has changed. So sharing changes how many requests are sent, and no count.
+/// A part gets each response at most once, so when it reads a window again, it gets a new response. Each part has its own
+/// state, which decides which windows are settled and what has changed. So sharing changes only the number of requests, and no
+/// count.
 pub(crate) struct Readings {
     parts: usize,
     /// The dimensions that all parts request, so that their requests are equal.
     by: Vec<(Metric, Vec<Dimension>)>,
     kept: RefCell<Vec<Kept>>,
-    /// The requests that are under way. Another part may need the same responses.
+    /// The requests whose responses have not arrived yet. Other parts wait for them instead of sending equal requests.
     under_way: RefCell<Vec<Asked>>,
     ended: Notify,
 }
@@ -95,9 +96,9 @@ pub(crate) struct Readings {
 /// How a part reads windows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader {
-    /// How long after its end a window may settle for this part.
+    /// How long after its end a window may settle for this part, in milliseconds.
     pub(crate) settle_ms: u64,
-    /// Whether it reads windows that no other part reads.
+    /// Whether the part reads earlier windows, which no other part reads.
     pub(crate) looks_back: bool,
 }
 
@@ -109,7 +110,7 @@ pub(crate) struct Sharer {
     reader: Reader,
 }
 
-/// A part's turn to send a request. Dropping it lets others send the same one.
+/// A part's turn to send a request. Until it is dropped, no other part sends an equal request.
 pub(super) struct Turn<'a> {
     readings: &'a Readings,
     asked: &'a Asked,
@@ -124,7 +125,7 @@ impl Drop for Turn<'_> {
 }
 
 impl Readings {
-    /// One value for each part. Each part requests the dimensions `by` of a metric.
+    /// Returns a sharer for each part. All parts request the dimensions that `by` contains for a metric.
     pub(crate) fn shared_by(readers: &[Reader], by: Vec<(Metric, Vec<Dimension>)>) -> Vec<Sharer> {
         let readings = Rc::new(Self {
             parts: readers.len(),
@@ -143,7 +144,7 @@ impl Readings {
 }
 
 impl Sharer {
-    /// The dimensions to request for counts by these; `None` if the parts don't request all of these.
+    /// Returns the dimensions that all parts request for a metric; `None` if they lack some of `own`.
     pub(super) fn by(&self, metric: Metric, own: &[Dimension]) -> Option<&[Dimension]> {
         let all = self.readings.by.iter().find(|(of, _)| *of == metric);
         let (_, all) = all?;
@@ -163,14 +164,14 @@ impl Sharer {
         }
     }
 
-    /// When a window may settle for this part, by the wall clock.
+    /// Returns when a window may settle for this part, in milliseconds since 1970.
     fn settles_ms(&self, asked: &Asked) -> i64 {
         let end_ms = asked.window.end().unix_ms();
         end_ms.saturating_add_unsigned(self.reader.settle_ms)
     }
 
-    /// A response that another part has read and this part has not had. A response from before the window may settle is not given
-    /// after that time.
+    /// Returns a response that another part has read, and that this part has not received. Once the window may settle for this
+    /// part, a response to an earlier request is not returned, because such a response can't settle the window.
     pub(super) fn take(&self, asked: &Asked, now: Now) -> Option<Rc<Copied>> {
         let settles_ms = self.settles_ms(asked);
         let mut kept = self.readings.kept.borrow_mut();
@@ -188,8 +189,8 @@ impl Sharer {
         Some(response)
     }
 
-    /// Keeps a response that this part has read, in place of an earlier one to the same request. A response without a
-    /// `Date` is not kept: nothing would show its age.
+    /// Keeps a response that this part has read, in place of an earlier response to the same request. A response without a
+    /// `Date` is not kept, because nothing would show its age.
     pub(super) fn keep(&self, asked: &Asked, response: Copied, begun: Now) {
         let mut kept = self.readings.kept.borrow_mut();
         kept.retain(|one| one.asked != *asked);
@@ -223,7 +224,7 @@ mod tests {
 
     use super::*;
 
-    /// A request for a window of ten milliseconds.
+    /// Returns a request for a window of ten milliseconds.
     fn asked(body: &str) -> Asked {
         let time = |ms| Timestamp::from_unix_ms(ms).unwrap();
         Asked {
@@ -272,14 +273,14 @@ mod tests {
         assert!(parts[1].take(&asked("a"), at(1)).is_none());
         assert!(parts[2].take(&asked("a"), at(1)).is_some());
         assert!(parts[0].readings.kept.borrow().is_empty());
-        // A correction is for all parts again.
+        // A new response to the same request is for all parts again.
         parts[0].keep(&asked("a"), response(), at(2));
         assert!(parts[1].take(&asked("a"), at(2)).is_some());
     }
 
     #[test]
     fn an_old_response_is_not_shared() {
-        // The window ends at 10, and settles for the second part at 15, for the third at 21.
+        // The window ends at 10 ms. It settles for the second part at 15 ms, and for the third part at 21 ms.
         let parts = shared_by(&[NEVER, 5, 11]);
         parts[0].keep(&asked("a"), response(), at(10));
         assert!(parts[1].take(&asked("a"), at(10 + KEPT_MS)).is_none());

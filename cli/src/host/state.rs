@@ -1,4 +1,4 @@
-//! The state that a command keeps between two runs.
+//! Stores the state of a command between two runs.
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -13,17 +13,17 @@ use crate::config::settings::{Cluster, Settings};
 use crate::failure::{Failure, Result};
 use crate::files::{file_name, locked, open_regular, replace_locked, with_end};
 
-/// The largest document that is read. A document with a million groups has about a quarter of this size.
+/// The maximum size of a document in bytes. A document with a million groups has about a quarter of this size.
 const LONGEST: u64 = 1 << 28;
 
-/// A file with a document. It is locked against other processes of the command, and while it is written, by the lease of
-/// checkpoints in the folder `NAME.lease`, against programs in other languages, too.
+/// A file with a document. A lock keeps other processes of the command from using the file. While the file is written,
+/// a lease in the folder `NAME.lease` also keeps programs in other languages from writing it.
 #[derive(Debug)]
 pub(crate) struct StateFile {
     path: PathBuf,
     /// The operating system releases the lock when the process ends, even if it is killed.
     _lock: File,
-    /// The mark of the file when it was last read or written.
+    /// The mark of the file when this process last read or wrote it.
     seen: Cell<Option<Mark>>,
 }
 
@@ -32,7 +32,7 @@ impl StateFile {
     /// created if it does not exist. Otherwise, `path` is the file.
     ///
     /// # Errors
-    /// For a path that can't be used, and a file that another process uses.
+    /// For a path that can't be used, and for a file that another process uses.
     pub(crate) fn of_cluster(path: &Path, settings: &Settings, cluster: &Cluster) -> Result<Self> {
         if !settings.is_named {
             return Self::open(path.to_owned());
@@ -41,10 +41,11 @@ impl StateFile {
         Self::open(path.join(file_name(&cluster.name, ".json")))
     }
 
-    /// Opens the file of a state that an earlier run has written. If `path` is a folder, `cluster` names the cluster.
+    /// Opens the state file that an earlier run has written. If `path` is a folder, the file of `cluster` in that
+    /// folder is opened.
     ///
     /// # Errors
-    /// For a path without such a file, and a file that another process uses.
+    /// If there is no such file, or another process uses it.
     pub(crate) fn existing(path: &Path, cluster: Option<&str>) -> Result<Self> {
         let file = match (path.is_dir(), cluster) {
             (true, Some(cluster)) => path.join(file_name(cluster, ".json")),
@@ -69,7 +70,7 @@ impl StateFile {
     /// Opens and locks a file, which need not exist yet.
     ///
     /// # Errors
-    /// For a path that can't be used, and a file that another process uses.
+    /// For a path that can't be used, and for a file that another process uses.
     fn open(path: PathBuf) -> Result<Self> {
         if let Ok(found) = fs::metadata(&path)
             && !found.is_file()
@@ -80,7 +81,7 @@ impl StateFile {
             };
             return Err(Failure::usage(format!("{}: {what}", path.display())));
         }
-        // A link stays; its target is replaced.
+        // If the path is a link, its target is replaced, and the link stays.
         let path = fs::canonicalize(&path).unwrap_or(path);
         let beside = with_end(&path, ".lock");
         let lock = locked(&beside)?.ok_or_else(|| {
@@ -97,7 +98,7 @@ impl StateFile {
         })
     }
 
-    /// The document; `None` if there is no file yet.
+    /// Reads the document; returns `None` if there is no file yet.
     ///
     /// # Errors
     /// For a file that can't be read, or is too large to be a state.
@@ -126,21 +127,22 @@ impl StateFile {
     /// file contains either the old document or the new one.
     ///
     /// # Errors
-    /// For a file that can't be written, or that another program has written. It contains the old document then.
+    /// For a file that can't be written, or that another program has changed since it was read. The file is unchanged
+    /// then.
     pub(crate) async fn replace(&self, document: String) -> Result<()> {
         let as_failure = |error| Failure::file("write", &self.path, &error);
         let folder = with_end(&self.path, ".lease");
         let lease = leased(&folder).await.map_err(named).map_err(as_failure)?;
         let replaced = self.replace_leased(&lease, document).await;
         drop(lease);
-        // This fails while the folder contains leases of other processes.
+        // Removing the folder fails while it contains leases of other processes, which is fine.
         let _ = fs::remove_dir(&folder);
         replaced.map_err(as_failure)
     }
 
     async fn replace_leased(&self, lease: &Lease, document: String) -> io::Result<()> {
         lease.check().map_err(named)?;
-        // If the file was removed, no other process has continued from it, so it is written again.
+        // A missing file is written again: no other process can have continued from it.
         if mark(&self.path).is_some_and(|found| self.seen.get() != Some(found)) {
             let message = "it was written or replaced since it was read; run one process with it";
             return Err(io::Error::new(io::ErrorKind::WouldBlock, message));
@@ -154,7 +156,7 @@ impl StateFile {
         Ok(())
     }
 
-    /// An error about the document, with the path and what to do.
+    /// Converts an error about the document, and adds the path and what to do.
     pub(crate) fn as_failure(&self, error: Error) -> Failure {
         let mut failure = Failure::from(error);
         failure.text = format!("{}: {}", self.path.display(), failure.text);
@@ -165,7 +167,7 @@ impl StateFile {
     }
 }
 
-/// An error that names the file instead of its lease.
+/// Replaces the message about a lease by a message about the file.
 fn named(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::WouldBlock => io::Error::new(error.kind(), "another process is writing it"),
@@ -178,7 +180,7 @@ async fn leased(folder: &Path) -> io::Result<Lease> {
     for _ in 0..100 {
         create_folder(folder)?;
         match Lease::take(folder).await {
-            // The last holder has removed the empty folder in between.
+            // The last holder of the lease has just removed the empty folder.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             taken => return taken,
         }
@@ -193,10 +195,10 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Distinguishes a file from any file that replaces it: its time of modification, length and number.
+/// Distinguishes a file from a file that replaces it: modification time, length in bytes, and inode number.
 type Mark = (Option<SystemTime>, u64, u64);
 
-/// The mark of a file; `None` if there is none.
+/// Returns the mark of a file; `None` if the file does not exist.
 fn mark(path: &Path) -> Option<Mark> {
     let found = fs::metadata(path).ok()?;
     #[cfg(unix)]
@@ -278,7 +280,7 @@ mod tests {
                 "{refused}"
             );
         }
-        // It was made after the file was opened, or in place of the lock.
+        // A pipe can also replace the file after it was opened, or take the place of the lock.
         let path = folder.path().join("state.json");
         let state = StateFile::open(path.clone()).unwrap();
         fs::rename(&pipe, &path).unwrap();

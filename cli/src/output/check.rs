@@ -36,7 +36,7 @@ pub(crate) struct Checked {
     pub(crate) rules: Option<PathBuf>,
 }
 
-/// The result of rules.
+/// The result of applying the rules.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     /// The result for the present.
@@ -95,7 +95,7 @@ impl Verdict {
     }
 }
 
-/// The exit code for the findings. (The exit code differs if a receiver refuses the alerts.)
+/// Returns the exit code for the findings. If a receiver refuses an alert, the command exits with another code.
 pub(crate) fn exit(report: &CheckReport) -> Exit {
     let mut bad = report.parts.iter().filter(|part| !part.found.is_healthy());
     let is_firing = |finding: &Finding| {
@@ -107,7 +107,7 @@ pub(crate) fn exit(report: &CheckReport) -> Exit {
     match bad.clone().next() {
         None => report.exit(),
         Some(_) if bad.any(|part| part.found.findings().iter().any(is_firing)) => Exit::Unhealthy,
-        // Nothing is known to be wrong now, but not enough was seen to say that all is well.
+        // No finding fires, but too little could be judged to say that all is well.
         Some(_) => Exit::Missing,
     }
 }
@@ -252,14 +252,15 @@ fn write_lines(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes the incidents, each with its headline first and its other findings indented below it, and then what is pending.
+/// Writes the incidents: the headline of each, and its other findings indented below. Then writes the findings that belong to
+/// no incident.
 fn write_sentences(report: &CheckReport, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
     for part in &report.parts {
         let findings = || part.found.findings().iter();
         for incident in part.found.incidents() {
             let own = findings().filter(|one| one.incident.as_ref() == Some(&incident.id));
             let mut own: Vec<&Finding> = own.collect();
-            // The sort is stable: the others stay in their order. A finding may have come back within its incident.
+            // Puts the headline first. The sort is stable, so the other findings keep their order.
             own.sort_by_key(|one| one.id != incident.headline);
             for (place, finding) in own.into_iter().enumerate() {
                 write_sentence(report, &part.cluster, (finding, place > 0), screen, out)?;
@@ -278,7 +279,7 @@ fn write_sentences(report: &CheckReport, screen: Screen, out: &mut dyn Write) ->
     Ok(())
 }
 
-/// Writes who knows of an incident.
+/// Writes that an incident is acknowledged or silenced, with the note of the user who did this.
 fn write_hold(hold: &IncidentHold, out: &mut dyn Write) -> io::Result<()> {
     match &hold.until {
         None => write!(out, "  acknowledged")?,
@@ -319,7 +320,7 @@ fn write_sentence(
     write!(out, ": {rule}: {sentence}")?;
     let incident = finding.incident.as_deref();
     match incident.filter(|_| !is_indented && report.asked.replay.is_none()) {
-        // The beginning suffices for `check ack`.
+        // `check ack` accepts the beginning of an identifier.
         Some(incident) => writeln!(
             out,
             " [incident {}]",
@@ -335,7 +336,7 @@ fn write_sentence(
     Ok(())
 }
 
-/// The time range of a finding of a replay.
+/// Formats the time range of a finding of a replay.
 fn span(finding: &Finding) -> String {
     match finding.resolved {
         Some(end) => format!("{} to {end}", finding.since),
@@ -357,7 +358,7 @@ fn word_of(finding: &Finding, is_replay: bool) -> (&'static str, Option<AnsiColo
     }
 }
 
-/// Writes the health, and findings that are not over, as OpenMetrics.
+/// Writes whether each cluster is healthy, and the findings that are not resolved, as OpenMetrics.
 ///
 /// # Errors
 /// The errors of the writer.

@@ -3,8 +3,8 @@
 //! A table on a terminal shows one count before and after, and its change. CSV and NDJSON have a row for each group
 //! with all counts before and after, and their changes. Their columns are: the labels; the dimensions; `presence`
 //! (`both`, `new` or `vanished`); `before_success` and so on, `after_…`, and `change_…`. The data frames of the Python
-//! package also use `before_…` and `after_…`. The counts of a missing group are 0. NDJSON writes numbers as JSON does
-//! (see `document`): above 2^53 - 1 they are strings.
+//! package also use `before_…` and `after_…`. If a group exists only before or only after, its other counts are 0.
+//! NDJSON writes numbers as JSON does (see `document`): above 2^53 - 1, they are strings.
 
 use std::io::Write;
 
@@ -19,8 +19,8 @@ use super::show::{Line, Picked};
 use super::sink::{Screen, WriteError};
 use super::table::{key_cells, key_columns, subject, write_remarks, write_title};
 
-/// Writes the comparisons of a report for one count. The totals of the other counts follow, so that users notice
-/// changes there.
+/// Writes the comparisons of a report for one count, as a table. Its total is followed by the totals of the other
+/// counts, so that users notice their changes, too.
 ///
 /// # Errors
 /// The errors of the writer.
@@ -103,7 +103,7 @@ fn line_of(report: &Report, line: Line, by: CountName) -> Option<Cells> {
     })
 }
 
-/// A count, or `none` if the group was missing.
+/// Formats a count, or returns `none` if the group did not exist on that side of the comparison.
 fn side(is_there: bool, count: Option<u64>) -> String {
     match count {
         Some(count) if is_there => grouped(count),
@@ -140,7 +140,7 @@ fn total(report: &Report, by: CountName, keys: usize) -> Cells {
     }
 }
 
-/// Names and values, serialized as an object in this order.
+/// Names and values, which are serialized as a JSON object in this order.
 struct Members(Vec<(String, Cell)>);
 
 /// A value of a row: a text or a number. Numbers are written so that no JSON reader rounds them.
@@ -153,7 +153,7 @@ enum Cell {
 }
 
 impl Cell {
-    /// The value as a field of CSV (RFC 4180), quoted if it contains a comma, a quote or a line break.
+    /// Formats the value as a CSV field.
     fn field(&self) -> String {
         match self {
             Self::Text(text) => field(text),
@@ -219,7 +219,7 @@ pub(crate) fn write_ndjson(
     Ok(())
 }
 
-/// The names of the columns after the labels.
+/// Returns the names of the columns after the labels.
 fn names(report: &Report) -> Vec<String> {
     let mut names: Vec<String> = report.asked.by.iter().map(ToString::to_string).collect();
     names.push("presence".to_owned());
@@ -248,7 +248,7 @@ fn cells(report: &Report, line: Line) -> Vec<Cell> {
     cells
 }
 
-/// A CSV field (RFC 4180), quoted if it contains a comma, a quote or a line break.
+/// Formats a CSV field (RFC 4180), and quotes it if it contains a comma, a quote or a line break.
 fn field(value: &str) -> String {
     match value.contains([',', '"', '\r', '\n']) {
         true => format!("\"{}\"", value.replace('"', "\"\"")),

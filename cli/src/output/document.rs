@@ -1,9 +1,9 @@
 //! The types of the JSON document, which also define its schema.
 //!
-//! A count is a JSON number up to 2^53 - 1, and a string of digits above. Comparisons and additions in jq, Python or
-//! JavaScript therefore need no conversion that users could forget: `"5" > 100` is true in jq. Many JSON readers
-//! silently round numbers above 2^53 - 1. Adding such a string to a number fails in jq and Python, so no sum is
-//! silently wrong. NDJSON has the same numbers.
+//! A count is a JSON number up to 2^53 - 1, and a string of digits above. Many JSON readers silently round numbers above 2^53 -
+//! 1, so such counts must be strings. Smaller counts are numbers, because users could forget to convert strings before they
+//! compare them: `"5" > 100` is true in jq. Adding a string to a number fails in jq and Python, so no sum is silently wrong.
+//! NDJSON writes counts in the same way.
 
 use std::borrow::Cow;
 
@@ -13,10 +13,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 use tallyfold::{Dimension, Metric, Presence, RankBy, Rates, Shares, Window};
 
-/// The largest safe integer: a 64-bit float, and so every JSON reader, represents it and its neighbours exactly.
+/// The largest integer that is safe in JSON. Many readers store numbers as 64-bit floats, which represent all integers up to
+/// this one exactly.
 const LARGEST: u64 = (1 << 53) - 1;
 
-/// The schema of a document, without the formats that JSON Schema does not define, such as `uint64`: validators warn of them.
+/// Returns the schema of a document. Leaves out formats that JSON Schema does not define, such as `uint64`, because validators
+/// warn of them.
 pub(crate) fn schema_of<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::default().with_transform(RestrictFormats::default());
     settings.into_generator().into_root_schema_for::<T>()
@@ -312,7 +314,7 @@ impl JsonSchema for Change {
     }
 }
 
-/// Names and values in their order.
+/// Names and values, which become the members of a JSON object in this order.
 pub(crate) struct Pairs<'a>(pub(crate) Vec<(&'a str, &'a str)>);
 
 impl Serialize for Pairs<'_> {
@@ -335,7 +337,7 @@ impl JsonSchema for Pairs<'_> {
     }
 }
 
-/// Rows that are created one at a time while they are written, so that only one is in memory.
+/// Rows that are created while they are written, so that only one row is in memory at a time.
 pub(crate) struct Rows<'a, R> {
     /// The positions of the rows.
     pub(crate) positions: Vec<usize>,

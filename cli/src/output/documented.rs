@@ -33,7 +33,7 @@ pub(crate) fn write_json(
     Ok(write_document(&document, screen.width.is_some(), out)?)
 }
 
-/// Writes any document, and ends its line.
+/// Writes any document, followed by a line feed.
 ///
 /// # Errors
 /// The errors of the writer.
@@ -49,7 +49,7 @@ pub(crate) fn write_document(
     writeln!(out)
 }
 
-/// The document of a cluster without any counts.
+/// Creates the document of a cluster without any counts.
 pub(crate) fn missing_of(missing: &Missing) -> MissingDocument<'_> {
     MissingDocument {
         cluster: &missing.cluster,
@@ -57,7 +57,7 @@ pub(crate) fn missing_of(missing: &Missing) -> MissingDocument<'_> {
     }
 }
 
-/// The document of a report, with the rows that were picked.
+/// Creates the document of a report, with the rows that were picked.
 pub(crate) fn document<'a>(
     report: &'a Report,
     picked: &Picked,
@@ -273,7 +273,7 @@ mod tests {
         serde_json::from_slice(&out).unwrap()
     }
 
-    /// A report of every kind, with everything that can be missing or wrong.
+    /// Returns reports of every kind, with everything that can be missing or wrong.
     fn reports() -> Vec<Report> {
         let mut all = report_of(vec![
             ("eu", Counted::Table(provisional_table(BIG))),

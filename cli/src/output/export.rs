@@ -14,8 +14,8 @@ use super::sink::WriteError;
 use crate::failure::{Failure, Result};
 use crate::stderr::Stderr;
 
-/// Begins the export of a report: the rows of each cluster with its labels. The flags may select some of the rows, or
-/// another order. `format` decides what is refused and which windows are written.
+/// Begins the export of a report: the rows of each cluster with the cluster's labels. The flags may select some of the
+/// rows, or another order. `format` decides which counts are refused and which windows are written.
 ///
 /// # Errors
 /// For invalid labels and options, and for counts that the format does not support.
@@ -45,7 +45,7 @@ pub(crate) fn export_of(report: &Report, flags: &ShowFlags, format: Format) -> R
         });
         return Ok(Export::of_sources(sources, &options)?.choosing(places.collect())?);
     }
-    // These formats sort the rows themselves.
+    // The formats of other systems sort the rows themselves, so the order of the ranking is not kept.
     let sources = parts.iter().enumerate().map(|(part, (rows, labels))| {
         let of_part = picked.lines.iter().filter(|line| line.part == part);
         let mut positions: Vec<usize> = of_part.map(|line| line.row).collect();
@@ -56,7 +56,7 @@ pub(crate) fn export_of(report: &Report, flags: &ShowFlags, format: Format) -> R
     Ok(Export::of_sources(sources, &options)?)
 }
 
-/// Prints the first note of each kind about an export on stderr. Returns whether windows are left out.
+/// Prints the notes about an export on stderr, only the first of each kind. Returns whether windows are left out.
 pub(crate) fn warn(export: &Export, stderr: &Stderr) -> bool {
     let mut reported: Vec<NoteKind> = Vec::new();
     for note in export.notes() {
@@ -82,7 +82,7 @@ pub(crate) fn write(mut export: Export, out: &mut dyn Write) -> Result<(), Write
     let mut piece = Vec::new();
     while export.next_piece(&mut piece).is_some() {
         out.write_all(&piece)?;
-        // Each piece ends with a line feed here; JSON messages come without one.
+        // Adds the line feed that JSON messages lack, so that each message is on its own line.
         if piece.last().is_some_and(|last| *last != b'\n') {
             out.write_all(b"\n")?;
         }
@@ -102,12 +102,13 @@ pub(crate) enum Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// The rows of a part.
+    /// Returns the rows of a part.
     ///
-    /// A table keeps counts that may still change separate from settled ones. With `sums`, a group still gets one row,
-    /// as users expect of a file that is written anew. The row is settled only if all counts of the table are. Systems
-    /// that store samples get settled counts separately. A table with gaps is never summed, because no single window
-    /// describes what it covers.
+    /// A table stores settled counts and counts that may still change separately. With `sums`, each group nevertheless
+    /// gets one row, as users expect in a file. This row is settled only if all counts of the table are settled.
+    /// Without `sums`, for systems that store samples, settled counts have rows of their own. A table with gaps is
+    /// never summed, because no single window describes what it covers. With `picks`, rows will be selected, so a table
+    /// that isn't summed becomes a series.
     ///
     /// # Errors
     /// For a comparison.
@@ -128,7 +129,7 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// The frame to pick rows from, and whether it is a series.
+    /// Returns the frame to pick rows from, and whether it is a series.
     pub(crate) fn frame(&self) -> (&dyn Frame, bool) {
         match self {
             Self::Sum(table, _) | Self::Responses(table) => (*table, false),
@@ -177,7 +178,7 @@ impl<'a> Rows<'a> {
         Ok(Source::of_rows(Windowed::of_columns(columns)?, None))
     }
 
-    /// The windows, each with whether it is settled, and the position of each row's window.
+    /// Returns the windows, each with whether it is settled, and for each row the position of its window.
     fn windows(&self, rows: &[usize]) -> (Vec<(Window, bool)>, Vec<u32>) {
         match self {
             Self::Sum(table, window) => {
@@ -261,7 +262,7 @@ mod tests {
         let text = written(&report, Format::Csv, &[]);
         let row = "2026-01-01T00:00:00Z,2026-01-01T02:00:00Z,true,a,11,2,3";
         assert_eq!(text.lines().nth(1), Some(row));
-        // A gauge has a sample for each window.
+        // OpenMetrics has a sample for each window: two windows with three counts.
         let text = written(&report, Format::OpenMetrics, &[]);
         assert_eq!(
             text.lines().filter(|line| !line.starts_with('#')).count(),

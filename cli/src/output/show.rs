@@ -1,4 +1,4 @@
-//! The output flags, and the selection and order of rows.
+//! Defines the output flags, and selects and orders rows.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -43,8 +43,8 @@ pub(crate) struct ShowFlags {
 }
 
 impl ShowFlags {
-    /// Whether only settled windows are written. This is the default for formats of other systems, which keep what they
-    /// receive.
+    /// Returns whether only settled windows are written because `--windows` is not given. This is the default for the formats
+    /// of other systems, which store what they receive.
     pub(crate) fn writes_settled_only(&self) -> bool {
         let is_kept = self.format.exported().is_some_and(|of| !of.is_file());
         is_kept && self.export.given.get("windows").is_none()
@@ -77,7 +77,7 @@ pub(crate) enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// The format of `tallyfold-export` that produces it, if any.
+    /// Returns the format of `tallyfold-export` that this format uses, if any.
     pub(crate) fn exported(self) -> Option<Format> {
         match self {
             Self::Table | Self::Json => None,
@@ -134,7 +134,7 @@ impl Flags for ExportFlags {
     const HEADING: &'static str = "Output";
 }
 
-/// A row of a part of a report.
+/// The position of a row in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     /// The position of the part.
@@ -145,9 +145,9 @@ pub(crate) struct Line {
 
 /// The rows that are written, in their order.
 ///
-/// Without `--order`, rows have the order of the core, cluster by cluster. With it, the groups of all clusters are
-/// ranked together. In a series, a group is ranked by its sum, and its windows stay together in chronological order. So
-/// the top groups do not depend on the step.
+/// Without a ranking, rows are in the order of the core, cluster by cluster. With a ranking, the groups of all clusters are
+/// ranked together. In a series, a group is ranked by its sum over all windows, so the top groups do not depend on the step.
+/// Its windows stay together, in chronological order.
 #[derive(Debug)]
 pub(crate) struct Picked {
     /// The rows.
@@ -166,8 +166,8 @@ pub(crate) struct Ranking {
 }
 
 impl Ranking {
-    /// The ranking that the flags select. `--top` without `--order` ranks by errors, as everywhere in the project.
-    /// Comparisons are always ranked, by errors unless `--order` is given.
+    /// Returns the ranking that the flags select. `--top` without `--order` ranks by errors. Comparisons are always ranked: by
+    /// errors, unless `--order` selects another count.
     pub(crate) fn of(report: &Report, flags: &ShowFlags) -> Self {
         let compares = report.asked.before.is_some();
         let by = flags.order.map(RankBy::from);
@@ -190,7 +190,7 @@ struct Ranked {
 }
 
 impl Picked {
-    /// The rows of a report.
+    /// Selects and orders the rows of a report.
     pub(crate) fn of(report: &Report, ranking: Ranking) -> Self {
         let frames = report.parts.iter().map(|part| {
             let is_series = matches!(part.found, Counted::Series(_));
@@ -199,7 +199,7 @@ impl Picked {
         Self::of_frames(frames, ranking)
     }
 
-    /// The rows of frames, each with whether it is a series.
+    /// Selects and orders the rows of frames. Each frame comes with whether it is a series.
     pub(crate) fn of_frames<'a>(
         frames: impl Iterator<Item = (&'a dyn Frame, bool)>,
         ranking: Ranking,
@@ -250,7 +250,7 @@ fn ranked(part: usize, frame: &dyn Frame, is_series: bool, by: RankBy) -> Vec<Ra
     rows.collect()
 }
 
-/// The rank of each group, by its sums over all windows.
+/// Returns the rank of each group, by its sums over all windows.
 fn sums(frame: &dyn Frame, by: RankBy) -> HashMap<Key, u128> {
     let mut sums: HashMap<Key, [u128; 3]> = HashMap::new();
     for row in 0..frame.len() {
@@ -263,8 +263,8 @@ fn sums(frame: &dyn Frame, by: RankBy) -> HashMap<Key, u128> {
     ranks.collect()
 }
 
-/// Breaks ties between rows of a comparison whose count has changed equally: the sum of the changes of the other
-/// counts.
+/// Returns the sum of the changes of the other counts. It breaks ties between rows of a comparison in which the ranked count
+/// has changed equally. For other frames, it is 0.
 fn others(frame: &dyn Frame, row: usize, by: RankBy) -> u128 {
     if frame.delta(row).is_none() {
         return 0;
@@ -273,7 +273,7 @@ fn others(frame: &dyn Frame, row: usize, by: RankBy) -> u128 {
     others.map(|name| frame.rank(row, *name)).sum()
 }
 
-/// The positions of a row's values in their dictionaries.
+/// Returns the positions of a row's values in their dictionaries.
 pub(crate) fn key(frame: &dyn Frame, row: usize) -> Key {
     let mut key = Key::default();
     for (id, ids) in key.iter_mut().zip(frame.keys().ids) {
