@@ -1,4 +1,4 @@
-//! What all commands that query a service share: settings, stderr, signals, and a client for each cluster.
+//! Contains what all commands that query a service share: settings, stderr, signals, and a client for each cluster.
 
 use std::cell::OnceCell;
 use std::fmt::Display;
@@ -23,23 +23,24 @@ use crate::stderr::Stderr;
 pub(crate) struct App {
     /// The flags about the service.
     pub(crate) service: ServiceFlags,
-    /// All settings. If the configuration is invalid, the settings of an empty one.
+    /// All settings; the defaults if the configuration is invalid.
     pub(crate) settings: Settings,
-    /// Why the configuration is invalid. A command checks its own flags first, so only [`App::loaded`] reports this.
+    /// Why the configuration is invalid. A command checks its own flags before it calls [`App::loaded`], which returns
+    /// this error.
     pub(crate) unusable: Option<Failure>,
     /// Messages to the user.
     pub(crate) stderr: Rc<Stderr>,
     /// Ctrl-C and SIGTERM.
     pub(crate) stop: Rc<Stop>,
-    /// The sessions, once they were made.
+    /// The sessions, once they have been created.
     pub(crate) clients: OnceCell<Vec<(Cluster, Rc<Session>)>>,
 }
 
 impl App {
-    /// What commands share, with the settings that the flags select.
+    /// Loads the settings that the flags select, and begins to listen for signals.
     ///
     /// # Errors
-    /// If the system does not allow to listen for signals.
+    /// If the system does not allow the process to listen for signals.
     pub(crate) fn new(service: &ServiceFlags, stderr: &Rc<Stderr>) -> Result<Self> {
         let (settings, unusable) = match load(service) {
             Ok(settings) => (settings, None),
@@ -58,7 +59,7 @@ impl App {
         })
     }
 
-    /// The same with settings that are read anew.
+    /// Returns a copy with settings that are read anew.
     ///
     /// # Errors
     /// If they can't be used; the error names where they were set.
@@ -71,7 +72,7 @@ impl App {
         })
     }
 
-    /// The settings.
+    /// Returns the settings.
     ///
     /// # Errors
     /// If they can't be used; the error names where they were set.
@@ -82,7 +83,8 @@ impl App {
         }
     }
 
-    /// A session for each cluster of the configuration. Later calls return the same sessions, which keep their tokens.
+    /// Returns a session for each cluster of the configuration. Later calls return the same sessions, which keep their
+    /// tokens.
     ///
     /// # Errors
     /// For settings that can't be used; the error names where they were set.
@@ -97,10 +99,10 @@ impl App {
         Ok(self.clients.get_or_init(|| clients).clone())
     }
 
-    /// The sessions of the clusters with these names; of all clusters if there is no name.
+    /// Returns the sessions of the clusters with these names, or of all clusters if `names` is empty.
     ///
     /// # Errors
-    /// As [`App::sessions`], and for a name that no cluster has.
+    /// Same as [`App::sessions`], and for a name that no cluster has.
     pub(crate) fn sessions_of(&self, names: &[String]) -> Result<Vec<(Cluster, Rc<Session>)>> {
         let mut sessions = self.sessions()?;
         let known: Vec<&str> = sessions.iter().map(|(one, _)| one.name.as_str()).collect();
@@ -114,7 +116,7 @@ impl App {
         Ok(sessions)
     }
 
-    /// The session of one cluster.
+    /// Creates a session for one cluster.
     ///
     /// # Errors
     /// For settings that can't be used; the error names where they were set.
@@ -133,7 +135,7 @@ impl App {
         })
     }
 
-    /// Writes a warning about a cluster.
+    /// Writes a warning about a cluster, with its name if clusters have names.
     pub(crate) fn warn(&self, cluster: &str, text: impl Display) {
         match self.settings.is_named {
             true => self.stderr.warning(format_args!("{cluster}: {text}")),
@@ -141,7 +143,7 @@ impl App {
         }
     }
 
-    /// Writes a note about a cluster.
+    /// Writes a note about a cluster, with its name if clusters have names.
     pub(crate) fn note(&self, cluster: &str, text: impl Display) {
         match self.settings.is_named {
             true => self
@@ -172,7 +174,7 @@ impl App {
         text.is_some()
     }
 
-    /// Writes why something failed for a cluster, and what to try.
+    /// Writes why a cluster has failed, and what the user can try.
     pub(crate) fn fail(&self, cluster: &str, failure: &Failure) {
         match self.settings.is_named {
             true => self.stderr.error(format_args!("{cluster}: {failure}")),
@@ -190,7 +192,7 @@ impl App {
         Some(failure.exit)
     }
 
-    /// Writes why parts of a report are missing, and what to try.
+    /// Writes why parts of a report are missing, and what the user can try.
     pub(crate) fn fail_missing<A, F>(&self, report: &Report<A, F>) {
         for part in &report.parts {
             if let Some(failure) = &part.failure {
@@ -203,7 +205,7 @@ impl App {
     }
 }
 
-/// Runs `work` for all clusters at the same time. Returns the results and the failures in the order of the
+/// Runs `work` for all clusters at the same time. Returns the results and the failures, each in the order of the
 /// configuration.
 pub(crate) async fn each<T, F: Future<Output = Result<T>>>(
     sessions: &[(Cluster, Rc<Session>)],

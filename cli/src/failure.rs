@@ -1,4 +1,4 @@
-//! How a command ends: the exit code, and the failure that is written to stderr.
+//! Defines how a command ends: the exit code, and the failure that is written to stderr.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::{fmt, io};
 
 use tallyfold::{Code, CollectError, Error, Kind, Name, Spelling};
 
-/// How a command has ended. Scripts rely on the numbers, which are documented in `tallyfold --help`.
+/// How a command has ended. Scripts rely on the exit codes, which `tallyfold --help` documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Everything that was requested was done.
@@ -17,15 +17,15 @@ pub(crate) enum Exit {
     Usage,
     /// The service refused the credentials or tokens.
     Authentication,
-    /// The service failed, or the connection to it.
+    /// The service, or the connection to it, failed.
     Service,
     /// The service sent a response that can't be counted.
     Response,
-    /// Counts of some windows or clusters are missing; the others were written.
+    /// The counts of some windows or clusters are missing. The other counts were written.
     Missing,
-    /// Ended by Ctrl-C, with the exit code that shells use.
+    /// Ctrl-C ended the command. Shells use the same exit code.
     Interrupted,
-    /// Ended by SIGTERM, with the exit code that shells use.
+    /// SIGTERM ended the command. Shells use the same exit code.
     Terminated,
     /// The exit code of the command that `tallyfold sandbox` ran.
     Other(u8),
@@ -43,7 +43,7 @@ impl From<Kind> for Exit {
 }
 
 impl Exit {
-    /// The number.
+    /// Returns the exit code as a number.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Fine => 0,
@@ -61,8 +61,8 @@ impl Exit {
 }
 
 impl Exit {
-    /// The exit code for the failures of all clusters. If every cluster has failed, it is the code of the first
-    /// failure; if only some have failed, it is `Missing`.
+    /// Returns the exit code for the failures of all clusters. If every cluster has failed, this is the code of the
+    /// first failure. If only some clusters have failed, it is `Missing`.
     pub(crate) fn of_clusters(failures: &[Option<Exit>]) -> Self {
         match failures.iter().find_map(|exit| *exit) {
             None => Self::Fine,
@@ -78,7 +78,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command, or its part for one cluster, has failed.
+/// Why a command has failed, for one cluster or as a whole.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     /// The exit code of the process.
@@ -92,12 +92,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// A failure that the user can fix here: in an argument, a setting or a file.
+    /// Creates a failure that the user can fix in an argument, a setting or a file.
     pub(crate) fn usage(text: impl Into<String>) -> Self {
         Self::new(Exit::Usage, text)
     }
 
-    /// A failure with this exit code.
+    /// Creates a failure with this exit code.
     pub(crate) fn new(exit: Exit, text: impl Into<String>) -> Self {
         Self {
             exit,
@@ -107,22 +107,22 @@ impl Failure {
         }
     }
 
-    /// A file that could not be read or written.
+    /// Creates the failure for a file that could not be used. `action` is a verb such as `read`.
     pub(crate) fn file(action: &str, path: &Path, error: &io::Error) -> Self {
         Self::usage(format!("can't {action} {}: {error}", path.display()))
     }
 
-    /// A failure of a cluster. It suggests `tallyfold doctor` for the cluster if there is no other suggestion.
+    /// Suggests `tallyfold doctor` for the cluster, if the failure has no other suggestion.
     pub(crate) fn of_cluster(self, cluster: &str) -> Self {
         match self.help {
             Some(_) => self,
-            // The text names the setting to change.
+            // The text already names the setting to change.
             None if self.exit == Exit::Usage => self,
             None => self.helped_by(format!("tallyfold doctor --cluster {cluster}")),
         }
     }
 
-    /// The same failure, with what to try next.
+    /// Sets what to try next.
     pub(crate) fn helped_by(mut self, command: impl Into<String>) -> Self {
         self.help = Some(command.into());
         self
@@ -132,9 +132,9 @@ impl Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let error = match error.argument_name() {
-            // This flag sets the core's dimensions.
+            // The flag `--by` sets these options.
             Some("dimensions" | "group_by") => error.with_argument(Name::of_caller("--by")),
-            // The address is a positional argument.
+            // The address is the positional argument `URL`.
             Some("url") => error.with_argument(Name::of_caller("URL")),
             _ => error,
         };

@@ -1,16 +1,15 @@
-//! The command `tallyfold`, which runs the core natively. It reads arguments and configuration, queries all clusters at
-//! the same time, and prints counts.
+//! The command `tallyfold`. It reads arguments and the configuration, queries all clusters at the same time, and prints counts.
 //!
 //! - `arguments/` turns flags into the core's options, which declare each flag's name, default and meaning.
-//! - `config/` reads the file, the environment and secrets, and selects the clusters to query.
-//! - `host/` drives the core's state machines: the network, the clock, waits, files. `app` has what all commands that
-//!   query a service share.
-//! - `doctor/` has the checks of `tallyfold doctor`, and the advice for checks that did not pass.
-//! - `commands` is the whole command line, with a file for each command; `output/` writes their results.
-//! - `health/` is what `check` does around the rules: it keeps history and notifies receivers.
+//! - `config/` reads the configuration file and the environment, and selects the clusters to query.
+//! - `host/` drives the core's state machines: it provides the network, the clocks, waits and files. `app` contains what all
+//!   commands that query a service share.
+//! - `doctor/` contains the checks of `tallyfold doctor`, and the advice for checks that did not pass.
+//! - `commands` defines the whole command line, with a file for each command; `output/` writes the results of commands.
+//! - `health/` does what `check` needs besides the rules: it stores the history and notifies receivers.
 //! - `watch/` is the live view.
-//! - `failure` has the exit codes and the error type; `stderr` writes errors, warnings and notes to the user; `files` replaces
-//!   and locks files.
+//! - `failure` defines the exit codes and the error type; `stderr` writes errors, warnings and notes to the user; `files`
+//!   replaces and locks files.
 #![forbid(unsafe_code)]
 
 mod app;

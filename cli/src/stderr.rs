@@ -1,4 +1,4 @@
-//! What the command writes to stderr: errors, warnings, notes, progress, and with `--verbose` each attempt.
+//! Writes to stderr: errors, warnings, notes, progress, and with `--verbose` each attempt.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -16,17 +16,17 @@ pub(crate) struct Stderr {
 }
 
 impl Stderr {
-    /// The output that these flags allow.
+    /// Creates the output that `--quiet` and `--verbose` allow.
     pub(crate) fn new(quiet: bool, verbose: bool) -> Self {
         Self { quiet, verbose }
     }
 
-    /// Only errors, for a command that draws on the whole terminal.
+    /// Creates an output of errors only, for a command that draws on the whole terminal.
     pub(crate) fn silent() -> Self {
         Self::new(true, false)
     }
 
-    /// Whether to show progress: stderr is a terminal, and `--quiet` is not set.
+    /// Returns whether to show progress: stderr is a terminal, and `--quiet` is not set.
     pub(crate) fn shows_progress(&self) -> bool {
         !self.quiet && io::stderr().is_terminal()
     }
@@ -58,7 +58,7 @@ impl Stderr {
     }
 }
 
-/// Whether to write colour to a stream. `NO_COLOR` (no-color.org) and `TERM` can turn it off.
+/// Returns whether to write colours to a stream. `NO_COLOR` (no-color.org) and `TERM` can turn them off.
 pub(crate) fn is_colored(stream: &impl RawStream) -> bool {
     AutoStream::choice(stream) != ColorChoice::Never
 }
@@ -69,15 +69,15 @@ fn labeled(label: &str, color: AnsiColor, text: impl Display) {
 }
 
 fn line(text: impl Display) {
-    // If stderr is closed, there is nowhere to report it.
+    // Ignores errors: if stderr is closed, there is nowhere to report the error.
     let _ = writeln!(AutoStream::auto(io::stderr()), "{text}");
 }
 
-/// A bar for each cluster, on a terminal only.
+/// The progress bars of all clusters, shown only on a terminal.
 pub(crate) struct Bars(MultiProgress);
 
 impl Bars {
-    /// No bar yet.
+    /// Creates an empty set of bars.
     pub(crate) fn new(stderr: &Stderr) -> Self {
         let target = match stderr.shows_progress() {
             true => ProgressDrawTarget::stderr(),
@@ -86,7 +86,7 @@ impl Bars {
         Self(MultiProgress::with_draw_target(target))
     }
 
-    /// The bar of a cluster.
+    /// Adds a bar for a cluster.
     pub(crate) fn add(&self, cluster: &str) -> ProgressBar {
         let style = ProgressStyle::with_template(
             "{prefix} {wide_bar} {pos}/{len} windows, {eta} left {msg}",
@@ -101,12 +101,12 @@ impl Bars {
 
     /// Removes all bars.
     pub(crate) fn clear(&self) {
-        // A leftover line of a bar does no harm.
+        // Ignores errors: a leftover line of a bar does no harm.
         let _ = self.0.clear();
     }
 }
 
-/// Shows the progress, the number of failed windows, and the wait before the next attempt.
+/// Updates a bar with the progress in windows, the number of failed windows, and the wait before the next attempt.
 pub(crate) fn show(
     bar: &ProgressBar,
     (planned, done, failed): (u32, u32, u32),

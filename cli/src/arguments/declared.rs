@@ -1,4 +1,5 @@
-//! Flags generated from the core's declarations, which define the name, kind of value, default and meaning of each.
+//! Generates flags from the core's declarations. A declaration defines the name, the kind of value, the default and the meaning
+//! of an option.
 
 use std::ffi::OsStr;
 use std::marker::PhantomData;
@@ -11,7 +12,8 @@ use tallyfold::text::{duration, milliseconds};
 
 use super::given::{Given, Origin, Raw};
 
-/// The parser of a flag that accepts any text, and whose shell completion suggests some texts. The query checks the text.
+/// The parser of a flag that accepts any text, while shells complete only the suggested texts. The command checks the text
+/// later.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suggested(pub(crate) fn() -> Vec<String>);
 
@@ -32,12 +34,12 @@ impl TypedValueParser for Suggested {
     }
 }
 
-/// The usual lengths of windows.
+/// Returns common lengths of windows, for shell completion.
 pub(crate) fn steps() -> Vec<String> {
     ["5m", "15m", "1h", "1d"].map(str::to_owned).into()
 }
 
-/// Selects the options of a function that become flags of a command.
+/// Selects the options of a function of the core that become flags of a command.
 pub(crate) trait Flags: Clone {
     /// The function's options.
     type Options: Options;
@@ -49,18 +51,18 @@ pub(crate) trait Flags: Clone {
     /// the value as a user would write it.
     const USUAL: &'static [(&'static str, &'static str)] = &[];
 
-    /// Values that shells complete, although others are accepted, too: the name of the option as Rust spells it, and the
-    /// values. Steps have the usual lengths of windows.
+    /// Values that shells complete, although other values are accepted, too: the name of the option as Rust spells it, and the
+    /// values. For steps without an entry, shells complete the lengths in [`steps`].
     const SUGGESTED: &'static [(&'static str, Suggested)] = &[];
 
     /// The heading of these flags in the help.
     const HEADING: &'static str;
 
-    /// Whether `-h` shows them too, not only `--help`.
+    /// Whether `-h` shows these flags, too. `--help` always does.
     const IS_COMMON: bool = false;
 }
 
-/// The flags that were given.
+/// The values of the flags that a [`Flags`] selects.
 #[derive(Clone, Debug)]
 pub(crate) struct Declared<F> {
     /// The values, by their names in a TOML file.
@@ -117,7 +119,7 @@ impl<F: Flags> FromArgMatches for Declared<F> {
     }
 }
 
-/// The value of a flag. A duration that the core expects in seconds may have a unit, like all other durations.
+/// Converts the value of a flag. A duration that the core expects in seconds may have a unit, like all other durations.
 fn in_unit(text: String, argument: &Argument) -> Raw {
     let ms = match argument.unit() {
         Some(Unit::Seconds) => milliseconds(&text).filter(|ms| ms % 1_000 == 0),
@@ -162,14 +164,14 @@ fn flag<F: Flags>(argument: &'static Argument) -> Arg {
     }
 }
 
-/// The parser of a step, and what shells complete.
+/// Returns the parser of a step, with the values that shells complete.
 fn suggested<F: Flags>(argument: &Argument) -> Suggested {
     let mut suggested = F::SUGGESTED.iter();
     let own = suggested.find(|(name, _)| *name == argument.name);
     own.map_or(Suggested(steps), |(_, values)| *values)
 }
 
-/// The default that the command sets for an option, if it differs from the core's.
+/// Returns the command's own default for an option, if it differs from the core's default.
 fn usual<F: Flags>(argument: &Argument) -> Option<&'static str> {
     let mut usual = F::USUAL.iter();
     usual
@@ -177,8 +179,8 @@ fn usual<F: Flags>(argument: &Argument) -> Option<&'static str> {
         .map(|(_, value)| *value)
 }
 
-/// The paragraphs of an option's description, and its default as a user would write it. The first paragraph is the
-/// summary. Names of other options are spelled as flags or keys.
+/// Returns the paragraphs of an option's description, and its default as a user would write it. The first paragraph is the
+/// summary. The paragraphs spell the names of other options as flags or as keys of a file.
 pub(crate) fn described(
     argument: &Argument,
     known: &[Argument],
@@ -192,7 +194,7 @@ pub(crate) fn described(
     (surface.paragraphs(known, spelling), default)
 }
 
-/// A default as a user would write it; `None` if there is nothing to show.
+/// Formats a default as a user would write it; returns `None` if there is nothing to show.
 pub(crate) fn written(value: &Value, argument: &Argument) -> Option<String> {
     match value {
         Value::Text(text) => Some(text.clone()),

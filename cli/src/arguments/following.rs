@@ -37,7 +37,7 @@ pub(crate) struct FollowFlags {
     pub(crate) pacing: Declared<Pacing>,
 }
 
-/// When windows are read.
+/// The flags for when windows are read.
 #[derive(Clone, Debug)]
 pub(crate) struct Pacing;
 
@@ -54,8 +54,8 @@ impl Flags for Pacing {
 }
 
 impl FollowFlags {
-    /// The options of a follow. It resumes from the state; without one, it begins where the flags say, or now by
-    /// default.
+    /// Returns the options of a follow. With a state, the follow resumes from it. Without a state, it begins where the
+    /// flags say, or at the current window by default.
     ///
     /// # Errors
     /// For flags that can't be used.
@@ -72,7 +72,7 @@ impl FollowFlags {
         self.pacing.given.read_over(options)
     }
 
-    /// The step of windows.
+    /// Returns the length of a window.
     ///
     /// # Errors
     /// For a text that is not a step.
@@ -80,7 +80,7 @@ impl FollowFlags {
         step("--window", &self.window)
     }
 
-    /// Where a follow without a state begins.
+    /// Returns the start of a follow without a state.
     ///
     /// # Errors
     /// For flags that can't be used.
@@ -92,12 +92,12 @@ impl FollowFlags {
             None => time_of(unix_ms)?,
             Some(_) => self.range(None, unix_ms)?.start(),
         };
-        // A follow that started in the middle of a window would read a different window after a restart.
+        // Starts at the edge of a window. Otherwise, the start of the first window would differ after a restart.
         Ok(self.step()?.floor(start))
     }
 
-    /// The whole windows of the range in the flags, for a command that reads once. `usual` is the default length of the
-    /// range.
+    /// Returns the range of the whole windows in the range that the flags select, for a command that reads once.
+    /// `usual` is the default length of the range.
     ///
     /// # Errors
     /// For flags that can't be used, and for a range without a whole window.

@@ -95,12 +95,12 @@ impl Given {
         }
     }
 
-    /// The setting with that name.
+    /// Returns the setting with that name.
     pub(crate) fn get(&self, name: &str) -> Option<&Setting> {
         self.0.get(name)
     }
 
-    /// The text of a setting, if a flag has set it.
+    /// Returns the text of a setting, if a flag has set it.
     pub(crate) fn flag(&self, name: &str) -> Option<&str> {
         match self.get(name) {
             Some(Setting {
@@ -116,12 +116,12 @@ impl Given {
         self.0.remove(name)
     }
 
-    /// Whether nothing is set.
+    /// Returns whether nothing is set.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All settings, sorted by name.
+    /// Returns all settings, sorted by name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Setting)> {
         self.0
             .iter()
@@ -174,13 +174,13 @@ impl Given {
     /// Overrides `options`, which the command has set, with these settings.
     ///
     /// # Errors
-    /// As [`Given::read`].
+    /// Same as [`Given::read`].
     pub(crate) fn read_over<T: Options>(&self, options: T) -> Result<T> {
         let found = self.found(&Setting::secret)?;
         arguments::read_over(options, &found, &[]).map_err(|error: Error| self.as_failure(error))
     }
 
-    /// Only the settings with these names.
+    /// Returns a copy with only the settings that have these names.
     pub(crate) fn only(&self, names: &[&str]) -> Self {
         let kept = self.0.iter();
         let kept = kept.filter(|(name, _)| names.contains(&name.as_str()));
@@ -193,7 +193,7 @@ impl Given {
     /// Checks the settings without reading secrets.
     ///
     /// # Errors
-    /// As [`Given::read`].
+    /// Same as [`Given::read`].
     pub(crate) fn check<T: Options>(&self) -> Result<(), Error> {
         let blank = |_: &Setting| Ok(Some(Secret::from("unread".to_owned())));
         match self.found(&blank) {
@@ -289,7 +289,7 @@ fn value(flag: &str, name: &str, place: Place) -> Result<Secret> {
     secret.map_err(|wrong| Failure::usage(format!("{flag} {name}: {wrong}")))
 }
 
-/// The flag for a key of a configuration file.
+/// Returns the flag for a key of a configuration file.
 fn flag_of(name: &str) -> Name {
     Name::of_caller(&format!("--{}", name.replace('_', "-")))
 }

@@ -14,7 +14,7 @@ use super::declared::{Flags, Suggested, steps};
 use super::given::Given;
 use crate::failure::{Failure, Result};
 
-/// The names of the dimensions.
+/// Returns the names of the dimensions.
 pub(crate) fn dimensions() -> Vec<String> {
     Dimension::ALL.iter().map(ToString::to_string).collect()
 }
@@ -144,7 +144,7 @@ pub(crate) struct Steps {
 }
 
 impl StepFlags {
-    /// The windows that a range is split into; `None` without `--by-window`.
+    /// Returns the windows that a range is split into; `None` without `--by-window`.
     ///
     /// # Errors
     /// For a text that is not a step, and for an unknown time zone.
@@ -390,7 +390,7 @@ impl RangeFlags {
     /// Returns the time range. `usual` is the length of the range if no flag sets it. `unix_ms` is the current time.
     ///
     /// # Errors
-    /// As [`RangeFlags::window`].
+    /// Same as [`RangeFlags::window`].
     pub(crate) fn window_or(&self, usual: &str, unix_ms: i64) -> Result<Window> {
         let end = match &self.to {
             Some(text) => instant("--to", text, unix_ms)?,
@@ -443,7 +443,7 @@ pub(crate) fn instant(flag: &str, text: &str, unix_ms: i64) -> Result<Timestamp>
 
 const DAY_MS: i64 = 86_400_000;
 
-/// The timestamp that lies `since` before `end`.
+/// Returns the timestamp that lies `since` before `end`.
 fn before(end: Timestamp, since: &str) -> Result<Timestamp> {
     let wanted = "--since: want a length of time such as 15m, 24h or 7d";
     let ms = text::milliseconds(since).filter(|ms| *ms > 0);

@@ -171,7 +171,7 @@ impl Trust {
         Some(Self { folder })
     }
 
-    /// Whether a configuration is trusted.
+    /// Returns whether a configuration is trusted.
     pub(crate) fn verdict(&self, path: &Path, bytes: &[u8]) -> io::Result<Verdict> {
         let path = known_path(path)?;
         let is_ours = |metadata: fs::Metadata| distrust(&metadata).is_none();
@@ -210,7 +210,7 @@ impl Trust {
         Ok(was_trusted)
     }
 
-    /// The paths of all configurations that were trusted, in order.
+    /// Returns the paths of all configurations that were trusted, in order.
     pub(crate) fn list(&self) -> io::Result<Vec<PathBuf>> {
         let mut paths: Vec<PathBuf> = self.entries()?.into_iter().map(|(_, path)| path).collect();
         paths.sort();
@@ -267,7 +267,7 @@ fn folder_of_user(name: &str, usual: &str) -> Option<PathBuf> {
 /// A function that returns the folder that an environment variable names.
 pub(super) type Variable<'a> = &'a dyn Fn(&str) -> Option<PathBuf>;
 
-/// The folder that an environment variable names.
+/// Returns the folder that an environment variable names.
 pub(super) fn variable(name: &str) -> Option<PathBuf> {
     let value = std::env::var_os(name).filter(|value| !value.is_empty());
     value.map(PathBuf::from)
@@ -301,7 +301,7 @@ fn why(owner: u32, us: u32, mode: u32) -> Option<String> {
         .then(|| format!("others can change the file (mode {mode:04o}; run chmod go-w)"))
 }
 
-/// Windows has access control lists instead of modes; they are not checked.
+/// Returns `None`: Windows has access control lists instead of modes, and they are not checked.
 #[cfg(not(unix))]
 pub(super) fn distrust(_: &fs::Metadata) -> Option<String> {
     None

@@ -105,7 +105,7 @@ const PUSHES: &str = "want names of sections [push.NAME], such as [\"prometheus\
 const RECEIVERS: &str =
     "want names of sections of receivers, such as [\"slack.oncall\"] for [slack.oncall]";
 
-/// The keys of a section, in the order of the documentation.
+/// Returns the keys of a section, in the order of the documentation.
 pub(crate) fn keys(section: Section) -> Vec<Key> {
     let mut keys = Vec::new();
     match section {
@@ -177,7 +177,7 @@ fn declared_keys<T: Options>() -> Vec<Key> {
     keys
 }
 
-/// The name of a receiver in examples.
+/// Returns the name of a receiver in examples.
 pub(crate) fn example_of(kind: ReceiverKind) -> &'static str {
     match kind {
         ReceiverKind::Webhook => "chat",
@@ -193,7 +193,7 @@ pub(crate) fn toml_name(argument: &'static Argument) -> &'static str {
 }
 
 impl Key {
-    /// Whether the key may be written at all.
+    /// Returns whether the key may be written at all.
     pub(crate) fn is_allowed(&self) -> bool {
         !matches!(self.form, Form::Refused(_))
     }
@@ -301,7 +301,7 @@ fn headers(entry: &Entry<'_>, wanted: &str, reading: &mut Reading) -> Result<Raw
     Ok(Raw::Table(given))
 }
 
-/// Whether the name of a header suggests that its value is a credential.
+/// Returns whether the name of a header suggests that its value is a credential.
 fn is_secret(name: &str) -> bool {
     let words = [
         "auth",
@@ -344,7 +344,7 @@ fn address(entry: &Entry<'_>, reading: &mut Reading) -> Result<Raw> {
     }
 }
 
-/// Whether an address names a user, perhaps with a password.
+/// Returns whether an address names a user, perhaps with a password.
 fn has_user(address: &str) -> bool {
     let rest = address.split_once("//").map_or(address, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

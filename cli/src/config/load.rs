@@ -151,7 +151,7 @@ fn cluster(name: String, origin: Option<Origin>, mut given: Given, over: &Given)
     Cluster::new(name, origin, given)
 }
 
-/// The clusters that are queried, in the order of the file.
+/// Returns the clusters that are queried, in the order of the file.
 fn asked(flags: &ServiceFlags, mut clusters: Vec<Named>, written: &Written) -> Result<Vec<Named>> {
     let names: Vec<&str> = clusters
         .iter()

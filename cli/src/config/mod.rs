@@ -1,9 +1,9 @@
-//! The clusters to query, and their settings. Flags override the environment, which overrides the file.
+//! Reads the settings of the clusters to query. Flags override the environment, which overrides the configuration file.
 //!
-//! - `find` finds the file, checks who can change it, and remembers which files of working folders the user trusts.
+//! - `find` finds the file, checks who can change it, and stores which files in working folders the user trusts.
 //! - `keys` lists the keys of each section and reads their values; `sections` reads whole sections.
 //! - `load` merges flags, environment and file; `settings` defines the result.
-//! - `template` is the configuration that `tallyfold init` writes.
+//! - `template` creates the configuration that `tallyfold init` writes.
 
 pub(crate) mod find;
 mod keys;

@@ -1,4 +1,4 @@
-//! The settings of all clusters after all sources were read, and the labels of their counts in exports.
+//! Defines the merged settings of all clusters, and computes the labels of their counts in exports.
 
 use std::path::PathBuf;
 
@@ -37,7 +37,8 @@ pub(crate) struct Cluster {
     pub(crate) name: String,
     /// The start of its section, if it comes from a file.
     pub(crate) origin: Option<Origin>,
-    /// The options of its client ([`tallyfold::MachineOptions`]), with the place of the secret.
+    /// The options of its client ([`tallyfold::MachineOptions`]). A place from which to read the secret may stand for
+    /// the secret.
     pub(crate) client: Given,
     /// Its network settings.
     pub(crate) network: NetworkSettings,
@@ -48,9 +49,9 @@ pub(crate) struct Cluster {
 /// The network settings of a service: certificates and a proxy.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NetworkSettings {
-    /// A file of PEM certificates of authorities that are trusted in addition to the platform's.
+    /// A PEM file of CA certificates to trust in addition to the system's.
     pub(crate) ca_file: Option<PathBuf>,
-    /// The address of a proxy, in place of the environment's `HTTPS_PROXY` and `HTTP_PROXY`. It may hold a password.
+    /// The address of a proxy, which overrides `HTTPS_PROXY` and `HTTP_PROXY`. It may contain a password.
     pub(crate) proxy: Option<Setting>,
 }
 
@@ -61,7 +62,8 @@ pub(crate) struct Target {
     pub(crate) name: String,
     /// The format.
     pub(crate) format: Format,
-    /// The options of the push ([`tallyfold_export::PushOptions`]), with the places of secret headers.
+    /// The options of the push ([`tallyfold_export::PushOptions`]), with the places of secret headers instead of their
+    /// values.
     pub(crate) push: Given,
     /// Its network settings.
     pub(crate) network: NetworkSettings,
@@ -74,7 +76,7 @@ pub(crate) struct AlertReceiver {
     pub(crate) name: String,
     /// The kind of receiver.
     pub(crate) kind: ReceiverKind,
-    /// Its address and headers ([`tallyfold_health::ReceiverOptions`]), or the places of secret values.
+    /// Its options ([`tallyfold_health::ReceiverOptions`]), with the places of secret values instead of the values.
     pub(crate) given: Given,
     /// The file with the template of a webhook's messages.
     pub(crate) template: Option<PathBuf>,
@@ -89,11 +91,11 @@ pub(crate) struct CheckPlaces {
     pub(crate) rules: Option<PathBuf>,
     /// The file with the state that a run saves for the next run.
     pub(crate) state: Option<PathBuf>,
-    /// The file with the past counts that rules compare with.
+    /// The folder with the past counts that rules compare with.
     pub(crate) history: Option<PathBuf>,
 }
 
-/// The parts of `run` that the configuration names.
+/// The parts of `tallyfold run` that the configuration selects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunParts {
     /// The names of the destinations that get each revision.
@@ -107,7 +109,7 @@ pub(crate) struct RunParts {
 }
 
 impl Cluster {
-    /// A cluster with all of these settings.
+    /// Creates a cluster from the settings of its section.
     pub(super) fn new(name: String, origin: Option<Origin>, mut given: Given) -> Self {
         let (network, labels) = network_of(&mut given);
         Self {
@@ -119,8 +121,8 @@ impl Cluster {
         }
     }
 
-    /// An error of the core about these options, with the place of the option. A missing option is reported with the
-    /// places where it can be set.
+    /// Converts an error of the core about the client's options, and adds the place of the option. For a missing
+    /// option, adds the places where it can be set.
     pub(crate) fn as_failure(&self, error: Error) -> Failure {
         match error.code() {
             Code::MissingArgument => self.missing(error),
@@ -157,7 +159,7 @@ impl Cluster {
     }
 }
 
-/// The path in a value.
+/// Returns the path in a value, if the value is a path.
 pub(super) fn path_of(raw: Option<Raw>) -> Option<PathBuf> {
     match raw {
         Some(Raw::Path(path)) => Some(path),
@@ -187,7 +189,7 @@ pub(super) fn network_of(given: &mut Given) -> (NetworkSettings, Vec<(String, St
     (network, labels)
 }
 
-/// The label with the name of the cluster.
+/// The name of the label that contains the name of the cluster.
 const CLUSTER: &str = "cluster";
 
 /// A name and a value.
@@ -195,22 +197,22 @@ pub(crate) type Pair = (String, String);
 
 /// Clusters whose counts get labels.
 pub(crate) struct Labeled<'a> {
-    /// The name of each, and the labels of its section.
+    /// The name of each cluster, and the labels in its section.
     pub(crate) clusters: Vec<(&'a str, &'a [Pair])>,
     /// Whether counts get the name of their cluster as a label.
     pub(crate) is_named: bool,
 }
 
 impl Labeled<'_> {
-    /// The labels of each cluster: its name, if clusters have names; the labels of its section; and the labels of
-    /// `--label`, which replace labels of the same name.
+    /// Returns the labels of each cluster: its name, if clusters have names; the labels in its section; and the labels
+    /// in `flags` (`--label`), which override labels of the same name.
     ///
     /// All clusters get the same label names in the same order, so that rows of several clusters have the same columns.
-    /// A label that a cluster does not have is empty.
+    /// If a cluster lacks a label, the label's value is empty.
     ///
     /// # Errors
-    /// For invalid labels, and for a label named `cluster` if clusters have names. It would replace the cluster's name,
-    /// and two clusters would then write to the same series.
+    /// For invalid labels, and for a label named `cluster` if clusters have names. Such a label would replace the
+    /// cluster's name, and two clusters would then write to the same series.
     pub(crate) fn pairs(&self, flags: &[String]) -> Result<Vec<Vec<Pair>>> {
         let flags: Vec<Pair> = flags
             .iter()
@@ -236,7 +238,7 @@ impl Labeled<'_> {
         self.clusters.iter().map(of_cluster).collect()
     }
 
-    /// The names of all labels but the cluster's, each once.
+    /// Returns the names of all labels except `cluster`, each once.
     fn names(&self, flags: &[Pair]) -> Result<Vec<String>> {
         let own = self.clusters.iter().flat_map(|(_, labels)| labels.iter());
         let mut names: Vec<String> = Vec::new();
@@ -254,10 +256,10 @@ impl Labeled<'_> {
     }
 }
 
-/// The labels of one of the clusters.
+/// Returns the labels of one cluster.
 ///
 /// # Errors
-/// As [`Labeled::pairs`].
+/// Same as [`Labeled::pairs`].
 pub(crate) fn labels_of(
     settings: &Settings,
     cluster: &Cluster,

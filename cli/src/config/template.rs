@@ -169,7 +169,7 @@ fn add(text: &mut String, key: &Key, mark: &str, (section, known): (Section, &[A
     text.push_str(&format!("{mark}{} = {value}\n", key.name));
 }
 
-/// The default of an option as a TOML value; `None` if it has none.
+/// Returns the default of an option as a TOML value; `None` if the option has no default.
 fn default_of(argument: &Argument) -> Option<String> {
     if let Kind::Nested(arguments) = argument.kind {
         let pairs = arguments.iter().filter_map(|inner| {

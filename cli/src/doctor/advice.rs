@@ -1,19 +1,19 @@
-//! The advice for each possible failure. If the service's reference does not define a status, the advice suggests what
-//! to check first instead of naming a cause.
+//! Contains the advice for each possible failure. If the service reference does not define a status, the advice
+//! suggests what to check first, and does not name a cause.
 
 use tallyfold::Code;
 
-/// The advice for an error of the core.
+/// Returns the advice for an error of the core.
 pub(crate) fn of_code(code: Code, status: Option<u16>) -> &'static str {
     if let Some(advice) = status.and_then(of_status) {
         return advice;
     }
     let found = BY_CODE.iter().find(|(known, _)| *known == code);
-    // A test checks that each code has its own advice.
+    // The default is never used: a test checks that each code has its own advice.
     found.map_or("Report this as a bug of tallyfold.", |(_, advice)| advice)
 }
 
-/// The advice for a status, if it is more specific than the advice for the code.
+/// Returns the advice for a status, if there is advice that is more specific than the advice for the code.
 fn of_status(status: u16) -> Option<&'static str> {
     Some(match status {
         404 => {
@@ -29,7 +29,7 @@ fn of_status(status: u16) -> Option<&'static str> {
 /// The advice for a proxy that requires a name and a password.
 pub(crate) const PROXY_CREDENTIALS: &str = "Put the name and password that the proxy requires into its address: http://NAME:PASSWORD@proxy.example:3128.";
 
-/// The advice for a network failure, by its name in the core.
+/// Returns the advice for a network failure, by its name in the core.
 pub(crate) fn of_trouble(name: &str) -> &'static str {
     let found = BY_TROUBLE.iter().find(|(known, _)| *known == name);
     found.map_or(BROKEN, |(_, advice)| advice)
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(BY_CODE.len(), Code::ALL.len());
     }
 
-    /// Reads the names from the source, so that it finds a new name without advice.
+    /// Reads the names from the source, so that the test finds a new name that has no advice.
     #[test]
     fn every_failure_of_the_network_has_one_line_of_advice() {
         let source = include_str!("../host/network.rs");

@@ -105,7 +105,7 @@ pub(crate) enum CheckName {
 }
 
 impl CheckName {
-    /// The name in text output.
+    /// Returns the name in text output.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Configuration => "configuration",
@@ -142,7 +142,7 @@ pub(crate) enum CheckResult {
 }
 
 impl Check {
-    /// A check that passed.
+    /// Creates a check that passed.
     pub(crate) fn ok(name: CheckName, seen: impl Into<String>) -> Self {
         Self {
             name,
@@ -158,7 +158,7 @@ impl Check {
         }
     }
 
-    /// A check that was not made.
+    /// Creates a check that was not made.
     pub(crate) fn skipped(name: CheckName, why: impl Into<String>) -> Self {
         Self {
             result: CheckResult::Skipped,
@@ -166,7 +166,7 @@ impl Check {
         }
     }
 
-    /// A check that passed, with a warning.
+    /// Creates a check that passed, with a warning.
     pub(crate) fn warning(
         name: CheckName,
         seen: impl Into<String>,
@@ -181,7 +181,7 @@ impl Check {
         }
     }
 
-    /// A check that failed.
+    /// Creates a check that failed.
     pub(crate) fn failed(
         name: CheckName,
         exit: Exit,
@@ -208,7 +208,7 @@ impl Check {
         self
     }
 
-    /// Whether checks that depend on this one can run.
+    /// Returns whether checks that depend on this one can run.
     pub(crate) fn is_passable(&self) -> bool {
         self.result < CheckResult::Failed
     }

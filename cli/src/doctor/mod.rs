@@ -1,9 +1,9 @@
-//! The checks of `tallyfold doctor`, with advice for each check that did not pass. The command itself runs them in
-//! order.
+//! Contains the checks of `tallyfold doctor`, and the advice for checks that did not pass. `commands/doctor.rs` runs the checks
+//! in order.
 //!
 //! - `diagnosis` defines the result of one check and of all checks; `advice` contains the advice for each failure.
-//! - `configuration` checks the settings, `path` the connection to each address, and `server` the server's certificate
-//!   and clock.
+//! - `configuration` checks the settings, `path` checks the network path to each address, and `server` checks the server's
+//!   certificate and clock.
 //! - `service` makes the same calls as other commands, records details that a call does not report, and checks the responses.
 
 pub(crate) mod advice;

@@ -1,5 +1,5 @@
-//! Checks the server by its first response: the expiry of its certificate, and its clock. TLS has already verified that
-//! the certificate is trusted.
+//! Checks the server by its first response: when its certificate expires, and whether its clock agrees with this
+//! machine's. TLS has already verified that the certificate is trusted.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -17,7 +17,7 @@ use crate::failure::Exit;
 /// A certificate that expires sooner than this causes a warning.
 const EXPIRES_SOON_S: i64 = 14 * 86_400;
 
-/// Checks the expiry of a trusted certificate (DER). `authorities` describes the authorities that this machine trusts.
+/// Checks when a trusted certificate (DER) expires. `authorities` describes the authorities that this machine trusts.
 pub(crate) fn certificate(der: Option<&[u8]>, authorities: &str, unix_ms: i64) -> Check {
     let name = CheckName::Tls;
     let parsed = der.and_then(|der| X509Certificate::from_der(der).ok());
@@ -56,7 +56,8 @@ pub(crate) fn authorities(ca_file: Option<&Path>, replaced: Option<&OsStr>) -> S
     }
 }
 
-/// The path in the environment that replaces the system's authorities. Only Unix systems other than Apple's read it.
+/// Returns the path in the environment that replaces the system's authorities. Only Unix systems other than Apple's
+/// read such a variable.
 pub(crate) fn replaced_authorities() -> Option<OsString> {
     let asks = cfg!(all(unix, not(target_vendor = "apple")));
     let names = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
@@ -75,7 +76,7 @@ fn common_name<'a>(
 const CLOCK_WARNING_MS: u64 = 30_000;
 const CLOCK_FAILURE_MS: u64 = 300_000;
 
-/// A `Date` is truncated to whole seconds, so it is half a second early on average.
+/// A `Date` is truncated to whole seconds, so on average it is half a second too early.
 const HALF_SECOND_MS: i64 = 500;
 
 /// Compares this machine's clock with the `Date` of a response. `unix_ms` is the local time when the head arrived.
@@ -90,7 +91,7 @@ pub(crate) fn clock(date: Option<&str>, unix_ms: i64) -> Check {
     judged(unix_ms.saturating_sub(server_ms.saturating_add(HALF_SECOND_MS)))
 }
 
-/// The check of a clock that is this number of milliseconds ahead of the server's.
+/// Creates the check of a clock that is `ahead_ms` milliseconds ahead of the server's.
 pub(crate) fn judged(ahead_ms: i64) -> Check {
     let name = CheckName::Clock;
     let apart = Duration::from_millis(ahead_ms.unsigned_abs());
@@ -110,7 +111,7 @@ pub(crate) fn judged(ahead_ms: i64) -> Check {
 const SET_CLOCK: &str = "Let this machine set its clock over the network (`timedatectl set-ntp true`, or chrony); if its clock is right, tell the \
      operator that the server's is not.";
 
-/// The consequences of a wrong clock.
+/// Describes the consequences of a wrong clock.
 fn clock_problem(ahead_ms: i64) -> &'static str {
     match ahead_ms > 0 {
         true => {

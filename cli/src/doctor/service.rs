@@ -52,7 +52,7 @@ pub(crate) async fn look<T>(
     (ended, seen)
 }
 
-/// The error of a check that took too long.
+/// Returns the error of a check that took too long.
 pub(crate) fn slow() -> Error {
     Error::new(Code::TimedOut, "the check took too long")
 }
@@ -217,7 +217,7 @@ const LENGTH_MS: i64 = 300_000;
 /// How long after its end the counts of a window may still change: tallyfold's default.
 const SETTLE_MS: i64 = 3_600_000;
 
-/// The last two settled windows of five minutes, the older one first.
+/// Returns the last two windows of five minutes that are settled, the earlier window first.
 pub(crate) fn settled(unix_ms: i64) -> Option<[Window; 2]> {
     let step = TimeStep::from_seconds(LENGTH_MS.unsigned_abs() / 1_000).ok()?;
     let end = step.floor(Timestamp::from_unix_ms(unix_ms.checked_sub(SETTLE_MS)?)?);

@@ -1,4 +1,4 @@
-//! The files of `check`: where they are, the rules, and the state that a run leaves for the next one, which contains what
+//! Finds the files of `check`, and reads the rules and the state. The state, which a run saves for the next run, contains what
 //! each receiver was notified of.
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::failure::{Failure, Result};
 use crate::files::{hex, read_text};
 use crate::host::state::StateFile;
 
-/// The rules file that is used if it exists and no other file is named.
+/// The rules file that is used if it exists, and if neither a flag nor the configuration names another file.
 const USUAL: &str = "health.toml";
 
 /// Where a check finds its rules and keeps its files.
@@ -24,11 +24,11 @@ pub(crate) struct Places {
     pub(crate) rules: Option<PathBuf>,
     /// What a run leaves for the next one.
     pub(crate) state: PathBuf,
-    /// The counts that rules look back on.
+    /// The folder with the counts that rules look back on.
     pub(crate) history: PathBuf,
 }
 
-/// The places that the flags name, or else the configuration. By default, state and history are next to the rules.
+/// Returns the places that the flags name, or else the configuration. By default, state and history are next to the rules.
 pub(crate) fn places(
     (rules, state, history): (&Option<PathBuf>, &Option<PathBuf>, &Option<PathBuf>),
     written: &CheckPlaces,
@@ -47,7 +47,7 @@ pub(crate) fn places(
     }
 }
 
-/// The places that the configuration names. By default, state and history are in a folder.
+/// Returns the places that the configuration names. By default, state and history are in `folder`.
 pub(crate) fn places_below(written: &CheckPlaces, folder: &Path) -> Places {
     let or = |named: &Option<PathBuf>, end| named.clone().unwrap_or_else(|| folder.join(end));
     Places {
@@ -73,7 +73,7 @@ pub(crate) fn rules(path: Option<&Path>) -> Result<Rules> {
     Rules::parse(&text).map_err(as_failure)
 }
 
-/// The fingerprint of the address, which states of earlier versions have in place of the identity.
+/// Returns the fingerprint of the service's address. States of earlier versions contain it in place of the client's identity.
 ///
 /// # Errors
 /// For an address that can't be read from its source.
@@ -88,7 +88,7 @@ pub(crate) fn service(cluster: &Cluster) -> Result<String> {
     Ok(fingerprint(text.trim_end_matches('/')))
 }
 
-/// A short fingerprint that identifies a text.
+/// Returns a short fingerprint that identifies a text.
 pub(crate) fn fingerprint(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
     hex(&digest[..4])
@@ -102,7 +102,7 @@ const KIND: DocumentKind = DocumentKind {
 /// What a run leaves for the next one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Memory {
-    /// The identity of the client that it belongs to.
+    /// The identity of the client whose counts were checked.
     service: String,
     /// The state of the rules.
     pub(crate) rules: State,
@@ -110,7 +110,7 @@ pub(crate) struct Memory {
     pub(crate) notified: Notified,
 }
 
-/// The fields of the document.
+/// The fields of the stored document.
 #[derive(Serialize, Deserialize)]
 struct Fields {
     service: String,
@@ -121,7 +121,7 @@ struct Fields {
 }
 
 impl Memory {
-    /// Reads a file; without one, nothing is remembered.
+    /// Reads the state from a file. If the file does not exist, the state is empty.
     ///
     /// # Errors
     /// For a file that can't be read, that is damaged, or that belongs to another cluster or client.
@@ -139,7 +139,8 @@ impl Memory {
         }
     }
 
-    /// Reads a document. `of` is the identity of the client that it must belong to, with the fingerprint of its address.
+    /// Reads the state from a document. `of` contains the identity of the client that the state must belong to, and the
+    /// fingerprint of the service's address.
     ///
     /// # Errors
     /// `invalid_checkpoint` for a document that is damaged, or that belongs to another cluster or client.
@@ -164,14 +165,14 @@ impl Memory {
         })
     }
 
-    /// The document.
+    /// Returns the document.
     pub(crate) fn to_json(&self) -> String {
         let fields = Fields {
             service: self.service.clone(),
             rules: String::from_utf8(self.rules.to_json()).unwrap_or_default(),
             notified: self.notified.clone(),
         };
-        // The fields are plain texts by name, so this can't fail.
+        // The fields can always be written as JSON, so the default is never used.
         KIND.write(&serde_json::to_string(&fields).unwrap_or_default())
     }
 }

@@ -1,8 +1,10 @@
-//! What `check` does around the rules: it keeps history, notifies receivers, and remembers what they were notified of.
+//! Does what `check` needs besides the rules: stores the history, notifies receivers, and stores what they were
+//! notified of.
 //!
-//! - `files` has the places of rules, state and history, the rules, and the state that a run leaves for the next one.
-//! - `history` keeps the counts that rules look back on in files, and reads missing counts from the service.
-//! - `notify` has the flags of receivers, and drives the notifications.
+//! - `files` finds the files with the rules, the state and the history, and reads the rules and the state. A run saves
+//!   the state for the next run.
+//! - `history` stores the counts that rules look back on, and reads missing counts from the service.
+//! - `notify` defines the flags of receivers, and sends the notifications.
 
 pub(crate) mod files;
 pub(crate) mod history;

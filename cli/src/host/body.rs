@@ -1,4 +1,4 @@
-//! Decodes the bodies of responses. The fuzz targets read this file, too, so it uses nothing of the command.
+//! Decodes the bodies of responses. The fuzz targets include this file, so it uses nothing else of this crate.
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ pub(crate) enum Body {
 }
 
 impl Body {
-    /// The decoder for this `content-encoding`, which the core has accepted.
+    /// Creates the decoder for this `content-encoding`, which the core has accepted.
     pub(crate) fn of(coding: Option<&str>) -> Self {
         let coding = coding.map(|text| text.trim().to_ascii_lowercase());
         match coding.as_deref() {
@@ -55,7 +55,7 @@ impl Body {
     /// Checks that the body is complete, and passes the rest to `take`.
     ///
     /// # Errors
-    /// As [`Body::decode`].
+    /// Same as [`Body::decode`].
     pub(crate) fn end<E: From<io::Error>>(
         &mut self,
         take: &mut impl FnMut(&[u8]) -> Result<(), E>,

@@ -16,15 +16,14 @@ use super::shutdown::Shutdown;
 use crate::failure::{Exit, Failure, Result};
 use crate::stderr::Stderr;
 
-/// How long a message that is under way may still take when the command ends. Without this time, the message would stay
-/// unacknowledged.
+/// How long the current message may still take after the shutdown has begun, so that it does not stay unacknowledged.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// The pause after a datagram. Datagrams are not acknowledged, and a destination whose buffer is full drops them
-/// silently. So a large push must not be sent at full speed.
+/// The pause after a datagram. A destination whose buffer is full drops datagrams silently, so a large push must not be
+/// sent at full speed.
 const PACE: Duration = Duration::from_millis(1);
 
-/// How a push has ended without an error.
+/// How a push has ended, if it has not failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Carried {
     /// Everything was sent.
@@ -39,13 +38,13 @@ pub(crate) struct Carrier {
     pub(crate) http: Http,
     /// How long a message and its response may take.
     pub(crate) timeout: Duration,
-    /// The time.
+    /// The clocks.
     pub(crate) clock: Clock,
     /// The socket for datagrams; `None` until the first datagram.
     pub(crate) socket: Option<UdpSocket>,
     /// Messages to the user.
     pub(crate) stderr: Rc<Stderr>,
-    /// Whether a message is retried for a few seconds only, so that a retry isn't worth a warning.
+    /// Whether a message is retried for only a few seconds, so that no retry deserves a warning.
     pub(crate) is_brief: bool,
 }
 
@@ -59,11 +58,11 @@ enum Task {
 }
 
 impl Carrier {
-    /// Drives a push to its end. Whenever the push reports how many samples are finished, and how many of them are being
-    /// sent, `store` stores these numbers.
+    /// Drives a push to its end. `store` stores the progress whenever the push reports it: how many samples are
+    /// finished, and how many of them are in doubt.
     ///
     /// # Errors
-    /// The error that has ended the push, and the errors of `store`.
+    /// The error that ended the push, and the errors of `store`.
     pub(crate) async fn carry<S: Source>(
         &mut self,
         push: &mut Push<S>,
@@ -76,7 +75,7 @@ impl Carrier {
                 return Ok(Carried::Part);
             }
             let task = self.task(push).map_err(of_receiver)?;
-            // By now, the push has decided whether to retry the message.
+            // `task` has made the push decide whether to retry the last message, so the retry can be reported now.
             if let Some((before, status, name)) = unsaid.take() {
                 self.say(before, push, status, name);
             }
@@ -112,7 +111,8 @@ impl Carrier {
         }
     }
 
-    /// Reports each retry of a message. The first report is a warning, because retries may take long.
+    /// If the push retries a message, reports this on stderr. The first report is a warning, because retries may take
+    /// long. `before` is the number of retries before the message was sent.
     fn say<S>(&self, before: u64, push: &Push<S>, status: Option<u16>, name: Option<&str>)
     where
         S: Source,
@@ -154,7 +154,8 @@ impl Carrier {
         })
     }
 
-    /// Waits for an exchange, at most for the time limit, and at most [`FAREWELL`] after the shutdown has begun.
+    /// Waits for an exchange, but not longer than the timeout, and not longer than [`FAREWELL`] after the shutdown has
+    /// begun.
     async fn in_time<T>(
         &self,
         shutdown: &Shutdown,
@@ -170,7 +171,7 @@ impl Carrier {
         }
     }
 
-    /// Sends a datagram. Returns the socket if it was made now.
+    /// Sends a datagram. Returns the socket if it was created for this datagram.
     async fn datagram(&self, url: &str, body: &[u8]) -> Result<Option<UdpSocket>, Broken> {
         let made = match &self.socket {
             Some(_) => None,
@@ -184,7 +185,8 @@ impl Carrier {
     }
 }
 
-/// If a destination refuses the credentials, the exit code is the same as when the service refuses them.
+/// Sets the exit code for refused credentials, if the destination has refused them. The code is the same as for
+/// credentials that the service refuses.
 fn of_receiver(mut failure: Failure) -> Failure {
     if failure.code == Some(Code::Forbidden) {
         failure.exit = Exit::Authentication;
@@ -211,8 +213,8 @@ async fn connected(url: &str) -> Result<UdpSocket, Broken> {
     connected.map_err(|error| Broken::Network(name_of(&error)))
 }
 
-/// The operating system's number of the error for a datagram that is too large for the network. The standard library
-/// has no name for it.
+/// The operating system's error number for a datagram that is too large for the network. The standard library has no
+/// name for this error.
 const TOO_LARGE: i32 = if cfg!(windows) {
     10040
 } else if cfg!(target_os = "linux") {
@@ -228,7 +230,7 @@ fn datagram_trouble(error: &io::Error) -> &'static str {
     }
 }
 
-/// Reports the outcome of an exchange to the push. `has_left` says whether the message may have left this machine.
+/// Reports the outcome of an exchange to the push. `has_left` is whether the message may have left this machine.
 fn report<S: Source>(push: &mut Push<S>, sent: Result<(), Broken>, has_left: bool) -> Result<()> {
     match sent {
         Ok(()) => {}

@@ -29,7 +29,7 @@ pub(crate) trait ResponseReader {
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> tallyfold::Result<bool>;
     /// Receives the next bytes of the body, and returns whether it wants more.
     fn chunk(&mut self, chunk: &[u8]) -> tallyfold::Result<bool>;
-    /// Called when the body is complete.
+    /// Receives the end of the body.
     fn end(&mut self) -> tallyfold::Result<()>;
 }
 

@@ -1,4 +1,5 @@
-//! The faults over loopback that every language runs. `tests/faults/README.md` describes them.
+//! Runs the network faults that the tests of every language run, against a server on this machine.
+//! `tests/faults/README.md` describes them.
 
 #[path = "../../../core/tests/faults/case.rs"]
 mod case;
@@ -23,7 +24,7 @@ use super::network::Http;
 use super::session::exchange;
 use crate::config::settings::NetworkSettings;
 
-/// How many runs there are at the same time. Most of them wait for bytes that never come.
+/// How many runs are made at the same time. Most runs only wait for bytes that never arrive.
 const AT_ONCE: usize = 16;
 
 /// The prefix of every secret that a server or a client knows.
@@ -38,7 +39,7 @@ fn every_fault_ends_as_it_is_to() {
     let worker = || {
         let mut wrong = String::new();
         while let Some(run) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            // The panic has printed the rest.
+            // The panic has already printed its message.
             if catch_unwind(AssertUnwindSafe(|| check(&file, run))).is_err() {
                 writeln!(wrong, "{} at {}", run["fault"], run["endpoint"]).unwrap();
             }
@@ -56,7 +57,7 @@ fn every_fault_ends_as_it_is_to() {
     assert_eq!(Value::from(runs.len()), file["count"]);
 }
 
-/// One run: its own server, one client, and its calls one after the other.
+/// Makes one run, with its own server and client. Makes its calls one after the other.
 fn check(file: &Value, run: &Value) {
     let place = format!("{} at {}", run["fault"], run["endpoint"]);
     let server = Server::new(file, run);
@@ -82,7 +83,7 @@ fn check(file: &Value, run: &Value) {
     assert!(waited_as_asked, "{place}: waited {waited_ms} ms");
 }
 
-/// A client, and clocks that only waits advance.
+/// A client with simulated clocks. Only the waits of calls advance the clocks.
 struct Host {
     machine: Machine,
     http: Http,
@@ -104,7 +105,7 @@ impl Host {
         }
     }
 
-    /// Makes the calls of a run, and returns how long they had to wait.
+    /// Makes the calls of a run, and returns the sum of their waits in milliseconds.
     async fn ask(mut self, file: &Value, run: &Value, place: &str) -> u64 {
         for outcome in run["outcomes"].as_array().unwrap() {
             let expected = outcome

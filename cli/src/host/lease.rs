@@ -1,4 +1,5 @@
-//! The lease of a checkpoint's folder: carries out the steps of [`tallyfold::keeper::Lease`] on this system.
+//! Takes and holds the lease of a folder. [`tallyfold::keeper::Lease`] decides the steps, and this module carries them
+//! out.
 
 use std::fs;
 use std::io::{self, Write};
@@ -18,7 +19,7 @@ use crate::files::{create_for_owner, hex};
 #[derive(Debug)]
 pub(super) struct Lease {
     path: PathBuf,
-    /// Distinguishes the lease's file from any later file with the same name.
+    /// Distinguishes this lease's file from any other file with the same name.
     identity: Option<(u64, u64)>,
     life: JoinHandle<()>,
 }
@@ -119,7 +120,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The device and number of a file, where the system has them; `None` if it is gone.
+/// Returns the device and inode number of a file, or zeros on a system without them; `None` if the file does not exist.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     let found = fs::symlink_metadata(path).ok()?;
     #[cfg(unix)]
@@ -148,7 +149,8 @@ fn in_use(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::WouldBlock, message)
 }
 
-/// An identifier that is the same for all processes that can see each other, as [`Holder::host`] requires.
+/// Returns an identifier that is equal for all processes that can see each other's process ids, as [`Holder::host`]
+/// requires.
 fn this_host() -> String {
     let mut known = vec![gethostname::gethostname().to_string_lossy().into_owned()];
     if let Ok(boot) = fs::read_to_string("/proc/sys/kernel/random/boot_id") {
@@ -166,7 +168,7 @@ fn stat_of(process: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&stat).into_owned())
 }
 
-/// Whether there is a process with that number.
+/// Returns whether there is a process with that id.
 #[cfg(unix)]
 fn exists(pid: u32) -> Option<bool> {
     use rustix::process::{Pid, test_kill_process};
@@ -174,7 +176,7 @@ fn exists(pid: u32) -> Option<bool> {
     Some(pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH))))
 }
 
-/// The standard library can't look up other processes.
+/// Returns `None`, because the standard library can't look up other processes.
 #[cfg(not(unix))]
 fn exists(_pid: u32) -> Option<bool> {
     None
@@ -210,7 +212,7 @@ mod tests {
         let mut child = process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
         let ended = format!("lock-{}-{}-1-00", this_host(), child.id());
-        // The number of this process, with another start time.
+        // The id of this process, with another start time.
         let reused = format!("lock-{}-{}-1-00", this_host(), process::id());
         let other = "lock-notes.txt";
         for name in [&ended, &reused, other] {
@@ -263,7 +265,7 @@ mod tests {
         mode(0o300).unwrap();
         let taken = Lease::take(folder.path()).await;
         mode(0o700).unwrap();
-        // Root may list the folder nevertheless.
+        // Root can list the folder nevertheless, and then takes the lease.
         if taken.is_err() {
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         }

@@ -1,12 +1,12 @@
-//! Drives the core's state machines: network, clock, waits, files.
+//! Drives the core's state machines: provides the network, clocks, waits and files.
 //!
-//! - `session` is the client of one cluster and drives its calls. `network` sets up its connections, says which servers they
-//!   trust, and names their failures; `exchange` sends one request, and `body` decodes the
-//!   response.
-//! - `ranges` reads windows, of a range (with a checkpoint) or as they close; `carry` delivers pushes; `server` answers HTTP
-//!   requests.
-//! - `shared` keeps responses for the parts of a process that read the same windows.
-//! - `state` and `lease` store what a later process resumes from; `shutdown` stops work at a safe point.
+//! - `session` is the client of one cluster and drives its calls. `network` sets up connections, decides which servers to
+//!   trust, and names network failures. `exchange` sends one request, and `body` decodes the response.
+//! - `ranges` reads the windows of a range, with or without a checkpoint, or windows as they close. `carry` sends the messages
+//!   of pushes. `server` answers HTTP requests.
+//! - `shared` shares responses between the parts of a process that read the same windows.
+//! - `state` stores what a later process resumes from, and `lease` keeps other processes from using the same folder. `shutdown`
+//!   stops work at a safe point.
 
 mod body;
 pub(crate) mod carry;

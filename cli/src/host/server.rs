@@ -110,7 +110,7 @@ pub(crate) fn is_for(hosts: &[String], headers: &HeaderMap) -> bool {
         .any(|known| known.eq_ignore_ascii_case(bare) || known.eq_ignore_ascii_case(host))
 }
 
-/// Whether a client accepts gzip.
+/// Returns whether a client accepts gzip.
 pub(crate) fn takes_gzip(headers: &HeaderMap) -> bool {
     let codings = headers.get_all(ACCEPT_ENCODING).iter();
     let codings = codings.filter_map(|value| value.to_str().ok());

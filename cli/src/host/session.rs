@@ -312,7 +312,7 @@ impl<T> Driven<'_, T> {
         Ok(())
     }
 
-    /// The time limit for the current step of the call.
+    /// Returns the time limit for the current step of the call; `None` if there is no limit.
     fn limit(&mut self) -> Option<Duration> {
         let usual = self.session.machine.timeout().ms();
         let left = self.call.time_left(self.session.now());

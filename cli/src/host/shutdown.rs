@@ -27,12 +27,12 @@ use crate::failure::{Exit, Failure, Result};
 #[derive(Clone)]
 pub(crate) struct Shutdown {
     begun: Rc<watch::Sender<bool>>,
-    /// The exit code of the signal that began this, for work that it left unfinished.
+    /// The exit code for unfinished work, if a signal has begun the shutdown.
     signal: Rc<Cell<Option<Exit>>>,
 }
 
 impl Shutdown {
-    /// A shutdown that has not begun.
+    /// Creates a shutdown that has not begun.
     pub(crate) fn new() -> Self {
         Self {
             begun: Rc::new(watch::Sender::new(false)),
@@ -40,24 +40,24 @@ impl Shutdown {
         }
     }
 
-    /// Begins the shutdown of all work that uses this.
+    /// Begins the shutdown of all work that uses this value or a clone.
     pub(crate) fn begin(&self) {
         self.begun.send_replace(true);
     }
 
-    /// The exit code for unfinished work; `None` if no signal has begun this.
+    /// Returns the exit code for unfinished work; `None` if no signal has begun the shutdown.
     pub(crate) fn signal(&self) -> Option<Exit> {
         self.signal.get()
     }
 
-    /// Whether the shutdown has begun.
+    /// Returns whether the shutdown has begun.
     pub(crate) fn has_begun(&self) -> bool {
         *self.begun.borrow()
     }
 
     /// Waits until the shutdown begins.
     pub(crate) async fn begun(&self) {
-        // The sender is held here, so the channel is open.
+        // This can't fail, because `self` holds the sender, so the channel is open.
         let _ = self.begun.subscribe().wait_for(|begun| *begun).await;
     }
 
@@ -71,8 +71,8 @@ impl Shutdown {
     }
 }
 
-/// Runs work that ends by itself once the shutdown has begun. The first signal begins the shutdown. A second signal
-/// aborts the work, and the error is the exit code of the process.
+/// Runs work that ends by itself after the shutdown has begun. The first signal begins the shutdown. A second signal aborts the
+/// work; the error is then the exit code of the process.
 pub(crate) async fn until_shut_down<T>(
     stop: &Stop,
     shutdown: &Shutdown,
@@ -149,8 +149,8 @@ impl Hangups {
     }
 }
 
-/// Makes a second signal end the process at once, even while the process is blocked and can't notice the first signal:
-/// in a write to a pipe whose reader has stopped reading, or while a command that prints a secret runs.
+/// Makes a second signal end the process at once, even if the process is blocked and can't react to the first signal. It may be
+/// blocked by a write to a pipe whose reader has stopped reading, or by a command that prints a secret.
 #[cfg(unix)]
 fn end_at_the_second() -> std::io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
@@ -158,18 +158,18 @@ fn end_at_the_second() -> std::io::Result<()> {
 
     let is_asked = Arc::new(AtomicBool::new(false));
     for number in [SIGINT, SIGTERM] {
-        // In this order, the first signal only sets the flag.
+        // The order of these lines matters: the first signal finds the flag unset, and only sets it.
         flag::register_conditional_shutdown(number, 128 + number, Arc::clone(&is_asked))?;
         flag::register(number, Arc::clone(&is_asked))?;
     }
     Ok(())
 }
 
-/// How long a process that may end at any moment has to notice a signal by itself.
+/// How long a process that may end at any moment has to react to a signal before it is ended.
 #[cfg(unix)]
 const TO_NOTICE: Duration = Duration::from_secs(2);
 
-/// Makes a signal end the process, although the process is blocked and can't notice it.
+/// Makes the first signal end the process after [`TO_NOTICE`], even if the process is blocked and can't react to it.
 #[cfg(unix)]
 fn end_if_blocked() -> std::io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
@@ -180,7 +180,7 @@ fn end_if_blocked() -> std::io::Result<()> {
         pipe::register(number, sender)?;
         thread::Builder::new().spawn(move || {
             if signals.read_exact(&mut [0]).is_ok() {
-                // A process that has noticed the signal ends during this wait.
+                // If the process can react to the signal, it ends during this wait.
                 thread::sleep(TO_NOTICE);
                 exit(128 + number);
             }
@@ -189,7 +189,8 @@ fn end_if_blocked() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes a write beyond the limit of a file's size fail, as on a full disk, instead of ending the process without a word.
+/// Makes a write beyond the limit of a file's size fail, as on a full disk. By default, SIGXFSZ would end the process without a
+/// message.
 ///
 /// # Errors
 /// If the system does not allow it.
@@ -211,7 +212,7 @@ fn cant_listen(error: std::io::Error) -> Failure {
 pub(crate) struct Stop(Mutex<Signals>);
 
 impl Stop {
-    /// Begins to listen. From now on the first signal no longer ends the process by itself; the second one does.
+    /// Begins to listen. From now on, the first signal does not end the process, and the second signal does.
     ///
     /// # Errors
     /// If the system does not allow it.
@@ -221,7 +222,7 @@ impl Stop {
         Self::listen_to_all()
     }
 
-    /// The same for a process that is never blocked, and has work to do after the second signal.
+    /// Begins to listen for a process that is never blocked, and that has work to do even after the second signal.
     ///
     /// # Errors
     /// If the system does not allow it.
@@ -229,8 +230,8 @@ impl Stop {
         Ok(Self(Mutex::new(Signals::listen().map_err(cant_listen)?)))
     }
 
-    /// Lets the first signal end the process within two seconds even if the process is blocked: in a write to a pipe whose
-    /// reader has stopped reading, for example. It is for work that may end at any moment.
+    /// Lets the first signal end the process within two seconds, even if the process is blocked, for example by a write to a
+    /// pipe whose reader has stopped reading. This is for work that may end at any moment.
     ///
     /// # Errors
     /// If the system does not allow it.
@@ -240,7 +241,8 @@ impl Stop {
         Ok(())
     }
 
-    /// Lets the process survive its terminal. SIGHUP would otherwise end work that a later process has to resume.
+    /// Lets the process continue when its terminal is closed. By default, SIGHUP would end the process before its work is at a
+    /// safe point.
     ///
     /// # Errors
     /// If the system does not allow it.
@@ -254,7 +256,7 @@ impl Stop {
         Ok(())
     }
 
-    /// Waits for a signal, and returns the exit code for work that is not finished.
+    /// Waits for a signal, and returns the exit code for unfinished work.
     pub(crate) async fn asked(&self) -> Exit {
         let mut signals = self.0.lock().await;
         let Signals {

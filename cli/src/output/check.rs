@@ -46,7 +46,7 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// The findings.
+    /// Returns the findings.
     pub(crate) fn findings(&self) -> &[Finding] {
         match self {
             Self::Check(check) => &check.findings,
@@ -54,7 +54,7 @@ impl Verdict {
         }
     }
 
-    /// The incidents that the findings belong to.
+    /// Returns the incidents that the findings belong to.
     fn incidents(&self) -> &[Incident] {
         match self {
             Self::Check(check) => &check.incidents,
@@ -62,7 +62,7 @@ impl Verdict {
         }
     }
 
-    /// The rules that could not judge anything.
+    /// Returns the rules that could not judge anything.
     pub(crate) fn unjudged(&self) -> &[Unjudged] {
         match self {
             Self::Check(check) => &check.unjudged,
@@ -70,7 +70,7 @@ impl Verdict {
         }
     }
 
-    /// The number of windows that were judged, counted for each group.
+    /// Returns the number of windows that were judged. Each group counts its own windows.
     pub(crate) fn judged(&self) -> u64 {
         match self {
             Self::Check(check) => check.judged,
@@ -78,7 +78,7 @@ impl Verdict {
         }
     }
 
-    /// The number of findings that were left out because there were too many.
+    /// Returns the number of findings that were left out because there were too many.
     pub(crate) fn left_out(&self) -> u64 {
         match self {
             Self::Check(check) => check.left_out,
@@ -86,7 +86,7 @@ impl Verdict {
         }
     }
 
-    /// Whether nothing is wrong. A replay is always healthy, because it covers the past.
+    /// Returns whether nothing is wrong. A replay is always healthy, because its findings are in the past.
     pub(crate) fn is_healthy(&self) -> bool {
         match self {
             Self::Check(check) => check.healthy,
@@ -203,7 +203,7 @@ pub(crate) fn write(report: &CheckReport, format: CheckFormat, path: Option<&Pat
     })
 }
 
-/// The document of a report.
+/// Creates the document of a report.
 pub(crate) fn document(report: &CheckReport) -> CheckDocument<'_> {
     let clusters = report.parts.iter().map(|part| {
         let labels = part.labels.iter();

@@ -137,7 +137,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// All rows.
+    /// Returns all rows.
     ///
     /// # Errors
     /// The errors of the core.
@@ -151,7 +151,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The rows at these positions, which must be sorted.
+    /// Returns the rows at these positions, which must be sorted.
     ///
     /// # Errors
     /// The errors of the core.

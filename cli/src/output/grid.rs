@@ -16,7 +16,7 @@ const NARROWEST: usize = 8;
 /// A column.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
-    /// The title above it.
+    /// The title above the column.
     pub(crate) title: String,
     /// The kind of its content.
     pub(crate) holds: Holds,
@@ -38,9 +38,9 @@ pub(crate) enum Holds {
 pub(crate) struct Cells {
     /// A cell for each column, already escaped for a terminal.
     pub(crate) cells: Vec<String>,
-    /// Marks after the line, which the remarks below explain.
+    /// Marks after the line. The remarks below the table explain them.
     pub(crate) marks: String,
-    /// Whether it is a sum of other lines.
+    /// Whether the line is a sum of other lines.
     pub(crate) is_total: bool,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Grid {
 }
 
 impl Column {
-    /// A column with that title.
+    /// Creates a column with that title.
     pub(crate) fn new(title: impl Into<String>, holds: Holds) -> Self {
         Self {
             title: title.into(),
@@ -62,8 +62,8 @@ impl Column {
 }
 
 impl Grid {
-    /// Writes the titles and all lines. If the terminal is too narrow for the columns, writes the cells of each line
-    /// below each other.
+    /// Writes the titles and all lines. If the terminal is too narrow for the columns, writes each line as a block,
+    /// with one cell below the other.
     ///
     /// # Errors
     /// The errors of the writer.
@@ -75,7 +75,7 @@ impl Grid {
         }
     }
 
-    /// The width of each column; `None` if they don't fit. The widest text columns are shortened first.
+    /// Returns the width of each column; `None` if the columns don't fit. Text columns are shortened, the widest first.
     fn widths(&self, most: usize) -> Option<Vec<usize>> {
         let own = self.columns.iter().enumerate();
         let own = own.map(|(column, of)| match of.holds {
@@ -99,14 +99,14 @@ impl Grid {
         Some(widths)
     }
 
-    /// The width of a column's widest cell.
+    /// Returns the width of a column's widest cell or of its title.
     fn width(&self, column: usize) -> usize {
         let cells = self.lines.iter().filter_map(|line| line.cells.get(column));
         let widest = cells.map(|cell| width(cell)).max().unwrap_or_default();
         widest.max(width(&self.columns[column].title))
     }
 
-    /// The minimum width of a text column. The names of totals are never shortened.
+    /// Returns the minimum width of a text column. The names of totals are never shortened.
     fn narrowest(&self, column: usize) -> usize {
         let totals = self.lines.iter().rev().take_while(|line| line.is_total);
         let totals = totals.filter_map(|line| line.cells.get(column));
@@ -147,7 +147,7 @@ impl Grid {
         cells.collect::<Vec<_>>().join(SPACE)
     }
 
-    /// Writes a block for each line, with a title before each cell.
+    /// Writes a block for each line, with the title of the column before each cell.
     fn write_stacked(&self, most: usize, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
         let titles = self.columns.iter().map(|column| width(&column.title));
         let titles = titles.max().unwrap_or_default();
@@ -216,8 +216,8 @@ pub(crate) fn write_styled(
     }
 }
 
-/// A rate in percent with two decimals. It is 100.00% only if the rate is 1, and 0.00% only if it is 0, so that
-/// rounding never hides one lost event among millions.
+/// Formats a rate in percent with two decimals. The text is `100.00%` only for the rate 1, and `0.00%` only for the
+/// rate 0, so that rounding never hides one lost event among millions.
 pub(crate) fn percent(rate: Option<f64>) -> String {
     let Some(rate) = rate else {
         return "-".to_owned();
@@ -230,7 +230,7 @@ pub(crate) fn percent(rate: Option<f64>) -> String {
     }
 }
 
-/// A share of a change in percent with one decimal; it may be below 0% and above 100%.
+/// Formats a share of a change in percent with one decimal. A share may be below 0% or above 100%.
 pub(crate) fn share(share: Option<f64>) -> String {
     let Some(share) = share else {
         return "-".to_owned();

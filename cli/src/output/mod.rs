@@ -1,7 +1,7 @@
 //! Writes the results of commands in the format that the user selects.
 //!
-//! - `report` holds the results of a command by cluster, including what is missing, and writes remarks about counts as
-//!   sentences. `sink` opens the output: stdout or a file.
+//! - `report` contains the results of a command by cluster, including what is missing, and writes remarks about counts
+//!   as sentences. `sink` opens the output: stdout or a file.
 //! - `show` defines the flags, and selects and orders rows for all formats. `write` calls the writer of the format:
 //!   `table` for a terminal or a pipe, `comparison` for comparisons, `documented` for the JSON document (`document`
 //!   defines its types), `export` for the formats of `tallyfold-export`, and `parquet`, which has the columns of CSV.

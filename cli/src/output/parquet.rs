@@ -1,9 +1,9 @@
 //! Writes counts as Apache Parquet.
 //!
-//! The columns are the same as in CSV and in the Parquet files of the Python package: the labels; `start` and `end` as
-//! timestamps in microseconds, UTC; `settled`; the dimensions; the three counts as unsigned 64-bit integers. No value
-//! is null. Rows are written in groups, so that memory does not grow with their number. (Python's file also contains
-//! Arrow's own schema, which makes readers load texts as dictionaries; the Parquet columns are the same.)
+//! The columns are the same as in CSV and in the Parquet files of the Python package: the labels; `window_start` and
+//! `window_end` as UTC timestamps in microseconds; `settled`; the dimensions; the three counts as unsigned 64-bit
+//! integers. No value is null. Rows are written in groups, so that the memory used does not grow with the number of
+//! rows. Files of the Python package also contain Arrow's own schema, which makes readers load texts as dictionaries.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use tallyfold_export::{Counted, Export};
 use super::sink::WriteError;
 use crate::failure::Failure;
 
-/// The number of rows in a group, the same as in Python's files.
+/// The maximum number of rows in a group, the same as in files of the Python package.
 const ROWS: usize = 1 << 17;
 
 /// Writes all rows of an export. The format of the export must be CSV, which has the same columns and rules.
@@ -50,7 +50,7 @@ fn refused(error: ParquetError) -> WriteError {
     Failure::usage(format!("can't write Parquet: {error}")).into()
 }
 
-/// A file that is being written.
+/// A Parquet file that is being written.
 struct File {
     /// Writes to a buffer, which is emptied after each group.
     writer: SerializedFileWriter<Vec<u8>>,
@@ -78,8 +78,8 @@ impl File {
         Ok(())
     }
 
-    /// Copies the buffer to the output and empties it. The writer counts bytes itself, so it does not need the old
-    /// content.
+    /// Copies the buffer to the output and empties it. The writer itself counts the bytes that it has written, so it
+    /// does not need the old content.
     fn pass_on(&mut self, out: &mut dyn Write) -> Result<(), WriteError> {
         self.writer.flush()?;
         let written = self.writer.inner_mut();
@@ -123,7 +123,7 @@ impl Batch {
             column.push(dictionary.value(id).into());
         }
         for (column, count) in self.counts.iter_mut().zip(row.counts.each()) {
-            // Parquet stores an unsigned integer in the bits of a signed one.
+            // Parquet stores the bits of an unsigned integer in a signed one.
             column.push(count as u64 as i64);
         }
     }

@@ -123,7 +123,7 @@ pub(crate) struct Part<F = Counted> {
 }
 
 impl<F> Part<F> {
-    /// A complete result for a cluster.
+    /// Creates a complete result for a cluster.
     pub(crate) fn of(cluster: &Cluster, found: F) -> Self {
         Self {
             cluster: cluster.name.clone(),
@@ -161,7 +161,7 @@ pub(crate) enum Counted {
     Table(CountTable),
     /// By window and dimension.
     Series(Arc<Series>),
-    /// Before and after.
+    /// By dimension, before and after.
     Comparison(Arc<Comparison>),
 }
 
@@ -177,7 +177,7 @@ impl Counted {
         })
     }
 
-    /// The interface that all kinds of counts share.
+    /// Returns the interface that all kinds of counts share.
     pub(crate) fn frame(&self) -> &dyn Frame {
         match self {
             Self::Table(table) => table,
@@ -186,7 +186,7 @@ impl Counted {
         }
     }
 
-    /// The sum of all rows; for a comparison, the sum of the counts after.
+    /// Returns the sums of all rows. For a comparison, these are the sums of the later counts.
     pub(crate) fn totals(&self) -> Counts {
         match self {
             Self::Table(table) => table.totals(),
@@ -220,7 +220,8 @@ pub(crate) struct Missing {
 }
 
 impl<A, F> Report<A, F> {
-    /// The exit code: the code of the first failure if every cluster failed, 6 if only a part is missing, otherwise 0.
+    /// Returns the exit code: the code of the first failure if every cluster failed, 6 if something is missing,
+    /// otherwise 0.
     pub(crate) fn exit(&self) -> Exit {
         let unanswered = self.parts.iter().filter(|part| part.is_unanswered);
         let unanswered = unanswered.filter_map(|part| part.failure.as_ref());
@@ -300,7 +301,7 @@ pub(crate) fn faults(report: &Report) -> Vec<String> {
     faults
 }
 
-/// A sentence about reported totals that differ from the sums of the counts.
+/// Returns a sentence about reported totals that differ from the sums of the counts.
 pub(crate) fn unbalanced(part: &Part) -> Option<String> {
     let Counted::Table(table) = &part.found else {
         return None;
@@ -362,7 +363,7 @@ pub(crate) fn span(window: Window) -> String {
     format!("{} to {}", window.start(), window.end())
 }
 
-/// The labels of each part, as [`Labeled::pairs`] defines them.
+/// Returns the labels of each part, as [`Labeled::pairs`] defines them.
 ///
 /// # Errors
 /// For invalid labels, and for a label named `cluster` if clusters have names.
@@ -371,10 +372,10 @@ pub(crate) fn labels(report: &Report, given: &[String]) -> Result<Vec<Labels>> {
     parts.map(|pairs| Ok(Labels::new(pairs)?)).collect()
 }
 
-/// The labels of each part as names and values.
+/// Returns the labels of each part as names and values.
 ///
 /// # Errors
-/// As [`labels`].
+/// Same as [`labels`].
 pub(crate) fn pairs(report: &Report, given: &[String]) -> Result<Vec<Vec<Pair>>> {
     let parts = report.parts.iter();
     let labeled = Labeled {

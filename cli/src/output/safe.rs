@@ -1,4 +1,4 @@
-//! Escapes and fits values so that they can't harm a terminal or the layout of a table.
+//! Escapes and shortens values, so that they can't control a terminal or break the layout of a table.
 
 use std::io::{self, Write};
 
@@ -8,15 +8,16 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// The text for an empty value, such as the reason of an event without one.
 pub(crate) const NONE: &str = "(none)";
 
-/// The maximum number of combining marks after a character. Some scripts need two or three; hundreds would cover other
-/// lines.
+/// The maximum number of combining marks after a character. Some scripts need two or three. Hundreds would cover other
+/// lines of the terminal.
 const MOST_MARKS: usize = 4;
 
 /// The character in the middle of a shortened text.
 const CUT: char = '…';
 
 /// Escapes a value for a terminal. Control characters, and invisible characters that change the layout of text, are
-/// written as `\n`, `\x1b` or `\u{202e}`, and a backslash as two. An empty value is `(none)`.
+/// written as escapes such as `\n`, `\x1b` or `\u{202e}`, and a backslash as two backslashes. An empty value is
+/// `(none)`.
 pub(crate) fn shown(value: &str) -> String {
     match value {
         "" => NONE.to_owned(),
@@ -27,14 +28,15 @@ pub(crate) fn shown(value: &str) -> String {
 /// Escapes a text in the same way, but leaves an empty text empty.
 pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    // A combining mark at the beginning would attach to the character before the value.
+    // Starts at the limit: a combining mark at the beginning would attach to the character before the text, so it is
+    // escaped.
     let mut marks = MOST_MARKS;
     for character in text.chars() {
         let is_mark = character.width() == Some(0);
         marks = if is_mark { marks + 1 } else { 0 };
         if is_unseen(character) || (is_mark && marks > MOST_MARKS) {
             escape(character, &mut shown);
-            // A mark must not attach to an escape sequence either.
+            // A mark must not attach to the escape sequence.
             marks = MOST_MARKS;
         } else if character == '\\' {
             shown.push_str("\\\\");
@@ -45,18 +47,18 @@ pub(crate) fn escaped(text: &str) -> String {
     shown
 }
 
-/// A terminal that gets text of any format. Control characters, and invisible characters that change the layout of text,
-/// are escaped, so that no value of an event can control the terminal.
+/// A writer to a terminal, for text of any format. Control characters, and invisible characters that change the layout
+/// of text, are escaped, so that no value of an event can control the terminal.
 pub(crate) struct Terminal<W: Write> {
     inner: W,
     /// Whether sequences that select a colour are passed on.
     color: bool,
-    /// The beginning of a character or a sequence whose rest has not been written yet.
+    /// The beginning of a character or of a colour sequence. The rest has not arrived yet.
     held: Vec<u8>,
 }
 
 impl<W: Write> Terminal<W> {
-    /// A terminal, with or without colours.
+    /// Creates a writer, with or without colours.
     pub(crate) fn new(inner: W, color: bool) -> Self {
         Self {
             inner,
@@ -65,7 +67,7 @@ impl<W: Write> Terminal<W> {
         }
     }
 
-    /// Writes the characters that are complete. Returns how many bytes they are.
+    /// Writes the complete characters of `held`. Returns their number of bytes.
     fn pass_on(&mut self) -> io::Result<usize> {
         let text = match std::str::from_utf8(&self.held) {
             Ok(text) => text,
@@ -109,11 +111,11 @@ impl<W: Write> Terminal<W> {
     }
 }
 
-/// The beginning of a text that starts with an escape character.
+/// What a text begins with.
 enum Sequence {
     /// A sequence that selects a colour or an effect, with its length.
     Whole(usize),
-    /// The beginning of such a sequence, whose rest is missing.
+    /// An incomplete sequence, or a carriage return that may be followed by a line feed.
     Begun,
     None,
 }
@@ -154,12 +156,13 @@ impl<W: Write> Write for Terminal<W> {
     }
 }
 
-/// The width of a text in columns of a terminal.
+/// Returns the width of a text in columns of a terminal.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Shortens a text to at most `most` columns. The middle is removed, because names often differ only at their ends.
+/// Shortens a text to at most `most` columns. Replaces its middle by an ellipsis, because names often differ only at
+/// their ends.
 pub(crate) fn fit(text: &str, most: usize) -> String {
     if width(text) <= most {
         return text.to_owned();
@@ -173,7 +176,7 @@ pub(crate) fn fit(text: &str, most: usize) -> String {
     format!("{head}{CUT}{tail}")
 }
 
-/// The longest beginning of a text with at most `most` columns.
+/// Returns the longest beginning of a text that has at most `most` columns.
 fn longest(text: &str, most: usize) -> &str {
     let mut end = 0;
     for (start, character) in text.char_indices() {
@@ -186,8 +189,8 @@ fn longest(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-/// The longest end of a text with at most `most` columns. It does not begin with a combining mark, which would attach
-/// to the ellipsis.
+/// Returns the longest end of a text that has at most `most` columns. The end does not begin with a combining mark,
+/// which would attach to the ellipsis.
 fn ending(text: &str, most: usize) -> &str {
     let mut start = text.len();
     for (place, character) in text.char_indices().rev() {
@@ -201,19 +204,19 @@ fn ending(text: &str, most: usize) -> &str {
     &text[start..]
 }
 
-/// Pads a text on the right.
+/// Pads a text with spaces on the right.
 pub(crate) fn left(text: &str, columns: usize) -> String {
     let missing = columns.saturating_sub(width(text));
     format!("{text}{}", " ".repeat(missing))
 }
 
-/// Pads a text on the left.
+/// Pads a text with spaces on the left.
 pub(crate) fn right(text: &str, columns: usize) -> String {
     let missing = columns.saturating_sub(width(text));
     format!("{}{text}", " ".repeat(missing))
 }
 
-/// Wraps words into lines of at most `columns`. A longer word gets its own line.
+/// Wraps words into lines of at most `columns`. A word that is longer is shortened.
 pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

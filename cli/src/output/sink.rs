@@ -22,7 +22,7 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Stdout.
+    /// Returns the properties of stdout.
     pub(crate) fn of_stdout() -> Self {
         let stdout = io::stdout();
         let columns = || {
@@ -39,7 +39,7 @@ impl Screen {
         }
     }
 
-    /// A file, or a pipe.
+    /// The properties of a file or a pipe.
     pub(crate) const PLAIN: Self = Self {
         width: None,
         color: false,
@@ -54,7 +54,7 @@ pub(crate) fn write_to(
     path: Option<&Path>,
     write: impl FnOnce(Screen, &mut dyn Write) -> Result<(), WriteError>,
 ) -> Result<()> {
-    // `/dev/stdout` may point to a file that the shell has opened, which must not be replaced.
+    // `/dev/stdout` may be a link to a file that the shell has opened. That file must not be replaced.
     let is_file_or_device =
         |path: &&Path| *path != Path::new("-") && *path != Path::new("/dev/stdout");
     match path.filter(is_file_or_device) {
@@ -69,7 +69,7 @@ pub(crate) fn write_to(
             let written = written.and_then(|()| Ok(stdout.flush()?));
             match written {
                 Err(WriteError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-                    // Drops the buffer, which the writer would otherwise write again when it is dropped.
+                    // Discards the buffer. Otherwise, dropping the writer would try to write the buffer again.
                     let _ = stdout.into_parts();
                     Ok(())
                 }
@@ -84,8 +84,8 @@ pub(crate) fn write_to(
     }
 }
 
-/// The path next to the file for an incomplete output; the file keeps its content. `None` for a path that is written
-/// directly, such as a device.
+/// Returns the path, next to the output file, for an incomplete result, so that the file keeps its content. Returns
+/// `None` for a path that is written directly, such as a device.
 pub(crate) fn partial(path: &Path) -> Option<PathBuf> {
     let is_written_at_once = fs::metadata(path).is_ok_and(|found| !found.is_file());
     let is_stdout = path == Path::new("-") || path == Path::new("/dev/stdout");
@@ -108,7 +108,8 @@ fn write_file(
     })
 }
 
-/// Writes to an existing path that isn't a regular file. A device or a named pipe must not be replaced.
+/// Writes directly to an existing path that isn't a regular file, because a device or a named pipe must not be
+/// replaced.
 fn write_through(
     path: &Path,
     write: impl FnOnce(Screen, &mut dyn Write) -> Result<(), WriteError>,
@@ -116,7 +117,7 @@ fn write_through(
     let mut writer = BufWriter::new(File::options().write(true).open(path)?);
     let written =
         write(Screen::PLAIN, &mut writer).and_then(|()| writer.flush().map_err(WriteError::from));
-    // Drops the buffer, which the writer would otherwise write again when it is dropped.
+    // Discards the buffer. Otherwise, dropping the writer would try to write the buffer again.
     let _ = writer.into_parts();
     match written {
         Err(WriteError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -170,7 +171,7 @@ mod tests {
         let path = folder.path().join("counts.csv");
         say(&path, "one").unwrap();
         let others = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-        // With any umask, a new file has the same mode as other new files.
+        // Whatever the umask is, a new file has the same mode as other new files.
         let usual = folder.path().join("usual");
         File::create(&usual).unwrap();
         let usual = fs::metadata(usual).unwrap().permissions().mode() & 0o777;

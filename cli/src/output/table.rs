@@ -98,7 +98,7 @@ fn write_wrapped(
     Ok(())
 }
 
-/// The title: the metric, the dimensions, and the time range.
+/// Returns the title: the metric, the dimensions, and the time range.
 fn title(report: &Report) -> String {
     let asked = &report.asked;
     format!("{}, {}", subject(report), span(asked.range))
@@ -142,13 +142,13 @@ fn grid(report: &Report, picked: &Picked) -> Grid {
     Grid { columns, lines }
 }
 
-/// Whether counts are shown by window.
+/// Returns whether counts are shown by window.
 pub(crate) fn has_windows(report: &Report) -> bool {
     let mut parts = report.parts.iter();
     parts.any(|part| matches!(part.found, Counted::Series(_)))
 }
 
-/// The columns of the cluster and of the dimensions.
+/// Returns the columns of the cluster and of the dimensions.
 pub(crate) fn key_columns(report: &Report) -> Vec<Column> {
     let cluster = report.is_named.then_some("cluster");
     let dimensions = report.asked.by.iter().map(|one| one.as_str());
@@ -158,7 +158,7 @@ pub(crate) fn key_columns(report: &Report) -> Vec<Column> {
         .collect()
 }
 
-/// The cells of the cluster and of the dimensions.
+/// Returns the cells of the cluster and of the dimensions.
 pub(crate) fn key_cells(report: &Report, line: Line) -> Vec<String> {
     let part = &report.parts[line.part];
     let cluster = report.is_named.then(|| escaped(&part.cluster));
@@ -220,7 +220,7 @@ fn total(report: &Report, keys: usize) -> Cells {
     }
 }
 
-/// The sums of all clusters.
+/// Returns the sums of all clusters.
 fn totals(report: &Report) -> [u128; 3] {
     let mut sums = [0; 3];
     for part in &report.parts {

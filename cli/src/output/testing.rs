@@ -1,4 +1,4 @@
-//! Counts to test with.
+//! Counts and reports for tests.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(crate) const HOSTILE: &[Row<'static>] = &[
     ("👩\u{200d}🚀", 1, 0, 0),
 ];
 
-/// The hour of 1 January 2026 that begins at an hour of the day.
+/// Returns the window of one hour on 1 January 2026 that begins at `hour`.
 pub(crate) fn hour(hour: usize) -> Window {
     let instant = |hour: usize| format!("2026-01-01T{hour:02}:00:00Z");
     Window::parse(&instant(hour), &instant(hour + 1)).unwrap()
@@ -50,13 +50,13 @@ fn counts(row: [u64; 3]) -> Value {
     json!({"success": success, "errors": errors, "filtered": filtered})
 }
 
-/// A table as it is saved: a window for each list of rows, and for each whether it is provisional. `excess` is added to the
-/// errors that the service reports.
+/// Creates a table with one window for each list of rows. Each list comes with whether its window is provisional. `excess` is
+/// added to the errors that the service reports, so that they differ from the sums.
 fn saved(windows: &[(&[Row<'_>], bool)], excess: u64) -> CountTable {
     saved_from(0, windows, excess)
 }
 
-/// The same, beginning with that hour.
+/// Creates the same table, with its first window at the hour `first`.
 fn saved_from(first: usize, windows: &[(&[Row<'_>], bool)], excess: u64) -> CountTable {
     let all = windows.iter().flat_map(|(rows, _)| *rows);
     let saved = json!({
@@ -100,46 +100,46 @@ fn sum<'a>(rows: impl Iterator<Item = &'a Row<'a>>) -> [u64; 3] {
     })
 }
 
-/// A table of one hour.
+/// Creates a table of one hour.
 pub(crate) fn table(rows: &[Row<'_>]) -> CountTable {
     saved(&[(rows, false)], 0)
 }
 
-/// A table of several hours.
+/// Creates a table of several hours.
 pub(crate) fn hours(windows: &[&[Row<'_>]]) -> CountTable {
     let windows: Vec<_> = windows.iter().map(|rows| (*rows, false)).collect();
     saved(&windows, 0)
 }
 
-/// A table for each hour.
+/// Creates a table for each hour.
 pub(crate) fn each_hour(windows: &[&[Row<'_>]]) -> Vec<(Window, CountTable)> {
     let windows = windows.iter().enumerate();
     let tables = windows.map(|(place, rows)| (hour(place), saved_from(place, &[(rows, false)], 0)));
     tables.collect()
 }
 
-/// A table whose counts may still change.
+/// Creates a table whose counts may still change.
 pub(crate) fn provisional_table(rows: &[Row<'_>]) -> CountTable {
     saved(&[(rows, true)], 0)
 }
 
-/// A table of two hours; the counts of the second one may still change.
+/// Creates a table of two hours; the counts of the second one may still change.
 pub(crate) fn partly_provisional(settled: &[Row<'_>], provisional: &[Row<'_>]) -> CountTable {
     saved(&[(settled, false), (provisional, true)], 0)
 }
 
-/// A table whose reported totals are not the sums.
+/// Creates a table whose reported totals differ from the sums of its counts.
 pub(crate) fn unbalanced_table() -> CountTable {
     saved(&[(&[("Warehouse", 20, 1, 0)], false)], 7)
 }
 
-/// Counts by hour.
+/// Creates a series with a step of one hour.
 pub(crate) fn series(windows: &[&[Row<'_>]]) -> Arc<Series> {
     let step = TimeStep::parse("1h").unwrap();
     Arc::new(hours(windows).by_window(Some(step)).unwrap())
 }
 
-/// A comparison with every kind of row.
+/// Creates a comparison with every kind of row.
 pub(crate) fn change() -> Arc<Comparison> {
     let before = table(&[
         ("Old", 7, 3, 1),
@@ -154,7 +154,7 @@ pub(crate) fn change() -> Arc<Comparison> {
     Arc::new(compare(&before, &after).unwrap())
 }
 
-/// A report of these counts.
+/// Creates a report of these counts.
 pub(crate) fn report_of(parts: Vec<(&str, Counted)>) -> Report {
     let compares = parts
         .iter()
@@ -183,7 +183,7 @@ pub(crate) fn report_of(parts: Vec<(&str, Counted)>) -> Report {
     }
 }
 
-/// A report of two clusters with names.
+/// Creates a report of two clusters with names.
 pub(crate) fn named_pair() -> Report {
     let one = table(&[("a", 1, 5, 0), ("b", 2, 1, 0)]);
     let other = table(&[("a", 3, 3, 0), ("c", 4, 9, 0)]);
@@ -195,7 +195,7 @@ pub(crate) fn named_pair() -> Report {
     report
 }
 
-/// The flags of a command line.
+/// Parses the output flags of a command line.
 pub(crate) fn show(flags: &[&str]) -> ShowFlags {
     #[derive(clap::Parser)]
     struct Line {
@@ -206,7 +206,7 @@ pub(crate) fn show(flags: &[&str]) -> ShowFlags {
     <Line as clap::Parser>::parse_from(line).show
 }
 
-/// Compares a text with a file in `snapshots/`; `SNAPSHOTS=overwrite` writes it.
+/// Compares a text with a file in `snapshots/`. With `SNAPSHOTS=overwrite` in the environment, writes the file instead.
 pub(crate) fn assert_drawn(text: String, file: &str) {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/output/snapshots/");
     let path = std::path::Path::new(folder).join(file);

@@ -12,13 +12,13 @@ use super::{comparison, documented, export, parquet, table};
 use crate::failure::{Exit, Failure, Result};
 use crate::stderr::Stderr;
 
-/// Writes a report, and prints the remarks that its format does not contain on stderr.
+/// Writes a report. If its format does not contain the remarks, prints them on stderr.
 ///
 /// # Errors
 /// If the output can't be written, and for counts that the format does not support.
 pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Result<()> {
     if report.parts.is_empty() && flags.format != OutputFormat::Json {
-        // Without a result, an existing file keeps its counts.
+        // There is no result to write, so an existing file keeps its counts.
         return Ok(());
     }
     // Labels are checked for every format, even if the format does not write them.
@@ -32,7 +32,7 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
     let leaves_out = export
         .as_ref()
         .is_some_and(|export| export::warn(export, stderr));
-    // A file is replaced only by a whole result.
+    // An incomplete result is written to another file, so a file is replaced only by a complete result.
     let partial = flags.output.as_deref().and_then(sink::partial);
     let path = match report.exit() {
         Exit::Fine => flags.output.as_deref(),
@@ -48,7 +48,7 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
             )
             .into()),
             (OutputFormat::Parquet, Some(export)) => parquet::write_parquet(&export, out),
-            // These formats have no colours, so a sequence that selects one is from a value.
+            // These formats have no colours, so any colour sequence would come from a value. It is escaped.
             (_, Some(export)) if screen.width.is_some() => {
                 export::write(export, &mut Terminal::new(out, false))
             }
@@ -63,7 +63,7 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
                 partial.display(),
                 output.display()
             )),
-            // The complete result contains the partial result of an earlier run.
+            // Removes the incomplete result of an earlier run, which the complete result replaces.
             false => drop(std::fs::remove_file(partial)),
         }
     }
@@ -98,7 +98,7 @@ fn write_rows(
     }
 }
 
-/// Whether the output itself contains the remarks: a table on a terminal and the JSON document do.
+/// Returns whether the output itself contains the remarks, as a table on a terminal and the JSON document do.
 fn says_all(format: OutputFormat, screen: Screen) -> bool {
     match format {
         OutputFormat::Json => true,
@@ -107,7 +107,7 @@ fn says_all(format: OutputFormat, screen: Screen) -> bool {
     }
 }
 
-/// Prints the remarks about counts on stderr. It does not mention counts that may still change if they were left out.
+/// Prints the remarks about counts on stderr. If counts that may still change were left out, does not mention them.
 fn print_remarks(report: &Report, leaves_out: bool, stderr: &Stderr) {
     if let Some(text) = report::provisional(report).filter(|_| !leaves_out) {
         stderr.warning(text);
