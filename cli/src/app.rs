@@ -21,16 +21,16 @@ use crate::stderr::Stderr;
 /// What all commands that query a service share.
 #[derive(Clone)]
 pub(crate) struct App {
-    /// The flags about the service.
+    /// The flags that select the clusters and their settings.
     pub(crate) service: ServiceFlags,
     /// All settings; the defaults if the configuration is invalid.
     pub(crate) settings: Settings,
     /// Why the configuration is invalid. A command checks its own flags before it calls [`App::loaded`], which returns
     /// this error.
     pub(crate) unusable: Option<Failure>,
-    /// Messages to the user.
+    /// Prints messages to the user.
     pub(crate) stderr: Rc<Stderr>,
-    /// Ctrl-C and SIGTERM.
+    /// Listens for Ctrl-C and SIGTERM.
     pub(crate) stop: Rc<Stop>,
     /// The sessions, once they have been created.
     pub(crate) clients: OnceCell<Vec<(Cluster, Rc<Session>)>>,
@@ -62,7 +62,7 @@ impl App {
     /// Returns a copy with settings that are read anew.
     ///
     /// # Errors
-    /// If they can't be used; the error names where they were set.
+    /// If the settings can't be used; the error names where they were set.
     pub(crate) fn reloaded(&self) -> Result<Self> {
         Ok(Self {
             settings: load(&self.service)?,
@@ -75,7 +75,7 @@ impl App {
     /// Returns the settings.
     ///
     /// # Errors
-    /// If they can't be used; the error names where they were set.
+    /// If the settings can't be used; the error names where they were set.
     pub(crate) fn loaded(&self) -> Result<&Settings> {
         match &self.unusable {
             Some(failure) => Err(failure.clone()),
@@ -129,7 +129,7 @@ impl App {
             let failure = cluster.as_failure(error);
             match is_missing {
                 true => failure.helped_by("tallyfold init"),
-                // The text names the setting to change.
+                // The text already names the setting to change.
                 false => failure,
             }
         })

@@ -9,7 +9,7 @@ use tallyfold::{Code, CollectError, Error, Kind, Name, Spelling};
 /// How a command has ended. Scripts rely on the exit codes, which `tallyfold --help` documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Everything that was requested was done.
+    /// The command did everything that was requested.
     Fine,
     /// A check failed.
     Unhealthy,

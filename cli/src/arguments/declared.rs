@@ -62,7 +62,7 @@ pub(crate) trait Flags: Clone {
     const IS_COMMON: bool = false;
 }
 
-/// The values of the flags that a [`Flags`] selects.
+/// The values of the flags that `F` selects.
 #[derive(Clone, Debug)]
 pub(crate) struct Declared<F> {
     /// The values, by their names in a TOML file.

@@ -1,4 +1,4 @@
-//! Query flags of `follow`, `push` and `serve`.
+//! Defines the query flags of commands that read windows as they close, such as `follow`.
 
 use clap::Args;
 use tallyfold::{FollowOptions, TimeStep, Timestamp, Window};
@@ -96,8 +96,8 @@ impl FollowFlags {
         Ok(self.step()?.floor(start))
     }
 
-    /// Returns the range of the whole windows in the range that the flags select, for a command that reads once.
-    /// `usual` is the default length of the range.
+    /// Returns the range that the flags select, for a command that reads once. `usual` is the default length of the
+    /// range. The start and the end are edges of windows, unless `--from` or `--until` sets them.
     ///
     /// # Errors
     /// For flags that can't be used, and for a range without a whole window.

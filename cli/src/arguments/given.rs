@@ -1,4 +1,4 @@
-//! Settings by name, from flags, environment variables and files, and their conversion to the core's options.
+//! Collects settings by name, from flags, environment variables and files, and converts them to the core's options.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,7 +36,7 @@ pub(crate) enum Raw {
     Secret(Secret),
     /// The path of a file, relative to the working directory.
     Path(PathBuf),
-    /// The place of a secret, which is read on first use.
+    /// The place of a secret. The secret is read on first use.
     Source(Arc<Source>),
     /// Several values.
     List(Vec<Raw>),

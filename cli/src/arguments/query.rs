@@ -1,5 +1,5 @@
-//! Flags of a query: its dimensions, its filters, its time range (`--since 24h`, or `--from` and `--to`), and the windows
-//! that it is split into.
+//! Defines the flags of a query: its dimensions, its filters, its time range (`--since 24h`, or `--from` and `--to`), and the
+//! windows that it is split into.
 
 use clap::{Args, ValueEnum};
 use jiff::SignedDuration;

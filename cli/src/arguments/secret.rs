@@ -85,7 +85,7 @@ impl Place {
 
 /// Converts bytes to a secret, which must be one line. Removes the trailing newline, which editors and commands add.
 fn of_bytes(bytes: Vec<u8>) -> Result<Secret, &'static str> {
-    // The error is dropped because it contains the bytes of the secret.
+    // The error contains the bytes of the secret, so it is replaced by a text.
     let mut text = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text")?;
     if text.ends_with('\n') {
         text.pop();
@@ -206,8 +206,8 @@ pub(crate) enum Program {
     Shell(String),
 }
 
-/// The interval at which to poll whether a process has ended. It is short because the process has closed its output and
-/// is about to end.
+/// The interval at which to poll whether a process has ended. The process has closed its output and is about to end, so
+/// the interval is short.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Runs a command and returns what it prints to stdout. The command inherits our stderr; its stdin is empty.
@@ -239,8 +239,9 @@ fn printed_by(program: &Program, most_bytes: usize, limit: Duration) -> Result<V
     bytes
 }
 
-/// Kills a command and all processes that it has started. At a terminal, the command shares our process group, so that
-/// it can prompt for a password and Ctrl-C ends it. Then (`is_alone` is false) only the command itself is killed.
+/// Kills a command. If the command has its own process group (`is_alone`), also kills the processes that it has
+/// started. At a terminal, the command shares our process group, so that it can prompt for a password and Ctrl-C ends
+/// it.
 fn kill(child: &mut Child, is_alone: bool) {
     // Errors are ignored: the process may have ended meanwhile, and nothing helps if it can't be killed.
     #[cfg(unix)]

@@ -25,7 +25,7 @@ pub(crate) const MOST_BYTES: u64 = 1024 * 1024;
 pub(crate) struct Found {
     /// The path of the file.
     pub(crate) path: PathBuf,
-    /// Its bytes.
+    /// The content of the file.
     pub(crate) bytes: Vec<u8>,
     /// If somebody else can change the file, the reason why its commands are not run.
     pub(crate) distrust: Option<String>,
@@ -152,11 +152,11 @@ pub(crate) struct Trust {
 /// Whether a configuration is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is trusted as it is now.
+    /// The user trusts the configuration with its current content.
     Trusted,
-    /// It was trusted with another content.
+    /// The user trusts the configuration only with other content.
     Changed,
-    /// It was never trusted.
+    /// The user does not trust the configuration with any content.
     Unknown,
 }
 
@@ -171,7 +171,7 @@ impl Trust {
         Some(Self { folder })
     }
 
-    /// Returns whether a configuration is trusted.
+    /// Returns whether the user trusts a configuration with this content.
     pub(crate) fn verdict(&self, path: &Path, bytes: &[u8]) -> io::Result<Verdict> {
         let path = known_path(path)?;
         let is_ours = |metadata: fs::Metadata| distrust(&metadata).is_none();
@@ -197,7 +197,7 @@ impl Trust {
         })
     }
 
-    /// Stops trusting a configuration, whatever its content. Returns whether it was trusted.
+    /// Stops trusting a configuration with any content. Returns whether it was trusted.
     pub(crate) fn revoke(&self, path: &Path) -> io::Result<bool> {
         let path = known_path(path)?;
         let mut was_trusted = false;
@@ -210,7 +210,7 @@ impl Trust {
         Ok(was_trusted)
     }
 
-    /// Returns the paths of all configurations that were trusted, in order.
+    /// Returns the paths of all configurations that the user trusts, sorted.
     pub(crate) fn list(&self) -> io::Result<Vec<PathBuf>> {
         let mut paths: Vec<PathBuf> = self.entries()?.into_iter().map(|(_, path)| path).collect();
         paths.sort();

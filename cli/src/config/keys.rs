@@ -44,7 +44,7 @@ pub(crate) enum Section {
 /// A key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key {
-    /// The name as it is written.
+    /// The name of the key in the file.
     pub(crate) name: &'static str,
     /// The kind of value.
     pub(crate) form: Form,
@@ -193,7 +193,7 @@ pub(crate) fn toml_name(argument: &'static Argument) -> &'static str {
 }
 
 impl Key {
-    /// Returns whether the key may be written at all.
+    /// Returns whether the section may contain the key.
     pub(crate) fn is_allowed(&self) -> bool {
         !matches!(self.form, Form::Refused(_))
     }
@@ -223,7 +223,7 @@ pub(super) struct Reading {
 /// Reads a value, and adds the environment variables that it names to `reading`.
 ///
 /// # Errors
-/// For a value of the wrong type, with its place.
+/// For a value of the wrong type; the error names the place of the value.
 pub(super) fn read_value(entry: &Entry<'_>, key: &Key, reading: &mut Reading) -> Result<Raw> {
     match key.form {
         Form::Refused(why) => Err(entry.wrong(why).into()),
@@ -258,7 +258,7 @@ fn declared_value(entry: &Entry<'_>, argument: &Argument, reading: &mut Reading)
         Kind::Whole => Raw::Whole(entry.whole(wanted)?),
         Kind::Mapping => headers(entry, wanted, reading)?,
         Kind::Nested(arguments) => nested(&entry.table(wanted)?, arguments, reading)?,
-        // Times are text too; the core parses them.
+        // Times are also texts in a file. The core parses them.
         _ => Raw::Text(entry.text(wanted)?.to_owned()),
     })
 }
@@ -412,7 +412,7 @@ fn program(entry: &Entry<'_>, reading: &Reading) -> Result<Program> {
     }
 }
 
-/// Resolves a path from the folder of the configuration, so that it does not depend on the working directory.
+/// Resolves a path relative to the folder of the configuration, so that it does not depend on the working directory.
 fn beside(entry: &Entry<'_>, text: &str) -> Result<PathBuf> {
     if text.is_empty() {
         return Err(entry.wrong("want the path of a file").into());

@@ -35,7 +35,7 @@ pub(crate) struct Written {
     pub(crate) check: CheckPlaces,
     /// What `run` does.
     pub(crate) run: RunParts,
-    /// The environment variables that the file names. They set only the options of the keys that name them.
+    /// The environment variables that the file names. Each variable sets only the options of the keys that name it.
     pub(crate) variables: Vec<String>,
 }
 

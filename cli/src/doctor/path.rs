@@ -99,7 +99,7 @@ impl Looker<'_> {
 
     /// Sends a request without a token to the base address itself. The service reference does not define the response,
     /// so any status passes except the statuses by which proxies and gateways report errors. The response shows that
-    /// there is an HTTP server, and it contains the server's certificate and time.
+    /// there is an HTTP server, and comes with the server's certificate and the time of its clock.
     async fn ask(&self, place: &Place, proxy: Option<&ProxyOnPath>, checks: &mut Vec<Check>) {
         let started = Instant::now();
         let agent = concat!("tallyfold-cli/", env!("CARGO_PKG_VERSION"));

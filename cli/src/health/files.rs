@@ -22,7 +22,7 @@ const USUAL: &str = "health.toml";
 pub(crate) struct Places {
     /// The file with the rules; `None` for the standard rules.
     pub(crate) rules: Option<PathBuf>,
-    /// What a run leaves for the next one.
+    /// The file with the state that a run saves for the next run.
     pub(crate) state: PathBuf,
     /// The folder with the counts that rules look back on.
     pub(crate) history: PathBuf,
@@ -60,7 +60,7 @@ pub(crate) fn places_below(written: &CheckPlaces, folder: &Path) -> Places {
 /// Reads the rules file; without one, returns the standard rules.
 ///
 /// # Errors
-/// For a file that can't be read, and for mistakes in it, with line and key.
+/// For a file that can't be read, and for mistakes in the file; the error names the line and the key.
 pub(crate) fn rules(path: Option<&Path>) -> Result<Rules> {
     let Some(path) = path else {
         return Ok(Rules::standard()?);
@@ -99,7 +99,7 @@ const KIND: DocumentKind = DocumentKind {
     what: "state of tallyfold check",
 };
 
-/// What a run leaves for the next one.
+/// The state that a run saves for the next run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Memory {
     /// The identity of the client whose counts were checked.

@@ -1,5 +1,5 @@
-//! Stores the counts that rules look back on between runs. Each query of a cluster has a folder, with a file, called a page,
-//! for each day or week.
+//! Keeps the counts that rules look back on, from one run to the next. Each query of a cluster has a folder, with a file,
+//! called a page, for each day or week.
 //!
 //! A page is always replaced as a whole. It contains the windows of its day or week, and the sums that the rules judge, so that
 //! a check reads the sums instead of all rows. If a page lacks the sums of a rule, they are computed from its rows. If a page
@@ -69,7 +69,7 @@ impl Wanted {
         recent.whole()
     }
 
-    /// Extends the range back to the start of a page, so that the range contains the whole first page.
+    /// Extends the range back to the start of its first page, so that this page need not be cut.
     pub(crate) fn whole(mut self) -> Self {
         let start_ms = self.range.start().unix_ms();
         let start = Timestamp::from_unix_ms(start_ms - start_ms.rem_euclid(self.span_ms()));
@@ -296,7 +296,7 @@ pub(crate) struct Past {
     files: Files,
     /// The ranges that are missing.
     pub(crate) gaps: Vec<Window>,
-    /// Why they are missing.
+    /// Why the ranges are missing, if there is a reason.
     pub(crate) failure: Option<Failure>,
     /// Whether the service was queried and no window could be read.
     pub(crate) is_unanswered: bool,
@@ -361,11 +361,11 @@ impl ReadPage for Files {
 /// The progress of the reading, in windows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reading {
-    /// The windows to read, in all files.
+    /// The number of windows to read, in all files.
     pub(crate) planned: u32,
-    /// The windows that were read.
+    /// The number of windows that were read.
     pub(crate) done: u32,
-    /// The windows that failed.
+    /// The number of windows that could not be read.
     pub(crate) failed: u32,
     /// The time until the next attempt, while the service does not answer.
     pub(crate) waiting_ms: Option<u32>,

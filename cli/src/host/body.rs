@@ -28,7 +28,7 @@ impl Body {
     /// Decodes a chunk, and passes the result to `take` in pieces.
     ///
     /// # Errors
-    /// The errors of `take`, and one for bytes that are not gzip.
+    /// The errors of `take`, and an error for bytes that are not gzip.
     pub(crate) fn decode<E: From<io::Error>>(
         &mut self,
         chunk: &[u8],

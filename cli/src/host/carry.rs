@@ -42,7 +42,7 @@ pub(crate) struct Carrier {
     pub(crate) clock: Clock,
     /// The socket for datagrams; `None` until the first datagram.
     pub(crate) socket: Option<UdpSocket>,
-    /// Messages to the user.
+    /// Prints messages to the user.
     pub(crate) stderr: Rc<Stderr>,
     /// Whether a message is retried for only a few seconds, so that no retry deserves a warning.
     pub(crate) is_brief: bool,

@@ -20,10 +20,11 @@ use tokio::time::timeout;
 use super::body::Body;
 use super::network::{Http, name_of, noting_connections};
 
-/// How long the body of a refusal may take. Only an error message uses that body: it quotes the beginning.
+/// How long the body of a response that reports an error may take to arrive. Only the error message uses this body: it quotes
+/// the beginning.
 const EXCERPT: Duration = Duration::from_secs(1);
 
-/// Receives a response: a call or a push.
+/// What receives a response: a call or a push.
 pub(crate) trait ResponseReader {
     /// Receives status and headers, and returns whether it wants the body.
     fn head(&mut self, status: u16, headers: &[(&str, &str)]) -> tallyfold::Result<bool>;
@@ -74,7 +75,7 @@ impl From<io::Error> for Broken {
 pub(crate) struct Outgoing {
     request: reqwest::RequestBuilder,
     has_left: HasLeft,
-    /// The lowest status of a refusal. The body of a refusal is only quoted in an error.
+    /// The lowest status that reports an error. The body of such a response is only quoted in an error message.
     first_refusal: u16,
 }
 
@@ -90,7 +91,7 @@ impl HasLeft {
     }
 }
 
-/// The body of a message. It records when the HTTP client starts to read it.
+/// The body of a message. It records that the HTTP client has started to read it.
 struct Watched {
     body: Full<Bytes>,
     has_left: HasLeft,
@@ -118,7 +119,7 @@ impl HttpBody for Watched {
 }
 
 impl Outgoing {
-    /// Converts a request of the core.
+    /// Creates the HTTP request for a request of the core.
     pub(crate) fn of(http: &Http, request: &Request) -> Self {
         let method = match request.method() {
             "GET" => Method::GET,

@@ -57,7 +57,7 @@ fn every_fault_ends_as_it_is_to() {
     assert_eq!(Value::from(runs.len()), file["count"]);
 }
 
-/// Makes one run, with its own server and client. Makes its calls one after the other.
+/// Makes one run: starts a server and a client for the run, and makes its calls one after the other.
 fn check(file: &Value, run: &Value) {
     let place = format!("{} at {}", run["fault"], run["endpoint"]);
     let server = Server::new(file, run);

@@ -141,7 +141,7 @@ fn builder() -> ClientBuilder {
         .redirect(redirect::Policy::none())
         .retry(reqwest::retry::never())
         .referer(false)
-        // The doctor shows when a certificate expires.
+        // Responses then contain the server's certificate. The doctor shows when it expires.
         .tls_info(true)
         .connector_layer(MapRequestLayer::new(note_connection))
         .http1_only()
@@ -267,7 +267,7 @@ const MOST_BYTES: u64 = 16 * 1024 * 1024;
 /// Creates a TLS configuration that trusts the system's authorities and the certificates in a file.
 ///
 /// # Errors
-/// For a file that can't be read, and for one without a certificate that is valid today.
+/// For a file that can't be read, that contains no certificate, or whose certificates have all expired.
 pub(crate) fn trusting(path: &Path) -> Result<ClientConfig> {
     let own = valid(path)?;
     let refused = |error: rustls::Error| {

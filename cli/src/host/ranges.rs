@@ -100,7 +100,7 @@ pub(crate) enum FollowEvent {
     Revision(Box<Revision>),
     /// A window could not be read. The follow will read it again later.
     Failed(Window, Error),
-    /// The state is from the future. Nothing is read until the clock has reached its time.
+    /// The state is from the future. Nothing is read until the clock has reached the time of the state.
     Ahead(Error),
     /// All windows are settled.
     Done,

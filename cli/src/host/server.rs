@@ -32,7 +32,7 @@ use crate::failure::{Failure, Result};
 /// The response of a handler.
 pub(crate) type Answer = Response<UnsyncBoxBody<Bytes, BrokenOff>>;
 
-/// Ends a body before its declared length, on purpose, and closes the connection.
+/// The error that ends a body before its declared length, on purpose. The server then closes the connection.
 #[derive(Debug)]
 pub(crate) struct BrokenOff;
 
@@ -53,7 +53,7 @@ const READING: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 30_
 /// How long unfinished responses may still take when the server stops.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Creates a body from bytes that are all known.
+/// Creates a body from all of its bytes.
 pub(crate) fn whole(bytes: impl Into<Bytes>) -> UnsyncBoxBody<Bytes, BrokenOff> {
     Full::new(bytes.into())
         .map_err(|never: Infallible| match never {})
@@ -91,7 +91,7 @@ pub(crate) fn typed(status: StatusCode, media: &'static str, text: String) -> An
     response
 }
 
-/// Returns the `Host` header of a request, as it is and without its port.
+/// Returns the `Host` header of a request, with and without the port.
 pub(crate) fn host_of(headers: &HeaderMap) -> (&str, &str) {
     let host = headers.get(HOST).and_then(|value| value.to_str().ok());
     let host = host.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The client of one cluster: its machine, its network, the two clocks of this machine, and the loop that drives calls.
+//! The client of one cluster: the core's machine, the network, the two clocks of this machine, and the loop that drives calls.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -23,27 +23,28 @@ pub(crate) type OnAttempt = Box<dyn FnMut(&Attempt)>;
 pub(crate) struct Session {
     /// The name of the cluster.
     pub(crate) name: String,
-    /// The machine that makes calls.
+    /// The core's machine, which makes calls.
     pub(crate) machine: Machine,
     /// The monotonic clock and the wall clock.
     pub(crate) clock: Clock,
     /// The HTTP client.
     pub(crate) http: Http,
-    /// Messages to the user.
+    /// Prints messages to the user.
     pub(crate) stderr: Rc<Stderr>,
     /// What is known about the service, for all sessions that share it.
     known: Rc<Known>,
-    /// The part of the process that uses this session, if several share responses.
+    /// The part of the process that uses this session, if several parts share responses.
     sharer: Option<Sharer>,
 }
 
 /// What is known about a service.
 #[derive(Default)]
 struct Known {
-    /// Notified whenever an exchange of a call has ended, because other calls may wait for the token that it has requested.
+    /// Notified whenever an exchange of a call has ended, because other calls may wait for the token that this exchange has
+    /// requested.
     moved: Notify,
     on_attempt: RefCell<Option<OnAttempt>>,
-    /// The last message about the clock.
+    /// How urgent the last message about the clocks was.
     clock_notice: Cell<ClockNotice>,
     ahead_ms: Cell<i64>,
     /// The service's time when the last successful request was sent.
@@ -236,7 +237,7 @@ enum ClockNotice {
     Warning,
 }
 
-/// A call that is being driven. Dropping this closes the call and wakes the calls that wait for it.
+/// A call that is being driven. Dropping this value closes the call, and wakes the calls that wait for its token.
 struct Driven<'a, T> {
     session: &'a Session,
     call: &'a mut Call<T>,

@@ -1,4 +1,5 @@
-//! Shares responses between the parts of a process, so that the service gets only one request for each window.
+//! Shares responses between the parts of `tallyfold run`, such as pushes and the check, so that the service gets only one
+//! request for each window.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,7 +8,7 @@ use tallyfold::{Call, Dimension, Metric, Now, Request, Result, Window};
 use tokio::sync::Notify;
 
 /// How long a response is kept. A part that needs the response later sends its own request. The time is so short that the age
-/// of the response's `Date` does not look like a difference between the two clocks.
+/// of the response's `Date` does not look like a difference between this machine's clock and the service's.
 const KEPT_MS: u64 = 30_000;
 
 /// The maximum size of all bodies that are kept for a cluster, in bytes: enough for several windows.
@@ -96,7 +97,7 @@ pub(crate) struct Readings {
 /// How a part reads windows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader {
-    /// How long after its end a window may settle for this part, in milliseconds.
+    /// The part treats a window as settled when this many milliseconds have passed since the window's end.
     pub(crate) settle_ms: u64,
     /// Whether the part reads earlier windows, which no other part reads.
     pub(crate) looks_back: bool,
@@ -164,14 +165,15 @@ impl Sharer {
         }
     }
 
-    /// Returns when a window may settle for this part, in milliseconds since 1970.
+    /// Returns the time from which this part may treat a window as settled, in milliseconds since 1970.
     fn settles_ms(&self, asked: &Asked) -> i64 {
         let end_ms = asked.window.end().unix_ms();
         end_ms.saturating_add_unsigned(self.reader.settle_ms)
     }
 
-    /// Returns a response that another part has read, and that this part has not received. Once the window may settle for this
-    /// part, a response to an earlier request is not returned, because such a response can't settle the window.
+    /// Returns a response that another part has read, and that this part has not received. From the time at which this part may
+    /// treat the window as settled, it needs a response to a request that was sent after that time, so an older response is not
+    /// returned.
     pub(super) fn take(&self, asked: &Asked, now: Now) -> Option<Rc<Copied>> {
         let settles_ms = self.settles_ms(asked);
         let mut kept = self.readings.kept.borrow_mut();
@@ -280,7 +282,7 @@ mod tests {
 
     #[test]
     fn an_old_response_is_not_shared() {
-        // The window ends at 10 ms. It settles for the second part at 15 ms, and for the third part at 21 ms.
+        // The window ends at 10 ms. The second part may treat it as settled at 15 ms, and the third part at 21 ms.
         let parts = shared_by(&[NEVER, 5, 11]);
         parts[0].keep(&asked("a"), response(), at(10));
         assert!(parts[1].take(&asked("a"), at(10 + KEPT_MS)).is_none());

@@ -3,8 +3,8 @@
 //! A table on a terminal shows one count before and after, and its change. CSV and NDJSON have a row for each group
 //! with all counts before and after, and their changes. Their columns are: the labels; the dimensions; `presence`
 //! (`both`, `new` or `vanished`); `before_success` and so on, `after_…`, and `change_…`. The data frames of the Python
-//! package also use `before_…` and `after_…`. If a group exists only before or only after, its other counts are 0.
-//! NDJSON writes numbers as JSON does (see `document`): above 2^53 - 1, they are strings.
+//! package also use `before_…` and `after_…`. If a group exists only before or only after, the counts of the other side
+//! are 0. NDJSON writes numbers as JSON does (see `document`): above 2^53 - 1, they are strings.
 
 use std::io::Write;
 
@@ -19,8 +19,8 @@ use super::show::{Line, Picked};
 use super::sink::{Screen, WriteError};
 use super::table::{key_cells, key_columns, subject, write_remarks, write_title};
 
-/// Writes the comparisons of a report for one count, as a table. Its total is followed by the totals of the other
-/// counts, so that users notice their changes, too.
+/// Writes the comparisons of a report for one count, as a table. The table ends with the total of that count and the
+/// totals of the other counts, so that users notice changes there, too.
 ///
 /// # Errors
 /// The errors of the writer.

@@ -1,7 +1,7 @@
 //! The types of the JSON document, which also define its schema.
 //!
-//! A count is a JSON number up to 2^53 - 1, and a string of digits above. Many JSON readers silently round numbers above 2^53 -
-//! 1, so such counts must be strings. Smaller counts are numbers, because users could forget to convert strings before they
+//! A count is a JSON number up to 2^53 - 1, and a string of digits above. Many JSON readers silently round larger numbers, so
+//! larger counts must be strings. All other counts are numbers, because users could forget to convert strings before they
 //! compare them: `"5" > 100` is true in jq. Adding a string to a number fails in jq and Python, so no sum is silently wrong.
 //! NDJSON writes counts in the same way.
 

@@ -99,7 +99,7 @@ impl Grid {
         Some(widths)
     }
 
-    /// Returns the width of a column's widest cell or of its title.
+    /// Returns the width of a column's widest cell or of its title, whichever is wider.
     fn width(&self, column: usize) -> usize {
         let cells = self.lines.iter().filter_map(|line| line.cells.get(column));
         let widest = cells.map(|cell| width(cell)).max().unwrap_or_default();

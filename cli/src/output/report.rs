@@ -1,5 +1,5 @@
-//! The results of a command before they are formatted, remarks about them as sentences, and the labels of exported
-//! counts.
+//! Contains the results of a command before they are formatted. Writes remarks about the results as sentences, and
+//! computes the labels of exported counts.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ pub(crate) struct Asked {
     pub(crate) range: Window,
     /// The earlier time range that `range` is compared with, if any.
     pub(crate) before: Option<Window>,
-    /// How long after its end the counts of a window may still change, in milliseconds.
+    /// How long the counts of a window may still change after its end, in milliseconds.
     pub(crate) settle_ms: u64,
 }
 
@@ -108,13 +108,13 @@ impl Asked {
 pub(crate) struct Part<F = Counted> {
     /// The cluster's name.
     pub(crate) cluster: String,
-    /// The labels that the configuration gives it.
+    /// The labels of the cluster in the configuration.
     pub(crate) labels: Vec<(String, String)>,
     /// The result.
     pub(crate) found: F,
     /// The parts of the time range that could not be read.
     pub(crate) gaps: Vec<Window>,
-    /// Why the gaps could not be read.
+    /// Why the gaps could not be read, if there is a reason.
     pub(crate) failure: Option<Failure>,
     /// Whether the query returned nothing, so that this result comes from the data of earlier runs.
     pub(crate) is_unanswered: bool,

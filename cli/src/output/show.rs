@@ -159,7 +159,7 @@ pub(crate) struct Picked {
 /// How rows are ranked, and how many groups are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ranking {
-    /// The count or rate to rank by; `None` sorts by values.
+    /// The count or rate to rank by; `None` keeps the core's order, which sorts by the values of the dimensions.
     pub(crate) by: Option<RankBy>,
     /// The maximum number of groups.
     pub(crate) top: Option<usize>,
