@@ -54,8 +54,8 @@ impl Flags for Pacing {
 }
 
 impl FollowFlags {
-    /// Returns the options of a follow. With a state, the follow resumes from it. Without a state, it begins where the
-    /// flags say, or at the current window by default.
+    /// Returns the options of a follow. With a state, the follow resumes from it. Without a state, it begins at the
+    /// time in the flags, or else with the current window.
     ///
     /// # Errors
     /// For flags that can't be used.

@@ -2,8 +2,9 @@
 //! called a page, for each day or week.
 //!
 //! A page is always replaced as a whole. It contains the windows of its day or week, and the sums that the rules judge, so that
-//! a check reads the sums instead of all rows. If a page lacks the sums of a rule, they are computed from its rows. If a page
-//! is damaged, its windows are read from the service again.
+//! a check reads the sums instead of all rows. Its head, at the beginning of the file, lists what the page contains. If a page
+//! lacks the sums of a rule, they are computed from its rows. If a page is damaged, its windows are read from the service
+//! again.
 //!
 //! `read` brings the pages up to date. It requests only windows that the pages lack, and windows whose counts may still change.
 
@@ -298,7 +299,7 @@ pub(crate) struct Past {
     pub(crate) gaps: Vec<Window>,
     /// Why the ranges are missing, if there is a reason.
     pub(crate) failure: Option<Failure>,
-    /// Whether the service was queried and no window could be read.
+    /// Whether the service was queried, but no window could be read.
     pub(crate) is_unanswered: bool,
 }
 

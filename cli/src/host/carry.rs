@@ -75,7 +75,7 @@ impl Carrier {
                 return Ok(Carried::Part);
             }
             let task = self.task(push).map_err(of_receiver)?;
-            // `task` has made the push decide whether to retry the last message, so the retry can be reported now.
+            // In `task`, the push has decided whether to retry the last message, so a retry can be reported now.
             if let Some((before, status, name)) = unsaid.take() {
                 self.say(before, push, status, name);
             }

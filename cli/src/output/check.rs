@@ -107,7 +107,7 @@ pub(crate) fn exit(report: &CheckReport) -> Exit {
     match bad.clone().next() {
         None => report.exit(),
         Some(_) if bad.any(|part| part.found.findings().iter().any(is_firing)) => Exit::Unhealthy,
-        // No finding fires, but too little could be judged to say that all is well.
+        // No finding fires, but too little could be judged to report that all is well.
         Some(_) => Exit::Missing,
     }
 }
