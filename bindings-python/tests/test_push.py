@@ -439,6 +439,14 @@ def test_datagrams(push: Pusher) -> None:
     assert report.samples == 30
 
 
+def test_a_datagram_that_the_system_refuses_was_not_sent(push: Pusher) -> None:
+    # The broadcast address needs an option of the socket, which no sender sets.
+    with pytest.raises(tallyfold.ServiceError, match=r"does not permit it.*EACCES") as caught:
+        push(counted(), "dogstatsd", "udp://255.255.255.255:9", patience=0)
+    assert caught.value.report is not None
+    assert caught.value.report.unsure == 0
+
+
 def test_a_transport_of_the_caller_stays_open(receiver: Receiver) -> None:
     class Noted(httpx2.HTTPTransport):
         closed = 0

@@ -262,6 +262,23 @@ fn datagrams_are_sent() {
     assert_eq!(reader.join().unwrap(), truth());
 }
 
+/// The operating system refuses a datagram to the broadcast address: it was not sent, so nothing is in doubt.
+#[test]
+fn a_datagram_that_the_system_refuses_was_not_sent() {
+    let service = Service::start();
+    let url = "udp://255.255.255.255:9";
+    let output = push(&service, "dogstatsd", url, &["--patience", "0s"]);
+    ends(&output, 4);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("the operating system does not permit it"),
+        "{said}"
+    );
+    let table = String::from_utf8_lossy(&output.stdout);
+    let row: Vec<&str> = table.lines().last().unwrap().split_whitespace().collect();
+    assert_eq!(row[1..], ["0", "0", "0", "0", "0"], "{table}");
+}
+
 #[test]
 fn what_can_not_be_used_is_refused_before_anything_is_sent() {
     let service = Service::start();

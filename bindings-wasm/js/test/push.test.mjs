@@ -276,6 +276,14 @@ describe("a push", () => {
     assert.deepEqual(got, all);
   });
 
+  test("counts a datagram that the system refuses as not sent", async () => {
+    // The broadcast address needs an option of the socket, which no sender sets.
+    const options = { format: "dogstatsd", url: "udp://255.255.255.255:9", patienceMs: 0 };
+    const error = await rejectionOf(push(table, options));
+    assert.match(error.message, /does not permit it.*EACCES/);
+    assert.equal(error.report.unsure, 0n);
+  });
+
   test("refuses a datagram that its receiver would cut, or that UDP can't carry", async () => {
     const url = "udp://127.0.0.1:9";
     for (const [length, limit] of [

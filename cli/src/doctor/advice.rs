@@ -127,6 +127,7 @@ const BY_TROUBLE: &[(&str, &str)] = &[
     ("ECONNRESET", "Check what is between here and the server: a firewall, a proxy or a load balancer ends the connection."),
     ("EHOSTUNREACH", "Check the network of this machine, its VPN and its routes: there is no route to the server."),
     ("ENETUNREACH", "Check the network of this machine, its VPN and its routes: there is no route to the server."),
+    ("EACCES", "Check the firewall of this machine, and what its sandbox permits (systemd, SELinux, a container's policy): the operating system refuses the connection."),
     ("ProxyError", "Check the address of the proxy and what it allows; the variable NO_PROXY exempts hosts from it."),
     ("SSLError", "Check that the server speaks https at this port; an address with http:// may be meant, or another port."),
     ("RemoteProtocolError", "If requests before this one were answered, something ends the connection: the server, a proxy or a load balancer; try again. Otherwise check the port: what answers there does not speak HTTP."),

@@ -97,6 +97,7 @@ impl Carrier {
                     unsaid = Some((before, status, name));
                 }
                 Task::Datagram { url, body } => {
+                    let before = push.report().retries;
                     let sent = self.in_time(shutdown, self.datagram(&url, &body)).await;
                     match sent {
                         Ok(socket) => {
@@ -104,7 +105,10 @@ impl Carrier {
                             push.sent()?;
                             sleep(PACE).await;
                         }
-                        Err(broken) => report(push, Err(broken), true)?,
+                        Err(broken) => {
+                            unsaid = Some((before, None, Some(broken.name())));
+                            report(push, Err(broken), false)?;
+                        }
                     }
                 }
             }

@@ -255,6 +255,7 @@ fn system_name(error: &io::Error) -> Option<&'static str> {
         | io::ErrorKind::UnexpectedEof => "ECONNRESET",
         io::ErrorKind::HostUnreachable => "EHOSTUNREACH",
         io::ErrorKind::NetworkUnreachable => "ENETUNREACH",
+        io::ErrorKind::PermissionDenied => "EACCES",
         io::ErrorKind::InvalidData if error.get_ref().is_none() => "DecodingError",
         _ => return None,
     })

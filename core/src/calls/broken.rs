@@ -15,6 +15,7 @@ const TROUBLES: &[Trouble] = &[
     ("ENOTFOUND EAI_AGAIN", "the server's name was not found: is the address right, and is there a network?", false),
     ("ECONNREFUSED", "the server refused the connection: is the port right, and is the server up?", false),
     ("EHOSTUNREACH ENETUNREACH", "there is no way to the server from here", false),
+    ("EACCES EPERM", "the operating system does not permit it: is this a broadcast address, or does a firewall block it?", false),
     ("ECONNRESET EPIPE UND_ERR_SOCKET", "the connection was closed or reset before the response was complete", false),
     ("RemoteProtocolError", "the connection was closed before the response was complete, or that was not HTTP", false),
     ("SurplusError", "the connection brought bytes that nobody had asked for, so its answer may belong to another request", false),

@@ -478,8 +478,15 @@ impl<S: Source> Push<S> {
             self.cut_in_two();
             return Ok(());
         }
+        // The operating system accepts a datagram whole or not at all.
+        let is_datagram = self.delivery.transport == Transport::Datagrams;
+        let failure = match failure {
+            HostFailure::Network if is_datagram => HostFailure::NotSent,
+            other => other,
+        };
         let error = broken(failure, detail, &self.target.shown);
-        let was_not_sent = failure == HostFailure::NotSent || NEVER_SENT.contains(&detail);
+        let was_not_sent =
+            is_datagram || failure == HostFailure::NotSent || NEVER_SENT.contains(&detail);
         if error.is_lasting() || detail == TOO_LARGE {
             self.refuse(error);
         } else {
