@@ -138,7 +138,9 @@ impl App {
     /// Writes a warning about a cluster, with its name if clusters have names.
     pub(crate) fn warn(&self, cluster: &str, text: impl Display) {
         match self.settings.is_named {
-            true => self.stderr.warning(format_args!("{cluster}: {text}")),
+            true => self
+                .stderr
+                .warning(format_args!("{}: {text}", escaped(cluster))),
             false => self.stderr.warning(text),
         }
     }
@@ -177,7 +179,9 @@ impl App {
     /// Writes why a cluster has failed, and what the user can try.
     pub(crate) fn fail(&self, cluster: &str, failure: &Failure) {
         match self.settings.is_named {
-            true => self.stderr.error(format_args!("{cluster}: {failure}")),
+            true => self
+                .stderr
+                .error(format_args!("{}: {failure}", escaped(cluster))),
             false => self.stderr.error(failure),
         }
         if let Some(help) = &failure.help {

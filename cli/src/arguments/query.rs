@@ -441,7 +441,8 @@ pub(crate) fn instant(flag: &str, text: &str, unix_ms: i64) -> Result<Timestamp>
     })
 }
 
-const DAY_MS: i64 = 86_400_000;
+/// The length of a day in milliseconds.
+pub(crate) const DAY_MS: i64 = 86_400_000;
 
 /// Returns the timestamp that lies `since` before `end`.
 fn before(end: Timestamp, since: &str) -> Result<Timestamp> {

@@ -18,7 +18,7 @@ use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::following::FollowFlags;
 use crate::arguments::given::{Given, Origin, Raw};
-use crate::arguments::query::{RangeFlags, instant, time_of};
+use crate::arguments::query::{DAY_MS, RangeFlags, instant, time_of};
 use crate::config::settings::Cluster;
 use crate::failure::{Exit, Result};
 use crate::files::file_name;
@@ -160,8 +160,6 @@ struct Job<'a> {
     /// The maximum number of clusters to check at the same time. Each of them holds a day of counts in memory.
     at_once: usize,
 }
-
-const DAY_MS: i64 = 86_400_000;
 
 /// The maximum time from the timestamp that [`Job::first`] returns to now. The timestamp is a day after the last judged
 /// window, so a run judges every window if the last run was at most eight days ago.

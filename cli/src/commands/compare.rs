@@ -7,7 +7,7 @@ use tallyfold::{CollectOptions, Timestamp, Window, compare};
 
 use crate::app::{App, each};
 use crate::arguments::declared::Declared;
-use crate::arguments::query::{MetricFlag, QueryFlags, RangeFlags, ReadingNow};
+use crate::arguments::query::{DAY_MS, MetricFlag, QueryFlags, RangeFlags, ReadingNow};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::read;
 use crate::host::session::unix_ms;
@@ -60,7 +60,6 @@ impl Against {
     /// # Errors
     /// If the earlier range would begin before the year 0.
     pub(crate) fn of(self, range: Window) -> Result<Window> {
-        const DAY_MS: i64 = 86_400_000;
         let (start, end) = (range.start(), range.end());
         if self == Self::Previous {
             let length = end.unix_ms() - start.unix_ms();

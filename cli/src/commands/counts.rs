@@ -166,12 +166,8 @@ impl Limit {
     /// Writes the rows that failed. Returns true if there is such a row, or if a cluster has no events.
     fn judge(self, report: &Report, stderr: &Stderr) -> bool {
         let mut has_failed = false;
-        let place = |part: &Part| match report.is_named {
-            true => format!("{}: ", part.cluster),
-            false => String::new(),
-        };
         for part in &report.parts {
-            let place = place(part);
+            let place = report.place(&part.cluster);
             let judged = self.judged(&part.found);
             if judged == 0 && part.found.frame().is_empty() {
                 stderr.error(format_args!("{place}there is no event to judge"));
@@ -199,7 +195,7 @@ impl Limit {
             };
             has_failed |= !failed.is_empty();
             for text in failed {
-                stderr.error(format_args!("{}{text}", place(part)));
+                stderr.error(format_args!("{}{text}", report.place(&part.cluster)));
             }
         }
         has_failed

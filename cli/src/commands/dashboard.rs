@@ -39,7 +39,9 @@ use crate::config::settings::Cluster;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::{file_name, hex, read_text};
 use crate::health::files::{Places, places, rules};
-use crate::host::server::{Answer, Server, host_of, is_for, plain, takes_gzip, typed, whole};
+use crate::host::server::{
+    Answer, Server, empty, host_of, is_for, plain, takes_gzip, typed, whole,
+};
 use crate::host::session::Session;
 
 /// The examples at the start of the help.
@@ -665,12 +667,6 @@ fn index(page: &[u8], clusters: &[(String, Rc<Pages>)]) -> Bytes {
     page.replacen("clusters=\"[]\"", &own, 1)
         .into_bytes()
         .into()
-}
-
-fn empty(status: StatusCode) -> Answer {
-    let mut response = Response::new(whole(Bytes::new()));
-    *response.status_mut() = status;
-    response
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use crate::output::document::MissingDocument;
 use crate::output::documented::{missing_of, write_document};
 use crate::output::grid::{Cells, Column, Grid, Holds, percent, share};
 use crate::output::report::{Part, Report, ranges, span};
-use crate::output::safe::{escaped, shown};
+use crate::output::safe::shown;
 use crate::output::sink::{Screen, write_to};
 use crate::stderr::Stderr;
 
@@ -276,7 +276,7 @@ fn write(report: &ExplainReport, format: ExplainedFormat, stderr: &Stderr) -> Re
         if !part.provisional.is_empty() {
             stderr.warning(format_args!(
                 "{}counts of {} may still change",
-                place(report, part),
+                report.place(&part.cluster),
                 ranges(&part.provisional)
             ));
         }
@@ -308,13 +308,6 @@ pub(super) fn document(report: &ExplainReport) -> ExplainedDocument<'_> {
     }
 }
 
-fn place(report: &ExplainReport, part: &Part<Explanation>) -> String {
-    match report.is_named {
-        true => format!("{}: ", escaped(&part.cluster)),
-        false => String::new(),
-    }
-}
-
 fn write_table(report: &ExplainReport, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
     // Programs that read from a pipe need complete values, so their table is wide.
     let screen = Screen {
@@ -334,7 +327,7 @@ fn write_table(report: &ExplainReport, screen: Screen, out: &mut dyn Write) -> i
         writeln!(
             out,
             "{}{} of {}, {} after {}: {}",
-            place(report, part),
+            report.place(&part.cluster),
             report.asked.measure,
             report.asked.metric,
             span(report.asked.now),

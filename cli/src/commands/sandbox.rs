@@ -21,7 +21,7 @@ use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use crate::failure::{Exit, Failure, Result};
-use crate::host::server::{Answer, BrokenOff, Server, whole};
+use crate::host::server::{Answer, BrokenOff, Server, empty, whole};
 use crate::host::session::{Clock, unix_ms};
 use crate::host::shutdown::Stop;
 
@@ -281,10 +281,4 @@ fn sent(answer: SandboxResponse) -> Answer {
     response
         .body(body)
         .unwrap_or_else(|_| empty(StatusCode::INTERNAL_SERVER_ERROR))
-}
-
-fn empty(status: StatusCode) -> Answer {
-    let mut response = Response::new(whole(Bytes::new()));
-    *response.status_mut() = status;
-    response
 }

@@ -143,6 +143,7 @@ mod tests {
     use rcgen::{CertificateParams, DnType, KeyPair, date_time_ymd};
 
     use super::*;
+    use crate::arguments::query::DAY_MS;
     use crate::doctor::diagnosis::CheckResult;
 
     fn certificate_of(common_name: Option<&str>) -> Vec<u8> {
@@ -158,7 +159,6 @@ mod tests {
     }
 
     const END_MS: i64 = 1_767_225_600_000; // 2026-01-01T00:00:00Z
-    const DAY_MS: i64 = 86_400_000;
 
     #[test]
     fn a_certificate_that_expires_soon_is_a_warning() {

@@ -22,13 +22,11 @@ use tallyfold_health::{Page, PageHead, Pages, ReadPage, SumsBy};
 use tokio::task::spawn_blocking;
 
 use crate::arguments::given::Given;
-use crate::arguments::query::joined;
+use crate::arguments::query::{DAY_MS, joined};
 use crate::failure::{Failure, Result};
 use crate::files::{file_lock, open_regular, replace_locked};
 use crate::host::ranges::{Keeper, finished, gather};
 use crate::host::session::Session;
-
-const DAY_MS: i64 = 86_400_000;
 
 /// Windows up to this length, in seconds, are stored by day. Longer windows are stored by week, because a day contains only a
 /// few.

@@ -58,7 +58,7 @@ pub(crate) async fn gather(
     keeper.flush(collect).await
 }
 
-/// Drives a call to its end. An error stays in the call, from which the collect takes it.
+/// Drives a call to its end. An error stays in the call, from which the collect or the follow takes it.
 pub(crate) async fn driven(session: &Session, mut drive: Drive) -> Drive {
     let _ = session.drive(&mut drive.call).await;
     drive

@@ -60,6 +60,13 @@ pub(crate) fn whole(bytes: impl Into<Bytes>) -> UnsyncBoxBody<Bytes, BrokenOff> 
         .boxed_unsync()
 }
 
+/// Creates a response without a body.
+pub(crate) fn empty(status: StatusCode) -> Answer {
+    let mut response = Response::new(whole(Bytes::new()));
+    *response.status_mut() = status;
+    response
+}
+
 /// Attaches a permit to bytes. The permit is released when the bytes are dropped, after the last of them is sent.
 pub(crate) fn with_permit(bytes: Bytes, permit: OwnedSemaphorePermit) -> Bytes {
     struct Held(

@@ -165,9 +165,10 @@ impl Session {
                 Step::Send(request) => {
                     let outgoing = Outgoing::of(&self.http, &request);
                     let asked = Asked::of(&request, driven.call.window());
-                    match self.sharer.as_ref().zip(asked) {
-                        None => driven.exchange(outgoing).await,
-                        Some((sharer, asked)) => {
+                    match (asked, &self.sharer) {
+                        (None, _) => driven.exchange(outgoing, false).await,
+                        (Some(_), None) => driven.exchange(outgoing, true).await,
+                        (Some(asked), Some(sharer)) => {
                             driven.exchange_shared(outgoing, sharer, &asked).await
                         }
                     }
@@ -279,8 +280,10 @@ impl<T> Driven<'_, T> {
         reported
     }
 
-    async fn exchange(&mut self, outgoing: Outgoing) -> Result<()> {
-        let (limit, copy) = (self.limit(), self.copy.as_deref_mut());
+    /// Sends a request. `copies` is false for a response that must not be copied, because it contains a token.
+    async fn exchange(&mut self, outgoing: Outgoing, copies: bool) -> Result<()> {
+        let limit = self.limit();
+        let copy = self.copy.as_deref_mut().filter(|_| copies);
         let reported = exchange(outgoing, limit, self.call, copy).await;
         self.session.known.moved.notify_waiters();
         reported

@@ -302,10 +302,7 @@ fn write_sentence(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let indent = if is_indented { "  " } else { "" };
-    write!(out, "{indent}")?;
-    if report.is_named {
-        write!(out, "{}: ", escaped(cluster))?;
-    }
+    write!(out, "{indent}{}", report.place(cluster))?;
     if report.asked.replay.is_some() {
         write!(out, "{} ", span(finding))?;
     }

@@ -14,6 +14,10 @@ use super::sink::WriteError;
 use crate::failure::{Failure, Result};
 use crate::stderr::Stderr;
 
+/// The error for a format of counts when a comparison was requested.
+pub(crate) const NO_COMPARISON: &str =
+    "this format can't represent a comparison: want --format table, json, ndjson or csv";
+
 /// Begins the export of a report: the rows of each cluster with the cluster's labels. The flags may select some of the
 /// rows, or another order. `format` decides which counts are refused and which windows are written.
 ///
@@ -117,9 +121,7 @@ impl<'a> Rows<'a> {
             Counted::Table(table) => table,
             Counted::Series(series) => return Ok(Self::Series(Arc::clone(series))),
             Counted::Comparison(_) => {
-                return Err(Failure::usage(
-                    "this format can't represent a comparison: want --format table, json, ndjson or csv",
-                ));
+                return Err(Failure::usage(NO_COMPARISON));
             }
         };
         Ok(match table.coverage()[..] {

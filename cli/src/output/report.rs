@@ -29,6 +29,16 @@ pub(crate) struct Report<A = Asked, F = Counted> {
     pub(crate) is_named: bool,
 }
 
+impl<A, F> Report<A, F> {
+    /// Returns the beginning of a sentence about a cluster: the cluster's name, if clusters have names.
+    pub(crate) fn place(&self, cluster: &str) -> String {
+        match self.is_named {
+            true => format!("{}: ", escaped(cluster)),
+            false => String::new(),
+        }
+    }
+}
+
 impl Report<Asked, CountTable> {
     /// Returns the counts of a range, split by step. Without steps, each row counts the whole range.
     ///
@@ -285,7 +295,7 @@ pub(crate) fn incomplete(report: &Report) -> Option<String> {
 pub(crate) fn faults(report: &Report) -> Vec<String> {
     let mut faults = Vec::new();
     for part in &report.parts {
-        let of = of(report, &part.cluster);
+        let of = report.place(&part.cluster);
         if !part.gaps.is_empty() {
             faults.push(format!("{of}not counted: {}", spans(&part.gaps)));
         }
@@ -337,14 +347,6 @@ pub(crate) fn contradicted(reconciliation: Reconciliation) -> Option<String> {
         "the totals that the service reports differ from the sums of its counts: {}",
         differences.collect::<Vec<_>>().join(", ")
     ))
-}
-
-/// Returns the beginning of a sentence about a cluster: the cluster's name, if clusters have names.
-pub(crate) fn of(report: &Report, cluster: &str) -> String {
-    match report.is_named {
-        true => format!("{}: ", escaped(cluster)),
-        false => String::new(),
-    }
 }
 
 /// Formats windows.

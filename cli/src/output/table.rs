@@ -21,7 +21,7 @@ use super::report::{
 use super::safe::{escaped, shown, wrapped};
 use super::show::{Line, Picked};
 use super::sink::{Screen, USUAL_WIDTH, WriteError};
-use crate::arguments::query::joined;
+use crate::arguments::query::{DAY_MS, joined};
 
 /// Writes a table with a title, a line of totals, and remarks.
 ///
@@ -231,15 +231,14 @@ fn totals(report: &Report) -> [u128; 3] {
     sums
 }
 
-const DAY_MS: u64 = 86_400_000;
-
 /// Formats a window as `2026-01-01 09:00-09:15`, `2026-01-01 23:45-2026-01-02 00:15`, or `2026-01-01` for a day.
 fn window(window: Window) -> String {
     let (start, end) = (window.start(), window.end());
     let begins_a_day = |at: Timestamp| TimeStep::DAY.floor(at) == at;
+    let day_ms = DAY_MS.unsigned_abs();
     match begins_a_day(end) {
-        true if begins_a_day(start) && window.length_ms() == DAY_MS => start.date(),
-        true if window.length_ms() < DAY_MS => format!("{}-24:00", start.short()),
+        true if begins_a_day(start) && window.length_ms() == day_ms => start.date(),
+        true if window.length_ms() < day_ms => format!("{}-24:00", start.short()),
         false if start.date() == end.date() => format!("{}-{}", start.short(), end.short_time()),
         _ => format!("{}-{}", start.short(), end.short()),
     }

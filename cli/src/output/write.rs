@@ -91,10 +91,7 @@ fn write_rows(
             comparison::write_changes(report, &picked, by, screen, out)
         }
         OutputFormat::Table => table::write_table(report, &picked, screen, out),
-        _ => {
-            let text = "this format can't represent a comparison: want --format table, json, ndjson or csv";
-            Err(Failure::usage(text).into())
-        }
+        _ => Err(Failure::usage(export::NO_COMPARISON).into()),
     }
 }
 
@@ -121,7 +118,7 @@ fn print_remarks(report: &Report, leaves_out: bool, stderr: &Stderr) {
     }
     for part in &report.parts {
         if let Some(text) = report::unbalanced(part) {
-            stderr.warning(format_args!("{}{text}", report::of(report, &part.cluster)));
+            stderr.warning(format_args!("{}{text}", report.place(&part.cluster)));
         }
     }
 }

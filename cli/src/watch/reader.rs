@@ -17,6 +17,7 @@ use super::findings::LiveRules;
 use super::state::{ClusterView, Outage, State};
 use crate::arguments::query::{Query, time_of};
 use crate::failure::{Failure, Result};
+use crate::host::ranges::driven;
 use crate::host::session::{Session, unix_ms};
 
 /// The maximum wait before the wall clock is read again. A timer does not notice that the clock was set or that the computer
@@ -176,12 +177,6 @@ impl Reader {
 fn rows(table: &CountTable) -> impl Iterator<Item = (Vec<String>, Counts)> {
     let rows = table.rows();
     rows.map(|row| (row.values().map(str::to_owned).collect(), row.counts()))
-}
-
-async fn driven(session: &Session, mut drive: Drive) -> Drive {
-    // The error stays in the call, and the follow reads it from there.
-    let _ = session.drive(&mut drive.call).await;
-    drive
 }
 
 /// Shows how an attempt of a request ended.
