@@ -1,4 +1,4 @@
-//! The messages of a run: a state machine without I/O.
+//! Plans and sends the messages of a run to all receivers: a state machine without I/O.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -68,7 +68,7 @@ impl Receiver {
 /// A message to a receiver. A push sends it.
 #[derive(Clone, Debug)]
 pub struct Posted {
-    /// `None` once the push has taken it.
+    /// The message; `None` after the push has taken it.
     body: Option<String>,
     delivery: &'static Delivery,
     secrets: Vec<Secret>,
@@ -122,9 +122,8 @@ pub struct Receipt {
 
 /// The messages of a run to all receivers, one after the other.
 ///
-/// Take the next push from [`Notifications::delivery`], and run it to its end, whether it succeeds or fails. When none
-/// is left, [`Notifications::finish`] returns the state for the next run, which sends the messages that were not
-/// accepted.
+/// Get the next push from [`Notifications::delivery`], and run it to its end, whether it succeeds or fails. When none is
+/// left, [`Notifications::finish`] returns the state for the next run, which sends the messages that were not accepted.
 pub struct Notifications {
     receivers: VecDeque<Receiver>,
     current: Current,
@@ -138,9 +137,9 @@ pub struct Notifications {
 /// What became of the messages to a receiver, with the error of the core.
 #[derive(Clone, Debug)]
 pub struct ReceiverOutcome {
-    /// What became of them.
+    /// What became of the messages.
     pub receipt: Receipt,
-    /// Why a message was not accepted: the first such error.
+    /// The first error with which a message was not accepted.
     pub error: Option<Error>,
 }
 
@@ -155,23 +154,23 @@ struct Busy {
 /// A message that is to be sent.
 struct Planned {
     body: String,
-    /// What follows the receiver's address.
+    /// The path that is appended to the receiver's address.
     path: String,
     effect: Effect,
 }
 
 /// What a receiver knows after it has accepted a message.
 enum Effect {
-    /// It knows exactly these alerts.
+    /// The receiver knows exactly these alerts.
     All(Alerts),
-    /// It also knows this one.
+    /// The receiver also knows this alert.
     Begins(String, Box<Alert>),
-    /// It no longer knows that one.
+    /// The receiver no longer knows the alert with this identifier.
     Ends(String),
 }
 
 impl Notifications {
-    /// Compares the incidents of a check with what the receivers were notified of.
+    /// Prepares messages about the incidents of a check. `notified` has what the receivers were notified of before.
     ///
     /// # Errors
     /// `invalid_argument` for two receivers of one kind with the same name.
@@ -200,8 +199,8 @@ impl Notifications {
         })
     }
 
-    /// The next push, with the position of its receiver in the list; `None` after the last one. The same push is
-    /// returned until it has ended.
+    /// Returns the next push, with the position of its receiver in the list, or `None` after the last push. Returns the
+    /// same push until it has ended.
     pub fn delivery(&mut self) -> Option<(usize, &mut Push<Posted>)> {
         while !self.is_under_way() {
             if !self.send_next() && !self.begin_next() {
@@ -213,15 +212,15 @@ impl Notifications {
         Some((place, push))
     }
 
-    /// The next step of the push that is under way, or of the next one; `None` when none is left. For callers that send
-    /// all messages in the same way.
+    /// Returns the next step of the push that is under way, or else of the next push; `None` when no push is left. It is
+    /// for callers that send all messages in the same way.
     ///
     /// # Errors
     /// `out_of_order` while a message is under way. An error that ends a push is part of its outcome instead.
     pub fn step<T>(&mut self, now: Now, of: fn(PushStep<'_>) -> T) -> Result<Option<T>> {
         while let Some((_, push)) = self.delivery() {
             let step = match push.step(now) {
-                // What was accepted is in the state at the end.
+                // The final state contains what was accepted.
                 Ok(PushStep::Done | PushStep::Finished { .. }) => continue,
                 step => step.map(of),
             };
@@ -233,7 +232,7 @@ impl Notifications {
         Ok(None)
     }
 
-    /// The push that is under way.
+    /// Returns the push that is under way.
     ///
     /// # Errors
     /// `out_of_order` if there is none.
@@ -248,8 +247,8 @@ impl Notifications {
         Ok(push)
     }
 
-    /// The state for the next run, and what became of the messages. A push that has not ended counts as failed. Afterwards
-    /// there is nothing left to send.
+    /// Returns the state for the next run, and what became of the messages. If a push has not ended, its receiver may
+    /// have accepted the message. Afterwards, no message is left to send.
     #[must_use]
     pub fn finish(&mut self) -> (Notified, Vec<ReceiverOutcome>) {
         self.receivers.clear();
@@ -270,7 +269,7 @@ impl Notifications {
         (mem::take(&mut self.notified), mem::take(&mut self.outcomes))
     }
 
-    /// Whether a push is under way. If a push has ended, this records its outcome.
+    /// Returns whether a push is under way. Records the outcome of a push that has ended.
     fn is_under_way(&mut self) -> bool {
         let Some(busy) = &mut self.busy else {
             return false;
@@ -305,7 +304,7 @@ impl Notifications {
         false
     }
 
-    /// Begins to send the next message to the receiver. Returns whether there is one.
+    /// Begins to send the next message to the current receiver. Returns whether there is a message.
     fn send_next(&mut self) -> bool {
         let Some(busy) = &mut self.busy else {
             return false;
@@ -332,7 +331,7 @@ impl Notifications {
         true
     }
 
-    /// Plans the messages for the next receiver. Returns whether there is one.
+    /// Plans the messages for the next receiver. Returns whether there is a receiver.
     fn begin_next(&mut self) -> bool {
         self.outcomes
             .extend(self.busy.take().map(|busy| busy.outcome));
@@ -379,7 +378,8 @@ impl Notifications {
     }
 }
 
-/// One message with all firing alerts and with the ends of alerts that were sent before, if there are any.
+/// Plans one message with all firing alerts, and with the ends of alerts that the receiver knows. Plans none if there are
+/// no such alerts.
 fn every_run(
     current: &Current,
     known: &Alerts,
@@ -420,8 +420,8 @@ fn every_run(
     VecDeque::from([Planned { body, path, effect }])
 }
 
-/// A message for each alert that has ended, and for each that begins or became more severe. Updates what the receiver knows
-/// about the others.
+/// Plans a message for each alert that has ended, has begun or has become more severe. Updates what the receiver knows
+/// about the other alerts.
 fn once(
     current: &Current,
     known: &mut Alerts,
@@ -459,7 +459,7 @@ fn once(
 }
 
 impl Effect {
-    /// The receiver has accepted the message.
+    /// Records that the receiver has accepted the message.
     fn surely(self, known: &mut Alerts) {
         match self {
             Self::All(alerts) => *known = alerts,
@@ -472,8 +472,8 @@ impl Effect {
         }
     }
 
-    /// The receiver may have accepted the message. So a change is sent again, and later the ends of both the old and the
-    /// new alerts are sent.
+    /// Records that the receiver may have accepted the message. The next run sends the change again, and a later run
+    /// sends the ends of both the old and the new alerts.
     fn maybe(self, known: &mut Alerts) {
         if let Self::All(alerts) = self {
             known.extend(alerts);

@@ -21,7 +21,7 @@ pub struct Observed<'a> {
 }
 
 impl Observed<'_> {
-    /// Whose counts they are.
+    /// Returns the cluster and the client that the counts belong to.
     pub(crate) fn identity(&self) -> Result<Identity> {
         let of = |table: Option<&CountTable>| {
             table.map_or_else(Identity::default, |table| table.identity().clone())
@@ -41,16 +41,16 @@ pub(crate) struct Head {
     pub(crate) reported: Option<Counts>,
 }
 
-/// Sums of a group, and where they belong: each with the position of its window.
+/// Sums of a group, each with the position of its window.
 pub(crate) type Sums<'s> = &'s [(u32, Counts)];
 
 /// Counts that are kept outside of memory, with sums by the dimensions of rules.
 pub(crate) trait Kept {
-    /// The groups of a set of sums, sorted, and the set's number; `None` if there are no sums by these dimensions.
+    /// Returns the number of a set of sums, and its groups, sorted; `None` if there are no sums by these dimensions.
     fn set(&self, by: &[Dimension], only: &[(Dimension, Vec<String>)])
     -> Option<(usize, Vec<Key>)>;
 
-    /// Reads the sums of the groups of a set that are wanted, where a range of windows is needed.
+    /// Reads the sums of the wanted groups of a set, in blocks of windows for which `is_needed` returns true.
     fn sums(
         &self,
         set: usize,
@@ -59,7 +59,8 @@ pub(crate) trait Kept {
         take: &mut dyn FnMut(usize, Sums<'_>),
     );
 
-    /// Reads the rows that have one of some values in each of some columns, where a range of windows is wanted.
+    /// Reads the rows that have one of the given values in each given column, in blocks of windows for which `is_wanted`
+    /// returns true.
     fn rows(
         &self,
         values: &[(usize, Vec<u32>)],
@@ -67,11 +68,11 @@ pub(crate) trait Kept {
         take: &mut dyn FnMut(&Key, Sums<'_>),
     );
 
-    /// The sum of all rows of a window.
+    /// Returns the sum of all rows of a window.
     fn totals(&self, window: usize) -> Counts;
 }
 
-/// The counts of an endpoint.
+/// The counts of one endpoint.
 pub(crate) struct Counted<'t> {
     /// The endpoint.
     pub(crate) metric: Option<Metric>,
@@ -92,7 +93,7 @@ pub(crate) enum CountedRows<'t> {
     Kept(&'t dyn Kept),
 }
 
-/// The counts of both endpoints.
+/// The counts of the two endpoints.
 pub(crate) struct Endpoints<'t> {
     delivery: Option<Counted<'t>>,
     ingestion: Option<Counted<'t>>,
@@ -115,7 +116,7 @@ impl<'t> Counted<'t> {
         }
     }
 
-    /// Counts that are kept outside of memory.
+    /// Makes counts whose rows are kept outside of memory.
     pub(crate) fn kept(
         (metric, dimensions): (Metric, Dimensions),
         dictionaries: Vec<Arc<Dictionary>>,
@@ -131,17 +132,17 @@ impl<'t> Counted<'t> {
         }
     }
 
-    /// Where the rows are.
+    /// Returns where the rows are.
     pub(crate) fn rows(&self) -> &CountedRows<'t> {
         &self.rows
     }
 
-    /// Whether the counts are kept outside of memory.
+    /// Returns whether the counts are kept outside of memory.
     pub(crate) fn is_kept(&self) -> bool {
         matches!(self.rows, CountedRows::Kept(_))
     }
 
-    /// The sums of all rows of a window.
+    /// Returns the sums of all rows of a window.
     pub(crate) fn totals(&self, window: usize) -> [u128; 3] {
         let mut sums = [0; 3];
         let mut add = |counts: Counts| {
@@ -161,10 +162,10 @@ impl<'t> Counted<'t> {
 }
 
 impl<'t> Endpoints<'t> {
-    /// What was observed.
+    /// Returns the counts of the observed tables.
     ///
     /// # Errors
-    /// `invalid_argument` for a table of the other endpoint.
+    /// `invalid_argument` for a table that belongs to the other endpoint.
     pub(crate) fn of(observed: &Observed<'t>) -> Result<Self> {
         Self::new(
             observed.delivery.map(Counted::of),
@@ -172,10 +173,10 @@ impl<'t> Endpoints<'t> {
         )
     }
 
-    /// The counts of both endpoints.
+    /// Makes the counts of both endpoints.
     ///
     /// # Errors
-    /// `invalid_argument` for counts of the other endpoint.
+    /// `invalid_argument` for counts that belong to the other endpoint.
     pub(crate) fn new(
         delivery: Option<Counted<'t>>,
         ingestion: Option<Counted<'t>>,
@@ -197,7 +198,7 @@ impl<'t> Endpoints<'t> {
         })
     }
 
-    /// The counts of an endpoint.
+    /// Returns the counts of an endpoint.
     pub(crate) fn get(&self, metric: Metric) -> Option<&Counted<'t>> {
         match metric {
             Metric::EventDelivery => self.delivery.as_ref(),
@@ -205,14 +206,14 @@ impl<'t> Endpoints<'t> {
         }
     }
 
-    /// The latest window.
+    /// Returns the latest window of both endpoints.
     pub(crate) fn latest(&self) -> Option<Window> {
         let both = [&self.delivery, &self.ingestion].into_iter().flatten();
         let last = both.filter_map(|counted| Some(counted.windows.last()?.window));
         last.max_by_key(|window| window.end())
     }
 
-    /// The number of rows of the larger table.
+    /// Returns the number of rows of the larger table; 0 for counts outside of memory.
     pub(crate) fn rows(&self) -> usize {
         let both = [&self.delivery, &self.ingestion].into_iter().flatten();
         let rows = both.map(|counted| match &counted.rows {
@@ -240,7 +241,8 @@ impl<'t> RowsOf<'t> {
         }
     }
 
-    /// The first row that is not before the key. If keys are searched in order, each takes few steps.
+    /// Returns the first row that is not before the key, or the last row. Keys must be searched in order; each search
+    /// takes few steps.
     pub(crate) fn find(&mut self, key: &Key) -> usize {
         let mut width = 1;
         while self.next + width <= self.rows && self.is_before(self.next + width - 1, key) {
@@ -271,13 +273,13 @@ pub(crate) const NO_GROUP: u32 = u32::MAX;
 /// The groups of a table.
 pub(crate) struct Grid<'t> {
     counted: &'t Counted<'t>,
-    /// Which columns of the table the groups are made of.
+    /// The columns of the table that form the groups.
     columns: Vec<usize>,
-    /// For some columns, the IDs of the values that are kept.
+    /// For each restricted column, the IDs of the values to keep.
     only: Vec<(usize, Vec<u32>)>,
-    /// For each group, its IDs in these columns; sorted.
+    /// For each group, its IDs in `columns`; sorted.
     groups: Vec<Key>,
-    /// For each row of a whole table, its group. Kept counts have a set of sums instead.
+    /// For each row of a table, its group. Empty for counts outside of memory, which have `set` instead.
     pub(crate) row_groups: Vec<u32>,
     pub(crate) set: usize,
 }
@@ -352,18 +354,18 @@ impl<'t> Grid<'t> {
         self.groups = groups;
     }
 
-    /// How many groups.
+    /// Returns the number of groups.
     pub(crate) fn len(&self) -> usize {
         self.groups.len()
     }
 
-    /// The dimensions of the groups.
+    /// Returns the dimensions of the groups.
     pub(crate) fn dimensions(&self) -> Vec<Dimension> {
         let all: Vec<Dimension> = self.counted.dimensions.iter().collect();
         self.columns.iter().map(|column| all[*column]).collect()
     }
 
-    /// The values of a group, in the order of the rule's dimensions.
+    /// Returns the values of a group, in the order of the rule's dimensions.
     pub(crate) fn values(&self, group: usize) -> Vec<&str> {
         let values = self.columns.iter().zip(&self.groups[group]);
         values
@@ -371,7 +373,7 @@ impl<'t> Grid<'t> {
             .collect()
     }
 
-    /// The values of some dimensions in a row.
+    /// Returns the values of some dimensions in a row.
     pub(crate) fn row_values(&self, row: &Key, dimensions: &[Dimension]) -> Vec<String> {
         let columns = dimensions
             .iter()
@@ -380,7 +382,7 @@ impl<'t> Grid<'t> {
         values.map(str::to_owned).collect()
     }
 
-    /// The group with these values.
+    /// Returns the group with these values.
     pub(crate) fn find(&self, values: &[&str]) -> Option<usize> {
         if values.len() != self.columns.len() {
             return None;
@@ -392,7 +394,7 @@ impl<'t> Grid<'t> {
         self.groups.binary_search(&key).ok()
     }
 
-    /// Calls `take` for each row of a group in each wanted slot: with the values of the row, the slot and the counts.
+    /// Calls `take` for each row of a group in each wanted slot. The arguments are the key of the row, the slot and the counts.
     pub(crate) fn each_row(
         &self,
         group: usize,
@@ -431,13 +433,13 @@ impl<'t> Grid<'t> {
         }
     }
 
-    /// The counts.
+    /// Returns the counts that the groups belong to.
     pub(crate) fn counted(&self) -> &'t Counted<'t> {
         self.counted
     }
 }
 
-/// Sorted keys without repetitions.
+/// Sorts keys and removes repetitions.
 #[inline(never)]
 pub(crate) fn distinct(mut keys: Vec<Key>) -> Vec<Key> {
     keys.sort_unstable();
@@ -445,7 +447,7 @@ pub(crate) fn distinct(mut keys: Vec<Key>) -> Vec<Key> {
     keys
 }
 
-/// The position of a value in a sorted dictionary.
+/// Returns the position of a value in a sorted dictionary.
 fn position(dictionary: &Dictionary, value: &str) -> Option<u32> {
     let (mut start, mut end) = (0, dictionary.len() as u32);
     while start < end {

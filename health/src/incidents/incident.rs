@@ -36,7 +36,7 @@ pub struct Incident {
     pub until: Timestamp,
     /// The finding that explains most of its parts: the identifier of one of them.
     pub headline: String,
-    /// The sentence of the headline, and what else was found.
+    /// Returns the sentence of the headline, and what else was found.
     pub sentence: String,
     /// Whether silences cover all parts that are not over.
     pub silenced: bool,
@@ -146,14 +146,14 @@ tallyfold::names! {
 const MOST: usize = 100;
 
 impl IncidentHold {
-    /// An acknowledgement, which ends when the incident becomes more severe, or is over and comes back.
+    /// Returns an acknowledgement, which ends when the incident becomes more severe, or is over and comes back.
     #[must_use]
     pub const fn acknowledged(note: Option<String>) -> Self {
         let until = None;
         Self { until, note }
     }
 
-    /// A silence until a time, even if the incident becomes more severe or comes back.
+    /// Returns a silence, which lasts until a time even if the incident becomes more severe or comes back.
     #[must_use]
     pub const fn silenced(until: Timestamp, note: Option<String>) -> Self {
         let until = Some(until);
@@ -161,11 +161,11 @@ impl IncidentHold {
     }
 }
 
-/// A cause stands for the whole finding if it explains this share of the change.
+/// A cause stands for the whole finding if it explains at least this share of the change.
 const MOST_OF_IT: f64 = 0.5;
 
 impl Incident {
-    /// An incident that begins with a finding.
+    /// Begins an incident with a finding.
     pub(super) fn of(finding: &Finding) -> Self {
         let since = finding.since.to_string();
         let mut incident = Self {
@@ -190,7 +190,7 @@ impl Incident {
         incident
     }
 
-    /// Takes a finding: a new part, or the present state of a known part.
+    /// Adds a finding as a new part, or updates its part if there is one.
     pub(super) fn take(&mut self, finding: &Finding) {
         let is_known = self.take_part(finding);
         self.since = self.since.min(finding.since);
@@ -218,18 +218,18 @@ impl Incident {
         self.settle();
     }
 
-    /// Whether the part was known already.
+    /// Adds or updates the part of a finding. Returns whether the part existed before.
     fn take_part(&mut self, finding: &Finding) -> bool {
         let part = IncidentPart::of(finding);
         match self.place_of(&finding.id) {
             Ok(place) => {
                 let known = &mut self.parts[place];
                 let cause = match known.since == part.since {
-                    // The values that decided to which incident it belongs don't change.
+                    // The finding belongs to this incident because of these values, so the part keeps them.
                     true => std::mem::take(&mut known.cause),
                     false => part.cause.clone(),
                 };
-                // Without new windows, for example if there are no counts, the sentence of the last judged windows stays.
+                // If no further window was judged, for example without counts, the part keeps its sentence.
                 let is_same = known.since == part.since && known.until == part.until;
                 let sentence = match is_same && known.status == part.status {
                     true => std::mem::take(&mut known.sentence),
@@ -254,18 +254,18 @@ impl Incident {
             .binary_search_by(|part| part.id.as_str().cmp(finding))
     }
 
-    /// Whether a finding belongs to it already.
+    /// Returns whether a finding is a part of the incident.
     pub(super) fn has(&self, finding: &str) -> bool {
         self.place_of(finding).is_ok()
     }
 
-    /// Whether somebody knows of it at a time.
+    /// Returns whether the incident has a hold that is in force at a time.
     pub(crate) fn is_held(&self, at: Timestamp) -> bool {
         let hold = self.hold.as_ref();
         hold.is_some_and(|hold| hold.until.is_none_or(|until| at < until))
     }
 
-    /// Whether it has a finding that isn't over and that began then.
+    /// Returns whether a finding that began at `since` is a part that isn't resolved.
     pub(super) fn is_firing(&self, finding: &str, since: Timestamp) -> bool {
         let place = self.place_of(finding).ok();
         place.is_some_and(|place| {
@@ -284,7 +284,7 @@ impl Incident {
         self.settle();
     }
 
-    /// Sets what follows from its parts.
+    /// Updates the fields that depend on the parts. Removes the oldest resolved parts if there are too many.
     fn settle(&mut self) {
         let was_over = self.status == Status::Resolved;
         let is_any = |status| self.parts.iter().any(|part| part.status == status);
@@ -329,7 +329,7 @@ impl Incident {
         }
     }
 
-    /// Whether it could have been made by [`Incident::take`].
+    /// Returns whether the parts are sorted, the headline is one of them, and the history has entries.
     pub(crate) fn is_valid(&self) -> bool {
         self.parts.is_sorted_by(|one, other| one.id < other.id)
             && self.has(&self.headline)
@@ -357,7 +357,7 @@ impl IncidentPart {
         }
     }
 
-    /// Which events it is about.
+    /// Returns the values of the events that the part is about.
     pub(super) fn place(&self) -> Place<'_> {
         Place {
             group: &self.group,
@@ -365,7 +365,7 @@ impl IncidentPart {
         }
     }
 
-    /// What it is called: `integration fails (integration Webhook)`.
+    /// Returns the rule and the group for a sentence, such as `integration fails (integration Webhook)`.
     fn subject(&self) -> String {
         let pairs = self.group.iter();
         let pairs = pairs.map(|(name, own)| format!("{name} {}", value(own)));
@@ -377,7 +377,8 @@ impl IncidentPart {
     }
 }
 
-/// The values of the first cause, if it explains most of a finding. Without causes, the values that nearly all events have.
+/// Returns the values of the first cause if it explains most of a finding, and otherwise the values that nearly all of
+/// its events have.
 fn most_of_it(finding: &Finding) -> Vec<(String, String)> {
     let first = finding.causes.first();
     let first = first.filter(|cause| cause.share >= MOST_OF_IT);
@@ -388,20 +389,20 @@ fn most_of_it(finding: &Finding) -> Vec<(String, String)> {
     first.map_or_else(|| within().collect(), |cause| cause.r#where.clone())
 }
 
-/// When a finding began to fire. Each finding of an incident did.
+/// Returns when a finding began to fire, or the end of its window if it has not fired.
 fn fired(finding: &Finding) -> Timestamp {
     finding.fired.unwrap_or(finding.window.end())
 }
 
-/// The end of the last bad window of a finding.
+/// Returns the end of the last bad window of a finding.
 fn until(finding: &Finding) -> Timestamp {
     finding.resolved.unwrap_or(finding.window.end())
 }
 
-/// The part that explains most of the others: its group contains theirs. It must deviate at least half as much as any
-/// part with the same measure. Among equals, the most severe, the earliest and then the largest comes first. A finding
-/// about all events contains every other one and says little, so it is the headline only if no other part explains half
-/// of the parts.
+/// Returns the part that explains most other parts: its events include theirs. A part that deviates less than half as
+/// much as another one with the same measure comes last. Among equals, the most severe part comes first, then the
+/// earliest, then the largest. A part about all events includes every other part and says little, so it is the headline
+/// only if no other part explains half of the parts.
 fn headline<'p>(parts: &[&'p IncidentPart]) -> Option<&'p IncidentPart> {
     let is_large = |part: &IncidentPart| {
         let mut same = parts.iter().filter(|other| other.measure == part.measure);
@@ -431,7 +432,7 @@ fn headline<'p>(parts: &[&'p IncidentPart]) -> Option<&'p IncidentPart> {
     explains_half.or_else(of_all).or(best).copied()
 }
 
-/// How many other parts a sentence names.
+/// The maximum number of other parts that a sentence names.
 const NAMED: usize = 2;
 
 /// The sentence of the headline, and what else was found.
@@ -450,8 +451,8 @@ fn sentence(headline: &IncidentPart, parts: &[&IncidentPart]) -> String {
     }
 }
 
-/// An identifier for a rule and the values of a group: a 64-bit FNV-1a hash. A byte that UTF-8 never contains follows
-/// each text, so that no two lists of texts give the same bytes.
+/// Returns an identifier for some texts, such as the name of a rule and the values of a group: a 64-bit FNV-1a hash.
+/// After each text, it hashes a byte that UTF-8 never contains, so different lists of texts never give the same bytes.
 pub(crate) fn id_of<'a>(texts: impl Iterator<Item = &'a str>) -> String {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for text in texts {

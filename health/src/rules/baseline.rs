@@ -20,46 +20,50 @@ use crate::usual::past::{Compare, Look, Past};
 /// The sums that are judged in addition to single windows, in seconds: of one, three, twelve and 36 hours.
 const SUMS: [u64; 4] = [3_600, 3 * 3_600, 12 * 3_600, 36 * 3_600];
 
-/// Events may come up to this many seconds late: until then, their absence isn't a decline, and their arrival isn't a rise.
+/// Events may come up to this many seconds late. Within this time, missing events aren't a decline, and their later
+/// arrival isn't a rise.
 const LATE: u64 = 3 * 3_600;
 
-/// A batch that comes once a day may be late by this many seconds.
+/// How many seconds late a daily batch may come.
 const LATE_BATCH: u64 = 6 * 3_600;
 
-/// A source does not decline if at least this part of the missing events belongs to batches that have not come yet.
+/// A source does not decline if at least this share of the missing events belongs to batches that have not come yet.
 const LATE_PART: f64 = 0.5;
 
-/// A day off is a day and some hours long, in seconds: clocks change, and the first windows may be low by chance.
+/// The longest day off, in seconds. It is longer than a day because clocks change and because the first windows may be
+/// low by chance.
 const LONGEST_DAY_OFF: u64 = DAY + 4 * 3_600;
 
-/// At least this share of what is usual comes on a day off; less, if less comes on weekends. Below, it is an outage.
+/// The bounds of the share of usual events that must come on a day off; with fewer events, it is an outage. The share is
+/// the upper bound, or less if fewer events come on weekends.
 const LEFT: std::ops::RangeInclusive<f64> = 0.05..=0.2;
 
-/// A day off is at most this share of what is usual lower in its first half than in its second half, relative to that.
+/// On a day off, the decline of the first half is at least this share of the decline of the second half, and at least
+/// this share of a weekend day's events comes.
 const AT_ONCE: f64 = 0.7;
 
 /// The natural logarithm of 2. A test of both sides doubles the probability.
 const LN_2: f64 = std::f64::consts::LN_2;
 
-/// Looks again at the `length` slots before a slot, more closely.
+/// Takes a closer look at some slots before a slot. The arguments are that slot and the number of slots.
 pub(crate) type Confirm<'c> = dyn FnMut(usize, usize) -> Option<Look> + 'c;
 
 /// How the counts of a group are compared.
 pub(crate) struct Comparing<'c> {
-    /// With what.
+    /// What is compared: counts, shares or ratios.
     pub(crate) compare: Compare,
-    /// The length of one more sum, in seconds.
+    /// The length of an additional sum, in seconds.
     pub(crate) longer: Option<u64>,
-    /// What is bad must also be bad when this looks at it.
+    /// A closer look, which must find a deviation to be bad, too.
     pub(crate) confirm: Option<&'c mut Confirm<'c>>,
-    /// The parts of the group, if it is all that a source sends.
+    /// The parts of the group, if the group has all events of its sources.
     pub(crate) parts: Option<Parts<'c>>,
     /// If true, only declines that may be days off are reported; if false, all other deviations.
     pub(crate) is_day_off: bool,
 }
 
 impl Comparing<'_> {
-    /// Compares without looking at the parts of a group.
+    /// Returns a comparison without an additional sum, a closer look or parts of the group.
     pub(crate) fn with(compare: Compare) -> Self {
         Self {
             compare,
@@ -82,8 +86,8 @@ pub struct Baseline {
     change: Option<Fraction>,
 }
 
-/// Six weeks, with one neighbour on each side. Both more and less than usual is bad, and there is one false alarm in
-/// 300 days.
+/// Compares with six weeks and one neighbour on each side. Both more and fewer events than usual are bad. One false alarm
+/// is expected in 300 days.
 impl Default for Baseline {
     fn default() -> Self {
         Self {
@@ -97,7 +101,7 @@ impl Default for Baseline {
 }
 
 impl Baseline {
-    /// The keys of a rule that compares with it.
+    /// The keys of rules that have a baseline.
     pub(crate) const KEYS: [&str; 6] = [
         "measure",
         "least",
@@ -107,25 +111,25 @@ impl Baseline {
         "change",
     ];
 
-    /// How many weeks, from 1 to 8.
+    /// Sets how many earlier weeks are compared, from 1 to 8.
     #[must_use]
     pub fn weeks(self, weeks: usize) -> Self {
         Self { weeks, ..self }
     }
 
-    /// How many neighbours of the same window of the week, on each side, up to 8.
+    /// Sets how many neighbours of the same window of the week are compared on each side, up to 8.
     #[must_use]
     pub fn neighbours(self, neighbours: usize) -> Self {
         Self { neighbours, ..self }
     }
 
-    /// Which deviations are bad.
+    /// Sets which deviations are bad.
     #[must_use]
     pub fn side(self, side: Side) -> Self {
         Self { side, ..self }
     }
 
-    /// The expected number of false alarms in 30 days if nothing changes: from 0.000001 to 100.
+    /// Sets the expected number of false alarms in 30 days if nothing changes, from 0.000001 to 100.
     #[must_use]
     pub fn false_alarms(self, false_alarms: f64) -> Self {
         Self {
@@ -134,7 +138,8 @@ impl Baseline {
         }
     }
 
-    /// The smallest change that matters: for a count, relative to the expected count; for a share, the difference.
+    /// Sets the smallest change that matters. For a count, the change is relative to the expected count; for a share, it
+    /// is the difference between the two shares.
     #[must_use]
     pub fn change(self, change: Fraction) -> Self {
         let change = Some(change);
@@ -147,7 +152,7 @@ impl Baseline {
         Self { change, ..self }
     }
 
-    /// Reads the keys of a baseline that a kind of rule has.
+    /// Reads the baseline's keys of a rule.
     pub(crate) fn read(table: &Table<'_>) -> Result<Self> {
         let mut baseline = Self::default();
         if let Some(entry) = table.entry("baseline") {
@@ -174,7 +179,7 @@ impl Baseline {
         Ok(baseline)
     }
 
-    /// What is wrong with it.
+    /// Returns the first invalid setting.
     pub(crate) fn misfit(&self) -> Option<Misfit> {
         if !(1..=8).contains(&self.weeks) || self.neighbours > 8 {
             return Some(Misfit::of(
@@ -186,8 +191,8 @@ impl Baseline {
         (!is_wanted).then(|| Misfit::of("false_alarms", WANT_FALSE_ALARMS))
     }
 
-    /// How many seconds of history the judging of a window needs: the weeks that a window is compared with, and those
-    /// windows of the last four weeks that show how much the group varies.
+    /// Returns how many seconds of history are needed to judge a window: the weeks that it is compared with, and before
+    /// them the days that show how much the group varies.
     pub(crate) fn history(&self, window: u64) -> u64 {
         let weeks = (self.weeks as u64).max(2) * WEEK;
         let longest = SUMS[SUMS.len() - 1].max(DAY);
@@ -198,7 +203,7 @@ impl Baseline {
             + 3_600
     }
 
-    /// The earlier counts that a finding is compared with.
+    /// Returns which earlier counts a finding is compared with.
     pub(crate) fn compared(&self) -> Compared {
         Compared {
             weeks: self.weeks,
@@ -206,17 +211,17 @@ impl Baseline {
         }
     }
 
-    /// The smallest change that matters, as a float.
+    /// Returns the smallest change that matters, as a float.
     fn least_change(&self) -> f64 {
         self.change.map_or(0.0, Fraction::as_f64)
     }
 
-    /// The share of windows that may be false alarms.
+    /// Returns the share of windows that may be false alarms.
     pub(crate) fn rate(&self, judging: &Judging<'_>) -> f64 {
         judging.rate_of(self.false_alarms)
     }
 
-    /// The past of a group.
+    /// Returns the past counts of a group.
     pub(crate) fn past<'j>(
         &self,
         judging: &'j Judging<'_>,
@@ -232,7 +237,8 @@ impl Baseline {
         )
     }
 
-    /// Judges the counts of some groups, each with a look at its parts.
+    /// Judges the counts of some groups. If the groups have all events of their sources, it also looks at the parts of
+    /// each group.
     pub(crate) fn counts(
         &self,
         judging: &Judging<'_>,
@@ -261,7 +267,7 @@ impl Baseline {
         }
     }
 
-    /// Judges some windows of a group, and sums of windows that end with them.
+    /// Judges some windows of a group, and sums of several windows that end with each of them.
     pub(crate) fn group(
         &self,
         judging: &Judging<'_>,
@@ -284,7 +290,7 @@ impl Baseline {
         for slot in judging.known() {
             let single = match judging.finals[slot] {
                 true => past.look(slot + 1, 1),
-                // Nothing is learned from counts that may still change, but they are judged.
+                // Counts that may still change are judged, but rules don't learn from them.
                 false => provisional(&past, slot, columns),
             };
             let Some(single) = single else {
@@ -293,7 +299,7 @@ impl Baseline {
             let mut worst: Option<Odd> = None;
             let mut is_judged = false;
             for &length in &lengths {
-                // Longer sums change slowly.
+                // Longer sums change slowly, so only every `stride`-th one is judged.
                 let stride = (length / 12).max(1);
                 if length > 1 && !(slot + 1 + past.calendar().offset()).is_multiple_of(stride) {
                     continue;
@@ -309,7 +315,7 @@ impl Baseline {
                 let Some(odd) = group.odd(slot, length, &look, &mut comparing) else {
                     continue;
                 };
-                // The numbers of the shortest time say best what is wrong now, and a longer one says since when.
+                // The numbers of the shortest sum describe best what is wrong now. The longest run shows since when.
                 worst = Some(match worst {
                     None => odd,
                     Some(shorter) => Odd {
@@ -340,7 +346,7 @@ impl Baseline {
     }
 }
 
-/// How much groups vary: the minimum, and the assumption for groups without enough days.
+/// Returns how much groups vary: the minimum, and the assumption for groups without enough days.
 pub(crate) const fn prior(compare: Compare) -> Prior {
     match compare {
         Compare::Counts => Prior {
@@ -361,7 +367,7 @@ pub(crate) const fn prior(compare: Compare) -> Prior {
     }
 }
 
-/// The lengths of the sums, in slots: a single window first.
+/// Returns the lengths of the sums in slots, shortest first. The first length is a single window.
 pub(crate) fn lengths(slots: &Slots, longer: Option<u64>) -> Vec<usize> {
     let sums = SUMS.into_iter().chain(longer);
     let mut lengths: Vec<usize> = sums.map(|seconds| slots.in_seconds(seconds)).collect();
@@ -371,7 +377,7 @@ pub(crate) fn lengths(slots: &Slots, longer: Option<u64>) -> Vec<usize> {
     lengths
 }
 
-/// A window whose counts may still change.
+/// Looks at a window whose counts may still change. They come from `columns`, because `past` leaves them out.
 fn provisional(past: &Past<'_>, slot: usize, columns: Columns<'_>) -> Option<Look> {
     let (part, whole) = columns.at(slot);
     let mut sum = past.sum(slot + 1, 1);
@@ -380,8 +386,8 @@ fn provisional(past: &Past<'_>, slot: usize, columns: Columns<'_>) -> Option<Loo
     Some(Look { sum, expected })
 }
 
-/// Whether events may only have come late. If some are missing, so many must also be missing compared with an earlier time
-/// of day; if there are too many, events must not have been missing before.
+/// Returns whether a deviation may be only a delay. A rise may be one if it makes up for events that were missing before.
+/// A decline may be one if the counts would be normal at an earlier time of day.
 pub(crate) fn is_late(
     past: &Past<'_>,
     (slot, length): (usize, usize),
@@ -400,7 +406,7 @@ pub(crate) fn is_late(
         let before = past.look(slot + 1, late + length);
         return before.is_some_and(|before| before.excess() < look.excess() / 2.0);
     }
-    // Only the part of a long silence counts in which events are overdue for long enough.
+    // In a silence longer than `late`, the last `late` slots don't count, because their events may still come.
     let is_overdue = look.sum.part == 0 && length > late;
     let length_of = |late: usize| if is_overdue { length - late } else { length };
     [late / 2, late].into_iter().any(|late| {
@@ -413,20 +419,20 @@ pub(crate) fn is_late(
     })
 }
 
-/// The judging of a group.
+/// What is needed to judge one group.
 struct Group<'g> {
     baseline: &'g Baseline,
     judging: &'g Judging<'g>,
     past: &'g Past<'g>,
     learned: Learned<'g>,
-    /// The limit for a single window.
+    /// The largest ln p at which a single window is bad.
     ln_rate: f64,
-    /// The limit for sums, for all groups together.
+    /// The largest ln p at which a sum is bad. It is lower, because all groups share the false alarms.
     ln_all: f64,
 }
 
 impl Group<'_> {
-    /// Whether there are enough events to judge by: those that came, or those that were expected.
+    /// Returns whether enough events came, or were expected, to judge them.
     fn is_enough(&self, look: &Look) -> bool {
         let least = self.judging.least;
         match self.past.compare {
@@ -438,7 +444,7 @@ impl Group<'_> {
         }
     }
 
-    /// The smallest change of a number of events that matters.
+    /// Returns the smallest change that matters, as a number of events.
     fn least_change(&self, look: &Look) -> f64 {
         let of = match self.past.compare {
             Compare::Shares => look.sum.whole as f64,
@@ -447,7 +453,7 @@ impl Group<'_> {
         self.baseline.least_change() * of
     }
 
-    /// Compares a sum of windows with what is usual. The result is `None` unless it is bad.
+    /// Compares a sum of windows with what is usual. Returns `None` unless the sum is bad.
     fn odd(
         &mut self,
         slot: usize,
@@ -536,8 +542,9 @@ impl Group<'_> {
         })
     }
 
-    /// Whether a decline may be a day off: everything declines alike and at once, before the busy hours, for no longer than a
-    /// day, and something is left.
+    /// Returns whether a decline looks like a day off. On a listed holiday, it is enough that some events are left. On
+    /// other days, all parts of a source must also decline alike, at once, before the busy hours, and for about a day at
+    /// most.
     fn is_day_off(&self, slot: usize, comparing: &mut Comparing<'_>) -> bool {
         let end = slot + 1;
         let calendar = self.past.calendar();
@@ -574,7 +581,7 @@ impl Group<'_> {
             return false;
         };
         let start = end - run;
-        // The expected counts, including the hours that are still to come.
+        // The expected count of a slot on average, also for slots that are still to come.
         let clock = self.past.clock(end);
         let each = |end: usize, length: usize| {
             let expected = self.past.mean(end, length, clock)?;
@@ -583,13 +590,13 @@ impl Group<'_> {
         let Some(mean) = each(end, calendar.per_day) else {
             return false;
         };
-        // Where all hours are alike, some are above the mean by chance.
+        // Allows a tenth above the mean: where all hours are alike, some are above it by chance.
         let is_quiet =
             |hours: usize| each(start + hours * hour, hour).is_some_and(|it| it < 1.1 * mean);
         if !(1..=4).any(is_quiet) {
             return false;
         }
-        // In some hours, counts vary too much to tell a fall from a slope.
+        // In fewer than six hours, counts vary too much to tell a sudden decline from a slow one.
         let half = run / 2;
         let is_at_once = half < 3 * hour
             || ratio(start + half, half)
@@ -598,8 +605,8 @@ impl Group<'_> {
         is_at_once && parts.mix().is_kept(end, run.max(hour))
     }
 
-    /// Whether a deviation continues: the last parts of a sum deviate nearly as much as the whole sum. Without this check, an
-    /// incident that is over could begin a finding.
+    /// Returns whether a deviation continues: the last parts of a sum deviate nearly as much as the whole sum. Without
+    /// this check, an incident that is over could begin a finding.
     fn continues(&self, slot: usize, length: usize, look: &Look) -> bool {
         let size = |look: &Look| match self.past.compare {
             Compare::Counts => look.expected,
@@ -610,7 +617,7 @@ impl Group<'_> {
             let recent = self.past.look(slot + 1, length);
             recent.is_some_and(|recent| {
                 let wanted = part * each * size(&recent);
-                // Where no events are expected, their absence shows nothing.
+                // Where less than one event is expected, its absence shows nothing.
                 let is_idle = look.excess() < 0.0 && recent.expected < 1.0 && recent.sum.part == 0;
                 is_idle || recent.excess() * each > 0.0 && recent.excess().abs() >= wanted.abs()
             })
@@ -620,7 +627,8 @@ impl Group<'_> {
             && deviates(1, 0.25)
     }
 
-    /// How many slots a deviation has lasted: from where the counts are nearer to what is bad than to what is usual.
+    /// Returns how many slots a deviation has lasted. It began where the counts became closer to what is bad than to what
+    /// is usual.
     fn run(&self, slot: usize, length: usize, is_high: bool) -> usize {
         let sign = if is_high { 1.0 } else { -1.0 };
         let (mut sum, mut most, mut run) = (0.0, 0.0, 1);
@@ -647,7 +655,7 @@ impl Group<'_> {
         }
     }
 
-    /// The natural logarithm of the probability of a count.
+    /// Returns the natural logarithm of the probability that a count deviates at least this far on the bad side.
     fn ln_p(&self, look: &Look, noise: &Noise) -> f64 {
         let whole = (self.past.compare == Compare::Shares).then_some(look.sum.whole);
         let tails = judge(look.sum.part, whole, &self.level(look, noise));

@@ -1,4 +1,4 @@
-//! What judging needs for every kind of rule.
+//! The types that all kinds of rules use to judge windows, and the limit for false discoveries.
 
 use std::ops::Range;
 
@@ -11,35 +11,35 @@ use crate::measure::Measure;
 use crate::usual::calendar::{Calendar, Local};
 use crate::usual::past::Known;
 
-/// What is judged.
+/// What a rule judges: a measure of some groups in some slots.
 #[derive(Clone, Debug)]
 pub(crate) struct Judging<'j> {
-    /// The number that is made from the counts.
+    /// The number that the rule computes from the counts.
     pub(crate) measure: Measure,
-    /// The fewest events that are judged.
+    /// The number of events below which a window is not judged.
     pub(crate) least: u64,
     /// The slots.
     pub(crate) slots: &'j Slots,
     /// For each slot, whether it is known and settled. Rules learn only from such slots.
     pub(crate) finals: Vec<bool>,
-    /// The slots that rules learn from, added up.
+    /// How many slots rules learn from, as running totals.
     pub(crate) learned: Known,
-    /// The days of the slots, for groups without a calendar of their own first.
+    /// The calendars: first the default one, then the calendars that some groups have of their own.
     calendars: Vec<Calendar>,
-    /// For each group, its calendar; none if all groups have the first one.
+    /// For each group, the position of its calendar in `calendars`. Empty if all groups have the default one.
     calendar_of: Vec<usize>,
     /// The slots that are judged.
     pub(crate) range: Range<usize>,
-    /// How many groups are judged.
+    /// The number of judged groups.
     pub(crate) groups: usize,
     /// Whether a group is all that its sources send.
     pub(crate) is_of_sources: bool,
-    /// Whether a decline may be taken for a day off, because another rule reports days off.
+    /// Whether the rule ignores a decline that looks like a day off, because another rule reports days off.
     pub(crate) may_be_off: bool,
 }
 
 impl<'j> Judging<'j> {
-    /// Judges some slots of this many groups.
+    /// Prepares to judge the slots of `range` in this many groups.
     pub(crate) fn new(
         (measure, least): (Measure, u64),
         slots: &'j Slots,
@@ -62,8 +62,8 @@ impl<'j> Judging<'j> {
         }
     }
 
-    /// Judges groups by their own calendars: `calendar_of` has the position of each group's calendar, from 1, and 0 for a group
-    /// without one.
+    /// Adds the calendars of some groups. For each group, `calendar_of` has the position of its calendar in `locals`,
+    /// counted from 1, or 0 for the default calendar.
     pub(crate) fn with_calendars<'l>(
         mut self,
         locals: impl Iterator<Item = &'l Local>,
@@ -75,26 +75,26 @@ impl<'j> Judging<'j> {
         self
     }
 
-    /// The calendar of a group.
+    /// Returns the calendar of a group.
     pub(crate) fn calendar(&self, group: usize) -> &Calendar {
         let place = self.calendar_of.get(group).copied().unwrap_or_default();
         &self.calendars[place]
     }
 
-    /// The slots that are judged and known.
+    /// Returns the slots to judge whose counts are known.
     pub(crate) fn known(&self) -> impl Iterator<Item = usize> + use<'_> {
         self.range.clone().filter(|slot| self.slots.known[*slot])
     }
 
-    /// The share of windows that may be false alarms if there are to be at most `false_alarms` in 30 days. It is at
-    /// most one in a thousand.
+    /// Returns the share of windows that may be false alarms, so that at most `false_alarms` happen in 30 days. The share
+    /// is at most 0.001.
     pub(crate) fn rate_of(&self, false_alarms: f64) -> f64 {
         const MONTH: f64 = 30.0 * 86_400.0;
         (false_alarms * f64::from(self.slots.step.seconds()) / MONTH).clamp(1e-15, 0.001)
     }
 }
 
-/// Some groups of a rule that are judged together.
+/// Some groups of a rule that are judged in one call.
 pub(crate) struct Groups<'g> {
     /// The groups of the whole table.
     pub(crate) grid: &'g Grid<'g>,
@@ -108,28 +108,28 @@ pub(crate) struct Groups<'g> {
 
 /// The counts of the endpoint that the counts of a rule are compared with.
 pub(crate) struct Other<'d> {
-    /// The groups.
+    /// The groups of the other endpoint.
     pub(crate) grid: &'d Grid<'d>,
-    /// The slots, of the same length.
+    /// The slots of the other endpoint, which have the same length.
     pub(crate) slots: Slots,
 }
 
-/// The results of a rule's windows.
+/// Collects the results of a rule's windows, group by group.
 #[derive(Debug)]
 pub(crate) struct Sink {
     /// The group that is judged.
     group: u32,
     /// The first slot that is judged.
     start: usize,
-    /// How many groups were judged, slot by slot.
+    /// For each slot, how many groups were judged.
     pub(crate) tests: Vec<u32>,
-    /// What is bad.
+    /// The bad windows.
     pub(crate) odds: Vec<Odd>,
-    /// What was seen in judged windows of the groups that have or had a finding.
+    /// What judged windows showed, for groups that have or had a finding.
     pub(crate) seen: Vec<Seen>,
     /// The groups whose findings continue, sorted.
     watched: Vec<u32>,
-    /// Where the results of the group begin: among the bad windows, and among those that were seen.
+    /// The lengths of `odds` and `seen` before the current group.
     begun: (usize, usize),
 }
 
@@ -139,7 +139,7 @@ impl Sink {
         self.group as usize
     }
 
-    /// An empty sink for the slots of a range. `watched` are the groups whose findings continue, sorted.
+    /// Returns an empty sink for the slots of a range. `watched` has the groups whose findings continue, sorted.
     pub(crate) fn new(range: &Range<usize>, watched: Vec<u32>) -> Self {
         Self {
             group: 0,
@@ -152,13 +152,13 @@ impl Sink {
         }
     }
 
-    /// Begins with a group.
+    /// Starts the results of a group, and ends those of the group before.
     pub(crate) fn begin(&mut self, group: usize) {
         self.close();
         self.group = group as u32;
     }
 
-    /// Ends with a group. What was seen of it is dropped unless it has a finding.
+    /// Ends the results of the current group. Drops what its windows showed unless the group has or had a finding.
     pub(crate) fn close(&mut self) {
         let (odds, seen) = self.begun;
         if self.odds.len() == odds && self.watched.binary_search(&self.group).is_err() {
@@ -167,24 +167,24 @@ impl Sink {
         self.begun = (self.odds.len(), self.seen.len());
     }
 
-    /// Whether the group has or had a finding, so that it matters what was seen of it. A bad window makes the rest of the
-    /// group matter, too.
+    /// Returns whether to keep what the windows of the group show: a finding of the group continues, or one of its
+    /// windows is bad.
     pub(crate) fn is_watched(&self) -> bool {
         self.odds.len() > self.begun.0 || self.watched.binary_search(&self.group).is_ok()
     }
 
-    /// Records that a window of the group was judged by a fixed limit: without a bad window, it is good.
+    /// Records that a fixed limit judged a window of the group. The window is good unless [`Sink::take`] records it as bad.
     pub(crate) fn judged(&mut self, slot: usize) {
         self.tested(slot);
         self.saw(slot, Evidence::Good);
     }
 
-    /// Records that a window of the group was compared.
+    /// Records that a window of the group was tested.
     pub(crate) fn tested(&mut self, slot: usize) {
         self.tests[slot - self.start] += 1;
     }
 
-    /// Records what was seen in a window of the group.
+    /// Records what a window of the group showed.
     pub(crate) fn saw(&mut self, slot: usize, evidence: Evidence) {
         self.seen.push(Seen {
             group: self.group,
@@ -193,7 +193,7 @@ impl Sink {
         });
     }
 
-    /// Records that a window of the group is bad.
+    /// Records a bad window of the group.
     pub(crate) fn take(&mut self, odd: Odd) {
         self.odds.push(Odd {
             group: self.group,
@@ -201,29 +201,29 @@ impl Sink {
         });
     }
 
-    /// How many groups were judged in a slot.
+    /// Returns how many groups were judged in a slot.
     pub(crate) fn tests_of(&self, slot: usize) -> usize {
         self.tests[slot - self.start] as usize
     }
 }
 
-/// What was seen in a window of a group.
+/// What a window of a group showed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
     /// Which group.
     pub(crate) group: u32,
     /// Which slot.
     pub(crate) slot: u32,
-    /// What the window says about a finding.
+    /// The evidence for or against the end of a finding.
     pub(crate) evidence: Evidence,
 }
 
-/// What a window says about a finding.
+/// Evidence for or against the end of a finding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Evidence {
-    /// By a fixed limit, it is good.
+    /// The window is good by a fixed limit.
     Good,
-    /// The numbers of counted and of expected events.
+    /// The window was compared with an expected count.
     Compared {
         /// The number of counted events.
         part: u64,
@@ -241,11 +241,11 @@ pub(crate) struct Odd {
     pub(crate) slot: u32,
     /// How many slots up to this one were judged together; at least 1.
     pub(crate) slots: u32,
-    /// How many slots it has lasted, this one included; at least 1.
+    /// How many slots the deviation has lasted, including this one; at least 1.
     pub(crate) run: u32,
-    /// Whether it is bad enough to begin a finding. Otherwise it only keeps one from ending.
+    /// Whether it may begin a finding. If not, it only keeps a finding from ending.
     pub(crate) fires: bool,
-    /// For how many bad windows in a row it counts.
+    /// How many bad windows in a row it counts as.
     pub(crate) weight: u32,
     /// The severity, if it differs from the severity of the rule.
     pub(crate) severity: Option<Severity>,
@@ -253,16 +253,16 @@ pub(crate) struct Odd {
     pub(crate) observed: Amount,
     /// The expected number of counted events.
     pub(crate) expected: f64,
-    /// The natural logarithm of its probability; none if the rule does not compute one.
+    /// The natural logarithm of its probability; `None` if the rule computes no probability.
     pub(crate) ln_p: Option<f64>,
     /// How much the group varies: the variance of a count is `expected + phi * expected²`.
     pub(crate) phi: f64,
-    /// What would be normal.
+    /// The counts that would be normal.
     pub(crate) normal: Normal,
 }
 
 impl Odd {
-    /// A single slot that is bad; the sink adds the group.
+    /// Returns a single bad slot. The sink sets its group.
     pub(crate) fn of(slot: usize, observed: Amount, expected: f64, normal: Normal) -> Self {
         Self {
             group: 0,
@@ -281,27 +281,27 @@ impl Odd {
     }
 }
 
-/// What would be normal.
+/// The counts that would be normal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Normal {
     /// The fewest and the most events of the part.
     Range(u64, u64),
-    /// All counts that have at least this probability (as a logarithm) at this level, and those nearby.
+    /// All counts with a probability of at least exp(`ln_p`), and all counts within `width` of the expected count.
     Likely {
         /// The expected count; for a share, the expected share.
         expected: f64,
         /// The dispersion relative to a Poisson or binomial count.
         dispersion: f64,
-        /// The limit.
+        /// The natural logarithm of the smallest probability that is normal.
         ln_p: f64,
-        /// Counts that are no farther from the expected count than this are normal, too.
+        /// The largest distance from the expected count that is always normal.
         width: f64,
-        /// Whether the level is a share of a whole. No more events than the whole can be counted then.
+        /// Whether `expected` is a share of a whole. If so, the count can't exceed the whole.
         is_share: bool,
     },
 }
 
-/// The largest ln p at which a test is rejected; negative infinity if no test is rejected.
+/// Returns the largest ln p at which a test is rejected, or negative infinity if no test is rejected.
 ///
 /// Controls the false discovery rate by Benjamini and Hochberg (1995): on average, at most the share `rate` of the
 /// rejections is false. `ln_p` holds the natural logarithm of each test's p value; NaN counts as p = 1. Tests known to
@@ -324,7 +324,8 @@ pub fn discovery_limit(ln_p: &[f64], tests: usize, rate: f64) -> f64 {
     limit
 }
 
-/// Keeps a window from firing unless it is bad enough for the number of groups that were judged in the same slot.
+/// Keeps bad windows from firing whose probability is too high for the number of groups judged in their slot. Windows
+/// that count as several bad windows are left as they are.
 pub(crate) fn discover(sink: &mut Sink, rate: f64) {
     let is_tested = |place: &usize| {
         let odd = &sink.odds[*place];

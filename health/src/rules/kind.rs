@@ -10,24 +10,24 @@ use crate::columns::blocks::Columns;
 use crate::columns::groups::Grid;
 use crate::measure::Measure;
 
-/// The properties of a kind that are known before a rule of it is read.
+/// The properties that all rules of a kind have.
 pub(crate) struct Form {
     /// The keys that its rules have besides the common ones.
     pub(crate) keys: &'static [&'static str],
-    /// Which counts it judges.
+    /// Which counts the kind judges.
     pub(crate) scope: Scope,
-    /// Whether it can judge a measure.
+    /// Returns whether the kind can judge a measure.
     pub(crate) judges: fn(Measure) -> bool,
-    /// The measure by default.
+    /// The default measure.
     pub(crate) measure: Measure,
-    /// After how many bad windows in a row a rule fires, by default.
+    /// After how many bad windows in a row a rule fires by default.
     pub(crate) bad: u32,
-    /// The fewest events that are judged, by default.
+    /// Returns the default number of events below which a window is not judged.
     pub(crate) least: fn(Measure) -> u64,
 }
 
 impl Form {
-    /// The form of a kind that counts the events of groups. Other kinds override some of its fields.
+    /// The properties of a kind that judges the counts of groups. Other kinds override some of these fields.
     pub(crate) const COUNTS: Self = Self {
         keys: &["measure", "least"],
         scope: Scope::Groups,
@@ -47,14 +47,14 @@ pub(crate) enum Scope {
     Sources,
     /// The counts of groups of ingestion, compared with the counts of delivery.
     BothEndpoints,
-    /// The counts of groups of delivery, compared with what was ingested for all integrations.
+    /// The counts of groups of delivery, compared with the ingested events, which are counted for all integrations together.
     PerIngested,
     /// The totals that the service reported; there are no groups.
     Totals,
 }
 
 impl Scope {
-    /// The endpoint of a rule that names none.
+    /// Returns the endpoint of a rule that doesn't name an endpoint.
     pub(crate) const fn metric(self) -> Metric {
         match self {
             Self::Groups | Self::Sources | Self::Totals | Self::PerIngested => {
@@ -64,17 +64,17 @@ impl Scope {
         }
     }
 
-    /// Whether a rule about an endpoint needs the counts of another one, too.
+    /// Returns whether a rule about the endpoint `own` needs the counts of the endpoint `metric`.
     pub(crate) fn needs(self, own: Metric, metric: Metric) -> bool {
         own == metric || self.is_both()
     }
 
-    /// Whether both endpoints are compared.
+    /// Returns whether rules compare both endpoints.
     pub(crate) const fn is_both(self) -> bool {
         matches!(self, Self::BothEndpoints | Self::PerIngested)
     }
 
-    /// Why a rule about an endpoint can't name a dimension.
+    /// Returns why a rule about an endpoint can't name a dimension, or `None` if it can.
     pub(crate) fn refuses(self, metric: Metric, dimension: Dimension) -> Option<String> {
         let lacking = Metric::ALL
             .iter()
@@ -91,13 +91,13 @@ impl Scope {
 
 /// How rules of a kind judge windows and describe the results.
 pub(crate) trait Judge: fmt::Debug {
-    /// What is wrong with its settings, with the key; an empty key means the rule as a whole.
+    /// Returns the first invalid setting with its key. The key is empty if the rule as a whole is invalid.
     fn misfit(&self) -> Option<Misfit> {
         None
     }
 
-    /// How many seconds of history before a judged window are read. The argument is the length of a window in seconds.
-    /// Older counts have no effect.
+    /// Returns how many seconds of history before a judged window the rule reads. The argument is the length of a window
+    /// in seconds. Older counts have no effect.
     fn history(&self, _window: u64) -> u64 {
         0
     }
@@ -116,17 +116,17 @@ pub(crate) trait Judge: fmt::Debug {
     /// Judges all groups together, after each group was judged.
     fn all(&self, _judging: &Judging<'_>, _grid: &Grid<'_>, _sink: &mut Sink) {}
 
-    /// Whether a group without any row is judged: it has no events, which may be too few.
+    /// Returns whether a group without any row is judged. Such a group has no events, and this may be too few.
     fn judges_absent(&self) -> bool {
         false
     }
 
-    /// The earlier counts that explain a finding; `None` if there is nothing to compare it with.
+    /// Returns which earlier counts explain a finding; `None` if there is nothing to compare the finding with.
     fn compared(&self) -> Option<Compared> {
         None
     }
 
-    /// What a sentence says about the numbers of a finding.
+    /// Returns the words of a sentence about the numbers of a finding.
     fn said(&self, seen: &Seen) -> Said {
         wording::compared(seen)
     }
@@ -142,7 +142,7 @@ pub(crate) struct Misfit {
 }
 
 impl Misfit {
-    /// A misfit of a key.
+    /// Returns a misfit of a key.
     pub(crate) fn of(key: &'static str, text: impl Into<String>) -> Self {
         let text = text.into();
         Self { key, text }
@@ -160,7 +160,7 @@ pub(crate) struct Compared {
 }
 
 impl Compared {
-    /// For a kind without a baseline.
+    /// The comparison for kinds without a baseline.
     pub(crate) const FOUR_WEEKS: Self = Self {
         weeks: 4,
         since_it_began: false,

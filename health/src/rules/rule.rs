@@ -22,10 +22,10 @@ const MOST_CHARS: usize = 200;
 /// The largest number of windows after which a rule fires or is resolved.
 pub(crate) const MOST_WINDOWS: u32 = 1_000;
 
-/// What a name must be.
+/// The message for an invalid name.
 pub(crate) const WANT_NAME: &str = "want a name of 1 to 200 characters without control characters";
 
-/// Why a rule that compares both endpoints has no endpoint of its own.
+/// The message for a rule that compares both endpoints and has the key `metric`.
 pub(crate) const NO_METRIC: &str = "this kind of rule compares both endpoints; leave the key out";
 
 /// A rule. [`Rules::new`](crate::Rules::new) checks it.
@@ -42,15 +42,15 @@ pub(crate) const NO_METRIC: &str = "this kind of rule compares both endpoints; l
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// The name, which findings carry; it is unique.
+    /// The name, which is unique and part of each finding.
     pub(crate) name: String,
-    /// The endpoint whose counts are judged.
+    /// The endpoint whose counts the rule judges.
     pub(crate) metric: Metric,
-    /// The number that is made from the counts.
+    /// The number that the rule computes from the counts.
     pub(crate) measure: Measure,
     /// The dimensions to group by. Each group is judged by itself; without dimensions, all events are one group.
     pub(crate) by: Vec<Dimension>,
-    /// The values to keep, for each dimension that is named. Other events do not count.
+    /// For each dimension that the rule restricts, the values to keep. Other events do not count.
     pub(crate) only: Vec<(Dimension, Vec<String>)>,
     /// The length of the windows that are judged.
     pub(crate) window: TimeStep,
@@ -58,23 +58,23 @@ pub struct Rule {
     pub(crate) bad: u32,
     /// After how many good windows in a row it is resolved.
     pub(crate) good: u32,
-    /// How severe its findings are.
+    /// How severe the findings of the rule are.
     pub(crate) severity: Severity,
-    /// The fewest events that are judged; `None` for the default of its kind.
+    /// The number of events below which a window is not judged; `None` for the default of the kind.
     pub(crate) least: Option<u64>,
     /// Labels for its findings.
     pub(crate) labels: BTreeMap<String, String>,
-    /// A note for the people who receive its findings.
+    /// A note for the people who are notified of its findings.
     pub(crate) note: Option<String>,
-    /// The address of a page that says what to do.
+    /// The address of a page that explains what to do.
     pub(crate) runbook: Option<String>,
     /// How a window is judged.
     pub(crate) test: Test,
 }
 
 impl Rule {
-    /// A rule with a name and the settings of one of the [`kinds`](crate::kinds). It judges all events of an endpoint
-    /// together, in windows of 15 minutes.
+    /// Makes a rule with a name and the settings of one of the [`kinds`](crate::kinds). It judges all events of an
+    /// endpoint together, in windows of 15 minutes.
     #[must_use]
     pub fn new(name: impl Into<String>, test: impl Into<Test>) -> Self {
         let test = test.into();
@@ -97,19 +97,19 @@ impl Rule {
         }
     }
 
-    /// The endpoint whose counts are judged.
+    /// Sets the endpoint whose counts the rule judges.
     #[must_use]
     pub fn metric(self, metric: Metric) -> Self {
         Self { metric, ..self }
     }
 
-    /// The number that is made from the counts.
+    /// Sets the number that the rule computes from the counts.
     #[must_use]
     pub fn measure(self, measure: Measure) -> Self {
         Self { measure, ..self }
     }
 
-    /// The dimensions to group by. Each group is judged by itself.
+    /// Sets the dimensions to group by. Each group is judged by itself.
     #[must_use]
     pub fn by(self, dimensions: impl IntoIterator<Item = Dimension>) -> Self {
         let mut by: Vec<Dimension> = dimensions.into_iter().collect();
@@ -133,25 +133,26 @@ impl Rule {
         self
     }
 
-    /// The length of the windows that are judged, a minute or longer.
+    /// Sets the length of the windows that are judged, a minute or longer.
     #[must_use]
     pub fn window(self, window: TimeStep) -> Self {
         Self { window, ..self }
     }
 
-    /// After how many bad windows in a row it fires, and after how many good ones it is resolved: from 1 to 1,000.
+    /// Sets after how many bad windows in a row it fires, and after how many good windows in a row it is resolved. Both
+    /// are from 1 to 1,000.
     #[must_use]
     pub fn windows(self, bad: u32, good: u32) -> Self {
         Self { bad, good, ..self }
     }
 
-    /// How severe its findings are.
+    /// Sets how severe the findings of the rule are.
     #[must_use]
     pub fn severity(self, severity: Severity) -> Self {
         Self { severity, ..self }
     }
 
-    /// The fewest events that are judged, at least 1.
+    /// Sets the number of events below which a window is not judged, at least 1.
     #[must_use]
     pub fn least(self, least: u64) -> Self {
         let least = Some(least);
@@ -165,55 +166,55 @@ impl Rule {
         self
     }
 
-    /// A note for the people who receive its findings.
+    /// Sets a note for the people who are notified of its findings.
     #[must_use]
     pub fn note(self, text: impl Into<String>) -> Self {
         let note = Some(text.into());
         Self { note, ..self }
     }
 
-    /// The address of a page that says what to do about its findings.
+    /// Sets the address of a page that explains what to do about its findings.
     #[must_use]
     pub fn runbook(self, address: impl Into<String>) -> Self {
         let runbook = Some(address.into());
         Self { runbook, ..self }
     }
 
-    /// What the rule looks for.
+    /// Returns what the rule looks for.
     #[must_use]
     pub fn kind(&self) -> RuleKind {
         self.test.kind()
     }
 
-    /// The properties of its kind.
+    /// Returns the properties of its kind.
     pub(crate) fn form(&self) -> &'static Form {
         self.kind().form()
     }
 
-    /// The fewest events that are judged.
+    /// Returns the number of events below which a window is not judged.
     pub(crate) fn fewest(&self) -> u64 {
         self.least
             .unwrap_or_else(|| (self.form().least)(self.measure))
     }
 
-    /// Whether the counts of an endpoint are needed.
+    /// Returns whether the rule needs the counts of an endpoint.
     pub(crate) fn needs(&self, metric: Metric) -> bool {
         self.form().scope.needs(self.metric, metric)
     }
 
-    /// The dimensions that it names.
+    /// Returns the dimensions that the rule names, to group by or to restrict.
     pub(crate) fn dimensions(&self) -> impl Iterator<Item = Dimension> {
         let only = self.only.iter().map(|(dimension, _)| *dimension);
         self.by.iter().copied().chain(only)
     }
 
-    /// The counts of the other endpoint that it compares its own with: by which dimensions and for which values.
+    /// Returns the other endpoint that the rule compares with, and which sums of its counts the rule needs.
     pub(crate) fn other(&self) -> Option<(Metric, SumsBy)> {
         let mut of = self.own();
         match self.form().scope {
             Scope::BothEndpoints => Some((Metric::EventDelivery, of)),
             Scope::PerIngested => {
-                // What came in is counted for all integrations together.
+                // Ingestion counts events for all integrations together.
                 of.by.retain(|own| *own != Dimension::Integration);
                 of.only.retain(|(own, _)| *own != Dimension::Integration);
                 Some((Metric::EventIngestion, of))
@@ -222,7 +223,7 @@ impl Rule {
         }
     }
 
-    /// By which dimensions and for which values its counts are added up.
+    /// Returns by which dimensions and for which values the counts of the rule are summed.
     pub(crate) fn own(&self) -> SumsBy {
         SumsBy {
             by: self.by.clone(),
@@ -230,19 +231,19 @@ impl Rule {
         }
     }
 
-    /// How many seconds of history before a judged window are read. Older counts have no effect.
+    /// Returns how many seconds of history before a judged window the rule reads. Older counts have no effect.
     pub(crate) fn history(&self) -> u64 {
         self.test.judge().history(self.window.seconds().into())
     }
 
-    /// How many seconds before now are read: the windows that a first check judges, and their history.
+    /// Returns how many seconds before now the rule reads: the windows that a first check judges, and their history.
     pub(crate) fn back(&self) -> u64 {
         let window = u64::from(self.window.seconds());
         let windows = u64::from(self.bad) + u64::from(self.good) + 2;
         self.history() + (windows * window).max(FIRST_LOOK)
     }
 
-    /// The first invalid setting.
+    /// Returns the first invalid setting.
     pub(crate) fn misfit(&self) -> Option<Misfit> {
         let chars = self.name.chars().count();
         if !(1..=MOST_CHARS).contains(&chars) || self.name.chars().any(char::is_control) {

@@ -46,7 +46,7 @@ pub struct Rules {
     pub(crate) dimensions: Vec<Dimension>,
 }
 
-/// The beginning of the comments about all kinds of rules.
+/// The first lines of [`Rules::kinds`].
 const KINDS: &str = r#"
 # Every kind of rule, with its keys and their defaults where there are any. To use a rule, remove the # in front of its lines.
 # Any rule may have: metric = "event_delivery" or "event_ingestion"; by; where = { integration = ["Webhook"] }; window = "15m";
@@ -55,7 +55,7 @@ const KINDS: &str = r#"
 # notified.
 "#;
 
-/// A calendar, as text of a rules file.
+/// An example of a calendar, as text of a rules file.
 const CALENDAR: &str = r#"# A calendar: the clock and the holidays of the users of some groups.
 [[calendar]]
 rule = ["volume is unusual"]
@@ -65,7 +65,7 @@ holidays = [2026-11-26, 2026-12-25]
 comment = "closed on Thanksgiving"
 "#;
 
-/// A silence, as text of a rules file.
+/// An example of a silence, as text of a rules file.
 const SILENCE: &str = r#"# A silence: findings of its rules are not sent.
 [[silence]]
 rule = ["too many errors"]
@@ -79,8 +79,8 @@ impl Rules {
     /// The default rules, as the text of a rules file.
     pub const STANDARD: &'static str = include_str!("standard.toml");
 
-    /// Comments for a rules file: every kind of rule with its keys, a calendar and a silence. Without the marks in front of their
-    /// lines, they are rules.
+    /// Returns comments for a rules file: every kind of rule with its keys, a calendar and a silence. A line that starts
+    /// with `#` and no space becomes a setting when its `#` is removed.
     #[must_use]
     pub fn kinds() -> String {
         let mut text = KINDS.to_owned();
@@ -96,15 +96,15 @@ impl Rules {
         text
     }
 
-    /// The default rules: see [`Rules::STANDARD`].
+    /// Returns the default rules, [`Rules::STANDARD`].
     ///
     /// # Errors
-    /// Never: the default rules are valid. They are read like any rules file.
+    /// Never, because the default rules are valid.
     pub fn standard() -> Result<Self> {
         Self::parse(Self::STANDARD)
     }
 
-    /// Rules that are given as values. Findings are explained by all dimensions.
+    /// Makes rules from values. Findings are explained by all dimensions.
     ///
     /// # Errors
     /// `invalid_rules` if a setting is invalid, if two rules have the same name, or if there are no rules or too many.
@@ -158,7 +158,7 @@ impl Rules {
         self
     }
 
-    /// A rule with a dimension by which findings are not explained.
+    /// Returns the first rule that uses a dimension by which findings are not explained, and this dimension.
     pub(crate) fn unexplained(&self) -> Option<(&Rule, Dimension)> {
         self.rules.iter().find_map(|rule| {
             let mut own = rule.dimensions();
@@ -167,13 +167,13 @@ impl Rules {
         })
     }
 
-    /// The names of the rules, in their order.
+    /// Returns the names of the rules, in their order.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.rules.iter().map(|rule| rule.name.as_str()).collect()
     }
 
-    /// The sums of an endpoint that the rules judge, which pages of counts must have.
+    /// Returns the sums of an endpoint that the rules judge. Pages of counts must contain them.
     #[must_use]
     pub fn sums(&self, metric: Metric) -> Vec<SumsBy> {
         let all = self.rules.iter().flat_map(|rule| {
@@ -187,7 +187,7 @@ impl Rules {
         sums
     }
 
-    /// Which counts the rules need: for each endpoint its dimensions, the length of windows and how far back.
+    /// Returns which counts the rules need: for each endpoint, the dimensions, the length of windows, and how far back.
     #[must_use]
     pub fn needs(&self) -> Vec<Need> {
         let needs = Metric::ALL.iter().filter_map(|metric| {
@@ -213,7 +213,7 @@ impl Rules {
         needs.collect()
     }
 
-    /// The budgets of the rules of kind `budget`, in the order of the rules.
+    /// Returns the budgets of the rules of kind `budget`, in the order of the rules.
     #[must_use]
     pub fn budgets(&self) -> Vec<ErrorBudget> {
         let budgets = self.rules.iter().filter_map(|rule| {
@@ -240,7 +240,7 @@ fn invalid(text: String) -> Error {
     Error::new(Code::InvalidRules, text)
 }
 
-/// The longest step that divides both steps.
+/// Returns the longest step that divides both steps.
 fn common(one: TimeStep, other: TimeStep) -> TimeStep {
     let (mut a, mut b) = (one.seconds(), other.seconds());
     while b > 0 {
@@ -288,7 +288,7 @@ pub struct ErrorBudget {
     pub share: f64,
 }
 
-/// The step as queries write it: `15m`.
+/// Writes seconds as a step in the form that queries have, such as `15m`.
 fn as_step<S: Serializer>(seconds: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     match TimeStep::from_seconds(*seconds) {
         Ok(step) => serializer.collect_str(&step),
@@ -296,7 +296,7 @@ fn as_step<S: Serializer>(seconds: &u64, serializer: S) -> Result<S::Ok, S::Erro
     }
 }
 
-/// In milliseconds, which are below 2^53.
+/// Writes seconds as milliseconds, which are below 2^53.
 fn as_ms<S: Serializer>(seconds: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(*seconds as f64 * 1000.0)
 }
@@ -315,7 +315,7 @@ pub(crate) struct Silence {
 }
 
 impl Silence {
-    /// Whether a finding of a rule about a group is silenced at a timestamp.
+    /// Returns whether the silence covers a finding of a rule about a group at a time.
     pub(crate) fn covers(&self, rule: &str, group: &[(Dimension, &str)], at: Timestamp) -> bool {
         let has = |(dimension, values): &(Dimension, Vec<String>)| {
             group
@@ -329,24 +329,25 @@ impl Silence {
     }
 }
 
-/// A calendar: where the users of some groups live.
+/// A calendar: the time zone and the holidays of the users of some groups.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LocalDays {
     /// The names of the rules; empty for all rules.
     pub(crate) rules: Vec<String>,
     /// The values that a group must have: one of the values listed for each dimension.
     pub(crate) group: Vec<(Dimension, Vec<String>)>,
-    /// Their zone and their holidays.
+    /// The time zone and the holidays.
     pub(crate) local: Local,
 }
 
 impl LocalDays {
-    /// Whether it may hold for groups of a rule.
+    /// Returns whether the calendar may apply to groups of a rule.
     pub(crate) fn is_of(&self, rule: &Rule) -> bool {
         self.rules.is_empty() || self.rules.contains(&rule.name)
     }
 
-    /// Whether it holds for a group of a rule: by the values of the group, or by those that the rule keeps.
+    /// Returns whether the calendar applies to a group of a rule. For each dimension of the calendar, the group's value
+    /// or all values that the rule keeps must be listed.
     pub(crate) fn covers(&self, rule: &Rule, group: &[(Dimension, &str)]) -> bool {
         self.group.iter().all(|(dimension, wanted)| {
             let is_wanted = |value: &str| wanted.iter().any(|one| one == value);
