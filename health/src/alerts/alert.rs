@@ -1,4 +1,4 @@
-//! Alerts: incidents as receivers get them, both firing and ended.
+//! Alerts: incidents, both firing and ended, in the form in which receivers get them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ pub struct Found<'c> {
     pub incidents: &'c [Incident],
     /// The findings, which have the labels and notes of their rules.
     pub findings: &'c [Finding],
-    /// Whether the check left out findings: an incident that isn't among them may still fire.
+    /// Whether the check left out findings. If so, an incident that isn't in `incidents` may still fire.
     pub is_cut: bool,
 }
 
@@ -32,16 +32,16 @@ impl<'c> From<&'c Check> for Found<'c> {
     }
 }
 
-/// An incident as receivers get it.
+/// An incident in the form in which receivers get it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Alert {
-    /// The name of the rule of the headline.
+    /// The name of the headline's rule.
     pub(crate) rule: String,
     /// How bad it is.
     pub(crate) severity: String,
     /// The labels that identify the alert. They are the same from its first message to its last.
     pub(crate) labels: BTreeMap<String, String>,
-    /// The sentence that says what is wrong.
+    /// The sentence of the incident.
     pub(crate) sentence: String,
     /// The note of the rule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,17 +66,18 @@ pub(crate) type Alerts = BTreeMap<String, Alert>;
 /// The alerts that fire now, and the incidents that are over.
 #[derive(Clone, Debug)]
 pub(crate) struct Current {
-    /// What fires and is not silenced.
+    /// The alerts that fire and are not silenced.
     firing: Alerts,
-    /// What fires from counts that may still change. Only receivers that were notified of it before are notified again.
+    /// The alerts that fire only because of counts that may still change. A receiver is notified of such an alert only if
+    /// it knows the alert already.
     held: Alerts,
-    /// The ends of incidents that fired in the last run and are over.
+    /// The ends of incidents that are resolved.
     resolved: BTreeMap<String, Resolved>,
-    /// What fires and is silenced. No receiver is notified of it, nor of its end.
+    /// The identifiers of incidents that are not resolved and are silenced. No receiver is notified of them.
     silenced: BTreeSet<String>,
-    /// Whether findings were left out, because there are too many: an alert that isn't known may still fire.
+    /// Whether the check left out findings. If so, an alert that isn't in these lists may still fire.
     is_cut: bool,
-    /// Now.
+    /// The time of the run.
     pub(crate) now: Timestamp,
 }
 
@@ -97,7 +98,7 @@ pub(crate) struct Over {
 }
 
 impl Current {
-    /// The alerts of a check.
+    /// Makes alerts of the incidents of a check.
     pub(crate) fn of(found: Found<'_>, options: &NotifyOptions, now: Timestamp) -> Self {
         let mut current = Self {
             firing: Alerts::new(),
@@ -110,7 +111,7 @@ impl Current {
         for incident in found.incidents {
             let id = incident.id.clone();
             match incident.status {
-                // Nothing shows that an unjudged incident is over.
+                // An unjudged incident is treated as firing, because nothing shows that it is over.
                 Status::Firing | Status::Unjudged | Status::Pending if incident.silenced => {
                     current.silenced.insert(id);
                 }
@@ -133,8 +134,8 @@ impl Current {
         current
     }
 
-    /// Keeps the labels that a receiver knows of alerts that go on, so that it takes them for the same alerts. An alert
-    /// that became more severe has new ones.
+    /// Gives alerts that continue the labels and the severity that a receiver knows, so that it recognizes the alerts. An
+    /// alert that became more severe has new labels.
     pub(crate) fn relabel(&mut self, notified: &Alerts) {
         for (id, alert) in self.firing.iter_mut().chain(&mut self.held) {
             if let Some(known) = notified.get(id).filter(|known| !alert.is_worse(known)) {
@@ -144,7 +145,7 @@ impl Current {
         }
     }
 
-    /// The firing alerts that a receiver gets, given what it was notified of.
+    /// Returns the firing alerts for a receiver, given what it was notified of.
     pub(crate) fn firing(&self, notified: &Alerts) -> Alerts {
         let held = self.held.iter();
         let held = held.filter(|(id, _)| notified.contains_key(*id));
@@ -152,16 +153,16 @@ impl Current {
         self.firing.clone().into_iter().chain(held).collect()
     }
 
-    /// The alerts that a receiver was notified of and that continue without a message: silenced alerts, and alerts that
-    /// may have been left out.
+    /// Returns the alerts that a receiver was notified of and that continue without a message: silenced alerts, and
+    /// alerts that the check may have left out.
     pub(crate) fn kept(&self, notified: &Alerts) -> Alerts {
         let kept = notified.iter().filter(|(id, _)| self.is_kept(id));
         kept.map(|(id, alert)| (id.clone(), alert.clone()))
             .collect()
     }
 
-    /// The alerts that a receiver was notified of and that are over. An alert may end without a resolved incident, for
-    /// example because the state of checks was removed.
+    /// Returns the alerts that a receiver was notified of and that are over. An alert may end without a resolved
+    /// incident, for example because the state of checks was removed.
     pub(crate) fn over(&self, notified: &Alerts) -> Vec<(String, Over)> {
         let gone = notified
             .iter()
@@ -194,7 +195,7 @@ impl Alert {
     fn of(incident: &Incident, findings: &[Finding], options: &NotifyOptions) -> Self {
         let part = incident.parts.iter();
         let part = part.clone().find(|part| part.id == incident.headline);
-        // A finding that was resolved may be followed by a pending one with the same identifier.
+        // After a finding is resolved, a pending finding may have the same identifier.
         let finding = findings
             .iter()
             .find(|finding| finding.id == incident.headline && finding.status != Status::Pending);
@@ -216,13 +217,14 @@ impl Alert {
         }
     }
 
-    /// Whether it is more severe than what a receiver was notified of.
+    /// Returns whether the alert is more severe than `known`, the alert that a receiver was notified of.
     pub(crate) fn is_worse(&self, known: &Self) -> bool {
         Severity::from_name(&self.severity) > Severity::from_name(&known.severity)
     }
 }
 
-/// The labels of an incident: the labels of its headline, and its identifier.
+/// Returns the labels of an incident: the configured labels, those of its headline and the headline's group, the cluster,
+/// the rule, the severity and the identifier.
 fn labels(
     incident: &Incident,
     (rule, part, finding): (&str, Option<&IncidentPart>, Option<&Finding>),
@@ -230,7 +232,7 @@ fn labels(
 ) -> BTreeMap<String, String> {
     let mut labels = BTreeMap::new();
     let mut set = |name: &str, value: &str| {
-        // To Prometheus, an empty value is the same as no label.
+        // In Prometheus, a label with an empty value is the same as no label.
         if !value.is_empty() {
             labels.insert(label_name(name), value.to_owned());
         }
@@ -253,7 +255,7 @@ fn labels(
     labels
 }
 
-/// A name as Prometheus accepts it.
+/// Returns a label name that Prometheus accepts: other characters than ASCII letters, digits and `_` become `_`.
 #[must_use]
 pub fn label_name(name: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '_';
@@ -269,11 +271,11 @@ pub fn label_name(name: &str) -> String {
 }
 
 fn json_of<T: Serialize>(value: &T) -> String {
-    // Plain values, so this can't fail.
+    // Writing plain values as JSON can't fail.
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// The command that shows the counts of a finding.
+/// Returns the command that shows the counts of a finding.
 fn command(finding: &Finding, cluster: Option<&str>) -> String {
     let query = &finding.query;
     let name = match query.metric {
@@ -299,7 +301,7 @@ fn command(finding: &Finding, cluster: Option<&str>) -> String {
     words.join(" ")
 }
 
-/// A word as a shell accepts it.
+/// Returns a word for a shell, in quotation marks if necessary.
 fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=./:,".contains(&byte);
     match word.bytes().all(is_plain) {

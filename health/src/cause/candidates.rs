@@ -1,4 +1,4 @@
-//! The combinations that are worth a closer look.
+//! Chooses the combinations that are examined closely.
 
 use super::counted::Counted;
 use super::leaves::Element;
@@ -6,10 +6,10 @@ use crate::stats::mass::deviance;
 
 /// How many combinations with each number of attributes are examined closely.
 const OF_EACH_LAYER: usize = 8;
-/// The maximum number of candidates. With the combination of everything, this is the number of bits in a word.
+/// The maximum number of candidates. With the combination of everything, each of them has a bit in a 64-bit word.
 pub(crate) const MOST: usize = 63;
 
-/// Whether more or fewer events came than were expected.
+/// Whether more or fewer events came than expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Rise,
@@ -32,8 +32,9 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// For each number of attributes, the combinations whose sums deviate most while the sums of all other leaves
-    /// don't. Many fine combinations may be nearly the same, so no number of attributes may fill the pool alone.
+    /// Chooses, for each number of attributes, the combinations whose sums deviate most while the sums of all other
+    /// leaves don't. Many combinations of many attributes may be nearly the same, so the pool has only a few for each
+    /// number of attributes.
     pub(crate) fn of(counted: &Counted, direction: Direction) -> Self {
         let all = Sums::of(counted);
         let mut layers: Vec<Vec<Candidate>> = vec![Vec::new(); counted.sizes.len() + 1];
@@ -68,7 +69,7 @@ impl Pool {
 }
 
 impl Candidate {
-    /// All leaves.
+    /// Returns the combination that contains all leaves.
     pub(crate) fn everything(sums: Sums) -> Self {
         Self {
             element: Element::of_leaf(0, |_| 0),
@@ -84,7 +85,7 @@ impl Candidate {
 }
 
 impl Direction {
-    /// Whether more or fewer events came than were expected.
+    /// Returns whether more or fewer events came than expected.
     pub(crate) fn of(came: f64, expected: f64) -> Self {
         if came >= expected {
             Self::Rise
@@ -93,7 +94,7 @@ impl Direction {
         }
     }
 
-    /// Whether these events changed in this direction.
+    /// Returns whether these events changed in this direction.
     pub(crate) fn is_of(self, came: f64, expected: f64) -> bool {
         match self {
             Self::Rise => came > expected,
@@ -111,12 +112,12 @@ pub(crate) struct Sums {
     pub(crate) expected: f64,
     /// The events that the part is a share of.
     pub(crate) whole: f64,
-    /// How many leaves.
+    /// The number of leaves.
     pub(crate) leaves: u32,
 }
 
 impl Sums {
-    /// The sums of all leaves.
+    /// Returns the sums of all leaves.
     pub(crate) fn of(counted: &Counted) -> Self {
         let mut all = Self::default();
         for place in 0..counted.leaves.len() {
@@ -145,7 +146,7 @@ impl Sums {
 
 /// Calls a function for each combination that any leaf has.
 ///
-/// A cuboid (all combinations of some attributes) is computed from one that has one attribute more. Attributes with
+/// A cuboid (all combinations of some attributes) is computed from a cuboid that has one attribute more. Attributes with
 /// many values are dropped first, because this keeps later cuboids small. At most as many cuboids are held at a time as
 /// there are attributes.
 pub(crate) fn each_element(counted: &Counted, found: &mut dyn FnMut(&Sums, &dyn Fn() -> Element)) {
@@ -220,10 +221,10 @@ impl Cuboid {
     }
 }
 
-/// Numbers of combinations, in the order of their first leaves.
+/// Numbers combinations in the order of their first leaves.
 ///
-/// If the table has room for every possible combination, each combination has a fixed slot in it. Otherwise it is a
-/// hash table with open addressing, whose keys are the first leaves of the combinations.
+/// If the number of possible combinations is small, each one has a fixed slot in `slots`. Otherwise, `slots` is a hash
+/// table with open addressing, whose keys are the first leaves of the combinations.
 pub(crate) struct Numbers {
     /// Number plus 1, or 0 where a slot is free.
     slots: Vec<u32>,
@@ -232,7 +233,7 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// An empty numbering for at most `leaves` leaves.
+    /// Makes an empty numbering for at most `leaves` leaves.
     pub(crate) fn new(columns: &[&[u32]], sizes: &[usize], leaves: usize) -> Self {
         debug_assert_eq!(columns.len(), sizes.len());
         let most = leaves.saturating_mul(4).saturating_add(1024);
@@ -248,15 +249,15 @@ impl Numbers {
                 strides: Some(strides),
             };
         }
-        // At most half of the slots are taken.
+        // Twice as many slots as leaves, so at most half of the slots are taken.
         Self {
             slots: vec![0; (leaves.max(1) * 2).next_power_of_two()],
             strides: None,
         }
     }
 
-    /// The number of a leaf's combination. `firsts` are the leaves that got a number, in order. A new combination gets
-    /// the length of `firsts` as its number.
+    /// Returns the number of a leaf's combination. `firsts` has the first leaf of each numbered combination, in order. A
+    /// new combination gets the length of `firsts` as its number.
     pub(crate) fn of(&mut self, leaf: u32, columns: &[&[u32]], firsts: &[u32]) -> u32 {
         let leaf = leaf as usize;
         let next = firsts.len() as u32;
@@ -283,7 +284,7 @@ impl Numbers {
     }
 }
 
-/// The number in a slot. A free slot gets the next number.
+/// Returns the number in a slot. Writes the next number to a free slot first.
 fn taken(slot: &mut u32, next: u32) -> u32 {
     if *slot == 0 {
         *slot = next + 1;
@@ -291,7 +292,7 @@ fn taken(slot: &mut u32, next: u32) -> u32 {
     *slot - 1
 }
 
-/// A step of a hash (FxHash); 2^64 divided by the golden ratio spreads numbers that are close.
+/// Does one step of a hash function (FxHash). The factor, 2^64 divided by the golden ratio, spreads numbers that are close.
 fn mixed(hash: u64, id: u32) -> u64 {
     (hash.rotate_left(26) ^ u64::from(id)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

@@ -80,14 +80,14 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// No events, for a volume.
+    /// An amount of no events, for a volume.
     pub(crate) const NONE: Self = Self {
         part: 0,
         whole: None,
     };
 }
 
-/// An explanation of what was found, with exact counts.
+/// Makes an explanation of the suspects, with exact counts.
 pub(crate) fn explained(
     leaves: &Leaves,
     measure: Measure,
@@ -168,22 +168,23 @@ fn amount(tally: Tally, measure: Measure) -> Amount {
     }
 }
 
-/// By how many events the current count differs from the expected one, rounded. For a rate, the expected count follows
-/// from the rate before, or from the overall rate if there were no events before.
+/// Returns by how many events the current count differs from the expected count, rounded. For a volume, the count before
+/// is expected. For a rate, the expected count follows from the rate before, or from the overall rate before if the group
+/// had no events before.
 fn excess([before, now]: [Tally; 2], all: Tally, is_rate: bool) -> i128 {
     if !is_rate {
         return i128::from(now.part) - i128::from(before.part);
     }
     let reference = if before.whole == 0 { all } else { before };
     let half = u128::from(reference.whole / 2);
-    // At most (2^64 - 1)^2 + 2^63, which fits.
+    // The sum is at most (2^64 - 1)^2 + 2^63, which fits into 128 bits.
     let expected = (u128::from(now.whole) * u128::from(reference.part) + half)
         .checked_div(u128::from(reference.whole))
         .unwrap_or_default();
     i128::from(now.part).saturating_sub_unsigned(expected)
 }
 
-/// One sentence that says what changed, and what explains it.
+/// Returns one sentence about what changed and what explains the change.
 pub(crate) fn sentence(explanation: &Explanation) -> String {
     let difference = match explanation.change {
         0 => "no difference".to_owned(),
@@ -230,7 +231,7 @@ pub(crate) fn sentence(explanation: &Explanation) -> String {
     )
 }
 
-/// A cause, with the events that it explains: `+3,096 from integration "Mail" (3,120 of 5,520 now, 24 of 5,424 before)`.
+/// Returns a cause with the events that it explains: `+3,096 from integration "Mail" (3,120 of 5,520 now, 24 of 5,424 before)`.
 fn named(cause: &Cause) -> String {
     let pairs = cause.r#where.iter();
     let pairs: Vec<String> = pairs
@@ -245,7 +246,8 @@ fn named(cause: &Cause) -> String {
     )
 }
 
-/// A share that can be told from the one that it is compared with, and its counts; or a count.
+/// Returns a share with its counts, precise enough to differ from the share of `other`. Without a whole, it returns only
+/// the count.
 fn shown(amount: Amount, other: Amount) -> String {
     let share = |amount: Amount| match amount.whole {
         Some(whole) if whole > 0 => Some(amount.part as f64 / whole as f64),

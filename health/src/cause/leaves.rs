@@ -7,17 +7,17 @@ use tallyfold::{Code, Dictionary, Error, Result};
 /// The most attributes that leaves can have.
 pub const MOST_ATTRIBUTES: usize = 8;
 
-/// The counts of a leaf, or of several.
+/// The counts of one or more leaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The events that are counted, such as errors.
     pub part: u64,
-    /// The events that they are a share of, such as attempts. It is ignored when volumes are explained.
+    /// The events that `part` is a share of, such as attempts. Explanations of volumes ignore this number.
     pub whole: u64,
 }
 
 impl Tally {
-    /// The same counts, with a whole that is at least as large as the part.
+    /// Returns the same counts, with a whole that is at least as large as the part.
     pub(crate) fn sound(self) -> Self {
         Self {
             part: self.part,
@@ -25,7 +25,7 @@ impl Tally {
         }
     }
 
-    /// Adds counts whose sum is known to fit.
+    /// Adds counts. [`Leaves::new`] has checked that the sum fits.
     pub(crate) fn add(&mut self, other: Self) {
         self.part = self.part.saturating_add(other.part);
         self.whole = self.whole.saturating_add(other.whole);
@@ -42,7 +42,7 @@ pub struct Attribute {
 }
 
 impl Attribute {
-    /// An attribute: its distinct values, and for each leaf the position of its value among them.
+    /// Makes an attribute from its distinct values and, for each leaf, the position of its value.
     #[must_use]
     pub fn new(name: impl Into<String>, values: Arc<Dictionary>, ids: Vec<u32>) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Attribute {
         }
     }
 
-    /// An attribute of texts, one for each leaf.
+    /// Makes an attribute from texts, one for each leaf.
     ///
     /// # Errors
     /// `group_limit` if the texts take more than 1 GiB.
@@ -72,26 +72,26 @@ impl Attribute {
         Ok(Self::new(name, Arc::new(values), ids))
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its distinct values.
+    /// Returns the distinct values.
     #[must_use]
     pub fn values(&self) -> &Dictionary {
         &self.values
     }
 
-    /// For each leaf, the position of its value.
+    /// Returns, for each leaf, the position of its value.
     #[must_use]
     pub fn ids(&self) -> &[u32] {
         &self.ids
     }
 
-    /// The same attribute, marked as one that only counted events have, such as the reason for which an event was
-    /// filtered. The share of such a value is then relative to the events with any value.
+    /// Marks the attribute as one that only counted events have, such as the reason why an event was filtered. The share
+    /// of a value is then relative to the events with any value of this attribute.
     #[must_use]
     pub fn of_part(mut self) -> Self {
         self.of_part = true;
@@ -113,7 +113,7 @@ impl Leaves {
     ///
     /// # Errors
     /// `invalid_argument` for more than eight attributes, columns of different lengths, a position that is not in its
-    /// dictionary, and 2^32 leaves or more. `sum_overflow` if all leaves have more than 2^64 - 1 events.
+    /// dictionary, and 2^32 leaves or more. `sum_overflow` if all leaves together have more than 2^64 - 1 events.
     pub fn new(attributes: Vec<Attribute>, before: Vec<Tally>, now: Vec<Tally>) -> Result<Self> {
         check_attributes(&attributes, now.len())?;
         if before.len() != now.len() {
@@ -143,37 +143,37 @@ impl Leaves {
         })
     }
 
-    /// How many leaves.
+    /// Returns the number of leaves.
     #[must_use]
     pub fn len(&self) -> usize {
         self.now.len()
     }
 
-    /// Whether there are no leaves.
+    /// Returns whether there are no leaves.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.now.is_empty()
     }
 
-    /// The attributes.
+    /// Returns the attributes.
     #[must_use]
     pub fn attributes(&self) -> &[Attribute] {
         &self.attributes
     }
 
-    /// The counts of each leaf before.
+    /// Returns the counts of each leaf before.
     #[must_use]
     pub fn before(&self) -> &[Tally] {
         &self.before
     }
 
-    /// The counts of each leaf now.
+    /// Returns the counts of each leaf now.
     #[must_use]
     pub fn now(&self) -> &[Tally] {
         &self.now
     }
 
-    /// All events, before and now.
+    /// Returns the sums of all leaves, before and now.
     #[must_use]
     pub fn totals(&self) -> [Tally; 2] {
         // `new` has checked that the sums fit.
@@ -182,13 +182,13 @@ impl Leaves {
 }
 
 impl Leaves {
-    /// Whether a leaf belongs to a combination.
+    /// Returns whether a leaf belongs to a combination.
     pub(crate) fn is_in(&self, leaf: usize, element: Element) -> bool {
         element.is_of(|place| self.attributes[place].ids[leaf])
     }
 }
 
-/// The sum of tallies, unless it is above 2^64 - 1.
+/// Returns the sum of tallies, or `None` if it is above 2^64 - 1.
 fn sum<'a>(mut tallies: impl Iterator<Item = &'a Tally>) -> Option<Tally> {
     tallies.try_fold(Tally::default(), |sum, tally| {
         Some(Tally {
@@ -236,7 +236,7 @@ pub(crate) struct Element {
 }
 
 impl Element {
-    /// The combination of a leaf's values of some attributes.
+    /// Returns the combination of a leaf's values of some attributes.
     pub(crate) fn of_leaf(attributes: u8, id: impl Fn(usize) -> u32) -> Self {
         let mut element = Self {
             attributes,
@@ -250,25 +250,25 @@ impl Element {
         element
     }
 
-    /// Whether it names an attribute.
+    /// Returns whether the combination names an attribute.
     pub(crate) fn names(self, attribute: usize) -> bool {
         self.attributes & 1 << attribute != 0
     }
 
-    /// The same with any value of an attribute.
+    /// Returns the same combination without an attribute, so that it may have any value.
     pub(crate) fn without(mut self, attribute: usize) -> Self {
         self.attributes &= !(1 << attribute);
         self.values[attribute] = 0;
         self
     }
 
-    /// Whether a leaf has all its values.
+    /// Returns whether a leaf has all values of the combination.
     pub(crate) fn is_of(self, id: impl Fn(usize) -> u32) -> bool {
         let mut values = self.values.iter().enumerate();
         values.all(|(place, value)| !self.names(place) || id(place) == *value)
     }
 
-    /// How many attributes it names.
+    /// Returns how many attributes the combination names.
     pub(crate) fn layer(self) -> u32 {
         self.attributes.count_ones()
     }
@@ -304,7 +304,8 @@ impl Default for Suspects {
     }
 }
 
-/// The counts of the free leaves of a combination. With `take`, these leaves are no longer free afterwards.
+/// Returns the counts of the free leaves of a combination, before and now. With `take`, these leaves are no longer free
+/// afterwards.
 pub(crate) fn sums_of(
     leaves: &Leaves,
     element: Element,
@@ -319,7 +320,7 @@ pub(crate) fn sums_of(
             sums[1].add(leaves.now[leaf]);
         }
     }
-    // For an attribute that only events of the part have, the whole is the events with any value.
+    // For an attribute that only events of the part have, the whole consists of the events with any value of it.
     let attributes = leaves.attributes.iter().enumerate();
     let of_part = attributes.filter(|(_, attribute)| attribute.of_part);
     let others = of_part.fold(element, |element, (place, _)| element.without(place));

@@ -2,8 +2,8 @@
 //!
 //! An incident adds failures: it makes a share of the attempts fail that would have succeeded. This share differs from
 //! leaf to leaf: it is exponentially distributed around the share of the whole combination. Without an incident, the
-//! count of a leaf is near its expectation, which drifts naturally from window to window, and is known only as well as
-//! the leaf's history is long. Both cases give negative binomial counts. So a leaf that is far from both cases is
+//! count of a leaf is near its expectation. The expectation drifts naturally from window to window, and is less certain
+//! if the leaf has a short history. Both cases give negative binomial counts. So a leaf that is far from both cases is
 //! little evidence for either, even if it is large, and a single leaf with an enormous rise does not outweigh its
 //! neighbours.
 
@@ -19,11 +19,12 @@ const DRIFT: f64 = 0.04;
 const UNEVENNESS: f64 = 1.0;
 /// A combination with one attribute more must be twice as likely to win: ln 2.
 const PER_ATTRIBUTE: f64 = std::f64::consts::LN_2;
-/// About how many leaves of a combination are weighed one by one. If there are more, neighbours are weighed together.
+/// About how many leaves of a combination are weighed one by one. If a combination has more leaves, neighbours are
+/// weighed together.
 const FINEST: u32 = 2048;
 
-/// How much better each candidate explains the counts of its leaves than no incident does, if all other leaves have
-/// `level` times their expectation. The last candidate is everything.
+/// Returns how much better each candidate explains the counts of its leaves than no incident does. It assumes that all
+/// other leaves have `level` times their expectation. The last result is for the combination of everything.
 pub(crate) fn weigh(
     counted: &Counted,
     candidates: &[Candidate],
@@ -47,11 +48,12 @@ pub(crate) fn weigh(
     scales.into_iter().map(Scale::score).collect()
 }
 
-/// For each value, the candidates that have it, as bits. The last bit is the candidate of everything.
+/// For each value, the candidates that allow it, as bits. A candidate allows any value of an attribute that it doesn't
+/// name. The last bit is the combination of everything.
 struct Membership {
-    /// All candidates, and everything.
+    /// The bits of all candidates and of everything.
     all: u64,
-    /// For each attribute and value.
+    /// For each attribute and value, the candidates that allow it.
     values: Vec<Vec<u64>>,
 }
 
@@ -91,13 +93,13 @@ struct Scale {
     level: f64,
     /// The share of attempts, or of events of the part, that the incident changes.
     effect: f64,
-    /// Leaves are taken together until this many events are expected of them.
+    /// Leaves are weighed together until this many events are expected of them.
     least: f64,
     together: Cell,
     score: f64,
 }
 
-/// One leaf, or neighbours that are taken together.
+/// One leaf, or neighbours that are weighed together.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
     came: f64,
@@ -165,12 +167,12 @@ impl Scale {
             (usual * square(cell.expected) + UNEVENNESS * square(cell.added)) / square(with);
         let gain =
             ln_likelihood(cell.came, with, uneven) - ln_likelihood(cell.came, cell.expected, usual);
-        // A leaf that moved the other way is no evidence for an incident, however uneven incidents are.
+        // A leaf that moved the other way can't be evidence for an incident, however uneven incidents are.
         let is_against = (cell.came - cell.expected) * cell.added < 0.0;
         self.score += if is_against { gain.min(0.0) } else { gain };
     }
 
-    /// The evidence; negative infinity if the candidate did not change in this direction.
+    /// Returns the evidence; negative infinity if the candidate did not change in this direction.
     fn score(mut self) -> f64 {
         self.finish_cell();
         if self.effect > 0.0 {
@@ -181,8 +183,8 @@ impl Scale {
     }
 }
 
-/// The logarithm of the probability of a count under a negative binomial distribution, without the terms that depend on
-/// the count alone. The count is Poisson around a mean that itself varies, with the given relative variance.
+/// Returns the logarithm of the probability of a count under a negative binomial distribution, without the terms that
+/// depend only on the count. The count is Poisson around a mean that itself varies, with the given relative variance.
 pub(crate) fn ln_likelihood(count: f64, mean: f64, relative_variance: f64) -> f64 {
     let shape = 1.0 / relative_variance.clamp(LEAST, MOST);
     let mean = mean.clamp(LEAST, MOST);
@@ -198,7 +200,7 @@ pub(crate) fn ln_likelihood(count: f64, mean: f64, relative_variance: f64) -> f6
 const LEAST: f64 = 1e-12;
 const MOST: f64 = 1e24;
 
-/// ln Γ(from + steps) − ln Γ(from), which is the logarithm of from · (from + 1) · … with that many steps.
+/// Returns ln Γ(from + steps) − ln Γ(from). This is the logarithm of the product from · (from + 1) · … with `steps` factors.
 pub(crate) fn ln_rising(from: f64, steps: f64) -> f64 {
     if steps <= FEW {
         return libm::log(rising(from, steps));
@@ -209,7 +211,7 @@ pub(crate) fn ln_rising(from: f64, steps: f64) -> f64 {
     ln_gamma(from + steps) - ln_gamma(from + FEW) + libm::log(rising(from, FEW))
 }
 
-/// Up to this many factors are multiplied. This is faster than two series, and finite for every factor up to 10^18.
+/// Up to this many factors are multiplied. A product is faster than two series, and finite for factors up to 10^18.
 const FEW: f64 = 16.0;
 
 fn rising(from: f64, steps: f64) -> f64 {
@@ -222,7 +224,7 @@ fn rising(from: f64, steps: f64) -> f64 {
     product
 }
 
-/// Stirling's series, which has 13 digits above [`FEW`].
+/// Returns ln Γ by Stirling's series, which is exact to 13 digits above [`FEW`].
 fn ln_gamma(of: f64) -> f64 {
     let inverse = 1.0 / of;
     let square = inverse * inverse;

@@ -1,4 +1,4 @@
-//! Checks and replays.
+//! Checks and replays: applies rules to counts up to now, or to a past range.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ const MOST_PLACES: usize = 1 << 20;
 /// The maximum number of findings of a check. A replay may have ten times as many.
 const MOST_FINDINGS: usize = 1_000;
 
-/// Counts that end so long before a check say nothing about now; with long windows, two of them longer.
+/// If counts end more than this plus two windows before a check, they say nothing about the present.
 const STALE_MS: i64 = 6 * 3_600_000;
 
 /// The counts that rules are applied to, with their history, in pages.
@@ -52,7 +52,8 @@ impl<'a> ObservedPages<'a> {
     }
 
     /// # Errors
-    /// For a page that could not be read. The pages keep the error, so that the host learns which one it is.
+    /// Fails with the error of a page that could not be read. The pages keep the error, so that the host learns which
+    /// page it is.
     fn read_all(&self) -> Result<()> {
         let both = [self.delivery, self.ingestion].into_iter().flatten();
         let mut failed = both.filter_map(Pages::error);
@@ -78,7 +79,8 @@ impl Rules {
         self.check_endpoints((&Endpoints::of(observed)?, identity), state, now)
     }
 
-    /// The same for counts in pages. It finds the same, but reads only what it needs.
+    /// Applies the rules to counts in pages. The result is the same as of [`Rules::check`], but only the necessary parts
+    /// of pages are read.
     ///
     /// # Errors
     /// The same as for [`Rules::check`], and `invalid_checkpoint` for a page that can't be read: see [`Pages::failed`].
@@ -155,7 +157,7 @@ impl Rules {
         };
         let latest = endpoints.latest();
         let stale = latest.and_then(|latest| stale(latest, now));
-        // Where there are no counts, the reasons of the rules say so.
+        // Without any counts, `unjudged` already has a reason for each rule.
         let is_recent = latest.is_some() && stale.is_none();
         check.healthy = is_recent && !check.findings.iter().any(is_bad);
         check.unjudged.extend(stale);
@@ -172,7 +174,8 @@ impl Rules {
         self.replay_endpoints(&Endpoints::of(observed)?, range)
     }
 
-    /// The same for counts in pages. It finds the same, but reads only what it needs.
+    /// Applies the rules to a range of the past, with counts in pages. The result is the same as of [`Rules::replay`],
+    /// but only the necessary parts of pages are read.
     ///
     /// # Errors
     /// The same as for [`Rules::check_pages`].
@@ -217,7 +220,7 @@ impl Rules {
         Ok(replay)
     }
 
-    /// The rules, in chunks that fit into memory: each rule takes a little memory for each row of the tables.
+    /// Returns the rules in chunks that fit into memory, because each rule needs some memory for each row of the tables.
     fn some(&self, endpoints: &Endpoints<'_>) -> impl Iterator<Item = &[Rule]> {
         let most = MOST_PLACES / endpoints.rows().max(1);
         self.rules.chunks(most.max(1))
@@ -229,7 +232,7 @@ impl Rules {
         unjudged.sort_by_key(place);
     }
 
-    /// Keeps the findings of a rule that can't judge: they are neither resolved nor forgotten.
+    /// Keeps the findings and the state of a rule that can't judge, so that its findings are neither resolved nor lost.
     fn keep(&self, rule: &Rule, before: Option<&RuleState>, now: Timestamp, check: &mut Check) {
         let live = before.iter().flat_map(|before| &before.live);
         let context = Context {
@@ -245,8 +248,8 @@ impl Rules {
     }
 }
 
-/// Takes the incidents of the check before to this one. What may still change is added to what is shown, and not to the
-/// state. `over` has the time at which each finding was found to be over.
+/// Continues the incidents of the check before with the findings of this check. Provisional findings change the shown
+/// incidents, but not the state. For each finding, `over` has the time at which it was found to be over.
 fn group(check: &mut Check, over: &[Option<Timestamp>], before: &State, now: Timestamp) {
     let mut before = before.incidents.clone();
     for incident in &mut before {
@@ -283,7 +286,7 @@ fn group(check: &mut Check, over: &[Option<Timestamp>], before: &State, now: Tim
     });
 }
 
-/// That counts end too long before a check to say anything about now.
+/// Returns a reason if the counts end too long before a check to say anything about the present.
 fn stale(latest: Window, now: Timestamp) -> Option<Unjudged> {
     let (end, length) = (
         latest.end(),
@@ -303,8 +306,7 @@ fn stale(latest: Window, now: Timestamp) -> Option<Unjudged> {
     })
 }
 
-/// More severe findings come first, and then those with more evidence: a silent source comes before one of its silent
-/// events.
+/// Orders findings by severity, and then by evidence. So a silent source comes before one of its silent events.
 fn heavier(one: &Finding, other: &Finding) -> Ordering {
     let weight = |finding: &Finding| deviance(finding.observed.part as f64, finding.expected);
     let severity = other.severity.cmp(&one.severity);

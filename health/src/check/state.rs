@@ -9,16 +9,16 @@ use crate::cause::explanation::Amount;
 use crate::incidents::incident::{Incident, IncidentHold};
 use crate::rules::names::Severity;
 
-/// The state that one check leaves for the next: how far each rule has judged, what is pending or firing, and the
-/// incidents that it belongs to.
+/// The state that one check leaves for the next: how far each rule has judged, which findings are pending or firing, and
+/// their incidents.
 ///
-/// [`State::to_json`] and [`State::from_json`] keep it between checks. Its size grows only with the findings that are
-/// pending or firing, and with the incidents of the last hours.
+/// [`State::to_json`] and [`State::from_json`] write and read it. Its size grows only with the findings that are pending
+/// or firing, and with the incidents of the last hours.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    /// Whose counts were judged.
+    /// The cluster and the client whose counts were judged.
     pub(crate) identity: Identity,
-    /// Sorted by name.
+    /// What the check leaves for each rule, sorted by name.
     pub(crate) rules: Vec<RuleState>,
     /// The incidents that are open or may be reopened, sorted by identifier.
     pub(crate) incidents: Vec<Incident>,
@@ -31,7 +31,7 @@ pub(crate) struct RuleState {
     pub(crate) name: String,
     /// The end of the last window that was judged.
     pub(crate) judged: Timestamp,
-    /// What is pending or firing, sorted by group.
+    /// The findings that are pending or firing, sorted by group.
     pub(crate) live: Vec<Live>,
 }
 
@@ -46,13 +46,13 @@ pub(crate) struct Live {
     pub(crate) good: u32,
     /// The start of the first bad window.
     pub(crate) since: Timestamp,
-    /// The end of the window with which it fired first; none while it is pending.
+    /// The end of the window with which it began to fire; `None` while it is pending.
     pub(crate) fired: Option<Timestamp>,
-    /// The end of the last window that was bad, or that does not speak against it.
+    /// The end of the last window that was bad, or that is no evidence for the end of the finding.
     pub(crate) until: Timestamp,
     /// The end of the last window that was judged.
     pub(crate) seen: Timestamp,
-    /// How much speaks for its end: a logarithm of a ratio of probabilities.
+    /// The evidence that the finding has ended: the logarithm of a likelihood ratio.
     pub(crate) evidence: f64,
     /// How much its group varies: the variance of a count is `expected + phi * expected²`.
     pub(crate) phi: f64,
@@ -71,22 +71,23 @@ pub(crate) struct Numbers {
     pub(crate) expected: f64,
     /// The normal range of counted events.
     pub(crate) normal: (u64, u64),
-    /// The natural logarithm of its probability; none if the rule does not compute one.
+    /// The natural logarithm of the probability of these counts; `None` if the rule does not compute a probability.
     pub(crate) ln_p: Option<f64>,
     /// How bad it is.
     pub(crate) severity: Severity,
 }
 
 impl State {
-    /// The timestamp up to which every rule has judged; `None` before the first check. The next check needs the counts
-    /// from there on, and the earlier counts that its rules look back on.
+    /// Returns the time up to which every rule has judged; `None` before the first check. The next check needs the counts
+    /// from this time on, and the earlier counts that its rules compare them with.
     #[must_use]
     pub fn judged(&self) -> Option<Timestamp> {
         self.rules.iter().map(|rule| rule.judged).min()
     }
 
-    /// Records that somebody knows of an incident, or with `None` takes that back. The incident counts as silenced
-    /// meanwhile: a check is healthy in spite of it, and no receiver is notified. The beginning of its identifier suffices.
+    /// Records that somebody knows of an incident, or removes this record with `None`. While the hold is in force, the
+    /// incident counts as silenced: a check may be healthy, and no receiver is notified. The beginning of the identifier
+    /// is enough.
     ///
     /// # Errors
     /// `invalid_argument` unless exactly one incident has this identifier, and for a note of more than a thousand characters.
@@ -120,12 +121,12 @@ impl State {
         }
     }
 
-    /// The incidents that are open, or that ended so recently that they may come back.
+    /// Returns the incidents that are open, or that ended so recently that they may be reopened.
     pub fn incidents(&self) -> impl Iterator<Item = &Incident> {
         self.incidents.iter()
     }
 
-    /// The state of a rule.
+    /// Returns the state of a rule.
     pub(crate) fn rule(&self, name: &str) -> Option<&RuleState> {
         self.rules.iter().find(|rule| rule.name == name)
     }
@@ -142,7 +143,7 @@ const MOST_OF_NOTE: usize = 1_000;
 /// The maximum size of a document, in bytes.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
-/// The fields of a document.
+/// The fields of the stored document.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredState {
@@ -160,7 +161,7 @@ struct StoredRule {
     live: Vec<StoredLive>,
 }
 
-/// Floats are stored as texts, which are read back to the same bits in every language.
+/// Floats are stored as text, which every language reads as the same bits.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredLive {
@@ -217,7 +218,7 @@ impl State {
         })
     }
 
-    /// The state as JSON with a checksum. The same state gives the same bytes, in every language.
+    /// Returns the state as JSON with a checksum. The same state gives the same bytes, in every language.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         let stored = StoredState {
@@ -225,7 +226,7 @@ impl State {
             rules: self.rules.iter().map(stored_rule).collect(),
             incidents: self.incidents.clone(),
         };
-        // It has only texts and whole numbers, so writing it as JSON can't fail.
+        // `stored` has only texts and whole numbers, so writing it as JSON can't fail.
         KIND.write(&serde_json::to_string(&stored).unwrap_or_default())
             .into_bytes()
     }

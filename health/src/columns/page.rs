@@ -1,8 +1,8 @@
 //! A page: the windows of a day or a week as bytes, with sums by the dimensions of rules.
 //!
-//! A page begins with its format, and the length and the checksum of its head. The head has the windows, the values of the
-//! dimensions, and for each set of sums its groups and where its counts are: a part of the page with a checksum of its own.
-//! The first set has the rows themselves. Counts are stored group by group, because rules judge one group after another.
+//! A page begins with its format, and the length and the checksum of its head. The head has the windows and the values of
+//! the dimensions. For each set of sums, the head has the groups, and the position and the checksum of the counts. The
+//! first set has the rows themselves. Counts are stored group by group, because rules judge one group after another.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct Page {
     values: Vec<Arc<Dictionary>>,
     /// The combinations of values that rows have, sorted.
     keys: Vec<Key>,
-    /// Sorted.
+    /// The rows, sorted by key and window.
     rows: Vec<Row>,
 }
 
@@ -36,7 +36,7 @@ pub struct Page {
 type Row = (u32, u32, Counts);
 
 impl Page {
-    /// The rows of a table of one endpoint, without some of its windows.
+    /// Makes a page of a table of one endpoint, without the windows of `but`.
     ///
     /// # Errors
     /// `invalid_argument` for a table without an endpoint.
@@ -81,7 +81,7 @@ impl Page {
     /// Reads a whole page.
     ///
     /// # Errors
-    /// `invalid_checkpoint` for a page of a later version, and for one that was damaged.
+    /// `invalid_checkpoint` for a page of a later version, and for a damaged page.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let head = PageHead::parse(bytes)?;
         let range = head.bytes_of(0);
@@ -121,13 +121,13 @@ impl Page {
         })
     }
 
-    /// Whether there is no window.
+    /// Returns whether there is no window.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.windows.is_empty()
     }
 
-    /// The windows for which `is_kept` is true.
+    /// Keeps only the windows for which `is_kept` returns true.
     #[must_use]
     pub fn filtered(mut self, is_kept: impl Fn(Window) -> bool) -> Self {
         let mut next = 0;
@@ -150,7 +150,7 @@ impl Page {
         self.tidy()
     }
 
-    /// These windows and later readings of some of them, and others. A later reading replaces every window that it overlaps.
+    /// Merges a page that was read later. Each of its windows replaces all windows of this page that it overlaps.
     ///
     /// # Errors
     /// `incompatible_tables` for counts of another client, or by other dimensions; `group_limit` for more than 1 GiB of values.
@@ -174,7 +174,7 @@ impl Page {
                 ids.push(own);
             }
         }
-        // Windows do not overlap, so each comes after all those that begin before it.
+        // Windows don't overlap, so the position of a window is the number of windows that begin before it.
         let places = [0, 1].map(|side| {
             let own = both[side].windows.iter().enumerate();
             let place = own.map(|(place, head)| {
@@ -221,7 +221,7 @@ impl Page {
         })
     }
 
-    /// The page as bytes, with these sums.
+    /// Returns the page as bytes, with these sums. Leaves out sums by dimensions that the rows don't have.
     #[must_use]
     pub fn to_bytes(&self, sums: &[SumsBy]) -> Vec<u8> {
         let mut counts = Vec::new();
@@ -349,7 +349,7 @@ impl Page {
             for key in &self.keys {
                 is_used[key[column] as usize] = true;
             }
-            // A part of a dictionary is sorted, and fits.
+            // Part of a dictionary is sorted and not too large, so this can't fail.
             let used = values
                 .values()
                 .zip(&is_used)
@@ -365,7 +365,7 @@ impl Page {
     }
 }
 
-/// The place of each thing among those that are used.
+/// Returns the position of each used item among all used items.
 fn places_of(is_used: &[bool]) -> Vec<u32> {
     let mut next = 0_u32;
     let places = is_used.iter().map(|is_used| {
@@ -375,7 +375,7 @@ fn places_of(is_used: &[bool]) -> Vec<u32> {
     places.collect()
 }
 
-/// Sorts rows by key, and those of a key by window. A window has a key only once.
+/// Sorts rows by key, and rows with the same key by window. No two rows have the same key and window.
 fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
     rows.sort_unstable_by_key(|(key, window, _)| (*key, *window));
     rows
@@ -389,7 +389,7 @@ fn added(one: Counts, other: Counts) -> Counts {
     }
 }
 
-/// A key with other IDs for each of its columns.
+/// Returns a key with the IDs of each column replaced by those in `ids`.
 pub(crate) fn translated(key: &Key, ids: &[impl AsRef<[u32]>]) -> Key {
     let mut new = Key::default();
     for ((new, old), ids) in new.iter_mut().zip(key).zip(ids) {

@@ -1,4 +1,4 @@
-//! What is known of a page without its counts.
+//! The head of a page: all that is known without reading the counts.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,34 +14,34 @@ use super::bytes::{
 };
 use super::groups::Head;
 
-/// What a page begins with. The number grows when old readers can't read new pages.
+/// The first bytes of a page. The version number grows when old readers can't read new pages.
 const FORMAT: &[u8] = b"tallyfold-page/1\n";
 
-/// What pages of every version begin with.
+/// The first bytes of pages of every version.
 const ANY_FORMAT: &[u8] = b"tallyfold-page/";
 
-/// The dimensions and the kept values of some rules: what their groups are sums of.
+/// Defines sums that rules need: the dimensions to group by, and the values to keep.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SumsBy {
     /// The dimensions to group by, sorted.
     pub(crate) by: Vec<Dimension>,
-    /// The values to keep, for each dimension that is named.
+    /// For each restricted dimension, the values to keep.
     pub(crate) only: Vec<(Dimension, Vec<String>)>,
 }
 
 /// A set of sums in a page.
 #[derive(Clone, Debug)]
 pub(crate) struct PageSums {
-    /// What they are sums of.
+    /// The definition of the sums.
     pub(crate) of: SumsBy,
-    /// The groups, by the page's values, sorted; none for the rows themselves.
+    /// The groups, as positions in the page's values, sorted. Empty for the rows themselves.
     pub(crate) groups: Vec<Key>,
-    /// Where its counts are, after the head.
+    /// The byte range of the counts, from the end of the head.
     pub(crate) bytes: Range<u64>,
     pub(crate) checksum: u32,
 }
 
-/// What is known of a page without its counts.
+/// The head of a page: all that is known without reading the counts.
 #[derive(Clone, Debug)]
 pub struct PageHead {
     pub(crate) metric: Metric,
@@ -51,9 +51,9 @@ pub struct PageHead {
     pub(crate) totals: Vec<Counts>,
     /// For each dimension, its distinct values, sorted.
     pub(crate) values: Vec<Arc<Dictionary>>,
-    /// The rows first.
+    /// The sets of sums. The first set has the rows themselves.
     pub(crate) sums: Vec<PageSums>,
-    /// The length of the head with all that comes before it.
+    /// The length of the head and of all bytes before it.
     pub(crate) length: u64,
 }
 
@@ -61,10 +61,10 @@ impl PageHead {
     /// How many bytes of a page are needed to learn the length of its head.
     pub const FIRST: usize = FORMAT.len() + 8;
 
-    /// The length of the head with all that comes before it, by the first bytes of a page.
+    /// Reads the length of the head and of all bytes before it from the first bytes of a page.
     ///
     /// # Errors
-    /// `invalid_checkpoint` for bytes that are no page, and for a page of a later version.
+    /// `invalid_checkpoint` for bytes that aren't a page, and for a page of a later version.
     pub fn length(first: &[u8]) -> Result<usize> {
         let is_whole = first.len() >= Self::FIRST;
         if is_whole && !first.starts_with(FORMAT) && first.starts_with(ANY_FORMAT) {
@@ -75,16 +75,16 @@ impl PageHead {
         Ok(Self::FIRST.saturating_add(length as usize))
     }
 
-    /// Whether an error is about a page that a later version has written.
+    /// Returns whether an error is about a page that a later version has written.
     #[must_use]
     pub fn is_later(error: &Error) -> bool {
         error.message() == LATER
     }
 
-    /// Reads a head, which ends by [`PageHead::length`].
+    /// Reads a head from the first bytes of a page, at least [`PageHead::length`] of them.
     ///
     /// # Errors
-    /// `invalid_checkpoint` for a page of a later version, and for one that was damaged.
+    /// `invalid_checkpoint` for a page of a later version, and for a damaged page.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let length = Self::length(bytes)?;
         let head = bytes.get(Self::FIRST..length).ok_or_else(damaged)?;
@@ -97,54 +97,54 @@ impl PageHead {
         head.filter(|_| bytes.rest.is_empty()).ok_or_else(damaged)
     }
 
-    /// The windows whose counts no longer change.
+    /// Returns the windows whose counts no longer change.
     pub fn settled(&self) -> impl Iterator<Item = Window> + use<'_> {
         let settled = self.windows.iter().filter(|head| head.settled);
         settled.map(|head| head.window)
     }
 
-    /// All windows.
+    /// Returns all windows.
     pub fn windows(&self) -> impl Iterator<Item = Window> + use<'_> {
         self.windows.iter().map(|head| head.window)
     }
 
-    /// Whose counts they are.
+    /// Returns the cluster and the client that the counts belong to.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// Whether it has all of these sums.
+    /// Returns whether the page has all of these sums.
     #[must_use]
     pub fn has(&self, wanted: &[SumsBy]) -> bool {
         let mut wanted = wanted.iter();
         wanted.all(|wanted| self.place(wanted).is_some())
     }
 
-    /// The place of some sums.
+    /// Returns the position of the set with these sums.
     pub(crate) fn place(&self, wanted: &SumsBy) -> Option<usize> {
         let rows_first = self.sums.iter().enumerate().skip(1);
         let mut own = rows_first.filter(|(_, sums)| sums.of == *wanted);
         own.next().map(|(place, _)| place)
     }
 
-    /// Where the counts of a set of sums are in the page.
+    /// Returns the byte range of a set's counts in the page.
     pub(crate) fn bytes_of(&self, sums: usize) -> Range<u64> {
         let Range { start, end } = self.sums[sums].bytes.clone();
         self.length.saturating_add(start)..self.length.saturating_add(end)
     }
 
-    /// The length of the whole page.
+    /// Returns the length of the whole page in bytes.
     #[must_use]
     pub fn page_length(&self) -> u64 {
         let last = self.sums.len().checked_sub(1);
         last.map_or(self.length, |last| self.bytes_of(last).end)
     }
 
-    /// Checks the counts of a set of sums.
+    /// Compares the counts of a set of sums with its checksum.
     ///
     /// # Errors
-    /// `invalid_checkpoint` for bytes that were damaged.
+    /// `invalid_checkpoint` for damaged bytes.
     pub(crate) fn check(&self, sums: usize, bytes: &[u8]) -> Result<()> {
         match checksum(bytes) == self.sums[sums].checksum {
             true => Ok(()),
@@ -154,7 +154,7 @@ impl PageHead {
 }
 
 impl PageHead {
-    /// The bytes of a page before its counts.
+    /// Returns the bytes of a page before its counts.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut head = Vec::new();
         text(&mut head, self.metric.as_str());
@@ -216,7 +216,7 @@ impl PageHead {
     }
 }
 
-/// What is known of a window besides its counts.
+/// The flags of a window: its counts are settled; the service reported its totals.
 const SETTLED: u64 = 1;
 const REPORTED: u64 = 2;
 

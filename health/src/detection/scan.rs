@@ -1,4 +1,4 @@
-//! Scans the sums of the last windows of one stream. A sum shows an incident that begins small before any single window
+//! Scans the sums of the last windows of one stream. A sum can show an incident that begins small before a single window
 //! stands out.
 
 use super::scan_fit::{Fit, MOST, Point, Row, ScanOptions, Terms};
@@ -14,13 +14,13 @@ pub struct Stream<'a> {
     pub counts: &'a [u64],
     /// For a rate, what each count is a part of.
     pub wholes: Option<&'a [u64]>,
-    /// Whether each window's count is final. This is false for gaps and for provisional windows, and nothing is learned
-    /// from them.
+    /// Whether each window's count is final. It is false for gaps and for provisional windows, which the scan doesn't
+    /// learn from.
     pub known: &'a [bool],
 }
 
 impl Stream<'_> {
-    /// The part and the whole (1 for volumes) of a known window.
+    /// Returns the part and the whole (1 for volumes) of a known window.
     fn known_at(&self, at: usize) -> Option<(u64, u64)> {
         if !*self.known.get(at)? {
             return None;
@@ -33,7 +33,7 @@ impl Stream<'_> {
     }
 }
 
-/// Which way a count is off.
+/// In which direction a count deviates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// Fewer events than expected.
@@ -51,22 +51,22 @@ pub struct Excess {
     pub direction: Direction,
     /// How many windows are summed. This window is the last of them.
     pub windows: usize,
-    /// The events of these windows.
+    /// The number of events in these windows.
     pub observed: u64,
-    /// The events that were expected of them.
+    /// The number of events that were expected in these windows.
     pub expected: f64,
     /// Variance of the events divided by their expectation; the error of the expectation is part of it.
     pub dispersion: f64,
-    /// The logarithm of the probability of so many events, or so few.
+    /// The natural logarithm of the probability of at least so many events, or at most so few, by `direction`.
     pub ln_p: f64,
     /// `ln_p` minus the logarithm of the limit for this many windows. An alarm needs 0 or less.
     pub margin: f64,
 }
 
-/// Scans the windows from `from` on, each with only what was known when it ended. A result is `None` if the window is
-/// unknown, or if too few windows before it are known.
+/// Scans the windows from `from` on. The scan of a window uses only that window and earlier ones. A result is `None` if
+/// the window is unknown, or if too few windows before it are known.
 ///
-/// No event causes two alarms: after an alarm, no sum goes back beyond it.
+/// No event causes two alarms: after an alarm, no sum includes its window or earlier ones.
 #[must_use]
 pub fn scan(stream: &Stream, from: usize, options: &ScanOptions) -> Vec<Option<Excess>> {
     let mut spent = 0;
@@ -80,7 +80,7 @@ pub fn scan(stream: &Stream, from: usize, options: &ScanOptions) -> Vec<Option<E
     judged.collect()
 }
 
-/// Scans one window, with the windows before it from `spent` on.
+/// Scans one window. Sums include earlier windows from `spent` on.
 fn scan_window(stream: &Stream, at: usize, spent: usize, options: &ScanOptions) -> Option<Excess> {
     let this = stream.known_at(at)?;
     let fit = learn(stream, at, options)?;
@@ -130,7 +130,7 @@ fn excess(sum: &Sum, fit: &Fit, side: Direction, back: usize, options: &ScanOpti
     }
 }
 
-/// The number of fits after incidents lost weight. The less weight incidents have, the more of them stand out.
+/// How many times the fit is repeated with less weight for incidents. With less weight, incidents stand out more.
 const ROUNDS: usize = 2;
 /// The minimum number of windows to learn from.
 const FEWEST_WINDOWS: usize = 12;
@@ -140,8 +140,7 @@ const FEWEST_EVENTS: f64 = 10.0;
 /// The maximum dispersion of a prediction.
 const MOST_DISPERSION: f64 = 1e12;
 
-/// Learns from the last `history` windows, except for the last `guard` ones, which may belong to the incident to be
-/// found.
+/// Learns from the last `history` windows before `at`, except for the last `guard` windows, which may belong to the incident.
 pub(crate) fn learn(stream: &Stream, at: usize, options: &ScanOptions) -> Option<Fit> {
     let first = at.saturating_sub(options.history);
     let end = at.saturating_sub(options.guard);
@@ -161,8 +160,7 @@ pub(crate) fn learn(stream: &Stream, at: usize, options: &ScanOptions) -> Option
     Some(fit)
 }
 
-/// Leaves out windows that are far beyond the highest usual ones, because they would hide each other in the first
-/// regression.
+/// Leaves out windows that are far above the highest usual windows, because they would hide each other in the first regression.
 fn leave_out_gross(points: &mut Vec<Point>) {
     let mut rates = points
         .iter()
@@ -189,7 +187,7 @@ fn points(stream: &Stream, first: usize, end: usize, terms: &Terms) -> Vec<Point
         .collect()
 }
 
-/// The regression on all terms, or on a constant if there are too few events or it does not converge.
+/// Returns the regression on all terms, or on a constant if there are too few events or the regression does not converge.
 fn regress(terms: Terms, points: &mut [Point]) -> Option<Fit> {
     let constant = Fit::constant(points)?;
     let events: f64 = points.iter().map(|point| point.weight * point.count).sum();
@@ -229,14 +227,15 @@ fn ln_p(point: &Point, dispersion: f64) -> f64 {
     tails.low.min(tails.high)
 }
 
-/// The logarithm of a probability. A number outside of 0 to 1 counts as the nearest probability, and NaN as 0.
+/// Returns the natural logarithm of a probability. A number outside of 0 to 1 counts as the nearest probability, and NaN
+/// as 0. A probability of 0 counts as the smallest positive number.
 pub(crate) fn ln_limit(limit: f64) -> f64 {
     let limit = if limit.is_nan() { 0.0 } else { limit };
     libm::log(limit.clamp(f64::MIN_POSITIVE, 1.0))
 }
 
-/// Exact tails, or the tails of a normal distribution if the variance is so large that exact tails would take long. The
-/// normal distribution is close enough there.
+/// Returns exact tails. If the variance is so large that exact tails would take long, returns the tails of a normal
+/// distribution, which are close enough.
 pub(crate) fn tails(count: u64, mean: f64, dispersion: f64) -> Tails {
     const LARGE: f64 = 1e8;
     let variance = dispersion * mean;
@@ -250,7 +249,7 @@ pub(crate) fn tails(count: u64, mean: f64, dispersion: f64) -> Tails {
     }
 }
 
-/// A sum of windows: its events, what was expected of it, and how the expectation moves with the coefficients.
+/// A sum of windows: its events, the expected number of events, and the gradient of this number by the coefficients.
 #[derive(Clone, Debug)]
 pub(crate) struct Sum {
     pub(crate) events: u64,
@@ -276,7 +275,7 @@ impl Sum {
         }
     }
 
-    /// The dispersion of a predicted count: the dispersion of counts, plus the error of the expectation.
+    /// Returns the dispersion of a predicted count: the dispersion of counts, plus the error of the expectation.
     pub(crate) fn dispersion(&self, fit: &Fit) -> f64 {
         let error = fit.error(&self.gradient) / self.expected.max(f64::MIN_POSITIVE);
         (fit.dispersion + error).min(MOST_DISPERSION)

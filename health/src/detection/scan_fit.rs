@@ -1,16 +1,16 @@
-//! How a stream is scanned.
+//! The options of a scan, and the regression that predicts the counts of a stream.
 
-/// How a stream is scanned.
+/// The options of a scan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScanOptions {
     /// Windows in a season, such as 52 weeks in a year or 7 days in a week. 0 or 1 means no season.
     pub period: usize,
-    /// The number of waves in a season, at most 3; the first has one cycle. They are used if the history has at least
-    /// two seasons.
+    /// The number of waves in a season, at most 3; the first wave has one cycle. Waves are used if the history has at
+    /// least two seasons.
     pub waves: usize,
-    /// How many windows back to learn from. If the history has three seasons or more, there is a trend.
+    /// How many windows back to learn from. If the history has three seasons or more, the regression includes a trend.
     pub history: usize,
-    /// How many of the last windows are not learned from, because they may belong to the incident.
+    /// How many of the last windows the scan does not learn from, because they may belong to the incident.
     pub guard: usize,
     /// The probability below which the sum of 1, 2 or 3 windows is an alarm.
     pub limits: [f64; 3],
@@ -22,8 +22,8 @@ pub struct ScanOptions {
 }
 
 impl ScanOptions {
-    /// Options for windows of a week with a yearly season, learned from the last five years. The sum of two weeks has
-    /// the highest limit, since incidents seldom end with the week in which they begin. `make grade-detect` evaluates
+    /// Returns options for windows of a week with a yearly season, learned from the last five years. The sum of two weeks
+    /// has the highest limit, since incidents seldom end with the week in which they begin. `make grade-detect` evaluates
     /// these options.
     #[must_use]
     pub const fn weeks() -> Self {
@@ -56,14 +56,14 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// Nothing but a constant.
+    /// Only a constant.
     pub(crate) const CONSTANT: Self = Self {
         period: 1.0,
         waves: 0,
         trend: None,
     };
 
-    /// The terms that can be learned from a history of windows from `first` to `last`.
+    /// Returns the terms that can be learned from the windows from `first` to `last`.
     pub(crate) fn new(options: &ScanOptions, first: usize, last: usize) -> Self {
         let length = last.saturating_sub(first);
         let seasons = length / options.period.max(1);
@@ -78,12 +78,12 @@ impl Terms {
         }
     }
 
-    /// How many columns are used.
+    /// Returns the number of used columns.
     pub(crate) fn columns(&self) -> usize {
         1 + 2 * self.waves + usize::from(self.trend.is_some())
     }
 
-    /// The row of a window.
+    /// Returns the row of a window.
     pub(crate) fn row(&self, at: usize) -> Row {
         let mut row = [0.0; MOST];
         row[0] = 1.0;
@@ -101,10 +101,10 @@ impl Terms {
 }
 
 const STEPS: usize = 25;
-/// Means stay within e^-40 and e^45, so that no sum of squares overflows.
+/// The natural logarithm of a rate stays between these limits, so that no sum of squares overflows.
 const LOGARITHMS: (f64, f64) = (-40.0, 45.0);
 
-/// A window that is learned from.
+/// A window that the regression learns from.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
     pub(crate) count: f64,
@@ -113,11 +113,11 @@ pub(crate) struct Point {
     /// 0 for a window that is left out.
     pub(crate) weight: f64,
     pub(crate) row: Row,
-    /// The mean by the last regression.
+    /// The mean that the last regression predicts.
     pub(crate) mean: f64,
 }
 
-/// A regression, fitted.
+/// A fitted regression.
 #[derive(Clone, Debug)]
 pub(crate) struct Fit {
     pub(crate) terms: Terms,
@@ -129,7 +129,7 @@ pub(crate) struct Fit {
 }
 
 impl Fit {
-    /// A constant: the weighted rate, plus half an event so that it is not 0.
+    /// Fits a constant: the weighted rate, plus half an event so that it is not 0. Returns `None` if there is no whole.
     pub(crate) fn constant(points: &mut [Point]) -> Option<Self> {
         let count = 0.5 + weighted(points, |point| point.count);
         let whole = weighted(points, |point| point.whole);
@@ -148,7 +148,8 @@ impl Fit {
         Some(fit)
     }
 
-    /// The regression on `terms`, starting from this fit; `None` if it does not converge.
+    /// Fits the regression on `terms`, starting from this fit. Returns `None` if there are too few windows or it does not
+    /// converge.
     pub(crate) fn regressed(&self, terms: Terms, points: &mut [Point]) -> Option<Self> {
         let mut fit = self.clone();
         fit.terms = terms;
@@ -194,7 +195,7 @@ impl Fit {
         Some(longest)
     }
 
-    /// Writes the means to the points, and learns the dispersion.
+    /// Sets the predicted means of the points, and computes the dispersion.
     fn place(&mut self, points: &mut [Point]) {
         for point in points.iter_mut() {
             point.mean = point.whole * self.rate(&point.row);
@@ -207,12 +208,12 @@ impl Fit {
         self.dispersion = (squares / freedom.max(1.0)).clamp(1.0, 1e12);
     }
 
-    /// The expected count for a whole of 1.
+    /// Returns the expected count for a whole of 1.
     pub(crate) fn rate(&self, row: &Row) -> f64 {
         libm::exp(product(row, &self.coefficients).clamp(LOGARITHMS.0, LOGARITHMS.1))
     }
 
-    /// The variance that the error of the coefficients adds to a mean with this gradient.
+    /// Returns the variance that the error of the coefficients adds to a mean with this gradient.
     pub(crate) fn error(&self, gradient: &Row) -> f64 {
         let rows = self.covariance.map(|row| product(&row, gradient));
         (product(&rows, gradient) * self.dispersion).max(0.0)
@@ -228,7 +229,8 @@ fn product(a: &Row, b: &Row) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The inverse of a symmetric positive definite matrix, whose lower half is given, by Cholesky's decomposition.
+/// Returns the inverse of a symmetric positive definite matrix by Cholesky decomposition. It reads only the lower half of
+/// the matrix.
 fn inverse(matrix: &[Row; MOST], columns: usize) -> Option<[Row; MOST]> {
     let lower = cholesky(matrix, columns)?;
     let mut inverse = [[0.0; MOST]; MOST];
@@ -238,7 +240,7 @@ fn inverse(matrix: &[Row; MOST], columns: usize) -> Option<[Row; MOST]> {
     Some(inverse)
 }
 
-/// A column of the inverse, which is symmetric.
+/// Returns a column of the inverse.
 fn solved(lower: &[Row; MOST], columns: usize, column: usize) -> Row {
     let mut x = [0.0; MOST];
     for i in 0..columns {

@@ -22,14 +22,14 @@ pub struct Tails {
 }
 
 impl Tails {
-    /// Both are certain: there is nothing to judge.
+    /// Both probabilities are 1: there is nothing to judge.
     pub const CERTAIN: Self = Self {
         low: 0.0,
         high: 0.0,
     };
 }
 
-/// The tails of a Poisson count at `x`. A mean that is negative or NaN counts as 0, one above 1e30 as 1e30.
+/// Returns the tails of a Poisson count at `x`. A mean that is negative or NaN counts as 0, and a mean above 1e30 as 1e30.
 #[must_use]
 pub fn poisson(x: u64, mean: f64) -> Tails {
     tails(
@@ -40,10 +40,10 @@ pub fn poisson(x: u64, mean: f64) -> Tails {
     )
 }
 
-/// The tails at `x` of a negative binomial count with this mean and a variance of `dispersion` times the mean.
+/// Returns the tails at `x` of a negative binomial count with this mean and a variance of `dispersion` times the mean.
 ///
-/// A dispersion of at most 1, or NaN, makes it a Poisson count. A mean that is negative or NaN counts as 0, one above 1e30 as
-/// 1e30.
+/// With a dispersion of at most 1, or NaN, the count is Poisson. A mean that is negative or NaN counts as 0, and a mean
+/// above 1e30 as 1e30.
 #[must_use]
 pub fn negative_binomial(x: u64, mean: f64, dispersion: f64) -> Tails {
     let excess = amount(dispersion - 1.0);
@@ -59,8 +59,9 @@ pub fn negative_binomial(x: u64, mean: f64, dispersion: f64) -> Tails {
     )
 }
 
-/// The tails at `x` of a binomial count of `n` with probability `p`. An `x` above `n` counts as `n`. `p` is clamped to
-/// 0 to 1, and NaN counts as 0. (A probability of 0 is replaced by 1e-100, so that the logarithms stay finite.)
+/// Returns the tails at `x` of a binomial count of `n` with probability `p`. An `x` above `n` counts as `n`. `p` is
+/// clamped to 0 to 1, and NaN counts as 0. (A probability of 0 is replaced by 1e-100, so that the logarithms stay
+/// finite.)
 #[must_use]
 pub fn binomial(x: u64, n: u64, p: f64) -> Tails {
     if n == 0 {
@@ -75,10 +76,11 @@ pub fn binomial(x: u64, n: u64, p: f64) -> Tails {
     )
 }
 
-/// The tails at `x` of a beta-binomial count of `n` with mean `n`·`p` and `dispersion` times the variance of a binomial count.
+/// Returns the tails at `x` of a beta-binomial count of `n` with mean `n`·`p` and `dispersion` times the variance of a
+/// binomial count.
 ///
-/// A dispersion of at most 1, or NaN, makes it a binomial count. A dispersion is always below `n`; a larger one counts
-/// as just below `n`. The other arguments are handled as in [`binomial`].
+/// With a dispersion of at most 1, or NaN, the count is binomial. The dispersion of such a count is always below `n`, so
+/// a larger argument counts as just below `n`. The other arguments are handled as in [`binomial`].
 #[must_use]
 pub fn beta_binomial(x: u64, n: u64, p: f64, dispersion: f64) -> Tails {
     let excess = amount(dispersion - 1.0);
@@ -91,12 +93,12 @@ pub fn beta_binomial(x: u64, n: u64, p: f64, dispersion: f64) -> Tails {
     )
 }
 
-/// A finite mean above 0.
+/// Returns the mean as a finite number above 0.
 fn positive(mean: f64) -> f64 {
     amount(mean).max(LEAST)
 }
 
-/// ln 0.9. Above it, the logarithm of a probability is computed from the probability's complement.
+/// ln 0.9. If a probability is above 0.9, its logarithm is computed from its complement, to keep all digits.
 const LIKELY: f64 = -0.105_360_515_657_826_3;
 
 fn tails(of: &impl Distribution, k: f64) -> Tails {
@@ -115,7 +117,7 @@ fn tails(of: &impl Distribution, k: f64) -> Tails {
         };
     }
     let quick = if is_low { of.low(k) } else { of.high(k) };
-    // If the rest is small, the subtraction would lose digits. Then few terms matter, so they are summed instead.
+    // If `strictly` is small, the subtraction has lost digits. Then few terms matter, so they are summed instead.
     let strictly = quick
         .map(|all| all - 1.0)
         .filter(|strictly| *strictly > 0.5)
@@ -148,7 +150,7 @@ fn tails(of: &impl Distribution, k: f64) -> Tails {
     }
 }
 
-/// The probability of all counts below `k`, or of all counts above it, divided by the probability of `k`.
+/// Returns the probability of all counts below `k`, or of all counts above `k`, divided by the probability of `k`.
 fn beyond(of: &impl Distribution, k: f64, ln_mass: f64, is_below: bool) -> f64 {
     if is_below {
         let ln_relative = |s: f64| of.ln_mass((k - s).max(0.0)) - ln_mass;
@@ -170,7 +172,7 @@ fn beyond(of: &impl Distribution, k: f64, ln_mass: f64, is_below: bool) -> f64 {
 
 /// A distribution of counts as seen from one count, in one direction.
 pub(crate) struct Outward<'a> {
-    /// How many counts there are in this direction; may be infinite.
+    /// The number of counts in this direction, which may be infinite.
     pub(crate) length: f64,
     /// ln(P(`s` steps away) / P(the count itself)), also between whole steps.
     pub(crate) ln_relative: &'a dyn Fn(f64) -> f64,
@@ -192,13 +194,13 @@ struct Run {
     sum: f64,
     /// The last six probabilities, in order.
     last: [f64; 6],
-    /// Whether what follows is negligible.
+    /// Whether all further probabilities are negligible.
     is_all: bool,
 }
 
 impl Outward<'_> {
-    /// The sum of all probabilities in this direction, divided by the probability of the count itself. The sum does not
-    /// include the count itself.
+    /// Returns the sum of all probabilities in this direction, divided by the probability of the count itself. The sum
+    /// does not include the count itself.
     pub(crate) fn sum(&self) -> f64 {
         let each = f64::from(EACH);
         if self.length <= 4.0 * each {
@@ -222,8 +224,9 @@ impl Outward<'_> {
         sum
     }
 
-    /// The integral from the end of a run to the middle, in panels that double in length. `place` converts the distance
-    /// from that end to steps. The integral stops early if the probabilities become negligible before the middle.
+    /// Integrates from the end of a run to the middle, in panels that double in length. `place` converts a distance from
+    /// the run's end of the distribution to steps. The integral stops early if the probabilities become negligible before
+    /// the middle.
     fn integral(&self, place: impl Fn(f64) -> f64, sum: f64) -> f64 {
         let (mut from, mut integral) = (f64::from(EACH), 0.0);
         let middle = 0.5 * self.length;

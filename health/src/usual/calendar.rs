@@ -10,10 +10,10 @@ pub(crate) use super::zone::DAY;
 /// Seconds of a week.
 pub(crate) const WEEK: u64 = 7 * DAY;
 
-/// For so many days after a clock change, some of the compared days lie before it.
+/// For this many days after a clock change, slots are compared with some days before the change.
 const REACH_DAYS: usize = 7 * 8 + 1;
 
-/// The clocks of the world that change: each by its two days of the year.
+/// The clocks of the world that change, each with the two days of the year on which it changes.
 const CLOCKS: [[Change; 2]; 4] = [
     // North America.
     [
@@ -72,7 +72,7 @@ impl Change {
     }
 }
 
-/// When a clock may change, and by how many slots later the same local time was before.
+/// A time at which a clock may change, and by how many slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shift {
     /// The first slot that may be after the change.
@@ -84,13 +84,13 @@ pub(crate) struct Shift {
 /// The local days of some groups: where their users live, and when they don't work.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Local {
-    /// Without a zone, days are in UTC, and counts show by themselves whether they follow a clock that changes.
+    /// The time zone. Without one, days are in UTC, and the counts themselves show which clock they follow.
     pub(crate) zone: Option<Zone>,
-    /// The days of holidays, counted from 1970; sorted.
+    /// The holidays as days since 1970, sorted.
     pub(crate) holidays: Vec<i64>,
 }
 
-/// The days of some slots.
+/// The days, weekends, holidays and clock changes of some slots.
 #[derive(Clone, Debug)]
 pub(crate) struct Calendar {
     /// How many slots make a day.
@@ -99,16 +99,16 @@ pub(crate) struct Calendar {
     pub(crate) per_hour: usize,
     /// The number of the first slot, counted from 1970.
     first: i64,
-    /// The clock changes around the slots, in chronological order; none if the zone is known.
+    /// The clock changes around the slots, in chronological order; empty if the zone is known.
     shifts: Vec<Shift>,
-    /// For each slot, how many slots the local clock is ahead of UTC; none if the zone is not known.
+    /// For each slot, how many slots the local clock is ahead of UTC; empty if the zone is not known.
     ahead: Vec<i32>,
-    /// The local days of holidays, counted from 1970; sorted.
+    /// The holidays as local days since 1970, sorted.
     holidays: Vec<i64>,
 }
 
 impl Calendar {
-    /// The days of some slots.
+    /// Makes the calendar of some slots.
     pub(crate) fn new(slots: &Slots, local: &Local) -> Self {
         let per_day = slots.in_seconds(DAY);
         let mut calendar = Self {
@@ -149,7 +149,7 @@ impl Calendar {
                 .map(|change| change.hours)
                 .collect();
             hours.dedup();
-            // In the east, Sunday begins on Saturday at noon UTC.
+            // In the easternmost time zones, Sunday begins on Saturday at noon UTC.
             let begin = day * self.per_day as i64 - self.first - self.per_day as i64 / 2;
             let at = usize::try_from(begin).unwrap_or_default();
             for hours in hours {
@@ -160,7 +160,7 @@ impl Calendar {
         shifts
     }
 
-    /// The number of the local day that contains a slot, counted from 1970.
+    /// Returns the number of the local day that contains a slot, counted from 1970.
     fn day(&self, slot: usize) -> i64 {
         let ahead = self.ahead.get(slot).copied().unwrap_or_default();
         let slot = i64::try_from(slot).unwrap_or(i64::MAX);
@@ -170,29 +170,30 @@ impl Calendar {
             .div_euclid(self.per_day as i64)
     }
 
-    /// Whether a slot is on a holiday.
+    /// Returns whether a slot is on a holiday.
     pub(crate) fn is_holiday(&self, slot: usize) -> bool {
         !self.holidays.is_empty() && self.holidays.binary_search(&self.day(slot)).is_ok()
     }
 
-    /// By how many slots the local clock is farther ahead of UTC in one slot than in another one.
+    /// Returns by how many slots the local clock is farther ahead of UTC in `slot` than in `other`.
     pub(crate) fn moved(&self, slot: usize, other: usize) -> isize {
         let ahead = |slot: usize| self.ahead.get(slot).map_or(0, |ahead| *ahead as isize);
         ahead(slot) - ahead(other)
     }
 
-    /// The number of the first slot, counted from 1970. What is done at each n-th slot is done at the same times, whichever
-    /// slot is the first one.
+    /// Returns the number of the first slot, counted from 1970. With it, work that is done at each n-th slot is done at
+    /// the same times, whichever slot is the first one.
     pub(crate) fn offset(&self) -> usize {
         usize::try_from(self.first).unwrap_or_default()
     }
 
-    /// Whether a slot is on a Saturday or Sunday.
+    /// Returns whether a slot is on a Saturday or Sunday.
     pub(crate) fn is_weekend(&self, slot: usize) -> bool {
         matches!((self.day(slot) + 4).rem_euclid(7), 0 | 6)
     }
 
-    /// The slots of the days before the day that contains a slot; the slots before the first one are left out.
+    /// Returns the slots of the `days` UTC days before the UTC day that contains a slot. The range begins at the first
+    /// known slot at the earliest.
     pub(crate) fn days_before(&self, slot: usize, days: usize) -> Range<usize> {
         let number = self
             .first
@@ -202,7 +203,7 @@ impl Calendar {
         end.saturating_sub(days * self.per_day)..end
     }
 
-    /// The clock changes that lie between a slot and what it is compared with.
+    /// Returns the clock changes that lie between a slot and the slots that it may be compared with.
     pub(crate) fn shifts(&self, slot: usize) -> impl Iterator<Item = Shift> + use<'_> {
         let reach = REACH_DAYS * self.per_day;
         let shifts = self.shifts.iter().copied();

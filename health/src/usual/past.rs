@@ -10,7 +10,8 @@ const DAYS: usize = 14;
 /// A window is compared only if there are at least this many earlier windows.
 const FEWEST: usize = 3;
 
-/// A share changes little during a day, so it is learned from this part of a day around the same time.
+/// A share changes little during a day, so it is learned from a part of each day around the same time: a day divided by
+/// this number.
 const AROUND: usize = 4;
 
 /// Without enough days, a share is compared with this many windows just before.
@@ -19,31 +20,31 @@ const RECENT: usize = 16;
 /// The maximum number of earlier windows for a comparison: fourteen days and eight weeks.
 const MOST: usize = DAYS + 8;
 
-/// A stream sends a batch once a day if this share of its events comes in such a part of the day.
+/// A stream sends a daily batch if at least this share of its events comes in an eighth of the day.
 const BATCH_SHARE: f64 = 0.8;
 const BATCH_PART: usize = 8;
 
-/// Counts of earlier days are looked up so many slots later than at the same time; from the slot on that comes with it, at the
-/// same time again.
+/// By how many slots counts of earlier days are looked up later than at the same time of day. If there is a second slot,
+/// this applies only up to that slot, where the clock changed.
 pub(crate) type Clock = (isize, Option<usize>);
 
-/// How counts are compared.
+/// What is compared with earlier days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compare {
-    /// Counts with counts.
+    /// Counts.
     Counts,
-    /// Shares of a whole with such shares.
+    /// Shares of a whole.
     Shares,
-    /// Numbers for each event of a whole with such numbers. They may be above 1.
+    /// Ratios of a part to a whole. They may be above 1.
     Ratios,
 }
 
-/// Which slots are known, added up: shared by all groups.
+/// Running totals of the known slots, which all groups share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known(Vec<u32>);
 
 impl Known {
-    /// The slots that are known.
+    /// Adds up the known slots.
     pub(crate) fn new(known: &[bool]) -> Self {
         let mut sums = Vec::with_capacity(known.len() + 1);
         let mut sum = 0;
@@ -61,7 +62,7 @@ impl Known {
     }
 }
 
-/// The counts of a group up to now.
+/// The counts of a group as running totals, and how they are compared.
 #[derive(Debug)]
 pub(crate) struct Past<'p> {
     calendar: &'p Calendar,
@@ -78,19 +79,19 @@ pub(crate) struct Past<'p> {
 pub(crate) struct Look {
     /// What was counted.
     pub(crate) sum: Sum,
-    /// How many of the part were expected.
+    /// How many events of the part were expected.
     pub(crate) expected: f64,
 }
 
 impl Look {
-    /// By how many events more were counted than expected.
+    /// Returns how many more events were counted than expected.
     pub(crate) fn excess(&self) -> f64 {
         self.sum.part as f64 - self.expected
     }
 }
 
 impl<'p> Past<'p> {
-    /// The counts of a group. Rules learn from the known ones.
+    /// Adds up the counts of a group. Rules learn only from known slots, so other slots count as 0.
     pub(crate) fn new(
         (calendar, known): (&'p Calendar, &'p Known),
         compare: Compare,
@@ -119,7 +120,7 @@ impl<'p> Past<'p> {
         }
     }
 
-    /// The sums of the known counts in the `length` slots before a slot.
+    /// Returns the sums of the known counts in the `length` slots before the slot `end`.
     pub(crate) fn sum(&self, end: usize, length: usize) -> Sum {
         let of = |sums: &[u128]| {
             let end = end.min(sums.len() - 1);
@@ -133,7 +134,8 @@ impl<'p> Past<'p> {
         }
     }
 
-    /// The counts of the `length` slots before a slot, if all are known, and what was expected of them.
+    /// Returns the counts of the `length` slots before the slot `end`, and how many were expected; `None` unless all
+    /// slots are known.
     pub(crate) fn look(&self, end: usize, length: usize) -> Option<Look> {
         let sum = self.sum(end, length);
         if sum.known < length {
@@ -143,8 +145,8 @@ impl<'p> Past<'p> {
         Some(Look { sum, expected })
     }
 
-    /// Like [`Past::look`], but events that come some slots early or late are not expected then. A count differs from that at
-    /// some times, but not over some hours.
+    /// Like [`Past::look`], but expects events exactly at their usual time, neither early nor late. Single slots may
+    /// deviate from this expectation, but a sum over some hours does not.
     pub(crate) fn punctual(&self, end: usize, length: usize) -> Option<Look> {
         if self.compare != Compare::Counts {
             return self.look(end, length);
@@ -157,8 +159,8 @@ impl<'p> Past<'p> {
         Some(Look { sum, expected })
     }
 
-    /// How many events are expected in the `length` slots before a slot, in which `sum` was counted. Where several
-    /// numbers are possible, it is the one that is nearest to what was counted.
+    /// Returns how many events are expected in the `length` slots before the slot `end`. `sum` is what was counted in
+    /// them. Of several possible numbers, it returns the one nearest to this count.
     pub(crate) fn expected(&self, end: usize, length: usize, sum: Sum) -> Option<f64> {
         match self.compare {
             Compare::Counts => self.count(end, length, sum.part as f64, self.neighbours),
@@ -166,9 +168,10 @@ impl<'p> Past<'p> {
         }
     }
 
-    /// The number that is expected by the same weekdays, or by the days just before, whichever is nearer. A stream whose
-    /// level has changed follows the days before. A stream that follows a local clock is an hour off for weeks after the
-    /// clock has changed. Events may come some windows early or late: `neighbours`.
+    /// Returns the number of events on the same weekdays, or on the days just before, whichever is nearer to `counted`.
+    /// The days just before are nearer if the level of the stream has changed. After a local clock has changed, earlier
+    /// weeks are an hour off, so it also tries counts that are shifted by the change. Events may come up to `neighbours`
+    /// slots early or late.
     fn count(&self, end: usize, length: usize, counted: f64, neighbours: usize) -> Option<f64> {
         let mut nearest = Nearest {
             counted,
@@ -192,7 +195,7 @@ impl<'p> Past<'p> {
         nearest.found
     }
 
-    /// Takes what earlier days let expect.
+    /// Considers the counts to expect from earlier days.
     fn counts(&self, end: usize, length: usize, clock: Clock, nearest: &mut Nearest) {
         nearest.take(self.weekdays(end, length, clock));
         if !nearest.is_near() {
@@ -200,13 +203,13 @@ impl<'p> Past<'p> {
         }
     }
 
-    /// The count to expect from the same weekdays.
+    /// Returns the count to expect from the same weekdays.
     fn weekdays(&self, end: usize, length: usize, clock: Clock) -> Option<f64> {
         let weeks = (1..=self.weeks).map(|week| 7 * week);
         trimmed(weeks.filter_map(|days| self.entry(end, length, clock, days)))
     }
 
-    /// The count to expect from the last days of the same kind.
+    /// Returns the count to expect from the last days of the same kind: working days, or days of a weekend.
     fn days(&self, end: usize, length: usize, clock: Clock) -> Option<f64> {
         let weekend = self.calendar.is_weekend(end - 1);
         let is_alike = |days: &usize| {
@@ -217,7 +220,7 @@ impl<'p> Past<'p> {
         trimmed(days.filter_map(|days| self.entry(end, length, clock, days)))
     }
 
-    /// The count some days before, if it is known and the day isn't a holiday.
+    /// Returns the count some days before, if it is known and the day isn't a holiday.
     fn entry(&self, end: usize, length: usize, (shift, before): Clock, days: usize) -> Option<u64> {
         let at = self.days_ago(end, days)?;
         let at = match before.is_none_or(|before| at <= before) {
@@ -229,8 +232,8 @@ impl<'p> Past<'p> {
         (is_usual && sum.known == length).then_some(sum.part)
     }
 
-    /// The counts of some slots and their usual level: unlike what [`Past::look`] expects, it does not follow the counts that
-    /// it is compared with, so that a deviation does not become usual while it lasts.
+    /// Returns the counts of some slots and their usual level. [`Past::look`] chooses the expectation that is nearest to
+    /// the counts. The level doesn't depend on these counts, so that a deviation does not become usual while it lasts.
     pub(crate) fn level(&self, end: usize, length: usize) -> Option<Look> {
         let look = self.look(end, length)?;
         if self.compare != Compare::Counts {
@@ -244,8 +247,8 @@ impl<'p> Past<'p> {
         })
     }
 
-    /// The mean of what the same weekdays and the days just before let expect, whatever is counted. The slots may be up to a day
-    /// ahead.
+    /// Returns the mean of two expected counts: from the same weekdays and from the days just before. It doesn't depend
+    /// on the counts of the slots themselves, which may be up to a day ahead.
     pub(crate) fn mean(&self, end: usize, length: usize, clock: Clock) -> Option<f64> {
         let weekdays = self.weekdays(end, length, clock);
         let days = self.days(end, length, clock);
@@ -253,7 +256,7 @@ impl<'p> Past<'p> {
         mean.or(weekdays).or(days)
     }
 
-    /// The clock that the counts have followed in the last day, whatever their level: the one whose rise and fall they share.
+    /// Returns the clock whose daily rise and fall fits the counts of the last day best, whatever their level.
     pub(crate) fn clock(&self, end: usize) -> Clock {
         const PARTS: usize = 12;
         let shifts = self.calendar.shifts(end - 1);
@@ -281,14 +284,14 @@ impl<'p> Past<'p> {
         nearest.unwrap_or((0, None))
     }
 
-    /// The same local time some days before.
+    /// Returns the slot at the same local time some days before.
     fn days_ago(&self, end: usize, days: usize) -> Option<usize> {
         let at = end.checked_sub(days * self.calendar.per_day)?;
         let moved = self.calendar.moved(end.checked_sub(1)?, at.checked_sub(1)?);
         at.checked_add_signed(moved)
     }
 
-    /// How many events come on a day off: on the Saturdays and Sundays of the last weeks.
+    /// Returns how many events come on a day off, by the Saturdays and Sundays of the last three weeks.
     pub(crate) fn day_off(&self, end: usize, length: usize) -> Option<f64> {
         let entry = |days: usize| {
             let at = self.days_ago(end, days)?;
@@ -299,7 +302,7 @@ impl<'p> Past<'p> {
         trimmed((1..=DAYS + 7).filter_map(entry))
     }
 
-    /// Whether the events of a day come together, in a small part of it.
+    /// Returns whether most events of a day come in a small part of the day.
     pub(crate) fn is_batch(&self, end: usize) -> bool {
         let per_day = self.calendar.per_day;
         let of_days = |slot: usize| -> u64 {
@@ -309,7 +312,7 @@ impl<'p> Past<'p> {
         is_batch(&mut (0..per_day).map(of_days).collect::<Vec<u64>>())
     }
 
-    /// The expected share: the share in all events of the middle half of the days together.
+    /// Returns the expected share. It sorts the days by their shares, and adds up the events of the middle half.
     fn share(&self, end: usize, length: usize) -> Option<f64> {
         let around = (self.calendar.per_day / AROUND).saturating_sub(length) / 2;
         let mut days = [Sum::default(); MOST];
@@ -326,7 +329,7 @@ impl<'p> Past<'p> {
             }
         }
         if count < FEWEST {
-            // Without enough days, the comparison uses the windows just before.
+            // Without enough days, the share is learned from the windows just before.
             count = 0;
             for ago in 0..RECENT {
                 let sum = end.checked_sub(length + ago).map(|end| self.sum(end, 1));
@@ -350,17 +353,17 @@ impl<'p> Past<'p> {
             part += day.part as f64;
             whole += day.whole as f64;
         }
-        // Half an event more, so that an event that is usually never seen isn't impossible.
+        // Adds half an event, so that an event of a kind that never came before isn't impossible.
         Some((part + 0.5) / (whole + 1.0))
     }
 
-    /// The days of the slots.
+    /// Returns the calendar of the slots.
     pub(crate) fn calendar(&self) -> &'p Calendar {
         self.calendar
     }
 }
 
-/// Whether the events of a day, by its slots, come together in a small part of it.
+/// Returns whether most events of a day come in a small part of the day. `of_day` has the counts of its slots.
 pub(crate) fn is_batch(of_day: &mut [u64]) -> bool {
     of_day.sort_unstable();
     let sum: u64 = of_day.iter().sum();
@@ -368,7 +371,7 @@ pub(crate) fn is_batch(of_day: &mut [u64]) -> bool {
     sum > 0 && together as f64 >= BATCH_SHARE * sum as f64
 }
 
-/// Returns the expected number that is nearest to the count.
+/// Finds the candidate that is nearest to the count.
 struct Nearest {
     counted: f64,
     found: Option<f64>,
@@ -388,8 +391,8 @@ impl Nearest {
         }
     }
 
-    /// Whether the difference is so small that no other number is looked for: two standard deviations of a Poisson count,
-    /// or a twentieth.
+    /// Returns whether the difference is so small that no other candidate is needed: two standard deviations of a Poisson
+    /// count, or a twentieth of the found number.
     fn is_near(&self) -> bool {
         self.found.is_some_and(|found| {
             let distance = (found - self.counted).abs();
@@ -398,12 +401,12 @@ impl Nearest {
     }
 }
 
-/// How many of the smallest and of the largest numbers are left out.
+/// Returns how many of the smallest and of the largest numbers are left out.
 fn cut(count: usize) -> usize {
     ((count + 2) / 4).min((count - 1) / 2)
 }
 
-/// The mean of the middle half of some numbers: unlike the median, it isn't too low for small counts.
+/// Returns the mean of the middle half of some numbers. Unlike the median, it isn't too low for small counts.
 fn trimmed(numbers: impl Iterator<Item = u64>) -> Option<f64> {
     let mut all = [0_u64; MOST];
     let mut count = 0;

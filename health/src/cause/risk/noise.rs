@@ -1,20 +1,20 @@
-//! How far leaves without a cause deviate.
+//! Estimates how far leaves without a cause deviate.
 
 use std::f64::consts::TAU;
 
 use super::points::Points;
 
-/// More leaves than this don't make the estimate better.
+/// About how many leaves on each side are used. More leaves don't improve the estimate.
 const MOST: usize = 8192;
 /// The number of leaves in a class of sizes, and the maximum number of classes.
 const CLASS: usize = 30;
 const CLASSES: usize = 12;
 /// The minimum variance of the deviation of large leaves: a standard deviation of one percent.
 const LEAST: f64 = 1e-4;
-/// The variance that rounding adds: both counts are whole numbers, so a leaf of one event says nothing.
+/// The variance that rounding adds to a leaf of size 1. Both counts are whole numbers, so a leaf of one event is no evidence.
 const ROUNDING: f64 = 0.25;
-/// How many stray leaves are assumed if none was seen. It is far below one, because noise without a stray leaf is
-/// assumed to have light tails.
+/// How many stray leaves are assumed if none was seen. The number is far below one, because noise without a stray leaf
+/// probably has light tails.
 const UNSEEN: f64 = 0.005;
 /// Two variances are alike if their ratio is below 1 plus this number divided by the square root of the number of
 /// leaves, which is three standard errors.
@@ -30,7 +30,7 @@ pub(crate) struct Noise {
     /// The variance of counts: about 2 where events arrive independently, and more where they arrive in batches.
     counting: f64,
     stray: f64,
-    /// A usual size.
+    /// The median size of the leaves.
     size: f64,
 }
 
@@ -38,8 +38,8 @@ pub(crate) struct Noise {
 type Distance = (f64, f64);
 
 impl Noise {
-    /// The noise of leaves, some of which have causes. Causes mostly change counts in one direction, and noise in both.
-    /// So if leaves deviate further to one side, the noise is estimated from the other side.
+    /// Estimates the noise of leaves, some of which have causes. Causes mostly change counts in one direction, but noise
+    /// does in both. So if leaves deviate further to one side, the noise is estimated from the other side.
     pub(crate) fn of(points: &Points) -> Self {
         let step = points.len().div_ceil(2 * MOST).max(1);
         let mut sides = [Vec::new(), Vec::new()];
@@ -82,7 +82,7 @@ impl Noise {
         noise
     }
 
-    /// The share of stray leaves, by expectation and maximization.
+    /// Estimates the share of stray leaves by expectation maximization.
     fn find_stray(&mut self, side: &[Distance]) {
         let regular: Vec<f64> = side
             .iter()
@@ -98,22 +98,22 @@ impl Noise {
         }
     }
 
-    /// The variance of a leaf of a usual size.
+    /// Returns the variance of a leaf of median size.
     fn spread(&self) -> f64 {
         self.variance(self.size) + self.stray
     }
 
-    /// The variance of the deviation of a leaf of this size.
+    /// Returns the variance of the deviation of a leaf of this size.
     pub(crate) fn variance(&self, size: f64) -> f64 {
         self.relative + self.of_counting(size)
     }
 
-    /// The part of the variance that grows as leaves get smaller.
+    /// Returns the part of the variance that grows as leaves get smaller.
     pub(crate) fn of_counting(&self, size: f64) -> f64 {
         self.counting / size + ROUNDING / (size * size)
     }
 
-    /// The probability that the sum of all leaves deviates at least as far as it does, without a cause.
+    /// Returns the probability that the sum of all leaves deviates at least this far without a cause.
     pub(crate) fn of_all(&self, points: &Points) -> f64 {
         let leaves = points.deviations.iter().zip(&points.sizes);
         let [change, variance] = leaves.fold([0.0; 2], |[change, variance], (deviation, size)| {
@@ -133,7 +133,7 @@ impl Noise {
         -0.5 * (distance * distance / variance + libm::log(TAU * variance))
     }
 
-    /// The log density of a leaf's deviation without a cause.
+    /// Returns the log density of a leaf's deviation without a cause.
     pub(crate) fn log_density(&self, deviation: f64, size: f64) -> f64 {
         let regular = libm::log1p(-self.stray) + self.log_regular(deviation, size);
         let stray = libm::log(self.stray * STRAY_DENSITY);
@@ -142,7 +142,7 @@ impl Noise {
         } else {
             [stray, regular]
         };
-        // Below one part in 10^13 the smaller one changes nothing.
+        // If the smaller density is below one part in 10^13, it changes nothing.
         if high - low > 30.0 {
             high
         } else {
@@ -151,7 +151,7 @@ impl Noise {
     }
 }
 
-/// The two parts of the variance, by weighted least squares over classes of sizes. `side` is sorted by size.
+/// Estimates the two parts of the variance by weighted least squares over classes of sizes. `side` is sorted by size.
 fn variances(side: &[Distance]) -> (f64, f64) {
     if side.is_empty() {
         return (LEAST, 2.0);
@@ -203,7 +203,7 @@ impl Class {
     }
 }
 
-/// One step of the fit of `variance = relative + counting * inverse`, where neither term is negative. The error of a
+/// Does one step of the fit of `variance = relative + counting * inverse`, where neither term is negative. The error of a
 /// variance is proportional to it, so each class has a weight of one over the square of its fitted value.
 fn line(classes: &[Class], relative: f64, counting: f64) -> (f64, f64) {
     let mut sums = [0.0; 5];

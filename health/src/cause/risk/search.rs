@@ -8,7 +8,7 @@ use super::noise::Noise;
 use super::points::{Points, bulk};
 use crate::cause::leaves::{Element, Leaves, Suspect, Suspects};
 
-/// How many combinations of each cuboid are looked at leaf by leaf.
+/// How many combinations of each cuboid are examined leaf by leaf.
 const CANDIDATES: usize = 2;
 /// A cause deviates at least this much, and at least as much as the noise of a single leaf.
 const LEAST_DEVIATION: f64 = 0.05;
@@ -17,11 +17,11 @@ const LEAST_DEVIATION: f64 = 0.05;
 const MEAN: f64 = 0.4;
 /// How many causes are looked for to judge whether everything has changed.
 const ENOUGH: usize = 16;
-/// If at least this part of all leaves has no cause and does not deviate, not everything has changed.
+/// If at least this share of all leaves has no cause and does not deviate, not everything has changed.
 const REST: f64 = 0.25;
-/// The largest change of everything: it may fall or rise a thousandfold.
+/// The largest deviation of everything: a fall or rise by a factor of a thousand.
 const MOST_MOVED: f64 = 0.999;
-/// The prior improbability of a cause, as a log. A smaller value would find causes in noise more often.
+/// The negative logarithm of the prior probability of a cause. A smaller value would find causes in noise more often.
 const UNLIKELY: f64 = 3.0;
 
 /// Finds the combinations that explain how a volume changed.
@@ -62,8 +62,8 @@ fn suspects_of(still: &Search<'_>, most: usize, others: usize) -> Suspects {
     outcome.suspects
 }
 
-/// The result if `ratio_of_all` times as many events are expected as before. Causes have influenced this first estimate
-/// of the ratio, so the leaves without a cause give a second one.
+/// Searches again, with `ratio_of_all` times as many events expected as before. Causes have influenced this ratio, so a
+/// second search takes the ratio from the leaves without a cause. Returns the better result.
 fn after_move(points: &Points, ratio_of_all: f64, most: usize, others: usize) -> SearchResult {
     let first = points.expecting(ratio_of_all);
     let outcome = Search::of(&first).run(most, others);
@@ -77,7 +77,7 @@ fn after_move(points: &Points, ratio_of_all: f64, most: usize, others: usize) ->
     }
 }
 
-/// The ratio of now to before for a deviation.
+/// Returns the ratio of now to before for a deviation.
 fn ratio(deviation: f64) -> f64 {
     let deviation = deviation.clamp(-MOST_MOVED, MOST_MOVED);
     if deviation < 0.0 {
@@ -87,7 +87,7 @@ fn ratio(deviation: f64) -> f64 {
     }
 }
 
-/// A search for causes why leaves deviate from what was expected.
+/// A search for the causes of deviations.
 struct Search<'a> {
     points: &'a Points,
     noise: Noise,
@@ -97,7 +97,7 @@ struct Search<'a> {
 
 struct SearchResult {
     suspects: Suspects,
-    /// The log likelihood of all current counts, less the prices of the causes.
+    /// The log likelihood of all current counts, minus the prices of the causes.
     log_likelihood: f64,
     /// For each leaf, whether it belongs to no cause.
     free: Vec<bool>,
@@ -107,13 +107,13 @@ struct SearchResult {
 #[derive(Clone, Copy)]
 struct Candidate {
     element: Element,
-    /// The place of its cuboid.
+    /// The position of its cuboid.
     cuboid: usize,
     score: f64,
 }
 
-/// Fits of cells by the place of the cuboid and of the cell, each with its number of leaves. Leaves are only ever
-/// removed, so a cell with the same number of leaves has the same leaves.
+/// Fits of cells by the positions of cuboid and cell, each with the number of leaves that were fitted. Leaves are only
+/// ever removed, so a cell with the same number of leaves has the same leaves.
 type Fits = BTreeMap<(usize, usize), (u32, Fit)>;
 
 impl<'a> Search<'a> {
@@ -143,12 +143,12 @@ impl<'a> Search<'a> {
         libm::sqrt(self.noise.relative).max(LEAST_DEVIATION)
     }
 
-    /// How far most leaves may deviate without a cause.
+    /// Returns how far leaves may deviate on the whole before everything may have changed.
     fn least_bulk(&self) -> f64 {
         0.5 * self.least_deviation()
     }
 
-    /// Whether enough leaves have no cause, and most of them don't deviate.
+    /// Returns whether enough leaves have no cause, and most of these leaves don't deviate.
     fn is_rest_unmoved(&self, outcome: &SearchResult) -> bool {
         let rest = outcome.free.iter().filter(|free| **free).count();
         rest as f64 >= REST * self.points.len() as f64
@@ -190,7 +190,7 @@ impl<'a> Search<'a> {
         outcome
     }
 
-    /// The candidates of all cuboids, best first.
+    /// Returns the candidates of all cuboids, best first.
     fn ranked(
         &self,
         cuboids: &[Cuboid],
@@ -223,9 +223,9 @@ impl<'a> Search<'a> {
         ranked
     }
 
-    /// The price of naming a combination: the log of the number of alternatives. A name says how many attributes the
-    /// combination has, which attributes, which of their combinations, and whether it fell or rose. A further
-    /// combination of the same attributes is cheaper.
+    /// Returns the price of naming a combination: the log of the number of alternatives. The alternatives are how many
+    /// attributes a combination has, which attributes, which of their combinations, and whether it fell or rose. A
+    /// further combination of the same attributes is cheaper.
     fn price(&self, cuboid: &Cuboid, is_named: bool) -> f64 {
         let attributes = self.points.ids.len() as u32;
         let two = libm::log(2.0);
@@ -277,7 +277,7 @@ impl Suspects {
     }
 }
 
-/// The number of ways to choose `some` of `all`.
+/// Returns the number of ways to choose `some` of `all`.
 fn combinations(all: u32, some: u32) -> f64 {
     (0..some).fold(1.0, |ways, chosen| {
         ways * f64::from(all - chosen) / f64::from(chosen + 1)
