@@ -12,13 +12,13 @@ use crate::incidents::incident::id_of;
 
 /// A kind of receiver.
 pub(crate) struct Form {
-    /// What it is, in a few words with an article.
+    /// The kind in a few words with an article, such as `a Slack channel`.
     pub(crate) about: &'static str,
-    /// The address that is used if the caller gives none.
+    /// The default address.
     pub(crate) usual_url: Option<&'static str>,
-    /// The path below the address, if the caller leaves it out.
+    /// The path that is added to an address that doesn't end with it.
     pub(crate) path: &'static str,
-    /// What follows the address in the address of a message.
+    /// Returns the path that is added to the receiver's address for one message.
     pub(crate) path_of: fn(&Notice<'_>) -> String,
     /// The options that only some kinds have.
     pub(crate) options: &'static [&'static str],
@@ -28,8 +28,8 @@ pub(crate) struct Form {
     pub(crate) writer: fn(&ReceiverOptions) -> Result<Writer>,
 }
 
-/// How messages are sent to all receivers. A receiver may get the same message twice without harm, so an unacknowledged
-/// message is sent again.
+/// The delivery to most receivers. A receiver may get the same message twice without harm, so an unacknowledged message
+/// is sent again.
 pub(crate) const POST: Delivery = Delivery {
     is_repeatable: true,
     hides_address: true,
@@ -60,7 +60,7 @@ pub(crate) fn for_chat(text: &str) -> String {
     parted
 }
 
-/// The beginning of a text, if the text has more than so many characters.
+/// Returns a text with at most `most` characters. A longer text is cut off and ends with `…`.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
@@ -71,30 +71,30 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
 /// Writes messages as JSON: one with all alerts, or one for each alert.
 #[derive(Clone)]
 pub(crate) enum Writer {
-    /// Every run sends one message with all firing alerts, and with the alerts that ended since the last run. The
-    /// receiver ends an alert by itself at the timestamp that is passed as text.
+    /// Every run sends one message with all firing alerts, and with the alerts that ended since the last run. The second
+    /// argument is the timestamp at which the receiver ends an alert by itself.
     All(fn(&[Notice<'_>], &str) -> String),
     /// A message is sent when an alert begins, when it becomes more severe, and when it is over.
     Each(Arc<dyn Fn(&Notice<'_>) -> String + Send + Sync>),
 }
 
-/// What a receiver is notified of.
+/// One alert, as a receiver is notified of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Notice<'a> {
     /// The identifier of the incident.
     pub(crate) id: &'a str,
     /// The alert.
     pub(crate) alert: &'a Alert,
-    /// The severity that the receiver was notified of before, if the alert became more severe.
+    /// If the alert became more severe, the severity that the receiver was notified of before.
     pub(crate) before: Option<&'a str>,
-    /// When it ended; `None` while it fires.
+    /// When the alert ended; `None` while it fires.
     pub(crate) until: Option<Timestamp>,
     /// The name of the cluster.
     pub(crate) cluster: &'a str,
 }
 
 impl Notice<'_> {
-    /// A key of the incident that no other cluster's has. It can be a part of an address.
+    /// Returns a key of the incident that is unique across clusters. The key can be part of an address.
     pub(crate) fn key(&self) -> String {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
         match self.cluster.len() < 100 && self.cluster.bytes().all(is_plain) {
@@ -107,14 +107,15 @@ impl Notice<'_> {
         }
     }
 
-    /// The rule and the sentence, with at most so many characters.
+    /// Returns the rule and the sentence, with at most `most` characters.
     pub(crate) fn title(&self, most: usize) -> String {
         let title = format!("{}: {}", self.alert.rule, self.alert.sentence);
         shortened(&for_chat(&title), most)
     }
 
-    /// What a person has to know: the cluster if it has a name, the rule, the sentence, its note and its runbook. The
-    /// sentence names values of events, so it is written for a chat. The rest is the user's own, links included.
+    /// Returns the message for a person: the cluster if it has a name, the rule, the sentence, the note and the runbook.
+    /// The sentence contains values of events, so it is made harmless for a chat. The user has written the note and the
+    /// runbook, so they keep their links.
     pub(crate) fn message(&self) -> String {
         let alert = self.alert;
         let mut text = String::new();

@@ -42,30 +42,30 @@ kinds! {
 }
 
 impl ReceiverKind {
-    /// What it is, in a few words with an article.
+    /// Returns the kind in a few words with an article, such as `a Slack channel`.
     #[must_use]
     pub const fn about(self) -> &'static str {
         self.form().about
     }
 
-    /// The options that this kind has and some other kinds don't, such as `template`.
+    /// Returns the options that this kind has and some other kinds don't, such as `template`.
     #[must_use]
     pub const fn own_options(self) -> &'static [&'static str] {
         self.form().options
     }
 
-    /// The address that is used if the caller gives none.
+    /// Returns the default address.
     #[must_use]
     pub const fn usual_url(self) -> Option<&'static str> {
         self.form().usual_url
     }
 
-    /// The address that messages are sent to: with the path of the kind, unless it ends with that path already.
+    /// Returns the address for messages: `url` with the path of the kind. The path is not added twice.
     #[must_use]
     pub fn completed(self, url: &str) -> String {
         let path = self.form().path;
         if path.is_empty() {
-            // Some receivers treat an address with a slash at the end as a different one.
+            // Keeps a slash at the end, because some receivers treat an address with and without it as different addresses.
             return url.to_owned();
         }
         let url = url.trim_end_matches('/');

@@ -8,19 +8,20 @@ use tallyfold::keeper::DocumentKind;
 
 use super::alert::Alerts;
 
-/// The document.
+/// The kind of the stored document.
 const KIND: DocumentKind = DocumentKind {
     format: "tallyfold-notified/1",
     what: "state of notifications",
 };
 
-/// What each receiver was notified of, except for alerts that it knows have ended.
+/// The alerts that each receiver was notified of, except for alerts whose end it was notified of, too.
 ///
-/// [`Notified::to_json`] and [`Notified::from_json`] keep it between runs. Its size grows only with the alerts that fire.
+/// [`Notified::to_json`] and [`Notified::from_json`] write and read it between runs. Its size grows only with the alerts
+/// that fire.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Notified {
-    /// By the key of the receiver.
+    /// The alerts that each receiver knows, by the key of the receiver.
     pub(crate) receivers: BTreeMap<String, Alerts>,
 }
 
@@ -42,13 +43,13 @@ impl Notified {
         Ok(fields.receivers)
     }
 
-    /// The state as a document with a checksum.
+    /// Returns the state as a document with a checksum.
     #[must_use]
     pub fn to_json(&self) -> String {
         let fields = Fields {
             receivers: self.clone(),
         };
-        // Maps of texts, so this can't fail.
+        // Writing maps of texts as JSON can't fail.
         KIND.write(&serde_json::to_string(&fields).unwrap_or_default())
     }
 }

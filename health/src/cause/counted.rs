@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use super::leaves::{Element, Leaves, Tally};
 
-/// This many events with the overall rate before are added to the reference of each leaf. So a leaf with little history
-/// is expected to have the overall rate, and a leaf with a hundred times as many events its own earlier rate.
+/// This many events with the overall rate before are added to the history of each leaf. So a leaf with little history is
+/// expected to have the overall rate. A leaf with a hundred times as many events is expected to have its own earlier
+/// rate.
 const PRIOR: f64 = 70.0;
 
-/// One leaf: numbers only for ranking and weighing, so they are floats.
+/// The counts of one leaf. They serve only for ranking and weighing, so they are floats.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Leaf {
     /// How many events of the part were observed.
@@ -17,11 +18,11 @@ pub(crate) struct Leaf {
     pub(crate) expected: f64,
     /// The events that the part is a share of.
     pub(crate) whole: f64,
-    /// The number of events that the expectation was learned from.
+    /// The number of events of the part that the expectation was learned from.
     pub(crate) known: f64,
 }
 
-/// Leaves that have events now, in the order of their values, no two of them alike.
+/// The leaves that have events now, sorted by their values. No two leaves have the same values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counted {
     /// How many values each attribute has.
@@ -30,7 +31,7 @@ pub(crate) struct Counted {
     pub(crate) ids: Vec<Vec<u32>>,
     /// The leaves.
     pub(crate) leaves: Vec<Leaf>,
-    /// Whether the part was more than half of all events. Then the other events are counted instead, because they are
+    /// Whether the part was more than half of all events. If so, the other events are counted instead, because they are
     /// fewer and vary less.
     pub(crate) is_other_part: bool,
 }
@@ -61,12 +62,12 @@ impl Counted {
         counted.chosen(&has_events)
     }
 
-    /// Whether a leaf belongs to a combination.
+    /// Returns whether a leaf belongs to a combination.
     pub(crate) fn is_in(&self, leaf: usize, element: Element) -> bool {
         element.is_of(|place| self.ids[place][leaf])
     }
 
-    /// The same without the leaves of a combination.
+    /// Returns the leaves without those of a combination.
     pub(crate) fn without(&self, element: Element) -> Self {
         let stay: Vec<bool> = (0..self.leaves.len())
             .map(|leaf| !self.is_in(leaf, element))
@@ -106,7 +107,7 @@ fn sum(tallies: impl Iterator<Item = Tally>) -> Sum {
 }
 
 impl Sum {
-    /// The part that is counted.
+    /// Returns the number of counted events: the part, or all other events.
     fn counted(self, is_other_part: bool) -> f64 {
         if is_other_part {
             self.whole - self.part
@@ -120,7 +121,7 @@ fn is_above_half(sum: Sum) -> bool {
     sum.part > 0.5 * sum.whole
 }
 
-/// The overall rate. It is above 0 even if no event was seen.
+/// Returns the overall rate, which is above 0 even if no event was seen.
 fn rate(before: Sum, is_other_part: bool) -> f64 {
     (before.counted(is_other_part) + 0.5) / (before.whole + 1.0)
 }
@@ -166,7 +167,7 @@ impl Distinct {
         distinct
     }
 
-    /// How many leaves.
+    /// Returns the number of leaves.
     pub(crate) fn len(&self) -> usize {
         self.now.len()
     }
@@ -215,8 +216,7 @@ impl Distinct {
         }
         for leaf in 0..self.len() {
             if let Some([before, now]) = wholes.get(&key(&self.ids, leaf)) {
-                // Events outside of the part have no value of such an attribute, so the attribute can't explain their
-                // counts.
+                // Events outside of the part don't have the attribute, so it can't explain their counts.
                 let is_part = self.before[leaf].part > 0 || self.now[leaf].part > 0;
                 self.before[leaf].whole = if is_part { *before } else { 0 };
                 self.now[leaf].whole = if is_part { *now } else { 0 };
@@ -225,7 +225,7 @@ impl Distinct {
     }
 }
 
-/// The positions of all leaves in the order of their values: a counting sort by each attribute, the last one first.
+/// Returns the positions of all leaves in the order of their values, by a counting sort by each attribute, the last one first.
 fn sorted_places(leaves: &Leaves) -> Vec<u32> {
     let mut places: Vec<u32> = (0..).take(leaves.len()).collect();
     if is_sorted(leaves) {

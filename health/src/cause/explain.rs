@@ -26,13 +26,14 @@ tallyfold::options! {
     }
 }
 
-/// Finds the few combinations of dimension values that explain how a measure changed from one table to another.
+/// Finds the combinations of dimension values that explain how a measure changed from one table to another.
 ///
 /// For a rate, the table `before` may cover any length of time, and a long one is better. If it has three windows or
 /// more, windows whose rate is far from the median are left out, so that an earlier incident does not count as normal.
-/// The amounts before do not include these windows; `left_out` names them, and `keep_unusual` keeps them. A window
-/// before that is also in `now` is never left out, because no window of `now` is. For a
-/// volume, nothing is left out, and `before` should have as many windows as `now`, because counts are not scaled.
+/// The amounts before do not include these windows. [`Explanation::left_out`] lists the windows, and the option
+/// `keep_unusual` keeps them. A window of `before` that is also in `now` is never left out, because no window of `now` is
+/// left out. For a volume, nothing is left out. `before` should then have as many windows as `now`, because counts are
+/// not scaled.
 ///
 /// # Errors
 /// `incompatible_tables` if the tables differ in dimensions, metric or filter, `sum_overflow` if a table has more than
@@ -43,7 +44,7 @@ pub fn explain(
     measure: Measure,
     options: &ExplainOptions,
 ) -> Result<Explanation> {
-    // The core calls the later one `after`.
+    // The error of the core is about its argument `after`, which is `now` here.
     let compared = compare(before, now).map_err(|error| match error.code() {
         Code::IncompatibleTables => error.with_argument("now"),
         _ => error,
@@ -58,7 +59,7 @@ pub fn explain(
     Ok(explained_with(&leaves, measure, options, left_out))
 }
 
-/// Like [`explain`], for leaves with any attributes. Only the measure's name and whether it is a rate matter.
+/// Like [`explain`], for leaves with any attributes. Of the measure, only the name matters, and whether it is a rate.
 #[must_use]
 pub fn explain_leaves(leaves: &Leaves, measure: Measure, options: &ExplainOptions) -> Explanation {
     explained_with(leaves, measure, options, Vec::new())
@@ -83,7 +84,7 @@ fn explained_with(
     )
 }
 
-/// The rows of two tables as leaves. `reference` are the counts before.
+/// Makes leaves of the rows of two tables. `reference` has the counts before.
 fn leaves_of(comparison: &Comparison, reference: &[Counts], measure: Measure) -> Result<Leaves> {
     let keys = comparison.keys();
     let columns = comparison.dimensions().iter().zip(keys.dictionaries);
@@ -167,7 +168,7 @@ fn leave_out_unusual(
     Ok(left_out)
 }
 
-/// The position of the first row whose values are not below the wanted ones.
+/// Returns the position of the first row whose values are not below the wanted values.
 fn row_of(ids: &[Vec<u32>], rows: usize, wanted: &[u32]) -> usize {
     let (mut low, mut high) = (0, rows);
     while low < high {
@@ -202,12 +203,13 @@ fn less(sum: Counts, counts: Deltas) -> Counts {
 
 /// A window is usual if its count is within this factor of the count at the median rate...
 const FACTOR: f64 = 1.25;
-/// ...plus or minus this many standard deviations of a Poisson count. Without them, windows with few events would be
-/// unusual by chance.
+/// ...plus or minus this many standard deviations of a Poisson count. Without this margin, windows with few events would
+/// be unusual by chance.
 const DEVIATIONS: f64 = 2.0;
 
-/// Which windows are usual: the windows whose rate is near the median of all rates. Only these are used as a reference,
-/// so that an earlier incident does not count as normal. With fewer than three windows, all are usual.
+/// Returns which windows are usual: those with a rate near the median of all rates. Only usual windows serve as a
+/// reference, so that an earlier incident does not count as normal. If fewer than three windows have events, all windows
+/// are usual.
 #[must_use]
 pub fn usual_windows(windows: &[Tally]) -> Vec<bool> {
     let rate = |window: &Tally| window.part as f64 / window.whole as f64;
@@ -275,7 +277,8 @@ mod tests {
         assert!(!explanation.is_global);
     }
 
-    /// A filter that catches most events leaves few to the other filters. That they fall is no evidence that all have risen.
+    /// A filter that catches most events leaves few events to the other filters. The decline of the others isn't evidence
+    /// that everything has risen.
     #[test]
     fn a_reason_that_takes_the_events_of_all_others_is_named() {
         let reasons = ["", "consent", "region", "duplicate", "internal", "sampled"];

@@ -17,14 +17,14 @@ use crate::rules::set::LocalDays;
 pub(crate) struct Judged {
     /// The bad windows of all groups, sorted by group, then by slot.
     pub(crate) odds: Vec<Odd>,
-    /// What was seen in the judged windows of the groups with a finding, sorted likewise.
+    /// What the judged windows of groups with a finding showed, sorted by group, then by slot.
     pub(crate) seen: Vec<Seen>,
-    /// How many windows were judged, counted for each group.
+    /// How many windows were judged. A window counts once for each group.
     pub(crate) judged: u64,
 }
 
 impl Judged {
-    /// The bad windows of a group, and what was seen in its judged windows.
+    /// Returns the results of a group.
     pub(crate) fn of(&self, group: usize) -> Results<'_> {
         Results {
             odds: part_of(&self.odds, |odd| odd.group as usize, group),
@@ -36,20 +36,20 @@ impl Judged {
 /// The results of a group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Results<'r> {
-    /// Its bad windows, in chronological order.
+    /// The bad windows, in chronological order.
     pub(crate) odds: &'r [Odd],
-    /// What was seen in its judged windows, in chronological order.
+    /// What the judged windows showed, in chronological order.
     pub(crate) seen: &'r [Seen],
 }
 
-/// The entries of a group, among those of all groups.
+/// Returns the entries of a group. `all` is sorted by group.
 fn part_of<T>(all: &[T], group_of: impl Fn(&T) -> usize, group: usize) -> &[T] {
     let start = all.partition_point(|one| group_of(one) < group);
     let end = all.partition_point(|one| group_of(one) <= group);
     &all[start..end]
 }
 
-/// What a rule judges: some slots, and the earlier slots that the rule looks back on.
+/// What a rule judges: some slots, and the earlier slots that it compares them with.
 pub(crate) struct Work<'w> {
     pub(crate) rule: &'w Rule,
     pub(crate) grid: &'w Grid<'w>,
@@ -57,15 +57,15 @@ pub(crate) struct Work<'w> {
     pub(crate) other: Option<Other<'w>>,
     /// The calendars of some groups.
     pub(crate) calendars: &'w [LocalDays],
-    /// Whether a rule reports days off. Then the other rules don't report them.
+    /// Whether any rule reports days off. If so, the other rules ignore days off.
     pub(crate) may_be_off: bool,
     /// The groups whose findings continue, sorted.
     pub(crate) watched: Vec<u32>,
-    /// The slots that the rule looks at.
+    /// The slots that the rule reads.
     pub(crate) slots: Slots,
-    /// The slots among them that are judged.
+    /// The range of the judged slots in `slots`.
     pub(crate) range: Range<usize>,
-    /// How many slots were left out before them.
+    /// How many slots of the table were left out before `slots`.
     pub(crate) skipped: usize,
 }
 
@@ -74,17 +74,17 @@ struct Piece {
     /// The position of the rule.
     rule: usize,
     groups: Range<usize>,
-    /// How many numbers are needed for the counts of these groups.
+    /// How many numbers the counts of these groups take in memory.
     numbers: usize,
 }
 
-/// The maximum number of counts that are held at a time: 32 MiB.
+/// The maximum number of counts in memory at a time: 32 MiB.
 const NUMBERS: usize = 1 << 22;
 
-/// The same for counts that are kept outside of memory: 8 MiB.
+/// The maximum number of counts in memory at a time if the table is kept outside of memory: 8 MiB.
 const KEPT_NUMBERS: usize = 1 << 20;
 
-/// Judges rules. Their counts are read together, as many at a time as fit into memory.
+/// Judges several rules. It reads the counts of as many rules at a time as fit into memory.
 pub(crate) fn judge_together(works: &[Work<'_>]) -> Vec<Judged> {
     let judgings: Vec<Judging<'_>> = works.iter().map(Work::judging).collect();
     let mut sinks: Vec<Sink> = works.iter().map(Work::sink).collect();
@@ -152,7 +152,7 @@ impl Work<'_> {
         judging.with_calendars(calendars.iter().map(|own| &own.local), calendar_of)
     }
 
-    /// How many counts may be held at a time.
+    /// Returns the maximum number of counts in memory at a time.
     fn numbers(&self) -> usize {
         match self.grid.counted().is_kept() {
             true => KEPT_NUMBERS,
@@ -160,7 +160,7 @@ impl Work<'_> {
         }
     }
 
-    /// The groups, as many at a time as fit into memory.
+    /// Returns the groups in pieces whose counts fit into memory.
     fn pieces(&self, rule: usize) -> impl Iterator<Item = Piece> + use<> {
         let is_read = !self.range.is_empty() && self.rule.form().scope != Scope::Totals;
         let groups = if is_read { self.grid.len() } else { 0 };
@@ -204,7 +204,7 @@ impl Work<'_> {
         self.rule.test.judge().groups(judging, &groups, sink);
     }
 
-    /// The result, with slots numbered as in the whole table.
+    /// Returns the result, with slots numbered as in the whole table.
     fn judged(&self, judging: &Judging<'_>, mut sink: Sink) -> Judged {
         self.rule.test.judge().all(judging, self.grid, &mut sink);
         sink.close();

@@ -14,38 +14,38 @@ use crate::rules::judging::{Evidence, Normal, Odd};
 use crate::rules::names::Severity;
 use crate::rules::rule::Rule;
 
-/// What became of the finding of a group.
+/// How the finding of a group changed during some slots.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// What is pending or firing at the end.
+    /// The finding that is pending or firing at the end, if there is one.
     pub(crate) live: Option<Live>,
-    /// The finding at each time when it began to fire.
+    /// The state of the finding each time it began to fire.
     pub(crate) fired: Vec<Live>,
-    /// The finding at each time when it was resolved.
+    /// The state of the finding each time it was resolved.
     pub(crate) resolved: Vec<Resolved>,
 }
 
 /// A finding that is over.
 #[derive(Debug)]
 pub(crate) struct Resolved {
-    /// Its last state.
+    /// The last state.
     pub(crate) live: Live,
-    /// The end of the window that showed that it was over.
+    /// The end of the window that showed that the finding was over.
     pub(crate) at: Timestamp,
 }
 
-/// A finding ends when the observed counts are a hundred times more probable if all is well than if the finding continues.
-/// This is the natural logarithm of that ratio.
+/// A finding ends when the observed counts are a hundred times more probable without the problem than with it. This is
+/// the natural logarithm of a hundred.
 const ENOUGH: f64 = 4.6;
 
-/// Adjacent windows deviate alike, so this many of them are as much evidence as one independent window.
+/// Adjacent windows deviate alike, so this many of them are only as much evidence as one independent window.
 const ALIKE: f64 = 4.0;
 
-/// A finding ends if its group was not seen for this many milliseconds: the group is gone.
+/// A finding ends if its group had no events for this many milliseconds, because the group is gone.
 const GONE_MS: i64 = 7 * 86_400_000;
 
-/// Follows a group through some slots. The results are its bad windows, and what was seen in its judged windows, in the
-/// order of time. Unknown slots are skipped. A window that was not judged is neither good nor bad.
+/// Follows a group through some slots, from the state `start`. The results have its bad windows, and what its judged
+/// windows showed. Unknown slots are skipped. A window that was not judged is neither good nor bad.
 pub(crate) fn follow(
     rule: &Rule,
     group: &[(Dimension, String)],
@@ -104,7 +104,7 @@ impl Progress {
             .as_ref()
             .filter(|_| numbers.severity == Severity::Info)
         {
-            // A finding that was more severe than `info` does not become `info` before it is over.
+            // A finding that is more severe than `info` does not become `info` while it lasts.
             numbers.severity = live.numbers.severity;
         }
         let live = self.live.get_or_insert_with(|| Live {
@@ -132,7 +132,7 @@ impl Progress {
         }
     }
 
-    /// A window that isn't bad, with what was seen in it, if it was judged.
+    /// Takes a window that isn't bad, with what it showed if it was judged.
     fn other(
         &mut self,
         rule: &Rule,
@@ -161,7 +161,7 @@ impl Progress {
 }
 
 impl Live {
-    /// Takes what was seen in a window that isn't bad. Returns whether the finding is over.
+    /// Takes what a window that isn't bad showed. Returns whether the finding is over.
     fn is_over(&mut self, rule: &Rule, evidence: Evidence, end: Timestamp) -> bool {
         match evidence {
             Evidence::Good => {
@@ -184,8 +184,8 @@ impl Live {
         }
     }
 
-    /// The natural logarithm of how much more probable a count is if all is well than if the finding continues. What
-    /// continues may be weaker than it was: halfway, as a ratio, to what is expected.
+    /// Returns the natural logarithm of how much more probable a count is without the problem than with it. The problem
+    /// may have become weaker, so it is assumed to multiply the expected count by the square root of the earlier ratio.
     fn ratio(&self, part: u64, expected: f64) -> f64 {
         let observed = self.numbers.observed.part as f64;
         let times = libm::sqrt((observed + 0.5) / (self.numbers.expected + 0.5));
@@ -197,8 +197,8 @@ impl Live {
         ratio / (1.0 + ALIKE * self.phi * expected)
     }
 
-    /// Adds the normal range to the numbers of the last bad window. This is slow, and most windows don't need it. With
-    /// `None`, the numbers are complete already.
+    /// Adds the normal range to the numbers of the last bad window. Computing the range is slow, so it is done only for
+    /// numbers that are reported. With `None`, the numbers are complete already.
     fn complete(&mut self, last: Option<&Odd>) {
         if let Some(odd) = last {
             self.numbers.normal = normal_range(&odd.normal, odd.observed);
@@ -217,7 +217,7 @@ fn numbers(rule: &Rule, odd: &Odd, window: Window) -> Numbers {
     }
 }
 
-/// The fewest and the most events of the part that would be normal.
+/// Returns the fewest and the most events of the part that would be normal.
 pub(crate) fn normal_range(normal: &Normal, observed: Amount) -> (u64, u64) {
     match normal {
         Normal::Range(low, high) => (*low, *high),
@@ -245,7 +245,7 @@ pub(crate) fn normal_range(normal: &Normal, observed: Amount) -> (u64, u64) {
     }
 }
 
-/// The counts that have at least this probability, on either side of what is expected.
+/// Returns the smallest and the largest count whose tail has at least this probability.
 fn likely(level: &Level, ln_p: f64, whole: Option<u64>) -> (u64, u64) {
     let most = whole.unwrap_or(u64::MAX / 2);
     let middle = whole.map_or(level.expected, |whole| level.expected * whole as f64);
@@ -265,8 +265,8 @@ fn likely(level: &Level, ln_p: f64, whole: Option<u64>) -> (u64, u64) {
     (low, beyond.saturating_sub(1).max(low))
 }
 
-/// The first number of a range for which `holds` is true; the end of the range if there is none. Once `holds` is true,
-/// it must be true for all later numbers.
+/// Returns the first number of a range for which `holds` returns true, or the end of the range. If `holds` returns true
+/// for a number, it must do so for all later numbers.
 fn first(mut start: u64, mut end: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while start < end {
         let middle = start + (end - start) / 2;

@@ -20,7 +20,7 @@ use crate::rules::set::Rules;
 /// The maximum number of findings of a rule that are kept for the next check.
 const MOST_LIVE: usize = 1_000;
 
-/// After this long, counts that may still change no longer delay the windows after them.
+/// After this many milliseconds, counts that may still change don't delay the judging of later windows.
 const LATEST_SETTLED_MS: i64 = 86_400_000;
 
 /// What one rule has to judge.
@@ -41,7 +41,7 @@ pub(super) struct Ranges {
     pub(super) provisional: Range<usize>,
 }
 
-/// What a rule has to judge. The inner error is the reason why the rule can't be judged.
+/// Prepares what a rule has to judge. The inner error is the reason why the rule can't judge anything.
 pub(super) fn task<'a>(
     rules: &'a Rules,
     rule: &'a Rule,
@@ -66,7 +66,7 @@ pub(super) fn task<'a>(
     }))
 }
 
-/// The groups and slots of the counts of an endpoint.
+/// Returns the groups and slots of the counts of an endpoint. The inner error is the reason why there are none.
 fn sides<'a>(
     rule: &Rule,
     (by, only): (&[Dimension], &[(Dimension, Vec<String>)]),
@@ -93,7 +93,7 @@ fn sides<'a>(
 }
 
 impl Task<'_> {
-    /// The settled slots to judge, from the slot `from` on and ending by `end`, and the provisional slots after them.
+    /// Returns the settled slots to judge, from the slot `from` until the time `end`, and the provisional slots after them.
     fn ranges(&self, from: usize, end: Timestamp) -> (Range<usize>, Range<usize>) {
         let slots = &self.slots;
         let is_over = |slot: usize, end: Timestamp| {
@@ -115,7 +115,7 @@ impl Task<'_> {
         (from..settled, settled..end)
     }
 
-    /// What a check judges: what has settled since the last one.
+    /// Returns what a check judges: the slots that have settled since the last check, and the provisional slots.
     pub(super) fn since(&self, before: Option<&RuleState>, now: Timestamp) -> Ranges {
         let from = match before {
             Some(before) => self.slots.from(before.judged),
@@ -128,7 +128,7 @@ impl Task<'_> {
         }
     }
 
-    /// What a replay judges.
+    /// Returns what a replay judges.
     pub(super) fn within(&self, range: Window) -> Ranges {
         let from = self.slots.from(range.start());
         let (settled, _) = self.ranges(from, range.end());
@@ -138,8 +138,8 @@ impl Task<'_> {
         }
     }
 
-    /// The slots to judge, with the earlier slots that the rule looks back on. Older slots have no effect, so they are
-    /// left out.
+    /// Returns the slots to judge, with the earlier slots that the rule compares them with. Older slots have no effect,
+    /// so they are left out.
     pub(super) fn work(&self, ranges: &Ranges, before: Option<&RuleState>) -> Work<'_> {
         let (start, end) = (ranges.settled.start, ranges.provisional.end);
         let back = match self.rule.history() {
@@ -238,9 +238,10 @@ impl Task<'_> {
         over
     }
 
-    /// The results of a group that the table does not have. Such a group has no events, which may be too few for a limit.
+    /// Returns the results of a group that the table does not have. Such a group has no events, and this may be too few
+    /// for a limit.
     fn absent(&self, range: Range<usize>) -> Judged {
-        // The table does not have the group, whose results are kept.
+        // The group is marked as watched, so that the sink keeps what its windows show.
         let mut sink = Sink::new(&range, vec![0]);
         let none = vec![0; self.slots.len()];
         let columns = Columns {
@@ -260,7 +261,7 @@ impl Task<'_> {
         }
     }
 
-    /// The slot at which a check without an earlier one begins.
+    /// Returns the slot at which the first check begins.
     fn first_look(&self, now: Timestamp) -> usize {
         let (settled, _) = self.ranges(0, now);
         let windows = (self.rule.bad + self.rule.good) as usize;
@@ -268,7 +269,7 @@ impl Task<'_> {
         settled.end.saturating_sub(look)
     }
 
-    /// Why nothing was judged, if there was something to judge.
+    /// Returns why nothing was judged, if there were windows to judge.
     fn unjudged(&self, range: Range<usize>, odds: &Judged) -> Option<Unjudged> {
         let is_none = odds.judged == 0 && !range.is_empty();
         is_none.then(|| Unjudged {
@@ -283,7 +284,7 @@ impl Task<'_> {
         })
     }
 
-    /// Adds the results for a range. Returns when each finding was found to be over.
+    /// Adds the results for a range of the past. Returns when each finding was found to be over.
     pub(super) fn replay(
         &self,
         range: Window,
@@ -311,7 +312,8 @@ impl Task<'_> {
         over
     }
 
-    /// The groups with bad windows or with a finding from the last check, sorted. Each comes with that finding.
+    /// Returns the groups with bad windows or with a finding from the last check, sorted, each with this finding. The
+    /// position is `None` for a group that the table does not have.
     fn groups(
         &self,
         before: Option<&RuleState>,
@@ -346,13 +348,14 @@ impl Task<'_> {
         groups
     }
 
-    /// Whether a finding is about a group by the dimensions of the rule.
+    /// Returns whether the dimensions of a finding's group are the rule's dimensions. They may differ after the rules
+    /// file was changed.
     fn is_own(&self, live: &Live) -> bool {
         let names = live.group.iter().map(|(name, _)| *name);
         names.eq(self.rule.by.iter().copied())
     }
 
-    /// The group of a finding.
+    /// Returns the position of a finding's group in the table.
     fn find(&self, live: &Live) -> Option<usize> {
         let values: Vec<&str> = live.group.iter().map(|(_, value)| value.as_str()).collect();
         self.grid.find(&values)

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
 use tallyfold::{Code, Counts, Dimension, Error, Key};
 
-/// Reads the counts of a group, each with the position of its window. `None` for invalid bytes.
+/// Reads the counts of a group, each with the position of its window. Returns `None` for invalid bytes.
 pub(crate) fn read_counts(
     bytes: &mut Bytes<'_>,
     windows: usize,
@@ -45,13 +45,13 @@ pub(crate) fn read_counts(
     Some(())
 }
 
-/// What is added to the number of successes, which is shifted by three bits.
+/// The flags in the lowest three bits of the first number of a window. The number of successes is in the bits above.
 const ERRORS: u64 = 1;
 const FILTERED: u64 = 2;
-/// The number is too large to be shifted, and comes next.
+/// The number of successes is too large to be shifted, and follows as a number of its own.
 const LARGE: u64 = 4;
 
-/// Writes the counts of a group, which come with the positions of their windows.
+/// Writes the counts of a group, each with the position of its window.
 pub(crate) fn write_counts(out: &mut Vec<u8>, windows: usize, counts: &[(u32, Counts)]) {
     let mut at = 0;
     let mut rest = counts;
@@ -85,7 +85,7 @@ pub(crate) fn write_counts(out: &mut Vec<u8>, windows: usize, counts: &[(u32, Co
     }
 }
 
-/// Reads as many IDs as there are columns. Each has so many values.
+/// Reads one ID per column. `lengths` has the number of values of each column.
 pub(crate) fn read_key(bytes: &mut Bytes<'_>, lengths: &[usize]) -> Option<Key> {
     let mut key = Key::default();
     for (id, length) in key.iter_mut().zip(lengths) {
@@ -97,7 +97,7 @@ pub(crate) fn read_key(bytes: &mut Bytes<'_>, lengths: &[usize]) -> Option<Key> 
     Some(key)
 }
 
-/// Writes as many IDs as there are columns.
+/// Writes one ID per column.
 pub(crate) fn write_key(out: &mut Vec<u8>, key: &Key, columns: usize) {
     for id in &key[..columns.min(key.len())] {
         number(out, u64::from(*id));
@@ -117,7 +117,7 @@ pub(crate) fn write_dimensions(out: &mut Vec<u8>, dimensions: &[Dimension]) {
     }
 }
 
-/// Writes a text after its length.
+/// Writes the length of a text, then the text.
 #[inline(never)]
 pub(crate) fn text(out: &mut Vec<u8>, text: &str) {
     number(out, text.len() as u64);
@@ -137,31 +137,32 @@ pub(crate) fn number(out: &mut Vec<u8>, mut number: u64) {
 /// Bytes that are still to be read.
 #[derive(Clone, Debug)]
 pub(crate) struct Bytes<'b> {
-    /// What was not read yet.
+    /// The bytes that are still to be read.
     pub(crate) rest: &'b [u8],
 }
 
 impl<'b> Bytes<'b> {
-    /// All of these bytes.
+    /// Starts to read these bytes.
     pub(crate) fn of(rest: &'b [u8]) -> Self {
         Self { rest }
     }
 
-    /// The next byte.
+    /// Reads a byte.
     fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(*first)
     }
 
-    /// Four bytes as a number, the lowest first.
+    /// Reads a number of four bytes, the lowest byte first.
     pub(crate) fn u32(&mut self) -> Option<u32> {
         let (first, rest) = self.rest.split_first_chunk()?;
         self.rest = rest;
         Some(u32::from_le_bytes(*first))
     }
 
-    /// A number: seven bits in each byte, the lowest first. Most numbers are small.
+    /// Reads a number: seven bits in each byte, the lowest first. Most numbers are small, so numbers of up to two bytes
+    /// have a path of their own.
     #[inline]
     pub(crate) fn number(&mut self) -> Option<u64> {
         match self.rest {
@@ -194,13 +195,14 @@ impl<'b> Bytes<'b> {
         }
     }
 
-    /// A number of things that take a byte each, or more.
+    /// Reads the number of items that follow. Returns `None` if it is above the number of remaining bytes, because each
+    /// item takes at least one byte.
     pub(crate) fn count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.number()?).ok()?;
         (count <= self.rest.len()).then_some(count)
     }
 
-    /// Bytes that come after their number.
+    /// Reads a length, then as many bytes.
     pub(crate) fn part(&mut self) -> Option<Bytes<'b>> {
         let length = self.count()?;
         let (part, rest) = self.rest.split_at(length);
@@ -208,12 +210,12 @@ impl<'b> Bytes<'b> {
         Some(Bytes::of(part))
     }
 
-    /// A text after its length.
+    /// Reads a length, then a text of that many bytes.
     pub(crate) fn text(&mut self) -> Option<&'b str> {
         std::str::from_utf8(self.part()?.rest).ok()
     }
 
-    /// The three counts.
+    /// Reads the three counts.
     pub(crate) fn counts(&mut self) -> Option<Counts> {
         Some(Counts {
             success: self.number()?,
@@ -222,37 +224,37 @@ impl<'b> Bytes<'b> {
         })
     }
 
-    /// A dimension.
+    /// Reads a dimension.
     pub(crate) fn dimension(&mut self) -> Option<Dimension> {
         Dimension::from_name(self.text()?)
     }
 }
 
-/// That of zip and PNG files, by 16 bytes at a time.
+/// The CRC-32 of zip and PNG files, computed from 16 bytes at a time.
 static CRC: LazyLock<Box<Crc<u32, Table<16>>>> =
     LazyLock::new(|| Box::new(Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC)));
 
-/// The checksum of some bytes.
+/// Returns the checksum of some bytes.
 pub(crate) fn checksum(bytes: &[u8]) -> u32 {
     CRC.checksum(bytes)
 }
 
-/// The error for a page that can't be read.
+/// Returns the error for a damaged page.
 pub(crate) fn damaged() -> Error {
     let message = "this was damaged or changed since it was written: its checksum is another";
     Error::new(Code::InvalidCheckpoint, message)
 }
 
-/// Why a page of a later version is refused.
+/// The message of the error for a page of a later version.
 pub(crate) const LATER: &str =
     "a later version has written this; use that version, or another folder";
 
-/// The error for a page of a later version.
+/// Returns the error for a page of a later version.
 pub(crate) fn later() -> Error {
     Error::new(Code::InvalidCheckpoint, LATER)
 }
 
-/// The error for values that do not fit.
+/// Returns the error for a dimension with too many bytes of values.
 pub(crate) fn too_large() -> Error {
     let message = "a dimension may have at most 1 GiB of values";
     Error::new(Code::GroupLimit, message)

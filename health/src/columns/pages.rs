@@ -1,4 +1,4 @@
-//! Counts that a host keeps as pages, and of which a check reads only what it needs.
+//! Counts that a host keeps as pages. A check reads only the parts of pages that it needs.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -14,32 +14,32 @@ use super::groups::{Counted, Head, Kept, Sums, distinct};
 use super::page::translated;
 use super::page_head::{PageHead, SumsBy};
 
-/// Reads bytes of pages, which the host keeps. They are numbered in the order in which their heads are given.
+/// Reads bytes of the pages that the host keeps. Pages are numbered in the order of their heads in [`Pages::new`].
 pub trait ReadPage {
     /// Reads some bytes of a page.
     ///
     /// # Errors
-    /// Why they can't be read, as text.
+    /// The reason as text if the bytes can't be read.
     fn read(&self, page: usize, bytes: Range<u64>) -> Result<Vec<u8>, String>;
 }
 
-/// The counts of one endpoint in pages, of which a check reads only what it needs: the sums by the dimensions of its rules,
-/// and the rows that explain what it finds.
+/// The counts of one endpoint in pages. A check reads only the parts that it needs: the sums by the dimensions of its
+/// rules, and the rows that explain its findings.
 pub struct Pages<'h> {
     host: &'h dyn ReadPage,
     heads: &'h [PageHead],
     identity: Identity,
     /// For each dimension, the values of all pages, sorted.
     dictionaries: Vec<Arc<Dictionary>>,
-    /// For each page and each dimension, the ID of each of its values.
+    /// For each page and each dimension, the position in `dictionaries` of each of the page's values.
     ids: Vec<Vec<Vec<u32>>>,
-    /// The windows of all pages, and the sums of their rows.
+    /// The windows of all pages. `totals` has the sums of their rows.
     windows: Vec<Head>,
     totals: Vec<Counts>,
-    /// For each page, the position of its first window, and that after its last one.
+    /// For each page, the range of the positions of its windows.
     ranges: Vec<Range<usize>>,
     sets: Vec<Set>,
-    /// Which sums of which pages were found to be undamaged.
+    /// For each page and set of sums, whether its checksum was found to be right.
     checked: RefCell<Vec<Vec<bool>>>,
     failed: RefCell<Option<(usize, Error)>>,
 }
@@ -47,14 +47,14 @@ pub struct Pages<'h> {
 /// The sums by some dimensions, in all pages.
 struct Set {
     of: SumsBy,
-    /// Sorted.
+    /// The groups of all pages, sorted.
     groups: Vec<Key>,
-    /// For each page, where its sums are, and the group of each of them.
+    /// For each page, the position of the set in the page, and for each sum the position of its group in `groups`.
     places: Vec<(usize, Vec<u32>)>,
 }
 
 impl<'h> Pages<'h> {
-    /// Counts in pages, the oldest first. `sums` are those that the rules need.
+    /// Combines pages, the oldest first. `sums` are the sums that the rules need.
     ///
     /// # Errors
     /// `incompatible_tables` for pages of different clusters, clients or queries; `group_limit` for more than 1 GiB of values;
@@ -119,24 +119,24 @@ impl<'h> Pages<'h> {
         Ok(pages)
     }
 
-    /// Whose counts they are.
+    /// Returns the cluster and the client that the counts belong to.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// All windows, in chronological order.
+    /// Returns all windows, in chronological order.
     pub fn windows(&self) -> impl Iterator<Item = Window> + use<'_, 'h> {
         self.windows.iter().map(|head| head.window)
     }
 
-    /// The endpoint that the counts are from.
+    /// Returns the endpoint of the counts.
     #[must_use]
     pub fn metric(&self) -> Option<Metric> {
         self.heads.first().map(|head| head.metric)
     }
 
-    /// Whether the reported totals are the sums of the counts.
+    /// Returns whether the reported totals are the sums of the counts.
     #[must_use]
     pub fn reconciliation(&self) -> Reconciliation {
         let mut difference = [0_i128; 3];
@@ -159,19 +159,19 @@ impl<'h> Pages<'h> {
         }
     }
 
-    /// The first page that could not be read since the last call, and why.
+    /// Returns the first page that could not be read since the last call, and the error.
     #[must_use]
     pub fn failed(&self) -> Option<(usize, Error)> {
         self.failed.borrow_mut().take()
     }
 
-    /// Why a page could not be read.
+    /// Returns the error of the first page that could not be read.
     pub(crate) fn error(&self) -> Option<Error> {
         let failed = self.failed.borrow();
         failed.as_ref().map(|(_, error)| error.clone())
     }
 
-    /// The counts, as rules see them.
+    /// Returns the counts in the form that rules read.
     pub(crate) fn counted(&self) -> Option<Counted<'_>> {
         let first = self.heads.first()?;
         let of = (first.metric, first.dimensions);
@@ -179,7 +179,7 @@ impl<'h> Pages<'h> {
         Some(Counted::kept(of, self.dictionaries.clone(), windows, self))
     }
 
-    /// The counts of a set of sums in a page; `None` if they can't be read.
+    /// Reads the counts of a set of sums in a page. Returns `None` if they can't be read.
     fn counts(&self, page: usize, sums: usize) -> Option<Vec<u8>> {
         if self.failed.borrow().is_some() {
             return None;

@@ -10,7 +10,7 @@ const MOST: i64 = 1 << 17;
 pub(crate) struct Slots {
     /// The length of a slot.
     pub(crate) step: TimeStep,
-    /// The number of the first slot, counted from 1970.
+    /// The number of the first slot, counted in slots from 1970.
     first: i64,
     /// For each slot, whether the table covers all of it.
     pub(crate) known: Vec<bool>,
@@ -21,8 +21,7 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// The slots of sorted windows that do not overlap; each window comes with whether it is settled. `None` without
-    /// any window.
+    /// Makes slots from sorted windows that do not overlap, each with whether it is settled. Returns `None` without any window.
     ///
     /// # Errors
     /// `unaligned_window` for a window that crosses the edge of a slot.
@@ -65,7 +64,7 @@ impl Slots {
         Ok(Some(slots))
     }
 
-    /// These slots without the first `first` of them.
+    /// Returns these slots without the first `first` ones.
     pub(crate) fn without(&self, first: usize) -> Self {
         let first = first.min(self.len());
         let places = self.places.iter();
@@ -82,23 +81,23 @@ impl Slots {
         }
     }
 
-    /// The number of slots.
+    /// Returns the number of slots.
     pub(crate) fn len(&self) -> usize {
         self.known.len()
     }
 
-    /// The number of the first slot, counted from 1970.
+    /// Returns the number of the first slot, counted in slots from 1970.
     pub(crate) fn first(&self) -> i64 {
         self.first
     }
 
-    /// How many slots make this many seconds, rounded up; at least one.
+    /// Returns how many slots cover this many seconds, rounded up; at least one.
     pub(crate) fn in_seconds(&self, seconds: u64) -> usize {
         let slots = seconds.div_ceil(self.step.seconds().into()).max(1);
         usize::try_from(slots).unwrap_or(usize::MAX)
     }
 
-    /// The slot that begins at a timestamp, or the first slot that begins after it.
+    /// Returns the first slot that begins at a timestamp or later.
     pub(crate) fn from(&self, instant: Timestamp) -> usize {
         let number = number(instant, self.step);
         let begun = i64::from(self.step.floor(instant) < instant);
@@ -107,25 +106,26 @@ impl Slots {
             .min(self.len())
     }
 
-    /// The window of `slots` adjacent slots that ends with this slot.
+    /// Returns the window of `slots` adjacent slots that ends with this slot.
     pub(crate) fn window(&self, slot: usize, slots: usize) -> Option<Window> {
         let start = self.instant((slot + 1).saturating_sub(slots.max(1)))?;
         Window::new(start, self.instant(slot + 1)?).ok()
     }
 
-    /// When a slot begins.
+    /// Returns when a slot begins.
     pub(crate) fn instant(&self, slot: usize) -> Option<Timestamp> {
         let number = self.first.checked_add(i64::try_from(slot).ok()?)?;
         Timestamp::from_unix_ms(number.checked_mul(i64::from(self.step.seconds()) * 1_000)?)
     }
 
-    /// The place of a slot in `other`, whose slots have the same length; `None` before its first one.
+    /// Returns the position of a slot in `other`, whose slots have the same length; `None` if the slot is before the
+    /// first slot of `other`.
     pub(crate) fn place_in(&self, other: &Self, slot: usize) -> Option<usize> {
         let place = i64::try_from(slot).ok()?;
         usize::try_from(place.checked_add(self.first - other.first)?).ok()
     }
 
-    /// Whether each slot is known and settled.
+    /// Returns, for each slot, whether it is known and settled.
     pub(crate) fn final_ones(&self) -> Vec<bool> {
         let both = self.known.iter().zip(&self.settled);
         both.map(|(known, settled)| *known && *settled).collect()
@@ -144,7 +144,7 @@ fn unaligned(window: Window, step: TimeStep) -> Error {
     Error::argument("window", Code::UnalignedWindow, message)
 }
 
-/// Sums of the known counts of a group, up to each slot.
+/// Running totals of the known counts of a group.
 #[derive(Clone, Debug)]
 pub(crate) struct Sums {
     parts: Vec<u128>,
@@ -164,7 +164,7 @@ pub(crate) struct Sum {
 }
 
 impl Sums {
-    /// Running sums of the slots that are known.
+    /// Adds up the counts of the known slots.
     pub(crate) fn new(parts: &[u64], wholes: Option<&[u64]>, known: &[bool]) -> Self {
         let mut sums = Self {
             parts: vec![0],
@@ -185,7 +185,7 @@ impl Sums {
         sums
     }
 
-    /// The sums over the `length` slots before a slot. Slots before the first one count as unknown.
+    /// Returns the sums over the `length` slots before the slot `end`. Slots before the first one count as unknown.
     pub(crate) fn before(&self, end: usize, length: usize) -> Sum {
         let end = end.min(self.parts.len() - 1);
         let start = end.saturating_sub(length);

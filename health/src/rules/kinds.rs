@@ -51,12 +51,12 @@ macro_rules! kinds {
         })+
 
         impl RuleKind {
-            /// The properties of the kind.
+            /// Returns the properties of the kind.
             pub(crate) fn form(self) -> &'static Form {
                 match self { $( Self::$Kind => &$file::FORM, )+ }
             }
 
-            /// Example rules of the kind with all of its keys, as text of a rules file.
+            /// Returns example rules of the kind with all of its keys, as text of a rules file.
             pub(crate) fn example(self) -> &'static str {
                 match self { $( Self::$Kind => $file::EXAMPLE, )+ }
             }
@@ -68,12 +68,12 @@ macro_rules! kinds {
                 match kind { $( RuleKind::$Kind => $Kind::read(table, measure).map(Self::$Kind), )+ }
             }
 
-            /// Its kind.
+            /// Returns the kind.
             pub(crate) fn kind(&self) -> RuleKind {
                 match self { $( Self::$Kind(_) => RuleKind::$Kind, )+ }
             }
 
-            /// How it judges.
+            /// Returns the settings, which judge windows.
             pub(crate) fn judge(&self) -> &dyn Judge {
                 match self { $( Self::$Kind(settings) => settings, )+ }
             }

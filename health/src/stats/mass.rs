@@ -1,12 +1,12 @@
-//! Natural logarithms of the probabilities of single counts, by the saddle point form of Loader (2000). It never
+//! Natural logarithms of the probabilities of single counts, by the saddle point form of Loader (2000). This form never
 //! subtracts two large numbers, so it stays precise for large counts and far from the mean.
 
 use libm::{lgamma, log, log1p};
 
-/// Replaces 0, so that its ratios to counts stay finite.
+/// Replaces 0 as a divisor, so that quotients stay finite.
 pub(crate) const LEAST: f64 = 1e-100;
 
-/// The probability of an event, and of its absence: both positive, and the smaller of them exact.
+/// The probability of an event, and of its absence. Both are positive, and the smaller one is exact.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chance {
     pub(crate) p: f64,
@@ -14,7 +14,7 @@ pub(crate) struct Chance {
 }
 
 impl Chance {
-    /// Clamps `p` to 0 to 1. NaN becomes 0.
+    /// Makes a chance from `p`, which is clamped to 0 to 1. NaN counts as 0.
     pub(crate) fn new(p: f64) -> Self {
         let p = if p.is_nan() { 0.0 } else { p.clamp(0.0, 1.0) };
         Self {
@@ -24,7 +24,7 @@ impl Chance {
     }
 }
 
-/// ln P(X = k) of a Poisson count with a positive mean.
+/// Returns ln P(X = k) of a Poisson count with a positive mean.
 pub(crate) fn poisson(k: f64, mean: f64) -> f64 {
     if k <= 0.0 {
         return -mean;
@@ -32,7 +32,7 @@ pub(crate) fn poisson(k: f64, mean: f64) -> f64 {
     -stirling_error(k) - deviance_of(k, mean, k - mean) - HALF_LN_TWO_PI - 0.5 * libm::log(k)
 }
 
-/// ln P(X = k) of a negative binomial count with a positive mean and a variance of (1 + `excess`) times the mean.
+/// Returns ln P(X = k) of a negative binomial count with a positive mean and a variance of (1 + `excess`) times the mean.
 pub(crate) fn negative_binomial(k: f64, mean: f64, excess: f64) -> f64 {
     let size = (mean / excess).max(LEAST * LEAST);
     if k <= 0.0 {
@@ -50,7 +50,7 @@ pub(crate) fn negative_binomial(k: f64, mean: f64, excess: f64) -> f64 {
         + 0.5 * (libm::log(size / total) - libm::log(k))
 }
 
-/// ln P(X = k) of a binomial count of `n`.
+/// Returns ln P(X = k) of a binomial count of `n`.
 pub(crate) fn binomial(k: f64, n: f64, chance: Chance) -> f64 {
     let Chance { p, q } = chance;
     if k <= 0.0 {
@@ -89,8 +89,8 @@ pub(crate) struct BetaBinomial {
 }
 
 impl BetaBinomial {
-    /// With (1 + `excess`) times the variance of a binomial count, where `excess` is positive. The factor is at most
-    /// `n`.
+    /// Makes a distribution with (1 + `excess`) times the variance of a binomial count. `excess` is positive, and the
+    /// factor is at most `n`.
     pub(crate) fn new(n: f64, chance: Chance, excess: f64) -> Self {
         let size = ((n - 1.0 - excess) / excess).max(1e-6);
         let [a, b] = [size * chance.p, size * chance.q].map(|part| part.max(LEAST));
@@ -103,12 +103,12 @@ impl BetaBinomial {
         }
     }
 
-    /// P(X = k + 1) / P(X = k).
+    /// Returns P(X = k + 1) / P(X = k).
     pub(crate) fn ratio(&self, k: f64) -> f64 {
         (self.n - k) / (k + 1.0) * ((k + self.a) / ((self.n - k - 1.0).max(0.0) + self.b))
     }
 
-    /// ln P(X = k).
+    /// Returns ln P(X = k).
     pub(crate) fn ln_mass(&self, k: f64) -> f64 {
         if self.size * self.size < self.n {
             self.by_gamma(k)
@@ -117,14 +117,14 @@ impl BetaBinomial {
         }
     }
 
-    /// Four ratios of gamma functions: precise where `size` is small.
+    /// Returns ln P(X = k) by ratios of gamma functions, which is precise where `size` is small.
     fn by_gamma(&self, k: f64) -> f64 {
         let (a, b, size) = (self.a, self.b, self.size);
         let beta = libm::lgamma(size) - libm::lgamma(a) - libm::lgamma(b);
         beta + ln_gamma_ratio(k, a) + ln_gamma_ratio(self.n - k, b) - ln_gamma_ratio(self.n, size)
     }
 
-    /// Three binomial probabilities, two over one: precise where `size` is large.
+    /// Returns ln P(X = k) by Stirling errors and deviances, which is precise where `size` is large.
     fn by_deviance(&self, k: f64) -> f64 {
         let Self {
             n,
@@ -149,7 +149,7 @@ impl BetaBinomial {
 /// ½·ln 2π.
 pub(crate) const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
-/// ln Γ(n + 1) less Stirling's formula for it, n > 0.
+/// Returns ln Γ(n + 1) minus Stirling's formula for it, for n > 0.
 pub(crate) fn stirling_error(n: f64) -> f64 {
     if n < 16.0 {
         return lgamma(n + 1.0) - (n + 0.5) * log(n) + n - HALF_LN_TWO_PI;
@@ -158,7 +158,7 @@ pub(crate) fn stirling_error(n: f64) -> f64 {
     STIRLING.iter().fold(0.0, |sum, term| sum / square + term) / n
 }
 
-/// Stirling's series, the last term first: at 16 and more its error is below 1e-16.
+/// The coefficients of Stirling's series, the last one first. For 16 and more, the error is below 1e-16.
 const STIRLING: [f64; 8] = [
     -3617.0 / 122_400.0,
     1.0 / 156.0,
@@ -170,7 +170,7 @@ const STIRLING: [f64; 8] = [
     1.0 / 12.0,
 ];
 
-/// ln Γ(z + c) − ln Γ(z + 1) for z >= 0 and c > 0. It keeps all digits if z is much larger than c.
+/// Returns ln Γ(z + c) − ln Γ(z + 1) for z >= 0 and c > 0. The result keeps all digits if z is much larger than c.
 pub(crate) fn ln_gamma_ratio(z: f64, c: f64) -> f64 {
     if z < 32.0 {
         return lgamma(z + c) - lgamma(z + 1.0);
@@ -180,17 +180,18 @@ pub(crate) fn ln_gamma_ratio(z: f64, c: f64) -> f64 {
     stirling + step * (log(z) - 1.0) + (z + step + 0.5) * log1p(step / z)
 }
 
-/// The Poisson deviance x·ln(x/E) − (x − E), halved as usual: how much better the count explains itself than `expected` does.
+/// Returns half of the Poisson deviance, x·ln(x/E) − (x − E): how much better the count itself explains the count than
+/// `expected` does.
 ///
-/// At x = 0 it is E, and it is 0 only at x = E. An expectation of 0 counts as the smallest positive number, so that the
-/// result is finite for every input. Negative numbers and NaN count as 0.
+/// At x = 0, the result is E. It is 0 only at x = E. An expectation of 0 counts as the smallest positive number, so that
+/// the result is finite for every input. Negative numbers and NaN count as 0.
 #[must_use]
 pub fn deviance(x: f64, expected: f64) -> f64 {
     let (x, expected) = (amount(x), amount(expected).max(f64::MIN_POSITIVE));
     deviance_of(x, expected, x - expected).clamp(0.0, f64::MAX)
 }
 
-/// The same deviance, for callers that know x − E more precisely than as the difference of two rounded numbers.
+/// Returns the same as [`deviance`], for callers that know x − E more precisely than the difference of two rounded numbers.
 pub(crate) fn deviance_of(x: f64, expected: f64, difference: f64) -> f64 {
     if x <= 0.0 {
         return expected;
@@ -201,7 +202,7 @@ pub(crate) fn deviance_of(x: f64, expected: f64, difference: f64) -> f64 {
     x * libm::log(x / expected) - difference
 }
 
-/// The series of Loader (2000), which keeps all digits where x is close to E.
+/// Returns the deviance by the series of Loader (2000), which keeps all digits where x is close to E.
 fn near(x: f64, expected: f64, difference: f64) -> f64 {
     let v = difference / (x + expected);
     let mut sum = difference * v;
@@ -218,7 +219,7 @@ fn near(x: f64, expected: f64, difference: f64) -> f64 {
     sum
 }
 
-/// A finite number that is not negative.
+/// Returns a number from 0 to [`LARGEST`]. NaN becomes 0.
 pub(crate) fn amount(value: f64) -> f64 {
     if value.is_nan() {
         return 0.0;
@@ -226,5 +227,5 @@ pub(crate) fn amount(value: f64) -> f64 {
     value.clamp(0.0, LARGEST)
 }
 
-/// Larger than every count (2^64) and every mean of counts. Its square is finite.
+/// A number that is larger than every count (below 2^64) and every mean of counts. Its square is finite.
 const LARGEST: f64 = 1e30;

@@ -1,4 +1,4 @@
-//! Whether the parts of a group keep their shares of it.
+//! Whether the parts of a group keep their shares of the group.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,30 @@ use crate::columns::groups::Grid;
 use crate::columns::slots::Slots;
 use crate::measure::Measure;
 
-/// The mix is compared with the same times of so many weeks before.
+/// The mix is compared with the same times of this many weeks before.
 const WEEKS: usize = 2;
 
-/// A part may differ from its share by this much, relative to it, and by so many standard deviations of a Poisson count.
+/// A part may deviate from its expected count by this share of the count, plus this many standard deviations of a Poisson
+/// count.
 const PART: f64 = 0.3;
 const DEVIATIONS: f64 = 3.0;
 
 /// The mix has changed if more than this share of all events is in other parts than before.
 const CHANGED: f64 = 0.1;
 
-/// The parts of a group, which are read when they are needed first.
+/// The parts of a group. Their counts are read at the first use.
 pub(crate) struct Parts<'m> {
     pub(crate) grid: &'m Grid<'m>,
     pub(crate) group: usize,
     pub(crate) slots: &'m Slots,
     pub(crate) measure: Measure,
-    /// The first slot whose mix is looked at.
+    /// The first slot whose mix is needed.
     pub(crate) from: usize,
     pub(crate) mix: Option<Mix>,
 }
 
 impl Parts<'_> {
-    /// The counts of the parts.
+    /// Returns the counts of the parts, and reads them at the first call.
     pub(crate) fn mix(&mut self) -> &Mix {
         let (grid, group) = (self.grid, self.group);
         self.mix
@@ -40,13 +41,13 @@ impl Parts<'_> {
     }
 }
 
-/// The counts of the parts of a group: its events by all dimensions that the group is not made of.
+/// The counts of the parts of a group: its events by all other dimensions than the group's own.
 pub(crate) struct Mix {
     /// The first slot.
     first: usize,
     /// How many slots make a week.
     week: usize,
-    /// For each part, its events before each slot from the first one on.
+    /// For each part, the running totals of its events from the first slot on.
     parts: Vec<Vec<u64>>,
 }
 
@@ -102,7 +103,7 @@ impl Mix {
         Self { first, week, parts }
     }
 
-    /// The events of a part in the `length` slots before a slot, and those of the same times of the weeks before.
+    /// Returns the events of a part in the `length` slots before the slot `end`, and at the same times of the weeks before.
     fn now_and_before(&self, part: &[u64], end: usize, length: usize) -> (f64, f64) {
         let sum = |end: Option<usize>| {
             let Some(end) = end.and_then(|end| end.checked_sub(self.first)) else {
@@ -115,7 +116,7 @@ impl Mix {
         (sum(Some(end)) as f64, weeks.sum::<u64>() as f64)
     }
 
-    /// Whether the events of a part come in a batch once a day, by the two weeks before the last day.
+    /// Returns whether the events of a part come in a batch once a day, by the two weeks before the last day.
     fn is_batch(&self, part: &[u64], end: usize) -> bool {
         let per_day = self.week / 7;
         let of_days = |slot: usize| -> u64 {
@@ -128,7 +129,7 @@ impl Mix {
         is_batch(&mut (0..per_day).map(of_days).collect::<Vec<u64>>())
     }
 
-    /// How many events of batches are usual in the `length` slots before a slot, if nothing of them has come.
+    /// Returns how many events are usual in the `length` slots before the slot `end` for batches that have not come at all.
     pub(crate) fn awaited(&self, end: usize, length: usize) -> f64 {
         let batches = self.parts.iter();
         let batches = batches.filter(|part| self.is_batch(part, end));
@@ -137,7 +138,8 @@ impl Mix {
         absent.map(|(_, before)| before / WEEKS as f64).sum()
     }
 
-    /// Whether each part but batches, which come earlier or later, has its usual share of the `length` slots before a slot.
+    /// Returns whether nearly all events of the `length` slots before the slot `end` are in the usual parts. Batches are
+    /// left out, because they may come earlier or later.
     pub(crate) fn is_kept(&self, end: usize, length: usize) -> bool {
         let steady = self.parts.iter();
         let steady = steady.filter(|part| !self.is_batch(part, end));

@@ -17,8 +17,9 @@ pub(crate) struct Prior {
     pub(crate) least: f64,
     /// A group without enough days varies this much.
     pub(crate) unknown: f64,
-    /// A count is remarkable if its score is this many times the highest score of all but a few days: for sums of up to an
-    /// hour, of up to six hours, and for longer ones. There are more short sums, so more of them are high by chance.
+    /// A count is remarkable if its score is this many times the highest score of all but a few days. The three factors
+    /// are for sums of up to an hour, of up to six hours, and for longer sums. There are more short sums, so more of them
+    /// are high by chance.
     pub(crate) margins: [f64; 3],
 }
 
@@ -28,33 +29,33 @@ pub(crate) struct Noise {
     /// The variance of a count is `expected + phi * expected²`.
     pub(crate) phi: f64,
     /// The scores from which a count is remarkable, on the upper and on the lower side. On all but a few days, the scores
-    /// of the group stay below them.
+    /// of the group stay below these limits.
     pub(crate) limits: [f64; 2],
 }
 
 impl Noise {
-    /// How many standard deviations a count is above the expected count.
+    /// Returns how many standard deviations a count is above the expected count.
     pub(crate) fn score(&self, look: &Look) -> f64 {
         look.excess() / self.deviation(look.expected)
     }
 
-    /// The standard deviation of a count.
+    /// Returns the standard deviation of a count.
     pub(crate) fn deviation(&self, expected: f64) -> f64 {
         libm::sqrt(0.5 + expected + self.phi * expected * expected)
     }
 
-    /// The variance, relative to that of a Poisson count.
+    /// Returns the variance of a count, divided by the variance of a Poisson count.
     pub(crate) fn dispersion(&self, expected: f64) -> f64 {
         1.0 + self.phi * expected
     }
 
-    /// The score from which a count is remarkable, on the upper or the lower side.
+    /// Returns the score from which a count is remarkable, on the upper or the lower side.
     pub(crate) fn limit(&self, is_high: bool) -> f64 {
         self.limits[usize::from(!is_high)]
     }
 }
 
-/// The noise of a group, for sums of several lengths. Keeps both the noise and the looks from which it was learned,
+/// Learns the noise of a group, for sums of several lengths. Caches the noise and the looks from which it was learned,
 /// because many windows share them.
 #[derive(Debug)]
 pub(crate) struct Learned<'n> {
@@ -64,7 +65,7 @@ pub(crate) struct Learned<'n> {
     noises: BTreeMap<(usize, usize), Noise>,
 }
 
-/// Looks back on slots, from the slot `start` on.
+/// For each slot from `start` on, its look if there is one.
 #[derive(Debug, Default)]
 struct Looks {
     start: usize,
@@ -72,7 +73,7 @@ struct Looks {
 }
 
 impl<'n> Learned<'n> {
-    /// Nothing is learned yet.
+    /// Starts with an empty cache.
     pub(crate) fn new(past: &'n Past<'n>, prior: Prior) -> Self {
         Self {
             past,
@@ -82,7 +83,7 @@ impl<'n> Learned<'n> {
         }
     }
 
-    /// The least noise that a group can have.
+    /// Returns the least noise that a group can have.
     pub(crate) fn least(&self) -> Noise {
         Noise {
             phi: self.prior.least,
@@ -90,7 +91,7 @@ impl<'n> Learned<'n> {
         }
     }
 
-    /// The noise of sums of `length` slots that end by a slot, learned from the days before.
+    /// Returns the noise of sums of `length` slots that end with a slot, learned from the days before that slot's day.
     pub(crate) fn noise(&mut self, slot: usize, length: usize) -> Noise {
         let days = self.past.calendar().days_before(slot, DAYS);
         let key = (length, days.end);
@@ -123,7 +124,7 @@ impl<'n> Learned<'n> {
 }
 
 impl Looks {
-    /// Looks at each slot of a range whose number is a multiple of a stride, unless that was done before.
+    /// Adds a look for each slot of a range whose number is a multiple of the stride. Skips slots that have a look already.
     fn fill(
         &mut self,
         past: &Past<'_>,
@@ -149,7 +150,7 @@ impl Looks {
     }
 }
 
-/// The noise, computed from the looks of some days. The days with the largest deviations are left out, so that incidents
+/// Computes the noise from the looks of some days. The days with the largest deviations are left out, so that incidents
 /// don't count as noise.
 fn noise_of(days: &[Vec<Look>], prior: Prior, margin: f64) -> Noise {
     if days.len() < FEWEST_DAYS {
@@ -182,7 +183,7 @@ fn noise_of(days: &[Vec<Look>], prior: Prior, margin: f64) -> Noise {
     Noise { limits, ..noise }
 }
 
-/// Two sums over a day. Their quotient is `phi`: how much more the counts vary than Poisson counts.
+/// Returns two sums over a day. Their quotient is `phi`: how much more the counts vary than Poisson counts.
 fn spread(day: &[Look]) -> (f64, f64) {
     let mut sums = (0.0, 0.0);
     for look in day.iter().filter(|look| look.expected > 0.0) {

@@ -1,12 +1,12 @@
-//! How much more likely the deviations of some leaves are if they have one cause.
+//! Computes how much more likely the deviations of some leaves are if the leaves have one cause.
 
 use std::f64::consts::TAU;
 
 use super::noise::Noise;
 use super::points::Points;
 
-/// The spread of a cause's leaves, relative to the spread of the noise, has an inverse gamma prior with this shape and
-/// scale. The prior weighs as much as two leaves.
+/// The variance of a cause's leaves, relative to the variance of the noise, has an inverse gamma prior with this shape
+/// and scale. The prior weighs as much as two leaves.
 const SHAPE: f64 = 1.0;
 const SCALE: f64 = 0.5;
 /// The share of leaves of a cause that don't follow it.
@@ -20,11 +20,11 @@ const MOST: usize = 2048;
 const LEAST_SPREAD: f64 = 0.03;
 const ASSUMED_SPREAD: [f64; 2] = [0.05, 0.15];
 
-/// Sums over leaves, from which the evidence for a cause follows.
+/// The sums over leaves that are needed to compute the evidence for a cause.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cell {
     pub(crate) leaves: u32,
-    /// The log density if there is no cause. Terms that are the same with a cause are left out.
+    /// The log density without a cause, except for terms that are the same with a cause.
     null: f64,
     weight: f64,
     first: f64,
@@ -32,7 +32,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// The terms of one leaf.
+    /// Returns the terms of one leaf, and its log density without a cause.
     pub(crate) fn of(deviation: f64, size: f64, noise: &Noise) -> (Self, f64) {
         let variance = noise.variance(size);
         let weight = 1.0 / variance;
@@ -63,7 +63,7 @@ impl Cell {
         self.second -= other.second;
     }
 
-    /// The mean deviation.
+    /// Returns the weighted mean deviation.
     pub(crate) fn mean(&self) -> f64 {
         if self.leaves == 0 || self.weight <= 0.0 {
             0.0
@@ -73,10 +73,10 @@ impl Cell {
     }
 }
 
-/// Computes the evidence for a cause from sums over its leaves. These are normally distributed around one deviation.
-/// Neither this deviation nor their spread relative to the noise is known, so both are integrated out.
+/// Computes the evidence for a cause from sums over its leaves. The leaves are assumed to be normally distributed around
+/// one deviation. Neither this deviation nor the variance of the leaves is known, so both are integrated out.
 pub(crate) struct Evidence {
-    /// The parts that depend on the number of leaves only.
+    /// The terms that depend only on the number of leaves, by this number.
     shapes: Vec<f64>,
 }
 
@@ -88,7 +88,7 @@ impl Evidence {
         }
     }
 
-    /// The log of how much more likely the leaves are with a cause of their own.
+    /// Returns the log of how much more likely the leaves are with a cause of their own.
     pub(crate) fn of(&self, cell: &Cell) -> f64 {
         let leaves = f64::from(cell.leaves);
         let known = self.shapes.get(cell.leaves as usize).copied();
@@ -110,14 +110,14 @@ fn shape(leaves: f64) -> f64 {
 /// A cause, fitted to its leaves one by one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fit {
-    /// The log of how much more likely its leaves are with the cause.
+    /// The log of how much more likely the leaves are with the cause.
     pub(crate) gain: f64,
-    /// How far its leaves deviate.
+    /// How far the leaves deviate.
     pub(crate) deviation: f64,
 }
 
-/// Computes the evidence for a cause leaf by leaf. Some leaves may stand apart, because another cause affects them,
-/// too, or because this cause does not.
+/// Computes the evidence for a cause leaf by leaf. Some leaves may stand apart: another cause affects them, too, or this
+/// cause does not.
 pub(crate) struct Closer<'a> {
     pub(crate) points: &'a Points,
     pub(crate) noise: &'a Noise,
@@ -128,10 +128,10 @@ pub(crate) struct Closer<'a> {
 /// A leaf in the fit.
 struct Member {
     deviation: f64,
-    /// The variance of counting.
+    /// The part of the variance that depends on the size of the leaf.
     counting: f64,
     null: f64,
-    /// The density if it stands apart, times the share of leaves that stand apart.
+    /// The density if the leaf stands apart, times the share of leaves that stand apart.
     apart: f64,
 }
 
@@ -178,7 +178,7 @@ impl Closer<'_> {
         }
     }
 
-    /// The weighted median of the deviations.
+    /// Returns the weighted median of the deviations.
     fn median(&self, members: &[Member]) -> f64 {
         let mut sorted: Vec<(f64, f64)> = members
             .iter()
@@ -199,7 +199,7 @@ impl Closer<'_> {
 }
 
 impl Member {
-    /// Its density if it follows the cause, and if it stands apart.
+    /// Returns the density if the leaf follows the cause, and if it stands apart.
     fn densities(&self, centre: f64, spread: f64) -> [f64; 2] {
         let variance = spread + self.counting;
         let distance = self.deviation - centre;
@@ -209,7 +209,7 @@ impl Member {
     }
 }
 
-/// One step of expectation and maximization: the centre of the leaves that follow the cause, and their spread.
+/// Does one step of expectation maximization. Returns the centre and the variance of the leaves that follow the cause.
 fn better(members: &[Member], centre: f64, spread: f64, assumed: f64) -> (f64, f64) {
     let [mut follow, mut weights, mut sum, mut squares] = [0.0; 4];
     for member in members {

@@ -1,21 +1,21 @@
-//! Leaves as they are judged: how far each deviates, and how large it is.
+//! The leaves of a volume as numbers: how far each leaf deviates, and how large it is.
 
 use crate::cause::leaves::Leaves;
 
 /// Leaves with events, one for each combination of values, sorted by their values. So the result doesn't depend on the
-/// order of rows, or on how many rows a leaf has.
+/// order of rows, or on the number of rows of a leaf.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Points {
     /// For each attribute, the position of each leaf's value.
     pub(crate) ids: Vec<Vec<u32>>,
     /// How many values each attribute has.
     pub(crate) values: Vec<u64>,
-    /// The count expected from before, and the count now. At least one of the two is above 0.
+    /// For each leaf, the expected count and the count now. At least one of the two is above 0.
     counts: Vec<[f64; 2]>,
-    /// The difference between now and expected, divided by the larger one of the two: from -1 (no events are left) to 1
-    /// (no events were expected).
+    /// For each leaf, the count now minus the expected count, divided by the larger one of the two: from -1 (no events
+    /// are left) to 1 (no events were expected).
     pub(crate) deviations: Vec<f64>,
-    /// The larger one of the two.
+    /// For each leaf, the larger one of the two counts.
     pub(crate) sizes: Vec<f64>,
     /// For each attribute and value, the leaves that have it.
     lists: Vec<Lists>,
@@ -23,7 +23,7 @@ pub(crate) struct Points {
 
 #[derive(Clone, Debug, Default)]
 struct Lists {
-    /// Where the list of each value begins, and the end of the last one.
+    /// Where the list of each value begins in `leaves`, and the end of the last list.
     starts: Vec<u32>,
     leaves: Vec<u32>,
 }
@@ -51,7 +51,7 @@ impl Points {
         points
     }
 
-    /// The same leaves with `ratio` times as many events expected.
+    /// Returns the same leaves with `ratio` times as many events expected.
     pub(crate) fn expecting(&self, ratio: f64) -> Self {
         let mut points = self.clone();
         for [expected, _] in &mut points.counts {
@@ -68,8 +68,8 @@ impl Points {
         self.deviations = self.counts.iter().map(deviation).collect();
     }
 
-    /// The log of the factor between densities of deviations and densities of counts, summed over all leaves. It makes
-    /// densities of deviations from different expectations comparable.
+    /// Returns the log of the factor between densities of deviations and densities of counts, summed over all leaves.
+    /// With this factor, densities of deviations from different expectations are comparable.
     pub(crate) fn log_scale(&self) -> f64 {
         let leaves = self
             .counts
@@ -104,7 +104,7 @@ impl Points {
         self.counts.len()
     }
 
-    /// The leaves that have these values of `attributes`, in order. `attributes` has at least one attribute.
+    /// Returns the leaves that have these values of `attributes`, in order. `attributes` has at least one attribute.
     pub(crate) fn with<'a>(
         &'a self,
         attributes: u8,
@@ -152,14 +152,14 @@ fn counts(leaves: &Leaves, row: u32) -> [u64; 2] {
     [&leaves.before, &leaves.now].map(|tallies| tallies[row as usize].part)
 }
 
-/// More leaves than this don't make the estimate better.
+/// The maximum number of leaves that are used. More leaves don't improve the estimate.
 const MOST: usize = 16_384;
 /// The assumed variance of the deviation of large leaves, and of counts of events.
 const RELATIVE: f64 = 0.01;
 const COUNTING: f64 = 2.0;
 
-/// The mean deviation of the half of the leaves whose deviations are closest together; 0 without leaves. Larger leaves
-/// weigh more.
+/// Returns the mean deviation of the half of the free leaves whose deviations are closest together; 0 without leaves.
+/// Larger leaves weigh more.
 pub(crate) fn bulk(points: &Points, free: &[bool]) -> f64 {
     let leaves: Vec<usize> = (0..points.len()).filter(|leaf| free[*leaf]).collect();
     let step = leaves.len().div_ceil(MOST).max(1);
@@ -173,7 +173,7 @@ pub(crate) fn bulk(points: &Points, free: &[bool]) -> f64 {
     sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let half = 0.5 * sorted.iter().map(|(_, weight)| weight).sum::<f64>();
     let (mut width, mut mean) = (f64::INFINITY, 0.0);
-    // The leaves from `first` on have at least half of the weight, and would not without the last one.
+    // The leaves from `first` up to the current one have at least half of the weight, but not without the leaf `first`.
     let (mut first, mut weights, mut sum) = (0, 0.0, 0.0);
     for (deviation, weight) in &sorted {
         weights += weight;
@@ -191,10 +191,10 @@ pub(crate) fn bulk(points: &Points, free: &[bool]) -> f64 {
     mean
 }
 
-/// A column of positions, and how many values there are.
+/// The position of each row's value in a column, and the number of distinct values.
 pub(crate) type Column<'a> = (&'a [u32], u64);
 
-/// A number for each row: equal for equal combinations, and ordered like them.
+/// Returns a number for each row. Equal combinations have equal numbers, and the numbers have the order of the combinations.
 pub(crate) fn keys(columns: &[Column<'_>], rows: usize) -> Vec<u64> {
     let mut keys = vec![0; rows];
     let mut room = 1_u64;
@@ -208,13 +208,13 @@ pub(crate) fn keys(columns: &[Column<'_>], rows: usize) -> Vec<u64> {
         for (key, id) in keys.iter_mut().zip(*ids) {
             *key = *key * values + u64::from(*id);
         }
-        // Fewer than 2^32 rows, and fewer than 2^32 values.
+        // After numbering, this can't overflow: there are fewer than 2^32 rows and fewer than 2^32 values.
         room = room.saturating_mul(values);
     }
     keys
 }
 
-/// The rank of each key among the distinct keys, and the number of distinct keys.
+/// Returns the rank of each key among the distinct keys, and the number of distinct keys.
 pub(crate) fn numbered(keys: &[u64]) -> (Vec<u32>, usize) {
     let mut sorted: Vec<(u64, u32)> = keys.iter().copied().zip(0..).collect();
     sorted.sort_unstable();
