@@ -1,4 +1,4 @@
-//! What is judged or explained.
+//! The numbers that rules judge and that explanations explain.
 
 use tallyfold::Counts;
 
@@ -22,13 +22,13 @@ tallyfold::names! {
 }
 
 impl Measure {
-    /// Whether it is a share of a whole.
+    /// Returns whether the measure is a share of a whole.
     #[must_use]
     pub const fn is_rate(self) -> bool {
         matches!(self, Self::ErrorRate | Self::FilteredRate)
     }
 
-    /// The part that is counted, exactly.
+    /// Returns the number of counted events, exactly.
     #[must_use]
     pub fn part(self, counts: Counts) -> u128 {
         match self {
@@ -41,7 +41,7 @@ impl Measure {
         }
     }
 
-    /// The whole that a rate is a share of; `None` for a volume.
+    /// Returns the number of events that a rate is a share of; `None` for a volume.
     #[must_use]
     pub fn whole(self, counts: Counts) -> Option<u128> {
         match self {

@@ -1,4 +1,4 @@
-//! Pairs in the caller's order, which documents hold as a map.
+//! Reads and writes pairs as a map, and keeps their order.
 
 use std::fmt;
 use std::marker::PhantomData;

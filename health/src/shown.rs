@@ -1,14 +1,15 @@
-//! Numbers and times as sentences show them.
+//! Writes numbers and times for sentences.
 
 use tallyfold::text::harmless;
 use tallyfold::{Timestamp, Window};
 
-/// A share as a percentage with the digits that matter: `12.2%`, `0.034%`.
+/// Returns a share as a percentage with the digits that matter, such as `12.2%` or `0.034%`.
 pub(crate) fn percent(share: f64) -> String {
     percent_beside(share, "")
 }
 
-/// The same with so many digits that it differs from another text: `6.02%` next to `6%`. Equal shares stay equal.
+/// Returns a share as a percentage with enough digits to differ from another text, such as `6.02%` next to `6%`. Equal
+/// shares stay equal.
 pub(crate) fn percent_beside(share: f64, other: &str) -> String {
     let percent = share * 100.0;
     let places = match percent {
@@ -33,20 +34,20 @@ pub(crate) fn percent_beside(share: f64, other: &str) -> String {
     }
 }
 
-/// How many more digits a share may have that is next to a limit.
+/// The maximum number of additional digits that [`percent_beside`] uses.
 const MOST_MORE_DIGITS: usize = 6;
 
-/// A window: `2026-03-01 02:45 to 03:00 UTC`.
+/// Returns a window as text, such as `2026-03-01 02:45 to 03:00 UTC`.
 pub(crate) fn window(window: Window) -> String {
     span(window.start(), window.end())
 }
 
-/// A range of time: `2026-03-01 02:45 to 03:00 UTC`.
+/// Returns a range of time as text, such as `2026-03-01 02:45 to 03:00 UTC`.
 pub(crate) fn span(start: Timestamp, end: Timestamp) -> String {
     format!("{} to {} UTC", start.short(), near(end, start))
 }
 
-/// A timestamp near another one: only the time of day if both are on the same day.
+/// Returns a timestamp as text, only with the time of day if `other` is on the same day.
 pub(crate) fn near(at: Timestamp, other: Timestamp) -> String {
     match at.date() == other.date() {
         true => at.short_time(),
@@ -54,7 +55,7 @@ pub(crate) fn near(at: Timestamp, other: Timestamp) -> String {
     }
 }
 
-/// A text of the service, harmless and not too long. An empty text is shown as `(none)`.
+/// Returns a text of the service made harmless for display, with at most 100 characters. An empty text becomes `(none)`.
 pub(crate) fn value(text: &str) -> String {
     if text.is_empty() {
         return "(none)".to_owned();

@@ -1,18 +1,18 @@
-//! How likely counts differ so much without any change.
+//! Computes how likely counts differ this much without any change.
 
 use super::candidates::Sums;
 use super::counted::{Counted, Leaf};
 use super::leaves::{Element, Leaves, Tally};
 use crate::stats::tails::negative_binomial;
 
-/// A change is within normal variation if counts vary so much, without any change, more often than this.
+/// A change is within normal variation if counts vary this much without any change with a higher probability than this.
 pub(crate) const NORMAL: f64 = 0.02;
 /// The variance of a rate from one time to another that all leaves of a combination have in common, relative to the
 /// square of the rate: a drift of a twentieth.
 const DRIFT: f64 = 0.0025;
-/// More leaves than this don't make the estimate better.
+/// The maximum number of leaves that are used. More leaves don't improve the estimate.
 const MOST: usize = 4096;
-/// Leaves with fewer expected events say little about their drift.
+/// Leaves with fewer expected events are left out, because they show little of their drift.
 const LEAST: f64 = 5.0;
 /// The median of the square of a normal variable with variance 1.
 const MEDIAN: f64 = 0.4549;
@@ -25,7 +25,7 @@ pub(crate) struct Chance {
 }
 
 impl Chance {
-    /// Learns the drift of leaves from how far half of them deviate.
+    /// Learns the drift of leaves from the median of their squared deviations.
     pub(crate) fn of(counted: &Counted) -> Self {
         let sums = counted
             .leaves
@@ -70,8 +70,8 @@ impl Chance {
         }
     }
 
-    /// The probability that a combination with these counts, before and now, deviates at least so far from `level` times
-    /// its rate before.
+    /// Returns the probability that a combination with these counts, before and now, deviates at least this far from
+    /// `level` times its rate before.
     pub(crate) fn of_element(
         &self,
         counted: &Counted,
@@ -86,21 +86,21 @@ impl Chance {
         self.of_sums(sums, level, squares * level * level)
     }
 
-    /// The probability that all leaves together deviate at least so far from their rate before.
+    /// Returns the probability that all leaves together deviate at least this far from their rate before.
     pub(crate) fn of_all(&self, leaves: &Leaves, all: &Sums) -> f64 {
-        // Of many leaves, each has a small part of the sum, so their own drifts nearly cancel out.
+        // Treats all leaves as equally large: their own drifts nearly cancel out if there are many.
         let squares = all.expected * all.expected / f64::from(all.leaves.max(1));
         self.of_sums(leaves.totals(), 1.0, squares)
     }
 
-    /// `squares` is the sum of the squares of the expected counts of the leaves.
+    /// Returns the probability for the sums of some leaves. `squares` is the sum of the squares of the leaves' expected counts.
     fn of_sums(&self, sums: [Tally; 2], level: f64, squares: f64) -> f64 {
         let part = |tally: Tally| match self.is_other_part {
             true => tally.whole.saturating_sub(tally.part),
             false => tally.part,
         };
         let [before, now] = sums.map(Tally::sound);
-        // Half an event more, so that a rate of 0 is not certain.
+        // Adds half an event, so that a rate of 0 before does not make events impossible now.
         let known = part(before) as f64 + 0.5;
         let mean = level * now.whole as f64 * known / (before.whole as f64 + 1.0);
         if mean <= 0.0 {

@@ -1,4 +1,4 @@
-//! Finds the few combinations of dimension values that explain a change.
+//! Finds the combinations of dimension values that explain a change.
 
 pub(crate) mod candidates;
 pub(crate) mod chance;

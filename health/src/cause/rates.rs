@@ -8,13 +8,13 @@ use super::weighing::weigh;
 
 /// Everything else may have risen or fallen by up to this factor without being an incident of its own.
 const LEVEL: f64 = 2.0;
-/// All causes together explain at least this part of the change; otherwise everything changed. Each further cause
-/// explains at least this part of the events of the first one.
+/// All causes together explain at least this share of the change; otherwise everything changed. Each further cause
+/// explains at least this share of the first cause's events.
 const LEAST_EVENTS: f64 = 0.2;
-/// A further cause has at least this part of the evidence of the first one.
+/// A further cause has at least this share of the first cause's evidence.
 const LEAST_SCORE: f64 = 0.1;
 
-/// Finds the few combinations that explain the change of a rate, and the other candidates.
+/// Finds the combinations that explain the change of a rate, and the other candidates.
 pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Suspects {
     let mut suspects = Suspects::default();
     let mut counted = Counted::of(leaves);
@@ -32,15 +32,16 @@ pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Sus
         };
         let sums = sums_of(leaves, best.element, &mut free, true);
         let probability = chance.of_element(&counted, best.element, sums, choice.level);
-        // Combinations overlap, so far fewer of them than were scanned are independent of each other.
+        // Many combinations were tried, so the probability is multiplied by the number of independent ones. Combinations
+        // overlap, so this number is estimated as the square root of all.
         if probability * libm::sqrt(choice.scanned as f64) > NORMAL {
             break;
         }
         counted = counted.without(best.element);
         suspects.causes.push(best);
         events += choice.events;
-        // If there are two causes, each alone may explain less than a change of everything, while both together explain
-        // more.
+        // If there are two causes, the first alone may explain less than a change of everything, while both together
+        // explain more. So the search continues, and `settled` counts the causes that suffice.
         if best.score > choice.everything && events >= LEAST_EVENTS * first.change {
             settled = suspects.causes.len();
         }
@@ -61,21 +62,21 @@ pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Sus
 #[derive(Clone, Debug)]
 struct Choice {
     ranked: Vec<Suspect>,
-    /// By how many events the best one differs from what the level of everything else predicts.
+    /// By how many events the best candidate differs from its expectation at `level`.
     events: f64,
     /// By how many events all leaves together deviate.
     change: f64,
-    /// The evidence that everything is the cause.
+    /// The evidence for a change of everything.
     everything: f64,
     /// The count of everything else, as a multiple of what was expected.
     level: f64,
-    /// How many combinations there were.
+    /// The number of combinations from which the candidates were chosen.
     scanned: u64,
 }
 
 impl Choice {
     /// Weighs the candidates twice: first as if everything else were as expected, then with the measured level of
-    /// everything else. That level leaves out the best candidate of the first weighing.
+    /// everything else. "Everything else" means all leaves without the best candidate of the first weighing.
     fn of(counted: &Counted, direction: Direction) -> Self {
         let pool = Pool::of(counted, direction);
         let all = Sums::of(counted);
@@ -109,8 +110,8 @@ impl Choice {
         }
     }
 
-    /// The best one, if its evidence is high enough for a choice among so many, and if it is not small compared with
-    /// the first cause.
+    /// Returns the best candidate, if its evidence is high enough for a choice among so many, and if it is not small
+    /// compared with the first cause.
     fn cause_beside(&self, first: &Self) -> Option<Suspect> {
         let best = self.ranked.first()?;
         let first_score = first.ranked.first().map_or(0.0, |found| found.score);
@@ -121,7 +122,7 @@ impl Choice {
     }
 }
 
-/// The candidate with the most evidence.
+/// Returns the candidate with the most evidence.
 fn best<'a>(candidates: &'a [Candidate], scores: &[f64]) -> Option<(&'a Candidate, f64)> {
     let pairs = candidates.iter().zip(scores.iter().copied());
     pairs
@@ -129,7 +130,7 @@ fn best<'a>(candidates: &'a [Candidate], scores: &[f64]) -> Option<(&'a Candidat
         .max_by(|(one, a), (other, b)| a.total_cmp(b).then(other.element.cmp(&one.element)))
 }
 
-/// The count of everything but a combination, as a multiple of what was expected.
+/// Returns the count of everything but a combination, as a multiple of its expected count.
 fn level(all: &Sums, own: &Sums) -> f64 {
     let expected = all.expected - own.expected;
     if expected <= 0.0 {

@@ -1,4 +1,4 @@
-//! What explains a finding.
+//! Explains findings: causes, common values and total counts.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,27 +17,27 @@ use crate::rules::baseline::WEEK;
 use crate::rules::kind::Compared;
 use crate::rules::rule::Rule;
 
-/// If the earlier weeks are unknown, a finding is compared with this many seconds before it.
+/// If the earlier weeks are unknown, a finding is compared with at least this many seconds just before it.
 const BEFORE: u64 = 3_600;
 
 /// The slots of a finding, and the earlier slots that they are compared with.
 struct Times {
     now: Range<usize>,
-    /// How many slots earlier each compared range lies.
+    /// For each compared range, how many slots before `now` it is.
     ago: Vec<usize>,
-    /// The slots just before, which are compared if none of the earlier weeks is known.
+    /// The slots just before, which are compared if no earlier week is known.
     before: Range<usize>,
 }
 
-/// What explains a finding.
+/// The explanation of a finding.
 pub(crate) struct Explained {
     pub(crate) explanation: Explanation,
     /// The earlier time ranges that were compared.
     pub(crate) compared: Vec<Window>,
 }
 
-/// The parts of a finding's group that explain the finding. `None` for kinds of rules that have nothing to compare it
-/// with.
+/// Returns the parts of a finding's group that explain the finding. Returns `None` if the kind of rule compares with
+/// nothing, the group has no other dimensions, or counts are missing.
 pub(crate) fn explanation(
     rule: &Rule,
     grid: &Grid<'_>,
@@ -74,8 +74,8 @@ const NEARLY_ALL: (u128, u128) = (9, 10);
 /// How long before the beginning of a finding its group is examined, in seconds.
 const DAY: u64 = 86_400;
 
-/// The values that nearly all events of a finding's group had on the day before it began: an integration that gets events
-/// of one source only falls silent with that source.
+/// Returns the values that nearly all events of a finding's group had on the day before the finding began. For example,
+/// an integration that gets events of only one source falls silent with this source.
 pub(crate) fn within(
     rule: &Rule,
     grid: &Grid<'_>,
@@ -95,7 +95,7 @@ pub(crate) fn within(
     let all: u128 = rows.values().sum();
     let dictionaries = &grid.counted().dictionaries;
     let free = free_dimensions(rule, grid);
-    // Most events have no reason, and those that have one are what the rule measures.
+    // Reasons are left out: most events have none, and events with a reason are what the rule measures.
     let lasting = free
         .into_iter()
         .filter(|(_, dimension)| *dimension != Dimension::Reason);
@@ -115,7 +115,7 @@ pub(crate) fn within(
 /// The longest time whose counts are added up for a finding, in seconds.
 const LONGEST_TOTAL: u64 = 2 * DAY;
 
-/// The counts of a group in a range of time. `None` if the range is too long, or if counts are missing.
+/// Returns the counts of a group in a range of time, or `None` if the range is too long or counts are missing.
 pub(crate) fn total(
     measure: Measure,
     grid: &Grid<'_>,
@@ -144,7 +144,7 @@ pub(crate) fn total(
     })
 }
 
-/// The columns of the table that are not dimensions of the group.
+/// Returns the columns of the table that are not dimensions of the group.
 fn free_dimensions(rule: &Rule, grid: &Grid<'_>) -> Vec<(usize, Dimension)> {
     let dimensions = grid.counted().dimensions.iter().enumerate();
     // Only events that were filtered have a reason.
@@ -180,7 +180,7 @@ fn times(compared: Compared, slots: &Slots, live: &Live) -> Option<Times> {
 }
 
 impl Times {
-    /// The number of earlier slots, and the number of current slots that they are compared with.
+    /// Returns the ratio of earlier slots to current slots as two numbers.
     fn compared(&self, slots: &Slots) -> (u64, u64) {
         let known =
             |range: &Range<usize>| range.clone().filter(|slot| slots.known[*slot]).count() as u64;
@@ -198,7 +198,7 @@ impl Times {
     }
 }
 
-/// The finest rows of a group, with their counts before and now.
+/// Makes leaves of the rows of a group, with their counts before and now.
 fn leaves(
     grid: &Grid<'_>,
     slots: &Slots,

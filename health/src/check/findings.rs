@@ -24,9 +24,9 @@ pub(super) struct Findings<'t> {
     rule: &'t Rule,
     grid: &'t Grid<'t>,
     slots: &'t Slots,
-    /// The timestamp for which silences are looked up.
+    /// The time that decides which silences apply.
     pub(super) at: Timestamp,
-    /// The end of the last window that the rule has judged; none in a replay.
+    /// The end of the last window that the rule has judged; `None` in a replay.
     pub(super) judged: Option<Timestamp>,
     explained: usize,
     /// The findings so far.
@@ -34,7 +34,7 @@ pub(super) struct Findings<'t> {
 }
 
 impl<'t> Findings<'t> {
-    /// No findings yet.
+    /// Starts without findings.
     pub(super) fn new(
         (rules, rule): (&'t Rules, &'t Rule),
         grid: &'t Grid<'t>,
@@ -53,7 +53,7 @@ impl<'t> Findings<'t> {
         }
     }
 
-    /// Reports a finding that was resolved, unless it fires again.
+    /// Adds a finding that was resolved, unless it fires again.
     pub(super) fn take_resolved(&mut self, group: Option<usize>, progress: &Progress) {
         let is_firing = progress
             .live
@@ -64,8 +64,8 @@ impl<'t> Findings<'t> {
         }
     }
 
-    /// Reports a finding that is pending or firing. A finding from counts that may still change is marked as
-    /// provisional.
+    /// Adds a finding that is pending or firing. `later` is its state after the windows whose counts may still change; a
+    /// finding from this state is marked as provisional.
     pub(super) fn take_live(
         &mut self,
         group: Option<usize>,
@@ -83,7 +83,7 @@ impl<'t> Findings<'t> {
         }
     }
 
-    /// Reports a finding.
+    /// Adds a finding, with an explanation for the first [`MOST_EXPLAINED`] findings.
     pub(super) fn add(
         &mut self,
         group: Option<usize>,
@@ -117,7 +117,7 @@ impl<'t> Findings<'t> {
     }
 }
 
-/// What the counts say about a finding, besides its numbers.
+/// What the counts show about a finding, besides its numbers.
 #[derive(Default)]
 pub(crate) struct Looked {
     explained: Option<Explained>,
@@ -125,26 +125,27 @@ pub(crate) struct Looked {
     total: Option<Amount>,
 }
 
-/// What a finding is made from, besides its numbers and what the counts say about it.
+/// What a finding is made from, besides [`Live`] and [`Looked`].
 #[derive(Clone, Debug)]
 pub(crate) struct Context<'r> {
     /// All rules.
     pub(crate) rules: &'r Rules,
-    /// Its rule.
+    /// The rule of the finding.
     pub(crate) rule: &'r Rule,
-    /// The timestamp for which silences are looked up.
+    /// The time that decides which silences apply.
     pub(crate) at: Timestamp,
-    /// The end of the last window that the rule has judged; none in a replay.
+    /// The end of the last window that the rule has judged; `None` in a replay.
     pub(crate) judged: Option<Timestamp>,
-    /// Whether it is from counts that may still change.
+    /// Whether the finding comes from counts that may still change.
     pub(crate) provisional: bool,
 }
 
-/// A group that was not seen for this long is unjudged, in milliseconds; with long windows, for two of them.
+/// For how many milliseconds a group must have had too few events until its finding is unjudged. For long windows, it is
+/// at least two windows.
 const UNSEEN_MS: i64 = 3_600_000;
 
 impl Context<'_> {
-    /// Whether too few events were seen lately to say whether a finding continues.
+    /// Returns whether there were too few events lately to judge whether a finding continues.
     fn is_unseen(&self, live: &Live) -> bool {
         let windows = 2_000 * i64::from(self.rule.window.seconds());
         self.judged
@@ -152,7 +153,7 @@ impl Context<'_> {
     }
 }
 
-/// A finding.
+/// Makes a finding.
 pub(crate) fn finding(
     context: &Context<'_>,
     live: &Live,
@@ -218,7 +219,7 @@ pub(crate) fn finding(
     finding
 }
 
-/// The values of a finding's group.
+/// Returns the values of a finding's group.
 fn pairs(live: &Live) -> Vec<(Dimension, &str)> {
     let pairs = live.group.iter();
     pairs.map(|(name, value)| (*name, value.as_str())).collect()
@@ -231,7 +232,7 @@ fn id(rule: &Rule, live: &Live) -> String {
     id_of(std::iter::once(rule.name.as_str()).chain(group))
 }
 
-/// The query that shows a finding: the counts of its group, by the dimensions that explain it.
+/// Returns the query that shows a finding: the counts of its group, by the dimensions that explain findings.
 fn query(rules: &Rules, rule: &Rule, live: &Live) -> Query {
     let metric = rule.metric;
     let fixed = rule

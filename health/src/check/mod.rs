@@ -1,4 +1,4 @@
-//! Rules applied to counts: findings, states, replay.
+//! Applies rules to counts: findings, the state between checks, and replays.
 
 pub(crate) mod batch;
 pub(crate) mod causes;

@@ -1,4 +1,4 @@
-//! A finding in one sentence: who and what, how much against what is usual, since when, and where.
+//! Describes a finding in one sentence: which events, how many compared with what is usual, since when, and where.
 
 use tallyfold::Dimension;
 use tallyfold::text::grouped;
@@ -9,7 +9,7 @@ use crate::rules::rule::Rule;
 use crate::rules::wording::{Said, Seen, rounded};
 use crate::shown::{self, near, span, value};
 
-/// Counts of a finding, and what is said about them.
+/// Counts of a finding, and the words about them.
 struct Counted {
     amount: Amount,
     expected: f64,
@@ -17,7 +17,8 @@ struct Counted {
 }
 
 impl Counted {
-    /// The expected number and the limits are of the observed events, and are scaled to other counts of the finding.
+    /// Makes words about some counts of a finding. The expected number and the limits belong to the observed events, so
+    /// they are scaled to `amount`.
     fn new(finding: &Finding, rule: &Rule, amount: Amount) -> Self {
         let wholes = finding.observed.whole.zip(amount.whole);
         let scale = match wholes {
@@ -43,7 +44,7 @@ impl Counted {
         }
     }
 
-    /// `31.5% of attempts failed since 03:00 UTC (422 of 1,341; limit 10%)`.
+    /// Returns the words with a time, such as `31.5% of attempts failed since 03:00 UTC (422 of 1,341; limit 10%)`.
     fn during(&self, time: &str) -> String {
         let details = match self.said.details.is_empty() {
             true => String::new(),
@@ -53,7 +54,7 @@ impl Counted {
     }
 }
 
-/// What was found, in one sentence.
+/// Returns the sentence of a finding.
 pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
     let about = subject(finding, rule);
     let (window, since) = (finding.window, finding.since);
@@ -136,7 +137,7 @@ pub(crate) fn sentence(finding: &Finding, rule: &Rule) -> String {
     parts.join("; ")
 }
 
-/// What the finding is about, with the values that the rule keeps: `integration Amazon S3 (event name order)`.
+/// Returns the group of a finding and the values that the rule keeps, such as `integration Amazon S3 (event name order)`.
 fn subject(finding: &Finding, rule: &Rule) -> String {
     let pairs = finding.group.iter();
     let pairs = pairs.map(|(name, own)| format!("{} {}", words(name.as_str()), value_beside(own)));
@@ -160,20 +161,20 @@ fn words(name: &str) -> String {
     name.replace('_', " ")
 }
 
-/// By how many events a finding differs from the compared time, and where most of them are.
+/// By how many events a finding differs from the compared time, and where most of these events are.
 #[derive(Debug, Default)]
 struct Change {
-    /// `410 more than just before`.
+    /// The difference, such as `410 more than just before`.
     number: Option<String>,
-    /// `nearly all from integration Amazon S3`.
+    /// Where the difference is, such as `nearly all from integration Amazon S3`.
     place: Option<String>,
 }
 
-/// A cause is named in addition to a larger one if it explains at least this share of the change.
+/// The sentence names a cause if it explains at least this share of the change.
 const WORTH_NAMING: f64 = 0.1;
 
 impl Change {
-    /// The change of all time since the finding began, as its causes explain it.
+    /// Returns the change since the finding began, by its causes.
     fn of(finding: &Finding) -> Self {
         let within = || Self {
             number: None,
@@ -196,7 +197,8 @@ impl Change {
         }
     }
 
-    /// Names the difference to what is usual for these counts. Details of other counts than shares name it already.
+    /// Sets the number to the difference between these counts and what is usual. It does so only for shares, because the
+    /// words about other counts contain the difference already.
     fn compare(&mut self, finding: &Finding, counted: &Counted) {
         if counted.said.is_usual {
             let surplus = i128::from(counted.amount.part) - i128::from(rounded(counted.expected));
@@ -218,7 +220,7 @@ fn compared(events: i128, to: &str) -> String {
     format!("{} {more} than {to}", grouped(events.unsigned_abs()))
 }
 
-/// The parts that explain most of a change.
+/// Returns words for the parts that explain most of a change.
 fn place(finding: &Finding, total: i128) -> Option<String> {
     let share = |cause: &Cause| cause.events as f64 / total as f64;
     let named = finding.causes.iter().take(2);
@@ -232,14 +234,16 @@ fn place(finding: &Finding, total: i128) -> Option<String> {
         share if share >= 0.5 => "most",
         _ => return None,
     };
-    // The parts of a whole add up to it, unless others have changed the other way.
+    // Shows the counts of several parts only if they add up to at most the whole. They exceed it if other parts have
+    // changed the other way.
     let counts = named.len() > 1 && explained <= 1.0;
     let places = named.into_iter().map(|cause| cause_in_words(cause, counts));
     let places: Vec<String> = places.collect();
     Some(format!("{part} {}", places.join(" and ")))
 }
 
-/// The values of a cause: `from integration Amazon S3 with event name order`, `for reason consent denied`.
+/// Returns the values of a cause in words, such as `from integration Amazon S3 with event name order` or `for reason
+/// consent denied`.
 fn cause_in_words(cause: &Cause, is_counted: bool) -> String {
     let is_reason = |name: &str| name == Dimension::Reason.as_str();
     let preposition = match cause.r#where.first() {
@@ -256,7 +260,7 @@ fn cause_in_words(cause: &Cause, is_counted: bool) -> String {
     format!("{preposition} {}{events}", pairs.join(" with "))
 }
 
-/// The values that nearly all events of the group have.
+/// Returns words for the values that nearly all events of the group have.
 fn all_within(finding: &Finding) -> Option<String> {
     if finding.group.is_empty() {
         return None;
@@ -268,7 +272,7 @@ fn all_within(finding: &Finding) -> Option<String> {
     (!all.is_empty()).then(|| format!("nearly all of its events have {all}"))
 }
 
-/// A value among other words: in quotes if it has punctuation of its own.
+/// Returns a value for a place among other words, in quotes if it contains punctuation.
 fn value_beside(text: &str) -> String {
     let shown = value(text);
     match shown.contains([':', ';', ',']) {

@@ -13,7 +13,7 @@ pub(crate) struct Block<'s> {
     grid: &'s Grid<'s>,
     slots: &'s Slots,
     measure: Measure,
-    /// For each group of the grid, its position in this block.
+    /// For each group of the grid, its position in this block; `NO_GROUP` for groups of other blocks.
     places: Vec<u32>,
     parts: Vec<u64>,
     wholes: Option<Vec<u64>>,
@@ -24,20 +24,20 @@ pub(crate) struct Block<'s> {
 pub(crate) struct Columns<'b> {
     /// The events that are counted.
     pub(crate) parts: &'b [u64],
-    /// For a rate, the events that they are a share of.
+    /// For a rate, the events that `parts` are a share of.
     pub(crate) wholes: Option<&'b [u64]>,
 }
 
 impl Columns<'_> {
-    /// The counts in a slot.
+    /// Returns the counts in a slot.
     pub(crate) fn at(&self, slot: usize) -> (u64, Option<u64>) {
         (self.parts[slot], self.wholes.map(|wholes| wholes[slot]))
     }
 }
 
 impl<'s> Block<'s> {
-    /// A block for some groups, with no counts read yet. `place_of` returns the position in the block of each group of
-    /// the grid.
+    /// Makes a block for some groups, before any counts are read. `place_of` returns the position in the block of each
+    /// group of the grid.
     pub(crate) fn new(
         grid: &'s Grid<'s>,
         slots: &'s Slots,
@@ -104,7 +104,7 @@ impl<'s> Block<'s> {
         }
     }
 
-    /// The counts of the group with that place.
+    /// Returns the counts of the group at a position of the block.
     pub(crate) fn columns(&self, place: usize) -> Columns<'_> {
         let start = place * self.slots.len();
         let own = start..start + self.slots.len();
@@ -115,8 +115,7 @@ impl<'s> Block<'s> {
     }
 }
 
-/// Reads the counts of all blocks, which belong to the same endpoint. Each row, or each sum, of the needed windows is read
-/// once.
+/// Reads the counts of all blocks, which belong to the same endpoint. It reads each row or each sum of the needed windows once.
 pub(crate) fn read(counted: &Counted<'_>, blocks: &mut [Block<'_>]) {
     match counted.rows() {
         CountedRows::Table(table, windows) => read_rows(table, windows, blocks),

@@ -1,4 +1,4 @@
-//! Judges a window, or a silence of several windows, against what is expected.
+//! Computes how probable the count of a window, or a silence of several windows, is.
 
 use crate::stats::mass;
 use crate::stats::mass::amount;
@@ -14,8 +14,8 @@ pub struct Level {
     pub dispersion: f64,
 }
 
-/// The tail probabilities of a count under the level: negative binomial for a volume, beta-binomial for a rate, which
-/// has a `whole`.
+/// Returns the tail probabilities of a count at a level. The distribution is negative binomial for a volume, and
+/// beta-binomial for a rate, which has a `whole`.
 #[must_use]
 pub fn judge(part: u64, whole: Option<u64>, level: &Level) -> Tails {
     match whole {
@@ -24,8 +24,8 @@ pub fn judge(part: u64, whole: Option<u64>, level: &Level) -> Tails {
     }
 }
 
-/// The natural logarithm of the probability that a volume of this level is 0. The logarithms of adjacent windows are
-/// added.
+/// Returns the natural logarithm of the probability that a volume of this level is 0. For a silence of several windows,
+/// add their logarithms.
 #[must_use]
 pub fn ln_silence(level: &Level) -> f64 {
     let excess = amount(level.dispersion - 1.0);

@@ -1,4 +1,4 @@
-//! A finding: what a rule has found about a group of events.
+//! The type of a finding: what a rule has found about a group of events.
 
 use std::collections::BTreeMap;
 

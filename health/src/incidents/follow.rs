@@ -30,9 +30,9 @@ impl Following {
         }
     }
 
-    /// Takes findings that have fired, in any order, as they happened: each begins to fire when it did, and is over when a
-    /// window showed it, which `over` has for each finding. So a check that comes late gives what checks after each window
-    /// give.
+    /// Takes findings that have fired, in any order. It replays them in chronological order: when each began to fire, and
+    /// when a window showed that it was over. `over` has the latter time for each finding. So a late check has the same
+    /// result as checks after each window.
     pub(crate) fn follow(
         &mut self,
         findings: &mut [Finding],
@@ -74,14 +74,14 @@ impl Following {
         }
     }
 
-    /// Whether an open incident has a finding that fires since the same time.
+    /// Returns whether an open incident has this finding with the same start, still firing.
     fn is_firing(&self, finding: &Finding) -> bool {
         let mut open = self.all.iter().filter(|one| one.status != Status::Resolved);
         open.any(|one| one.is_firing(&finding.id, finding.since))
     }
 
-    /// Takes findings of the same time: first those of open incidents, then the widest and the most severe, which the
-    /// others join. Gives the incident of each.
+    /// Takes findings of the same time. Findings of open incidents come first, then the widest and the most severe ones,
+    /// so that the others join them. Returns the incident of each finding.
     fn take(&mut self, mut findings: Vec<(usize, Finding)>) -> Vec<(usize, String)> {
         findings.sort_by_cached_key(|(_, finding)| {
             let mut open = self.all.iter().filter(|one| one.status != Status::Resolved);
@@ -114,8 +114,9 @@ impl Following {
         of
     }
 
-    /// The incident that a finding belongs to: first an open one that has it or that it fits, then one that ended shortly
-    /// before. Of several that it fits, the one that it fits best, and then the latest.
+    /// Returns the incident that a finding belongs to: an open incident that has the finding or that the finding fits, or
+    /// else an incident that ended shortly before. Of several, it returns the one that the finding fits best, and then
+    /// the latest.
     fn place_of(&self, finding: &Finding) -> Option<usize> {
         let part = IncidentPart::of(finding);
         let all = || self.all.iter().enumerate();
@@ -148,7 +149,8 @@ impl Following {
         }
     }
 
-    /// The incidents that the next check needs: the open ones, and the ones that may be reopened. Sorted by identifier.
+    /// Returns the incidents that the next check needs: the open incidents, and those that may be reopened. They are
+    /// sorted by identifier.
     pub(crate) fn kept(&self, now: Timestamp) -> Vec<Incident> {
         let is_kept = |one: &&Incident| {
             one.status != Status::Resolved || now.unix_ms() - one.until.unix_ms() <= AGAIN_MS
@@ -158,7 +160,7 @@ impl Following {
         kept
     }
 
-    /// The incidents that are open or have just ended.
+    /// Returns the incidents that are open or ended in this check.
     pub(crate) fn shown(self) -> Vec<Incident> {
         let Self { mut all, over } = self;
         all.retain(|one| !over.contains(&one.id));
@@ -166,8 +168,8 @@ impl Following {
     }
 }
 
-/// The incidents of the findings of a replay, in chronological order. Each finding comes with the time at which it was
-/// found to be over, if it was. Sets the incident of each finding.
+/// Returns the incidents of the findings of a replay, in chronological order. For each finding, `over` has the time at
+/// which it was found to be over, if it was. Sets the incident of each finding.
 #[must_use]
 pub fn incidents(findings: &mut [Finding], over: &[Option<Timestamp>]) -> Vec<Incident> {
     let mut following = Following::of(Vec::new());

@@ -1,10 +1,10 @@
-//! Findings about the same incident, as one incident: a receiver of alerts gets one message for all of them.
+//! Combines findings about the same problem into one incident, so that a receiver of alerts gets one message for all of them.
 //!
-//! - `finding` is what a rule has found about a group of events.
-//! - `incident` is an incident with its parts, its headline and its history.
-//! - `place` is which events a finding is about, and what two findings have in common.
+//! - `finding` has the type of what a rule has found about a group of events.
+//! - `incident` has the type of an incident, with its parts, its headline and its history.
+//! - `place` compares which events two findings are about.
 //! - `overlap` decides whether a finding is about an incident.
-//! - `follow` takes incidents from one check to the next.
+//! - `follow` continues incidents from one check to the next.
 
 pub(crate) mod finding;
 pub(crate) mod follow;

@@ -27,8 +27,9 @@ fn deviation(part: &IncidentPart) -> (Counted, bool) {
     (counted, part.events >= 0)
 }
 
-/// How well a finding fits an incident: greater is better, first by whether it fits the headline, then by how many values
-/// they have in common. `None` if it isn't about the incident.
+/// Returns how well a finding fits an incident; greater is better. The first value is whether the finding fits the
+/// headline, and the second one is how many values they have in common. Returns `None` if the finding doesn't belong to
+/// the incident.
 pub(super) fn fit(finding: &IncidentPart, incident: &Incident) -> Option<(bool, usize)> {
     let is_late = ms_between(incident.until, finding.since) > NEAR_MS;
     if is_late && incident.status != Status::Firing {
@@ -41,13 +42,13 @@ pub(super) fn fit(finding: &IncidentPart, incident: &Incident) -> Option<(bool, 
     fits.max()
 }
 
-/// Whether a finding and a part are about the same, and how many values they have in common.
+/// Returns how many values a finding and a part have in common, or `None` if they don't belong to the same incident.
 ///
-/// - Together with the headline begins all that may concern the same events and names a value of the headline, as group or
-///   as cause; and what deviates alike in another group with a value of the headline, such as the same integration and
-///   another source.
-/// - What begins later, or is about another part, must deviate alike and lie inside of the part. If both began together, the
-///   part may also lie inside of the finding and explain most of it.
+/// - A finding or a part about all events belongs only to a headline that began together with it.
+/// - A finding that began together with the headline must share a value of its group or cause. Besides, it must deviate alike,
+///   or its group must not have other values than the headline's. So the same integration may fail for another source, too.
+/// - A finding that began at another time, or that is compared with another part, must deviate alike and lie inside of the part.
+///   If both began together, the part may also lie inside of the finding and explain at least half of it.
 fn fit_part(finding: &IncidentPart, part: &IncidentPart, is_headline: bool) -> Option<usize> {
     let (new, known) = (finding.place(), part.place());
     let is_together = ms_between(part.since, finding.since).abs() <= NEAR_MS;

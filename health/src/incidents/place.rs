@@ -1,4 +1,4 @@
-//! Which events a finding is about, and what two of them have in common.
+//! Which events a finding is about, and what two findings have in common.
 
 use tallyfold::Dimension;
 
@@ -26,13 +26,13 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Whether the group of the wider place contains the narrower place.
+/// Returns whether the group of the wider place contains the narrower place.
 pub(super) fn is_inside(narrow: Place<'_>, wide: Place<'_>) -> bool {
     wide.group()
         .all(|pair| narrow.all().any(|other| other == pair))
 }
 
-/// Whether no dimension has different values in two groups.
+/// Returns whether the groups of two places have no dimension with different values.
 pub(super) fn is_compatible(one: Place<'_>, other: Place<'_>) -> bool {
     let differs = |(name, value): (&str, &str)| {
         other
@@ -42,7 +42,7 @@ pub(super) fn is_compatible(one: Place<'_>, other: Place<'_>) -> bool {
     !one.group().any(differs)
 }
 
-/// How many values two places have in common, including the values of their causes.
+/// Returns how many values two places have in common, including the values of their causes.
 pub(super) fn common(one: Place<'_>, other: Place<'_>) -> usize {
     one.all()
         .filter(|pair| other.all().any(|same| same == *pair))

@@ -1,4 +1,4 @@
-//! Which findings join, what an incident is called, and how it goes from check to check.
+//! Tests which findings join an incident, which finding is its headline, and how it changes from check to check.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use crate::rules::names::Severity;
 
 const HOUR: i64 = 3_600_000;
 
-/// So many quarters of an hour after a day's beginning.
+/// Returns the time this many quarters of an hour after the beginning of a day.
 fn at(quarter: i64) -> Timestamp {
     Timestamp::from_unix_ms(1_767_225_600_000 + quarter * HOUR / 4).unwrap()
 }
 
-/// A finding that began with the window before `quarter` and fires since then.
+/// Makes a finding that began with the window before `quarter` and has fired since then.
 fn finding(rule: &str, group: &[(&str, &str)], quarter: i64) -> Finding {
     let window = Window::new(at(quarter - 1), at(quarter)).unwrap();
     let pairs = group.iter();
@@ -86,7 +86,7 @@ fn declines(source: &str, quarter: i64) -> Finding {
     }
 }
 
-/// The finding with a cause that explains such a share of it.
+/// Gives a finding a cause that explains this share of it.
 fn caused(mut finding: Finding, name: &str, value: &str, share: f64) -> Finding {
     finding.causes = vec![Cause {
         r#where: vec![(name.to_owned(), value.to_owned())],
@@ -108,7 +108,7 @@ fn over(finding: &Finding, quarter: i64) -> Finding {
     }
 }
 
-/// The state after a check, as the next check gets it, and what is shown.
+/// Returns the incidents in the state after a check, and the incidents in its result.
 fn check(
     before: &[Incident],
     quarter: i64,
@@ -128,7 +128,7 @@ fn check(
     (kept, following.shown())
 }
 
-/// The rules and groups of each incident.
+/// Returns the rules and groups of each incident.
 fn parts(all: &[Incident]) -> Vec<Vec<&str>> {
     let mut parts: Vec<Vec<&str>> = all
         .iter()
@@ -138,7 +138,7 @@ fn parts(all: &[Incident]) -> Vec<Vec<&str>> {
     parts
 }
 
-/// How many incidents the findings of a check are.
+/// Returns how many incidents the findings of a check form.
 fn count(findings: &[Finding]) -> usize {
     check(&[], 9, findings).1.len()
 }
@@ -151,16 +151,16 @@ fn changes(incident: &Incident) -> Vec<IncidentChange> {
 fn what_shares_a_value_and_a_beginning_is_one_incident() {
     assert_eq!(count(&[fails("S3", 4), pair("web", "S3", 4)]), 1);
     assert_eq!(count(&[fails("S3", 4), pair("web", "S3", 12)]), 1);
-    // Other sources and integrations are other incidents, whatever the time.
+    // Other sources and integrations are other incidents, even at the same time.
     assert_eq!(count(&[fails("S3", 4), declines("web", 4)]), 2);
     assert_eq!(count(&[fails("S3", 4), fails("GA", 4)]), 2);
     assert_eq!(count(&[pair("web", "S3", 4), pair("app", "GA", 4)]), 2);
-    // The cause says where: what declines is what fails.
+    // The cause shows that the events that decline are the events that fail.
     let explained = |share| caused(declines("web", 4), "integration", "S3", share);
     assert_eq!(count(&[fails("S3", 4), explained(0.9)]), 1);
     assert_eq!(count(&[fails("S3", 4), explained(0.2)]), 2);
     assert_eq!(count(&[fails("GA", 4), explained(0.9)]), 2);
-    // A finding about everything belongs to what began with it.
+    // A finding about all events belongs to an incident that began at the same time.
     let budget = |quarter| finding("budget", &[], quarter);
     assert_eq!(count(&[fails("S3", 4), budget(5)]), 1);
     assert_eq!(count(&[fails("S3", 4), budget(14)]), 2);
@@ -200,9 +200,9 @@ fn what_is_about_another_part_than_the_headline_is_another_incident() {
         let findings = [silent.clone(), part.clone(), source];
         check(&state, 6, &findings).1.len()
     };
-    // The source has lost far more than what it sent to that integration, or little more.
+    // The source has lost far more events than it sent to that integration, or hardly more.
     assert_eq!([with(900.0), with(300.0)], [2, 1]);
-    // An integration that gets events of one source only falls silent with it.
+    // An integration that gets events of only one source falls silent with this source.
     let mut within = silent;
     let outage = gone(declines("web", 4), 5_000.0);
     assert_eq!(count(&[within.clone(), outage.clone()]), 2);
@@ -248,13 +248,13 @@ fn an_incident_keeps_its_identity_until_all_parts_are_over() {
     };
     let (state, shown) = check(&state, 6, &[critical.clone(), fails("S3", 4)]);
     assert_eq!((&shown[0].id, shown[0].severity), (&id, Severity::Critical));
-    // It stays as severe when that part is over.
+    // The incident stays as severe when this part is over.
     let (state, shown) = check(&state, 8, &[over(&critical, 7), fails("S3", 4)]);
     assert_eq!(
         (shown[0].status, shown[0].severity),
         (Status::Firing, Severity::Critical)
     );
-    // What can't be judged is not over.
+    // An unjudged finding is not over.
     let unjudged = Finding {
         status: Status::Unjudged,
         ..fails("S3", 4)
@@ -266,7 +266,7 @@ fn an_incident_keeps_its_identity_until_all_parts_are_over() {
     assert_eq!((shown[0].since, shown[0].until), (at(3), at(11)));
     use IncidentChange::{Began, Ended, Worse};
     assert_eq!(changes(&shown[0]), [Began, Worse, Ended]);
-    // That is reported once.
+    // The end is reported once.
     let (state, shown) = check(&state, 14, &[]);
     assert_eq!((state.len(), shown.len()), (1, 0));
     let (state, _) = check(&state, 11 + 6 * 4 + 1, &[]);
@@ -313,10 +313,10 @@ fn the_headline_explains_most_of_the_others() {
         parts[0].id
     );
     assert_eq!(headline(&all[..2]), parts[0].id);
-    // A wider group with few of the events is not what happens.
+    // A wider group with few of the events is not the headline.
     let few = [large(fails("S3", 4), 20), large(pair("web", "S3", 4), 300)];
     assert_eq!(headline(&few), few[1].id);
-    // The sentence names the others, harmlessly.
+    // The sentence names the other findings in a harmless form.
     let mut hostile = pair("<!channel>\u{202e}\u{1b}[2J", "S3", 4);
     hostile.rule = "a\nb".to_owned();
     let shown = check(&[], 9, &[fails("S3", 4), hostile]).1;
@@ -357,7 +357,7 @@ fn what_is_silenced_or_may_change_raises_nothing() {
         (shown[0].severity, shown[0].silenced),
         (Severity::Warning, false)
     );
-    // What may still change is shown, and the next check knows nothing of it.
+    // A provisional finding is shown, but isn't part of the state for the next check.
     let provisional = Finding {
         provisional: true,
         ..pair("web", "S3", 5)
@@ -436,7 +436,7 @@ proptest! {
         }
         let (other, _) = check(&[], 40, &moved);
         prop_assert_eq!(&state, &other);
-        // A check that finds the same changes nothing.
+        // A check with the same findings changes nothing.
         let firing: Vec<Finding> = findings.into_iter().filter(|one| one.status == Status::Firing).collect();
         let (again, _) = check(&state, 40, &firing);
         prop_assert_eq!(parts(&again), parts(&state));

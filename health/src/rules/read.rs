@@ -47,7 +47,7 @@ impl Rules {
     /// Reads a rules file.
     ///
     /// # Errors
-    /// `invalid_rules`, with line, column and key, the offset of the byte, and what would be right.
+    /// `invalid_rules`, with the line, the column, the key, the byte offset, and what would be valid.
     pub fn parse(toml: &str) -> tallyfold::Result<Self> {
         let invalid = |message: String| Error::new(Code::InvalidRules, message);
         // Some editors on Windows begin a file with a byte order mark.
@@ -114,7 +114,7 @@ fn rules(root: &Table<'_>, window: TimeStep) -> Result<Vec<Rule>> {
     Ok(rules)
 }
 
-/// The tables under `[[name]]`.
+/// Returns the tables under `[[name]]`.
 fn tables<'d>(root: &Table<'d>, name: &str) -> Result<Vec<Table<'d>>> {
     let Some(entry) = root.entry(name) else {
         return Ok(Vec::new());
@@ -252,7 +252,7 @@ fn zone(entry: &Entry<'_>) -> Result<Zone> {
     })
 }
 
-/// Days, counted from 1970.
+/// Reads dates as days since 1970, sorted.
 fn holidays(entry: &Entry<'_>) -> Result<Vec<i64>> {
     let wanted = "want a list of dates, such as [2026-11-26, 2026-12-25]";
     let items = entry.items(wanted)?;
@@ -270,7 +270,7 @@ fn holidays(entry: &Entry<'_>) -> Result<Vec<i64>> {
     Ok(days)
 }
 
-/// The names of rules in the file.
+/// Reads names of rules, which must be in the file.
 fn rules_named(entry: &Entry<'_>, names: &[&str]) -> Result<Vec<String>> {
     let rules = texts(entry, "want the name of a rule, or a list of names")?;
     match rules.iter().find(|name| !names.contains(&&***name)) {

@@ -1,4 +1,4 @@
-//! Kinds of values that several keys of a rules file share.
+//! Reads the kinds of values that several keys of a rules file share.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use tallyfold::arguments::toml::{Entry, Result, Table};
 use tallyfold::text::{Fraction, milliseconds};
 use tallyfold::{Dimension, TimeStep};
 
-/// The names of all dimensions.
+/// Returns the names of all dimensions.
 fn dimension_names() -> Vec<&'static str> {
     let names = Dimension::ALL.iter();
     names.map(|dimension| dimension.as_str()).collect()
 }
 
-/// A list of dimensions, each once.
+/// Reads a list of dimensions without repetitions.
 pub(crate) fn dimensions(entry: &Entry<'_>) -> Result<Vec<Dimension>> {
     let wanted = "want a list of dimensions, such as [\"integration\"]";
     let mut dimensions = Vec::new();
@@ -29,7 +29,7 @@ pub(crate) fn dimensions(entry: &Entry<'_>) -> Result<Vec<Dimension>> {
     Ok(dimensions)
 }
 
-/// A list of values for each dimension, in the usual order of dimensions.
+/// Reads a list of values for each dimension, sorted by dimension.
 pub(crate) fn values(entry: &Entry<'_>) -> Result<Vec<(Dimension, Vec<String>)>> {
     let wanted = "want values by dimensions, such as { integration = [\"Amazon S3\"] }";
     let mut values = Vec::new();
@@ -47,7 +47,7 @@ pub(crate) fn values(entry: &Entry<'_>) -> Result<Vec<(Dimension, Vec<String>)>>
     Ok(values)
 }
 
-/// A step that divides a day.
+/// Reads a step that divides a day and is at least a minute long.
 pub(crate) fn step(entry: &Entry<'_>) -> Result<TimeStep> {
     let wanted = "want a step that divides a day, such as 5m, 15m, 1h or 1d";
     let step = TimeStep::parse(entry.text(wanted)?);
@@ -57,7 +57,7 @@ pub(crate) fn step(entry: &Entry<'_>) -> Result<TimeStep> {
         .ok_or_else(|| entry.wrong(wanted))
 }
 
-/// A table of texts, by name.
+/// Reads a table of texts by name.
 pub(crate) fn labels(entry: &Entry<'_>) -> Result<BTreeMap<String, String>> {
     let wanted = "want texts by names, such as { team = \"data\" }";
     let mut labels = BTreeMap::new();
@@ -71,7 +71,7 @@ pub(crate) fn labels(entry: &Entry<'_>) -> Result<BTreeMap<String, String>> {
 /// The longest length of time, in seconds: ten years.
 const LONGEST: u64 = 10 * 366 * 86_400;
 
-/// A length of time in whole seconds, from one second to ten years.
+/// Reads a length of time in whole seconds, from one second to ten years.
 pub(crate) fn length(entry: &Entry<'_>) -> Result<u64> {
     let wanted = "want a length of time such as 5m, 6h, 3d or 4w";
     milliseconds(entry.text(wanted)?)
@@ -81,17 +81,17 @@ pub(crate) fn length(entry: &Entry<'_>) -> Result<u64> {
         .ok_or_else(|| entry.wrong(wanted))
 }
 
-/// The length of time of a key, or the default.
+/// Reads the length of time of a key. Returns the default if the key is missing.
 pub(crate) fn length_of(table: &Table<'_>, key: &str, usual: u64) -> Result<u64> {
     table.entry(key).map_or(Ok(usual), |entry| length(&entry))
 }
 
-/// A number of events.
+/// Reads a number of events, at least `least`.
 pub(crate) fn count(entry: &Entry<'_>, least: u64) -> Result<u64> {
     entry.within(least, u64::MAX, "a number of events")
 }
 
-/// A text, or a list of texts.
+/// Reads a text or a list of texts.
 pub(crate) fn texts(entry: &Entry<'_>, wanted: &str) -> Result<Vec<String>> {
     if let Some(text) = entry.as_text() {
         return Ok(vec![text.to_owned()]);
@@ -101,7 +101,7 @@ pub(crate) fn texts(entry: &Entry<'_>, wanted: &str) -> Result<Vec<String>> {
     texts.collect()
 }
 
-/// One of a closed list of names.
+/// Reads one of a closed list of names.
 pub(crate) fn named<T: Copy>(
     entry: &Entry<'_>,
     what: &str,
@@ -117,7 +117,7 @@ pub(crate) fn named<T: Copy>(
         .ok_or_else(|| entry.unknown(what, name, &names))
 }
 
-/// A share such as 5%.
+/// Reads a share such as 5%.
 pub(crate) fn share(entry: &Entry<'_>) -> Result<Fraction> {
     let wanted = "want a share such as 5% or 0.5%";
     Fraction::share(entry.text(wanted)?).ok_or_else(|| entry.wrong(wanted))

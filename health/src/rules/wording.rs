@@ -24,16 +24,16 @@ pub(crate) struct Seen {
 /// What a sentence says about the numbers of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Said {
-    /// How much was counted: `31.5% of attempts failed`.
+    /// How much was counted, such as `31.5% of attempts failed`.
     pub(crate) what: String,
-    /// The counts behind it and what they are compared with: `422 of 1,341`, `limit 10%`.
+    /// The counts behind `what`, and what they are compared with, such as `422 of 1,341` and `limit 10%`.
     pub(crate) details: Vec<String>,
-    /// Whether the details say what is usual, and no fixed limit.
+    /// Whether the details name what is usual instead of a fixed limit.
     pub(crate) is_usual: bool,
 }
 
-/// A share of a whole, or a number of events, and the limit that it is compared with. A share has so many digits that it
-/// can't be confused with the limit.
+/// Returns words for a share or a number of events, and for the limit that it is compared with. A share has enough digits
+/// to differ from the limit.
 pub(crate) fn limited(seen: &Seen, word: &str, limit: &str) -> Said {
     let part = seen.observed.part;
     let Some(whole) = seen.observed.whole else {
@@ -64,7 +64,7 @@ pub(crate) fn limited(seen: &Seen, word: &str, limit: &str) -> Said {
     }
 }
 
-/// A share or a number of events, and what is usual.
+/// Returns words for a share or a number of events, and for what is usual.
 pub(crate) fn compared(seen: &Seen) -> Said {
     let usual = match seen.observed.whole {
         Some(whole) => percent(ratio(seen.expected, whole)),
@@ -98,7 +98,7 @@ pub(crate) fn compared(seen: &Seen) -> Said {
     }
 }
 
-/// That there are no events, and how many are usual.
+/// Returns words for the absence of events, and for how many are usual.
 pub(crate) fn none(seen: &Seen) -> Said {
     Said {
         what: "no events".to_owned(),
@@ -107,8 +107,8 @@ pub(crate) fn none(seen: &Seen) -> Said {
     }
 }
 
-/// A limit as the rule names it, because the share of a whole number of events is slightly lower; otherwise as a number of
-/// events.
+/// Returns the limit in words. For a share, it is the limit of the rule if there is one, because the share computed from
+/// whole events differs slightly. For a count, it is a number of events.
 pub(crate) fn limit(seen: &Seen, named: Option<Fraction>, events: u64) -> String {
     match (seen.observed.whole, named) {
         (Some(_), Some(named)) => named.to_string(),
@@ -124,13 +124,13 @@ fn ratio(part: f64, whole: u64) -> f64 {
     }
 }
 
-/// A number of events in words: `1 event`, `1,204 events`.
+/// Returns a number of events in words, such as `1 event` or `1,204 events`.
 pub(crate) fn events(events: u64) -> String {
     let noun = if events == 1 { "event" } else { "events" };
     format!("{} {noun}", grouped(events))
 }
 
-/// The nearest whole number. The conversion saturates.
+/// Returns the nearest whole number. The conversion saturates.
 pub(crate) fn rounded(number: f64) -> u64 {
     (number + 0.5) as u64
 }

@@ -1,21 +1,21 @@
-//! The distributions of counts, with the functions that their tails are computed from.
+//! The distributions of counts, with the functions that are needed to compute their tails.
 
 use super::mass::{self, BetaBinomial, Chance, LEAST};
 
 /// A distribution of counts from 0 to `end`.
 pub(crate) trait Distribution {
     fn mean(&self) -> f64;
-    /// The largest count; may be infinite.
+    /// Returns the largest count, which may be infinite.
     fn end(&self) -> f64;
-    /// ln P(X = k), also between whole numbers.
+    /// Returns ln P(X = k), also for `k` between whole numbers.
     fn ln_mass(&self, k: f64) -> f64;
-    /// P(X = k + 1) / P(X = k).
+    /// Returns P(X = k + 1) / P(X = k).
     fn ratio(&self, k: f64) -> f64;
-    /// P(X <= k) / P(X = k), if there is a fast way to compute it. `k` is at most about the mean.
+    /// Returns P(X <= k) / P(X = k), if there is a fast way to compute it. `k` is at most about the mean.
     fn low(&self, _k: f64) -> Option<f64> {
         None
     }
-    /// P(X >= k) / P(X = k), if there is a fast way to compute it. `k` is at least about the mean.
+    /// Returns P(X >= k) / P(X = k), if there is a fast way to compute it. `k` is at least about the mean.
     fn high(&self, _k: f64) -> Option<f64> {
         None
     }
@@ -70,7 +70,7 @@ impl NegativeBinomial {
         1.0 + self.excess
     }
 
-    /// (k + 1)·P(X = k + 1) / P(X = k).
+    /// Returns (k + 1)·P(X = k + 1) / P(X = k).
     fn next(&self, k: f64) -> f64 {
         (k * self.excess + self.mean) / self.dispersion()
     }
@@ -187,9 +187,9 @@ impl Distribution for BetaBinomial {
     }
 }
 
-/// The terms of 1/(β0 + α1/(β1 + α2/(β2 + …))).
+/// The terms of the continued fraction 1/(β0 + α1/(β1 + α2/(β2 + …))).
 pub(crate) trait Fraction {
-    /// α and β at `m`. At 0, only β is used.
+    /// Returns α and β at `m`. At 0, only β is used.
     fn terms(&self, m: f64) -> (f64, f64);
 }
 
@@ -200,8 +200,8 @@ pub(crate) struct Beta {
     pub(crate) b: f64,
     pub(crate) x: f64,
     pub(crate) y: f64,
-    /// a − (a + b)·x, which the caller computes without losing digits. The fraction is used for values of about 0 and
-    /// more.
+    /// a − (a + b)·x, which the caller computes without losing digits. The fraction converges well if `lambda` is about 0
+    /// or more.
     pub(crate) lambda: f64,
 }
 
@@ -223,7 +223,7 @@ impl Fraction for Beta {
     }
 }
 
-/// The limit of [`Beta`] where b grows and b·x stays constant: the lower incomplete gamma function.
+/// The limit of [`Beta`] as b grows while b·x stays constant: the lower incomplete gamma function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GammaLower {
     pub(crate) a: f64,
@@ -243,7 +243,7 @@ impl Fraction for GammaLower {
     }
 }
 
-/// The limit of [`Beta`] where a grows and a·y stays constant: the upper incomplete gamma function of `b`.
+/// The limit of [`Beta`] as a grows while a·y stays constant: the upper incomplete gamma function of `b`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GammaUpper {
     pub(crate) b: f64,
@@ -256,7 +256,7 @@ impl Fraction for GammaUpper {
     }
 }
 
-/// The value of a continued fraction by Lentz's method; `None` if it doesn't converge in [`MOST`] steps.
+/// Computes a continued fraction by Lentz's method. Returns `None` if it doesn't converge in [`MOST`] steps.
 pub(crate) fn fraction(of: &impl Fraction) -> Option<f64> {
     let mut value = of.terms(0.0).1;
     let (mut above, mut below) = (apart(value), 0.0);
@@ -275,8 +275,8 @@ pub(crate) fn fraction(of: &impl Fraction) -> Option<f64> {
     None
 }
 
-/// Far from the mean, the fractions converge in ten to fifty steps. If one takes more than this, the tail is summed in
-/// another way.
+/// The maximum number of steps. Far from the mean, fractions converge in ten to fifty steps. If a fraction needs more
+/// than the maximum, the tail is summed in another way.
 const MOST: u32 = 200;
 
 /// Replaces a value near 0, so that it can be a divisor.

@@ -1,4 +1,4 @@
-//! Probabilities and tests. Each is a pure function that returns a number for every input.
+//! Probabilities of counts. Each function is pure and returns a number for every input.
 
 pub(crate) mod distribution;
 pub(crate) mod mass;

@@ -225,8 +225,8 @@ impl Outward<'_> {
     }
 
     /// Integrates from the end of a run to the middle, in panels that double in length. `place` converts a distance from
-    /// the run's end of the distribution to steps. The integral stops early if the probabilities become negligible before
-    /// the middle.
+    /// the start of that run to steps. The integration stops early if the probabilities become negligible before the
+    /// middle.
     fn integral(&self, place: impl Fn(f64) -> f64, sum: f64) -> f64 {
         let (mut from, mut integral) = (f64::from(EACH), 0.0);
         let middle = 0.5 * self.length;
@@ -277,7 +277,7 @@ fn run(first: f64, sum: f64, most: u32, ratio: impl Fn(f64) -> f64) -> Run {
 }
 
 impl Run {
-    /// The difference between the sum of the rest and its integral, from the end of this run on (Gregory's formula).
+    /// Returns the difference between the sum and the integral of the probabilities after this run, by Gregory's formula.
     fn rest_of_integral(&self) -> f64 {
         let mut differences = self.last;
         let mut rest = -0.5 * self.last[5];
@@ -320,7 +320,7 @@ const POINTS: [(f64, f64); 8] = [
     (0.989_400_934_991_649_9, 0.027_152_459_411_754_096),
 ];
 
-/// ln P(Z >= z) of a standard normal Z, accurate even far from 0 (z is clamped to ±1e150). NaN counts as 0.
+/// Returns ln P(Z >= z) of a standard normal Z, accurate even far from 0. `z` is clamped to ±1e150, and NaN counts as 0.
 #[must_use]
 pub fn normal_ln_tail(z: f64) -> f64 {
     let z = if z.is_nan() {

@@ -1,4 +1,4 @@
-//! What is usual for a group at a time of day, and how far its counts deviate from that without an incident.
+//! What is usual for a group at a time of day, and how far its counts deviate from this level without an incident.
 
 pub(crate) mod calendar;
 pub(crate) mod mix;

@@ -1,4 +1,5 @@
-//! Time zones, by the rules that their clocks have today. Rules of the past aren't needed for the counts of the last months.
+//! Time zones, by the present rules of their clocks. Earlier rules aren't needed, because checks read only the counts of
+//! the last months.
 
 /// Seconds of a day.
 pub(crate) const DAY: u64 = 86_400;
@@ -9,7 +10,7 @@ const CLOCKS: &str = include_str!("zones.txt");
 /// How far a zone's clocks are ahead of UTC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Zone {
-    /// In seconds.
+    /// How far clocks are ahead of UTC outside of `summer`, in seconds.
     standard: i64,
     summer: Option<Summer>,
 }
@@ -23,31 +24,31 @@ struct Summer {
     end: Change,
 }
 
-/// When clocks change, each year: on a weekday of a month.
+/// When clocks change each year: on a weekday of a month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
     month: i64,
-    /// From 1; 5 is the last one.
+    /// Which of these weekdays in the month, from 1; 5 is the last one.
     week: i64,
-    /// From 0 for Sunday.
+    /// The weekday, from 0 for Sunday.
     weekday: i64,
-    /// By the clock before the change, counted from midnight; it may be on another day.
+    /// The time of the change by the clock before it, in seconds from midnight. It may be on another day.
     seconds: i64,
 }
 
 impl Zone {
-    /// The zone with a name of the time zone database, such as `America/New_York`.
+    /// Returns the zone with a name of the time zone database, such as `America/New_York`.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let line = lines().find(|(_, names)| names.split(' ').any(|own| own == name));
         read(line?.0)
     }
 
-    /// The names of all zones.
+    /// Returns the names of all zones.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
         lines().flat_map(|(_, names)| names.split(' '))
     }
 
-    /// How many seconds clocks are ahead of UTC at a time, in seconds since 1970.
+    /// Returns how many seconds clocks are ahead of UTC. `unix_s` is the time in seconds since 1970.
     pub(crate) fn ahead(&self, unix_s: i64) -> i64 {
         let Some(summer) = &self.summer else {
             return self.standard;
@@ -67,7 +68,7 @@ impl Zone {
 }
 
 impl Change {
-    /// When it is in a year, in seconds since 1970 by the local clock.
+    /// Returns when the change is in a year, in seconds since 1970 by the local clock.
     fn instant(&self, year: i64) -> i64 {
         let first = day_of(year, self.month);
         // 1970-01-01 was a Thursday.
@@ -111,7 +112,7 @@ fn change(text: &str) -> Option<Change> {
     })
 }
 
-/// The year, the month and the day of the month of a day since 1970, and the length of the month.
+/// Returns the year, the month and the day of the month of a day since 1970, and the number of days in the month.
 pub(crate) fn date_of(day: i64) -> (i64, i64, i64, i64) {
     // The era-based calendar algorithm of Howard Hinnant: years begin in March.
     let since_0000 = day + 719_468;
@@ -139,7 +140,7 @@ fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// The first day of a month, counted from 1970.
+/// Returns the first day of a month, counted from 1970.
 pub(crate) fn day_of(year: i64, month: i64) -> i64 {
     let year = year - i64::from(month <= 2);
     let of_year = (153 * ((month + 9) % 12) + 2) / 5;
@@ -181,7 +182,7 @@ mod tests {
             ("Australia/Sydney", "2026-04-04T15:59:59Z", 11.0),
             ("Australia/Sydney", "2026-04-04T16:00:00Z", 10.0),
             ("Australia/Sydney", "2027-01-01T00:00:00Z", 11.0),
-            // What is called summer time in Ireland's rule is its winter time.
+            // Ireland's rule has its summer time as standard time, so its `summer` is in winter.
             ("Europe/Dublin", "2026-01-01T00:00:00Z", 0.0),
             ("Europe/Dublin", "2026-07-01T00:00:00Z", 1.0),
             // The Friday before the last Sunday, at 2 o'clock.

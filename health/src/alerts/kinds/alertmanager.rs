@@ -17,14 +17,14 @@ pub(crate) const FORM: Form = Form {
     path_of: |_| String::new(),
     options: &[],
     delivery: Delivery {
-        // Its address isn't secret, because everyone who may see alerts knows it.
+        // The address of an Alertmanager isn't secret: everyone who may see alerts knows it.
         hides_address: false,
         ..POST
     },
     writer: |_| Ok(Writer::All(message)),
 };
 
-/// An alert as the API accepts it.
+/// An alert in the form that the API accepts.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Posted<'a> {
@@ -48,7 +48,7 @@ fn message(notices: &[Notice<'_>], ends_at: &str) -> String {
     let posted = notices.iter().map(|notice| Posted {
         labels: &notice.alert.labels,
         annotations: Annotations {
-            // Alertmanager passes it on to chats.
+            // Alertmanager sends the summary to chats, too.
             summary: for_chat(&notice.alert.sentence),
             query: &notice.alert.query,
             description: notice.alert.note.as_deref(),
@@ -60,6 +60,6 @@ fn message(notices: &[Notice<'_>], ends_at: &str) -> String {
             None => ends_at.to_owned(),
         },
     });
-    // Plain texts, so this can't fail.
+    // Writing plain texts as JSON can't fail.
     serde_json::to_string(&posted.collect::<Vec<_>>()).unwrap_or_default()
 }

@@ -39,7 +39,7 @@ pub(crate) const FORM: Form = Form {
 /// The maximum lengths that the API accepts, in characters.
 const MOST_OF_MESSAGE: usize = 130;
 const MOST_OF_DESCRIPTION: usize = 15_000;
-/// All details together may have 8,000.
+/// The limit for each detail. All details together may have 8,000 characters.
 const MOST_OF_DETAIL: usize = 400;
 
 #[derive(Serialize)]
@@ -65,14 +65,14 @@ fn message(notice: &Notice<'_>) -> String {
     let source = "tallyfold";
     if notice.until.is_some() {
         let note = shortened(&notice.message(), MOST_OF_DESCRIPTION);
-        // Texts, so this can't fail.
+        // Writing texts as JSON can't fail.
         return serde_json::to_string(&Closed { source, note }).unwrap_or_default();
     }
     let mut own = vec![("query", alert.query.as_str())];
     own.extend(alert.runbook.as_deref().map(|runbook| ("runbook", runbook)));
     let labels = alert.labels.iter();
     let labels = labels.map(|(name, value)| (name.as_str(), value.as_str()));
-    // A label keeps its value, also if it is named like one of ours.
+    // A label keeps its value even if its name is `query` or `runbook`.
     let details = own.into_iter().chain(labels);
     let details = details.map(|(name, value)| (name, shortened(&harmless(value), MOST_OF_DETAIL)));
     let created = Created {
@@ -88,6 +88,6 @@ fn message(notice: &Notice<'_>) -> String {
             _ => "P5",
         },
     };
-    // Texts and maps of texts, so this can't fail.
+    // Writing texts and maps of texts as JSON can't fail.
     serde_json::to_string(&created).unwrap_or_default()
 }

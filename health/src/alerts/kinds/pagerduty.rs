@@ -73,7 +73,7 @@ fn message(notice: &Notice<'_>, routing_key: &str) -> String {
     let payload = notice.until.is_none().then(|| Payload {
         summary: notice.title(MOST_CHARACTERS),
         source: notice.cluster,
-        // Its severities include all of ours.
+        // PagerDuty's severities include all severities of alerts.
         severity: &alert.severity,
         timestamp: &alert.since,
         custom_details: Details {
@@ -93,6 +93,6 @@ fn message(notice: &Notice<'_>, routing_key: &str) -> String {
         dedup_key: format!("tallyfold/{}/{}", notice.cluster, notice.id),
         payload,
     };
-    // Texts and maps of texts, so this can't fail.
+    // Writing texts and maps of texts as JSON can't fail.
     serde_json::to_string(&event).unwrap_or_default()
 }

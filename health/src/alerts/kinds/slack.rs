@@ -35,7 +35,7 @@ fn message(notice: &Notice<'_>) -> String {
         (None, None) => severity.to_owned(),
     };
     let text = format!("*{head}*: {}", escaped(&notice.message()));
-    // A plain text, so this can't fail.
+    // Writing a plain text as JSON can't fail.
     serde_json::to_string(&Message { text }).unwrap_or_default()
 }
 

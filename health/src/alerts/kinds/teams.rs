@@ -25,7 +25,7 @@ pub(crate) const FORM: Form = Form {
     writer: |_| Ok(Writer::Each(Arc::new(message))),
 };
 
-/// A message may have 28 KB.
+/// The maximum length of a text, in characters. A whole message may have 28 KB.
 const MOST_CHARACTERS: usize = 4_000;
 
 fn message(notice: &Notice<'_>) -> String {

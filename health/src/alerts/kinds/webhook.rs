@@ -1,4 +1,4 @@
-//! Any address that accepts JSON: its messages are a template with placeholders.
+//! Any address that accepts JSON. Messages are made from a template with placeholders.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ const TEXTS: [&str; 11] = [
 /// The placeholders for JSON values, which are not between quotes.
 const VALUES: [&str; 3] = ["labels", "finding", "incident"];
 
-/// A template that gives valid JSON for all values of its placeholders.
+/// A template whose messages are valid JSON for all values of its placeholders.
 #[derive(Clone, Debug)]
 struct Template(Vec<Piece>);
 
@@ -68,7 +68,7 @@ impl Template {
     }
 
     /// Refuses a template that isn't valid JSON when it is filled in. Placeholders for texts must be between quotes;
-    /// the others must not.
+    /// placeholders for JSON values must not be.
     fn check(&self) -> Result<(), String> {
         let filled = self.fill(|name| match VALUES.contains(&name) {
             true => "{}".to_owned(),
@@ -83,7 +83,7 @@ impl Template {
         }
     }
 
-    /// The message.
+    /// Returns the message for a notice.
     fn message(&self, notice: &Notice<'_>) -> String {
         let alert = notice.alert;
         self.fill(|name| match name {
@@ -103,7 +103,7 @@ impl Template {
                 .map_or_else(String::new, |until| until.to_string()),
             "cluster" => escaped(notice.cluster),
             "query" => escaped(&alert.query),
-            // A map of texts, so this can't fail.
+            // Writing a map of texts as JSON can't fail.
             "labels" => serde_json::to_string(&alert.labels).unwrap_or_default(),
             "finding" => alert.finding.clone(),
             _ => alert.incident.clone(),
@@ -135,12 +135,12 @@ fn known(name: &str, line: usize) -> Result<&'static str, String> {
     })
 }
 
-/// A text, made harmless for display and escaped for use between the quotes of a JSON string.
+/// Returns a text made harmless for display and escaped for use between the quotes of a JSON string.
 fn escaped(text: &str) -> String {
     quoted(&harmless(text))
 }
 
-/// A text for use between the quotes of a JSON string.
+/// Returns a text escaped for use between the quotes of a JSON string.
 fn quoted(text: &str) -> String {
     let quoted = serde_json::Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()

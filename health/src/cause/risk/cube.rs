@@ -3,14 +3,14 @@
 use super::evidence::{Cell, Evidence};
 use super::points::{Column, Points, keys, numbered};
 
-/// How much work the search may take, in steps; a step is one leaf in one cuboid. With fewer than 24,000 leaves, all
+/// The maximum work of the search in steps; a step is one leaf in one cuboid. With fewer than 24,000 leaves, all
 /// combinations of eight attributes are searched. With a million leaves, the finest combinations may be left out,
 /// depending on how many of the possible combinations occur.
 const WORK: usize = 50_000_000;
 /// How many times as many steps a cuboid takes if its combinations have to be sorted.
 const SORTING: usize = 8;
 
-/// The combinations of values of some attributes.
+/// All combinations of the values of some attributes, each with a cell.
 pub(crate) struct Cuboid {
     pub(crate) attributes: u8,
     index: Index,
@@ -19,15 +19,15 @@ pub(crate) struct Cuboid {
     pub(crate) firsts: Vec<u32>,
     /// The evidence that each cell is a cause; `NEG_INFINITY` where it can't be one.
     pub(crate) scores: Vec<f64>,
-    /// The log of how many cells have leaves.
+    /// The log of the number of cells that have leaves.
     pub(crate) log_cells: f64,
 }
 
-/// Which cell a leaf belongs to.
+/// Finds the cell of a leaf.
 enum Index {
-    /// A cell for each possible combination: the attributes, each with the factor of its positions.
+    /// A cell for each possible combination: the attributes, each with the factor of its values in the position of the cell.
     Table(Vec<(usize, usize)>),
-    /// A cell for each combination that occurs.
+    /// A cell for each combination that occurs: for each leaf, the position of its cell.
     Listed(Vec<u32>),
     /// A cell for each leaf.
     Leaves,
@@ -46,13 +46,14 @@ impl Index {
     }
 }
 
-/// All cuboids, coarser ones first.
+/// Computes the cuboids, coarser ones first.
 pub(crate) fn cube(points: &Points, terms: &[Cell]) -> Vec<Cuboid> {
     let all = (1_u16 << points.ids.len()) - 1;
     let mut masks: Vec<u8> = (1..=all).map(|mask| mask as u8).collect();
     masks.sort_by_key(|mask| (mask.count_ones(), *mask));
     let mut work = WORK;
-    // Cuboids that have nearly as many combinations as there are leaves. Finer cuboids add nothing.
+    // Cuboids that have nearly as many combinations as there are leaves, or take too much work. Finer cuboids are skipped
+    // if they would have to be sorted.
     let mut thin: Vec<u8> = Vec::new();
     let mut cuboids = Vec::new();
     for mask in masks {
@@ -75,7 +76,7 @@ pub(crate) fn cube(points: &Points, terms: &[Cell]) -> Vec<Cuboid> {
     cuboids
 }
 
-/// How the cells of a cuboid are found, how many there are, and the work.
+/// Returns the index of a cuboid, the number of its cells, and the work in steps. Returns `None` if the cuboid is skipped.
 fn index(
     mask: u8,
     is_finest: bool,
@@ -134,7 +135,7 @@ impl Cuboid {
         cuboid
     }
 
-    /// Judges all cells whose leaves have changed. A cell whose leaves hardly deviate on average isn't a cause.
+    /// Computes the scores of the cells whose leaves have changed. A cell whose leaves hardly deviate on average isn't a cause.
     pub(crate) fn judge(&mut self, evidence: &Evidence, least: f64) {
         for (score, cell) in self.scores.iter_mut().zip(&self.cells) {
             if score.is_nan() {
@@ -147,7 +148,7 @@ impl Cuboid {
         }
     }
 
-    /// Removes leaves.
+    /// Removes leaves from their cells.
     pub(crate) fn take(&mut self, leaves: &[u32], points: &Points, terms: &[Cell]) {
         for leaf in leaves {
             let place = self.index.cell(*leaf as usize, points);
@@ -156,7 +157,7 @@ impl Cuboid {
         }
     }
 
-    /// The cells with the most evidence, at most `most` of them.
+    /// Returns the cells with the most evidence, at most `most` of them, best first.
     pub(crate) fn best(&self, most: usize) -> Vec<usize> {
         let mut best: Vec<usize> = Vec::with_capacity(most + 1);
         for (place, score) in self.scores.iter().enumerate() {

@@ -1,10 +1,9 @@
-//! What explains the change of a volume: combinations whose leaves all deviate alike, while other leaves deviate by
-//! noise only.
+//! Explains the change of a volume by combinations whose leaves all deviate alike, while other leaves deviate only by noise.
 //!
-//! This follows the idea of RiskLoc (Kalander 2022): the side to which fewer leaves deviate shows the noise, leaves are
-//! weighed by how far they deviate beyond the noise, and a combination is good if its leaves deviate alike. Instead of
-//! cuts and thresholds, this search compares likelihoods. Each combination that it names has a price, which grows with
-//! the number of alternatives.
+//! The search follows the idea of RiskLoc (Kalander 2022). The side to which fewer leaves deviate shows the noise. Leaves
+//! are weighed by how far they deviate beyond the noise. A combination is good if its leaves deviate alike. Instead of
+//! cuts and thresholds, the search compares likelihoods. Each cause has a price, which grows with the number of
+//! alternatives.
 
 pub(crate) mod cube;
 pub(crate) mod evidence;

@@ -8,7 +8,7 @@ use crate::cause::explanation::Explanation;
 use crate::cause::leaves::{Attribute, Leaves, Tally};
 use crate::measure::Measure;
 
-/// A row: the number of its value of each attribute, and its counts before and now.
+/// A row: the number of its value for each attribute, its count before, and its count now.
 type Row = (Vec<u8>, u64, u64);
 
 fn explained(rows: &[Row]) -> Explanation {
@@ -36,7 +36,7 @@ fn explained(rows: &[Row]) -> Explanation {
     )
 }
 
-/// A number in 0..1 that looks random, the same for the same place.
+/// Returns a pseudorandom number from 0 to 1. The same place always has the same number.
 fn drawn(place: u64) -> f64 {
     let mut bits = place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -44,12 +44,12 @@ fn drawn(place: u64) -> f64 {
     (bits >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// About normal, of variance 1.
+/// Returns a pseudorandom number that is about normally distributed, with variance 1.
 fn noise(place: u64) -> f64 {
     (0..12).map(|term| drawn(place * 12 + term)).sum::<f64>() - 6.0
 }
 
-/// 6 by 5 by 8 groups of 20 to 2,000 events, with about the noise of counts that arrive in small batches. `effect`
+/// Makes 6 by 5 by 8 groups of 20 to 2,000 events, with about the noise of events that arrive in small batches. `effect`
 /// returns the factor by which a group's level changes.
 fn traffic(seed: u64, effect: impl Fn(&[u8]) -> f64) -> Vec<Row> {
     let mut rows = Vec::new();
@@ -70,7 +70,7 @@ fn traffic(seed: u64, effect: impl Fn(&[u8]) -> f64) -> Vec<Row> {
     rows
 }
 
-/// The causes as text, in order of the text: "0=003" or "0=001 2=004".
+/// Returns the causes as sorted texts, such as "0=003" or "0=001 2=004".
 fn named(explanation: &Explanation) -> Vec<String> {
     let cause = |cause: &crate::cause::explanation::Cause| {
         let pairs = cause.r#where.iter();

@@ -33,8 +33,8 @@ burn = [{ rate = 14.4, long = "1h", short = "5m" }, { rate = 6, long = "6h", sho
 least = 100
 "#;
 
-/// The natural logarithm of one in ten thousand. A burn rate fires only if so many errors would be less probable than
-/// this at the error rate that just keeps the budget.
+/// The natural logarithm of one in ten thousand. A burn rate fires only if this number of errors would be less probable
+/// at the error rate that just keeps the budget.
 const LN_P: f64 = -9.210_340_371_976_182;
 
 /// The burn rates of the Site Reliability Workbook, chapter 5: 2% of a month's budget in an hour, 5% in six hours, 10% in
@@ -77,8 +77,8 @@ pub struct Burn {
 }
 
 impl Burn {
-    /// Fires at `rate` times the speed that the budget allows, over a longer time and over a shorter one, both in
-    /// seconds. The shorter time shows that the errors continue.
+    /// Makes a burn rate that fires at `rate` times the speed that the budget allows, over the time `long` and also over
+    /// the time `short`, both in seconds. The shorter time shows that the errors continue.
     #[must_use]
     pub const fn new(rate: Fraction, long: u64, short: u64) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl Burn {
         }
     }
 
-    /// With a severity of its own.
+    /// Sets a severity that overrides the severity of the rule.
     #[must_use]
     pub const fn severity(mut self, severity: Severity) -> Self {
         self.severity = Some(severity);
@@ -121,19 +121,19 @@ impl Burn {
 }
 
 impl Budget {
-    /// A budget that is used up too fast at the burn rates of the Site Reliability Workbook.
+    /// Makes a budget with the burn rates of the Site Reliability Workbook.
     #[must_use]
     pub fn new(share: Fraction) -> Self {
         let burns = BURNS.to_vec();
         Self { share, burns }
     }
 
-    /// The share of events that may be bad.
+    /// Returns the share of events that may be bad.
     pub(crate) fn share(&self) -> Fraction {
         self.share
     }
 
-    /// With other burn rates.
+    /// Sets other burn rates.
     #[must_use]
     pub fn burns(self, burns: impl IntoIterator<Item = Burn>) -> Self {
         let burns = burns.into_iter().collect();
@@ -203,7 +203,7 @@ impl Judge for Budget {
         longest.max().unwrap_or_default()
     }
 
-    /// A window is bad by the first burn rate that is reached over both its longer and its shorter time.
+    /// Judges each window by the first burn rate that is reached over both its longer and its shorter time.
     fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
         let sums = Sums::new(columns.parts, columns.wholes, &judging.slots.known);
         for slot in judging.known() {

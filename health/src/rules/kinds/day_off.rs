@@ -1,4 +1,4 @@
-//! A group whose parts all decline for a day: a holiday?
+//! Groups whose parts all decline for a day, as on a holiday.
 
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::{Fraction, grouped};
@@ -33,14 +33,14 @@ least = 50
 severity = "info"
 "#;
 
-/// All parts of a group decline alike, at once, for no longer than a day: what [`Volume`](super::Volume) takes for a
-/// holiday. The side of the baseline has no effect.
+/// Finds days on which all parts of a source decline alike and at once, as on a holiday. If there is such a rule, rules
+/// of the kind [`Volume`](super::Volume) ignore these days. The side of the baseline has no effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DayOff {
     baseline: Baseline,
 }
 
-/// A decline by a fifth.
+/// Reports declines by a fifth or more.
 impl Default for DayOff {
     fn default() -> Self {
         Baseline::default().into()

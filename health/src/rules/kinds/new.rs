@@ -1,4 +1,4 @@
-//! A group that has never been there.
+//! Groups that had no events before.
 
 use tallyfold::arguments::toml::{Result, Table};
 
@@ -31,13 +31,13 @@ least = 20
 /// How long a group counts as new, in seconds.
 const NEW_FOR: u64 = 86_400;
 
-/// Events in a group that had none in the history before.
+/// Finds events in a group that had no events in the history before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct New {
     history: u64,
 }
 
-/// Two weeks of history.
+/// Compares with two weeks of history.
 impl Default for New {
     fn default() -> Self {
         Self { history: 2 * WEEK }
@@ -45,7 +45,7 @@ impl Default for New {
 }
 
 impl New {
-    /// How far back it looks, in seconds.
+    /// Sets the length of the history in seconds.
     #[must_use]
     pub fn history(self, history: u64) -> Self {
         Self { history }
@@ -93,7 +93,7 @@ impl Judge for New {
     }
 
     fn compared(&self) -> Option<Compared> {
-        // There is nothing to compare it with, so this is where its events come from.
+        // A new group has no earlier counts to compare with, so the causes show where its events come from.
         Some(Compared {
             weeks: 0,
             since_it_began: false,

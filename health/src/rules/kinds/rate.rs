@@ -1,4 +1,4 @@
-//! A share that differs from the same windows of earlier weeks.
+//! Shares that differ from the same windows of earlier weeks.
 
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::Fraction;
@@ -33,13 +33,13 @@ change = "1%"
 least = 100
 "#;
 
-/// A share that is compared with earlier weeks, window by window.
+/// Compares a share with earlier weeks, window by window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rate {
     baseline: Baseline,
 }
 
-/// A change by one percentage point.
+/// Reports changes by one percentage point or more.
 impl Default for Rate {
     fn default() -> Self {
         Baseline::default().into()

@@ -1,4 +1,4 @@
-//! Deliveries for each event that came in, where their number changes.
+//! Changes of the number of deliveries per ingested event.
 
 use std::collections::BTreeMap;
 use tallyfold::{Dimension, Key};
@@ -39,14 +39,14 @@ change = "20%"
 least = 50
 "#;
 
-/// The number of deliveries for each event that came in, compared with earlier weeks. It is steady as long as nothing
+/// Compares the number of deliveries per ingested event with earlier weeks. This ratio is steady as long as nothing
 /// changes, whatever the service counts as ingestion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ratio {
     baseline: Baseline,
 }
 
-/// A change by a fifth.
+/// Reports changes by a fifth or more.
 impl Default for Ratio {
     fn default() -> Self {
         Baseline::default().into()
@@ -124,8 +124,8 @@ impl Judge for Ratio {
         }
     }
 
-    /// An integration that gets events of a source for the first time, or no longer gets any, is news: somebody has connected
-    /// them or taken the connection away.
+    /// Lowers the severity to `info` if an integration gets events of a source for the first time, or gets none any more.
+    /// Somebody has then probably connected or disconnected the two.
     fn all(&self, judging: &Judging<'_>, grid: &Grid<'_>, sink: &mut Sink) {
         discover(sink, self.baseline.rate(judging));
         let has_parts = grid.dimensions().len() > 1;
@@ -164,23 +164,23 @@ impl Judge for Ratio {
     }
 }
 
-/// Whether there are events although none were expected, or none although some were.
+/// Returns whether there are events although none were expected, or no events at all.
 fn is_connected(part: u64, expected: f64) -> bool {
     part == 0 || expected < 1.0
 }
 
-/// The days of history by which the ratio of a part is learned.
+/// The number of days of history from which the ratio of a part is learned.
 const DAYS: u64 = 15;
 
 /// The counts of the parts of a group: its events by all dimensions that both endpoints have. The ratio of each part is
-/// steady even where the mix of the parts changes, as when an event name is new.
+/// steady even if the mix of the parts changes, for example because an event name is new.
 struct Parts<'j> {
-    /// Each with the number of its source; all have the same one if the group is a part of a source.
+    /// The parts, each with the number of its source. All numbers are the same if the group belongs to one source.
     parts: Vec<(usize, Past<'j>)>,
 }
 
 impl<'j> Parts<'j> {
-    /// Reads the parts of a group of delivery and of its group of ingestion.
+    /// Reads the parts of a group of delivery, and of the group of ingestion with the same values.
     fn read(
         judging: &'j Judging<'_>,
         ((grid, group), (other, own)): ((&Grid<'_>, usize), (&Other<'_>, usize)),
@@ -265,8 +265,8 @@ impl<'j> Parts<'j> {
         }
     }
 
-    /// The sums of the parts whose ratio is known, and what is expected of them. Sources that the group gets events of for the
-    /// first time, or no longer gets any of, are left out, unless that is all.
+    /// Returns the sums of the parts whose ratio is known, and how many events are expected of them. Leaves out sources
+    /// that were connected or disconnected (see [`is_connected`]), unless this is true of all sources.
     fn look(&self, end: usize, length: usize) -> Option<Look> {
         let mut of_sources: BTreeMap<usize, Look> = BTreeMap::new();
         for (source, part) in &self.parts {

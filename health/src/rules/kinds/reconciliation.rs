@@ -101,7 +101,7 @@ impl Totals {
         add(&mut self.counted, counted());
     }
 
-    /// By how many events the three totals differ from the three sums, together.
+    /// Returns the sum of the differences between the three totals and the three sums of rows.
     fn difference(&self) -> u128 {
         let pairs = self.reported.iter().zip(self.counted);
         pairs

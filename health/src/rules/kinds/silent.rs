@@ -30,7 +30,7 @@ false_alarms = 0.1
 least = 20
 "#;
 
-/// The maximum length of a silence that is added up, in seconds.
+/// The maximum length of a silence that is judged as a whole, in seconds.
 const LONGEST: u64 = 86_400;
 
 /// No events although earlier weeks predict some. The side and the smallest change of the baseline have no effect.
@@ -128,7 +128,7 @@ impl Judge for Silent {
     }
 }
 
-/// Whether a group has so few events that even the longest silence could not be recognized.
+/// Returns whether a group has so few events that even the longest silence could not be recognized.
 fn is_rare(judging: &Judging<'_>, columns: Columns<'_>, longest: usize) -> bool {
     let finals = judging.finals[..judging.range.end]
         .iter()

@@ -65,14 +65,14 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    /// More than this is bad.
+    /// Sets the limit above which a window is bad.
     #[must_use]
     pub fn above(self, limit: Fraction) -> Self {
         let above = Some(limit);
         Self { above, ..self }
     }
 
-    /// While it fires, more than this stays bad.
+    /// Sets the limit above which a window stays bad while the rule fires.
     #[must_use]
     pub fn clear_below(self, limit: Fraction) -> Self {
         let clear_below = Some(limit);
@@ -82,14 +82,14 @@ impl Threshold {
         }
     }
 
-    /// Less than this is bad.
+    /// Sets the limit below which a window is bad.
     #[must_use]
     pub fn below(self, limit: Fraction) -> Self {
         let below = Some(limit);
         Self { below, ..self }
     }
 
-    /// While it fires, less than this stays bad.
+    /// Sets the limit below which a window stays bad while the rule fires.
     #[must_use]
     pub fn clear_above(self, limit: Fraction) -> Self {
         let clear_above = Some(limit);
@@ -118,7 +118,7 @@ impl Threshold {
         let low = self.below.map_or(0, |limit| limit.ceil_of(whole));
         let high = self.above.map_or(u64::MAX, |limit| limit.floor_of(whole));
         let nearest = observed.part.clamp(low.min(high), high);
-        // A share is above its limit by a single event.
+        // A share that exceeds its limit by a single event is only reported as `info`.
         let is_slight = observed.whole.is_some() && high > 0 && observed.part == high + 1;
         Odd {
             fires,
@@ -154,7 +154,7 @@ impl Judge for Threshold {
         let (slots, least) = (judging.slots, judging.least);
         for slot in judging.known() {
             let (part, whole) = columns.at(slot);
-            // Too few events say nothing about a share. A count is judged even if it is small, because a limit may be
+            // A share of too few events is not judged. A count is judged even if it is small, because a limit may be
             // there to find too few events.
             if whole.is_some_and(|whole| whole < least) {
                 continue;
@@ -186,7 +186,7 @@ impl Judge for Threshold {
     }
 
     fn said(&self, seen: &Seen) -> Said {
-        // A finding that only lasts is between both limits, and nearer to the upper one, if there is one.
+        // A part that is not below `low` is compared with the upper limit, if there is one.
         let high = seen.high.filter(|_| seen.observed.part >= seen.low);
         let (limit, named) = match high {
             Some(high) => (high, self.above),

@@ -25,7 +25,7 @@ by = ["write_key"]
 least = 20
 "#;
 
-/// Compares the counts of ingestion with the counts of delivery.
+/// Compares the counts of ingestion with the counts of delivery, group by group.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Undelivered {}

@@ -1,4 +1,4 @@
-//! A group that has always been there and is gone.
+//! Groups that always had events and have none now.
 
 use tallyfold::arguments::toml::{Result, Table};
 
@@ -29,14 +29,14 @@ history = "2w"
 least = 20
 "#;
 
-/// No event in the last period, but events in each earlier period of the same length.
+/// Finds groups without events in the last period, but with events in each earlier period of the same length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vanished {
     over: u64,
     history: u64,
 }
 
-/// A day, compared with the two weeks before.
+/// Compares the last day with the two weeks before.
 impl Default for Vanished {
     fn default() -> Self {
         Self {
@@ -47,13 +47,13 @@ impl Default for Vanished {
 }
 
 impl Vanished {
-    /// The length of a period, in seconds.
+    /// Sets the length of a period in seconds.
     #[must_use]
     pub fn over(self, over: u64) -> Self {
         Self { over, ..self }
     }
 
-    /// How far back it looks, in seconds; at least one period.
+    /// Sets the length of the history in seconds. At least one period is used.
     #[must_use]
     pub fn history(self, history: u64) -> Self {
         Self { history, ..self }

@@ -1,4 +1,4 @@
-//! A count that differs from the same windows of earlier weeks.
+//! Counts that differ from the same windows of earlier weeks.
 
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::Fraction;
@@ -43,14 +43,14 @@ slow = "1d"
 least = 50
 "#;
 
-/// A count that is compared with earlier weeks, window by window and optionally over a longer time.
+/// Compares a count with earlier weeks, window by window and optionally over a longer time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Volume {
     baseline: Baseline,
     slow: Option<u64>,
 }
 
-/// A change by a fifth, window by window.
+/// Reports changes by a fifth or more, without a longer time.
 impl Default for Volume {
     fn default() -> Self {
         Baseline::default().into()
