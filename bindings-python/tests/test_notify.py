@@ -56,6 +56,20 @@ def webhook(server: Server, **more: Any) -> Any:
     return {"kind": "webhook", "name": "chat", "url": server.url, **more}
 
 
+@pytest.mark.parametrize("status", [404, 500, 401, 429, 307])
+def test_the_path_of_a_chat_is_a_secret(notify: Notifier, server: Server, status: int) -> None:
+    path = "/services/T0001/B%30001/hunter2"
+    server.answers = [(status, {}, f"Cannot POST {path}, B0001, hunter2".encode())] * 3
+    for kind in "slack", "webhook", "teams":
+        url = server.url.removesuffix("/write?db=counts") + path
+        receiver: Any = {"kind": kind, "name": "chat", "url": url}
+        notified = notify(found(), [receiver], patience=0)
+        said = str(notified.receivers[0].error)
+        assert "Cannot POST" in said
+        for part in "services", "T0001", "B%30001", "B0001", "hunter2":
+            assert part not in said
+
+
 def test_a_change_is_sent_once_and_so_is_its_end(notify: Notifier, server: Server) -> None:
     receiver = webhook(server, template='{"is": "{{status}}", "all": {{finding}}}')
     begun = notify(found(), [receiver])

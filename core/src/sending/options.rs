@@ -26,6 +26,9 @@ const PATIENCE_MS: u64 = 900_000;
 /// A part of a path of this length may be a secret. The paths that destinations document have shorter parts.
 const SECRET_PART: usize = 16;
 
+/// The same for a destination whose address is a secret. Shorter parts, such as `v1`, tell nothing.
+const HIDDEN_PART: usize = 4;
+
 crate::options! {
     /// Where an export is sent, and what happens when something fails.
     #[derive(Clone, Debug)]
@@ -112,8 +115,9 @@ impl PushOptions {
     }
 
     /// Everything that is or may be a secret: the values of headers, with and without a first word such as `Bearer`;
-    /// the passwords and the longer values of the address's query, and the longest parts of its path; and perhaps the
-    /// address itself.
+    /// the passwords and the longer values of the address's query, and the longest parts of its path. If the delivery
+    /// hides the address, also the address, its path, and all but the shortest parts of the path. A text comes before
+    /// the texts that it contains, because masking a part would leave the rest of the whole.
     pub(super) fn secrets(&self, delivery: &Delivery) -> Vec<Secret> {
         let headers = self.headers.0.unquotable();
         // A server may quote what it has decoded.
@@ -130,13 +134,19 @@ impl PushOptions {
         });
         let (base, query) = self.url.split_once('?').unwrap_or((&self.url, ""));
         let path = base.strip_prefix(origin(base)).unwrap_or_default();
-        let parts = path.split('/').filter(|part| part.len() >= SECRET_PART);
+        let (whole, shortest) = match delivery.hides_address {
+            true => (vec![self.url.as_str(), path], HIDDEN_PART),
+            false => (Vec::new(), SECRET_PART),
+        };
+        let parts = path.split('/').filter(|part| part.len() >= shortest);
+        let parts = parts.flat_map(|part| [Some(part.to_owned()), percent_decoded(part)]);
         let values = query.split('&').filter_map(|pair| pair.split_once('='));
         let values = values.filter(|(name, value)| is_password(name) || value.len() >= 8);
         let values = values.flat_map(|(_, value)| [Some(value.to_owned()), percent_decoded(value)]);
-        let address = delivery.hides_address.then_some(self.url.as_str());
-        let texts = parts.chain(address).map(str::to_owned);
-        let texts = values.flatten().chain(texts).chain(passwords);
+        let whole = whole.into_iter().filter(|text| *text != "/");
+        let whole = whole.map(str::to_owned);
+        let texts = whole.chain(values.flatten()).chain(parts.flatten());
+        let texts = texts.chain(passwords);
         let texts = texts.filter(|secret| !secret.is_empty());
         headers.chain(texts.map(Secret::from)).collect()
     }
