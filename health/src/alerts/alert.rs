@@ -55,7 +55,7 @@ pub(crate) struct Alert {
     pub(crate) since: String,
     /// The finding of the headline, as JSON.
     pub(crate) finding: String,
-    /// The whole incident, as JSON; empty in the states of earlier versions.
+    /// The whole incident, as JSON; empty in a state that an earlier version wrote.
     #[serde(default)]
     pub(crate) incident: String,
 }
@@ -91,7 +91,7 @@ struct Resolved {
 /// An alert that a receiver was notified of and that is over.
 #[derive(Clone, Debug)]
 pub(crate) struct Over {
-    /// The alert as the receiver knows it, with the last sentence.
+    /// The alert with the labels that the receiver knows, and with the last sentence.
     pub(crate) alert: Alert,
     /// When it ended.
     pub(crate) at: Timestamp,

@@ -20,7 +20,7 @@ pub(crate) struct Form {
     pub(crate) path: &'static str,
     /// Returns the path that is added to the receiver's address for one message.
     pub(crate) path_of: fn(&Notice<'_>) -> String,
-    /// The options that only some kinds have.
+    /// The options that this kind has and some other kinds don't.
     pub(crate) options: &'static [&'static str],
     /// How messages are delivered, and which answer means success.
     pub(crate) delivery: Delivery,
@@ -36,8 +36,8 @@ pub(crate) const POST: Delivery = Delivery {
     ..HTTP
 };
 
-/// Makes a text harmless for a chat, so that values in it mention nobody and link to nothing. Characters that can't be
-/// seen are replaced, and a zero-width space splits what chats would read as a mention or a link, such as `@everyone`,
+/// Makes a text harmless for a chat, so that values in it can't mention people or become links. It replaces invisible
+/// characters. With a zero-width space, it splits what chats would read as a mention or a link, such as `@everyone`,
 /// `<!channel>`, `https://a.example` and `[text](address)`.
 pub(crate) fn for_chat(text: &str) -> String {
     const PART: char = '\u{200b}';
@@ -74,7 +74,7 @@ pub(crate) enum Writer {
     /// Every run sends one message with all firing alerts, and with the alerts that ended since the last run. The second
     /// argument is the timestamp at which the receiver ends an alert by itself.
     All(fn(&[Notice<'_>], &str) -> String),
-    /// A message is sent when an alert begins, when it becomes more severe, and when it is over.
+    /// A run sends a message when an alert begins, when it becomes more severe, and when it is over.
     Each(Arc<dyn Fn(&Notice<'_>) -> String + Send + Sync>),
 }
 

@@ -20,7 +20,7 @@ const UNNAMED: &str = "default";
 #[derive(Clone)]
 pub struct Receiver {
     kind: ReceiverKind,
-    /// Its key in the state. It does not contain the address, which may be a secret.
+    /// The key of the receiver in the state. The key does not contain the address, which may be a secret.
     key: String,
     push: PushOptions,
     /// Secrets that no error may quote, in addition to the headers and the address.
@@ -151,7 +151,7 @@ struct Busy {
     outcome: ReceiverOutcome,
 }
 
-/// A message that is to be sent.
+/// A message that is still to be sent.
 struct Planned {
     body: String,
     /// The path that is appended to the receiver's address.
@@ -159,7 +159,7 @@ struct Planned {
     effect: Effect,
 }
 
-/// What a receiver knows after it has accepted a message.
+/// How a message changes what its receiver knows.
 enum Effect {
     /// The receiver knows exactly these alerts.
     All(Alerts),
@@ -235,7 +235,7 @@ impl Notifications {
     /// Returns the push that is under way.
     ///
     /// # Errors
-    /// `out_of_order` if there is none.
+    /// `out_of_order` if no push is under way.
     pub fn under_way(&mut self) -> Result<&mut Push<Posted>> {
         let under_way = self.busy.as_mut().and_then(|busy| busy.under_way.as_mut());
         let (push, _) = under_way.ok_or_else(|| {
@@ -399,7 +399,7 @@ fn every_run(
     };
     let mut notices: Vec<Notice<'_>> = Vec::new();
     notices.extend(firing.iter().map(|(id, alert)| notice(id, alert, None)));
-    // An end in the future would let the alert fire until then.
+    // With an end in the future, the receiver would let the alert fire until then, so the end is at most `now`.
     notices.extend(
         over.iter()
             .map(|(id, over)| notice(id, &over.alert, Some(over.at.min(now)))),

@@ -4,7 +4,7 @@ use super::counted::Counted;
 use super::leaves::Element;
 use crate::stats::mass::deviance;
 
-/// How many combinations with each number of attributes are examined closely.
+/// For each number of attributes, how many combinations are examined closely.
 const OF_EACH_LAYER: usize = 8;
 /// The maximum number of candidates. With the combination of everything, each of them has a bit in a 64-bit word.
 pub(crate) const MOST: usize = 63;
@@ -226,7 +226,7 @@ impl Cuboid {
 /// If the number of possible combinations is small, each one has a fixed slot in `slots`. Otherwise, `slots` is a hash
 /// table with open addressing, whose keys are the first leaves of the combinations.
 pub(crate) struct Numbers {
-    /// Number plus 1, or 0 where a slot is free.
+    /// The number of a combination plus 1, or 0 if the slot is free.
     slots: Vec<u32>,
     /// The factor of each column in the position of a slot; `None` for a hash table.
     strides: Option<Vec<usize>>,
@@ -301,7 +301,7 @@ fn mixed(hash: u64, id: u32) -> u64 {
 mod tests {
     use super::*;
 
-    /// The numbers of all leaves.
+    /// Returns whether the numbering has a fixed slot for each combination, and the numbers of all leaves.
     fn numbered(columns: &[&[u32]], sizes: &[usize]) -> (bool, Vec<u32>) {
         let leaves = columns[0].len();
         let mut numbers = Numbers::new(columns, sizes, leaves);

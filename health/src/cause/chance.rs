@@ -7,7 +7,7 @@ use crate::stats::tails::negative_binomial;
 
 /// A change is within normal variation if counts vary this much without any change with a higher probability than this.
 pub(crate) const NORMAL: f64 = 0.02;
-/// The variance of a rate from one time to another that all leaves of a combination have in common, relative to the
+/// The variance that all leaves of a combination share when a rate drifts from one time to another. It is relative to the
 /// square of the rate: a drift of a twentieth.
 const DRIFT: f64 = 0.0025;
 /// The maximum number of leaves that are used. More leaves don't improve the estimate.

@@ -36,8 +36,8 @@ tallyfold::options! {
 /// not scaled.
 ///
 /// # Errors
-/// `incompatible_tables` if the tables differ in dimensions, metric or filter, `sum_overflow` if a table has more than
-/// 2^64 - 1 events, and `group_limit`.
+/// `incompatible_tables` if the tables differ in dimensions, metric or filter. `sum_overflow` if a table has more than
+/// 2^64 - 1 events. `group_limit` if the tables together have too many groups or values.
 pub fn explain(
     before: &CountTable,
     now: &CountTable,
@@ -201,7 +201,7 @@ fn less(sum: Counts, counts: Deltas) -> Counts {
     }
 }
 
-/// A window is usual if its count is within this factor of the count at the median rate...
+/// A window is usual if its count differs at most by this factor from the count at the median rate...
 const FACTOR: f64 = 1.25;
 /// ...plus or minus this many standard deviations of a Poisson count. Without this margin, windows with few events would
 /// be unusual by chance.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tallyfold::{Code, Dictionary, Error, Result};
 
-/// The most attributes that leaves can have.
+/// The maximum number of attributes of leaves.
 pub const MOST_ATTRIBUTES: usize = 8;
 
 /// The counts of one or more leaves.
@@ -112,8 +112,8 @@ impl Leaves {
     /// Makes leaves from columns.
     ///
     /// # Errors
-    /// `invalid_argument` for more than eight attributes, columns of different lengths, a position that is not in its
-    /// dictionary, and 2^32 leaves or more. `sum_overflow` if all leaves together have more than 2^64 - 1 events.
+    /// `invalid_argument` for more than eight attributes, for columns of different lengths, for a position that is not in
+    /// its dictionary, and for 2^32 leaves or more. `sum_overflow` if all leaves together have more than 2^64 - 1 events.
     pub fn new(attributes: Vec<Attribute>, before: Vec<Tally>, now: Vec<Tally>) -> Result<Self> {
         check_attributes(&attributes, now.len())?;
         if before.len() != now.len() {
@@ -289,7 +289,7 @@ pub(crate) struct Suspects {
     pub(crate) others: Vec<Suspect>,
     /// Whether no combination is a cause, because everything changed.
     pub(crate) is_global: bool,
-    /// The probability that all events together vary at least so much without any change.
+    /// The probability that all events together vary at least this much without any change.
     pub(crate) probability: f64,
 }
 

@@ -68,7 +68,7 @@ struct Choice {
     change: f64,
     /// The evidence for a change of everything.
     everything: f64,
-    /// The count of everything else, as a multiple of what was expected.
+    /// The count of everything else, as a multiple of its expected count.
     level: f64,
     /// The number of combinations from which the candidates were chosen.
     scanned: u64,

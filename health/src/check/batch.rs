@@ -1,4 +1,4 @@
-//! Judges the windows of all groups of a rule.
+//! Judges the windows of all groups of several rules, and reads their counts together.
 
 use std::ops::Range;
 
@@ -55,7 +55,7 @@ pub(crate) struct Work<'w> {
     pub(crate) grid: &'w Grid<'w>,
     /// The counts of the other endpoint, for a rule that compares both.
     pub(crate) other: Option<Other<'w>>,
-    /// The calendars of some groups.
+    /// All calendars of the rules file.
     pub(crate) calendars: &'w [LocalDays],
     /// Whether any rule reports days off. If so, the other rules ignore days off.
     pub(crate) may_be_off: bool,

@@ -68,10 +68,10 @@ pub(crate) fn explanation(
     })
 }
 
-/// Nearly all events have a value if at least this share of them has it: a numerator and a denominator.
+/// Nearly all events have a value if at least this share of the events has it: a numerator and a denominator.
 const NEARLY_ALL: (u128, u128) = (9, 10);
 
-/// How long before the beginning of a finding its group is examined, in seconds.
+/// The length of the time before the beginning of a finding in which [`within`] examines the group, in seconds.
 const DAY: u64 = 86_400;
 
 /// Returns the values that nearly all events of a finding's group had on the day before the finding began. For example,
@@ -112,7 +112,7 @@ pub(crate) fn within(
     most.collect()
 }
 
-/// The longest time whose counts are added up for a finding, in seconds.
+/// The maximum length of a finding for which counts are added up, in seconds.
 const LONGEST_TOTAL: u64 = 2 * DAY;
 
 /// Returns the counts of a group in a range of time, or `None` if the range is too long or counts are missing.

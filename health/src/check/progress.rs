@@ -1,5 +1,5 @@
-//! The state machine of a finding: pending, firing and resolved, window by window. A finding ends only
-//! after enough good windows, with enough evidence.
+//! The state machine of a finding: pending, firing and resolved, window by window. A finding ends after enough good
+//! windows with enough evidence.
 
 use std::ops::Range;
 

@@ -29,7 +29,7 @@ pub struct State {
 pub(crate) struct RuleState {
     /// The name of the rule.
     pub(crate) name: String,
-    /// The end of the last window that was judged.
+    /// The end of the last window that was judged for this rule.
     pub(crate) judged: Timestamp,
     /// The findings that are pending or firing, sorted by group.
     pub(crate) live: Vec<Live>,

@@ -1,4 +1,4 @@
-//! One rule applied to counts.
+//! Applies one rule to counts.
 
 use std::ops::Range;
 
@@ -223,7 +223,7 @@ impl Task<'_> {
                 findings.take_resolved(group, &progress);
             }
             let live = progress.live.take();
-            // From here on, counts may still change.
+            // The counts of the following windows may still change, so their result isn't kept in the state.
             let later = follow(live.clone(), provisional.clone());
             let end = progress.resolved.last().map(|end| end.at);
             over.resize(findings.all.len(), end);

@@ -232,7 +232,7 @@ pub(crate) struct RowsOf<'t> {
 }
 
 impl<'t> RowsOf<'t> {
-    /// Starts before the first row.
+    /// Starts a search at the first row.
     pub(crate) fn new(table: &'t CountTable) -> Self {
         Self {
             ids: table.keys().ids,
@@ -461,7 +461,7 @@ fn position(dictionary: &Dictionary, value: &str) -> Option<u32> {
     None
 }
 
-/// Converts the counts of a table, which are never below 0.
+/// Converts the counts of a table, which are never negative.
 pub(crate) fn counts_of(counts: Deltas) -> Counts {
     let own = |count| u64::try_from(count).unwrap_or_default();
     Counts {

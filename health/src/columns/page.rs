@@ -1,4 +1,4 @@
-//! A page: the windows of a day or a week as bytes, with sums by the dimensions of rules.
+//! A page: the counts of a day or a week as bytes, with sums by the dimensions of rules.
 //!
 //! A page begins with its format, and the length and the checksum of its head. The head has the windows and the values of
 //! the dimensions. For each set of sums, the head has the groups, and the position and the checksum of the counts. The
@@ -274,7 +274,7 @@ impl Page {
         }
     }
 
-    /// Writes the sums by some dimensions; `None` if the rows don't have one of them.
+    /// Writes the sums by some dimensions. Returns `None` if the rows lack one of these dimensions.
     fn write_sums(&self, of: &SumsBy, out: &mut Vec<u8>) -> Option<PageSums> {
         let start = out.len();
         let column = |dimension: &Dimension| self.dimensions.position(*dimension);

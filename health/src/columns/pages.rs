@@ -44,7 +44,7 @@ pub struct Pages<'h> {
     failed: RefCell<Option<(usize, Error)>>,
 }
 
-/// The sums by some dimensions, in all pages.
+/// A set of sums by some dimensions, in all pages.
 struct Set {
     of: SumsBy,
     /// The groups of all pages, sorted.

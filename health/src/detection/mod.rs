@@ -1,4 +1,4 @@
-//! Detects counts that are too far from what was expected.
+//! Detects counts that are too far from the expected count.
 
 pub(crate) mod scan;
 pub(crate) mod scan_fit;

@@ -4,15 +4,15 @@
 use super::scan_fit::{Fit, MOST, Point, Row, ScanOptions, Terms};
 use crate::stats::tails::{Tails, negative_binomial, normal_ln_tail};
 
-/// Counts in adjacent windows of equal length, oldest first. For a rate, `counts` are the parts, and `wholes` are what
-/// they are parts of.
+/// Counts in adjacent windows of equal length, oldest first. For a rate, `counts` has the parts, such as errors, and
+/// `wholes` has the wholes, such as attempts.
 ///
 /// If another slice is shorter than `counts`, the windows beyond its end are unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream<'a> {
     /// The events of each window.
     pub counts: &'a [u64],
-    /// For a rate, what each count is a part of.
+    /// For a rate, the whole that each count is a part of.
     pub wholes: Option<&'a [u64]>,
     /// Whether each window's count is final. It is false for gaps and for provisional windows, which the scan doesn't
     /// learn from.
@@ -55,7 +55,7 @@ pub struct Excess {
     pub observed: u64,
     /// The number of events that were expected in these windows.
     pub expected: f64,
-    /// Variance of the events divided by their expectation; the error of the expectation is part of it.
+    /// The variance of the number of events divided by its expectation. The variance includes the error of the expectation.
     pub dispersion: f64,
     /// The natural logarithm of the probability of at least so many events, or at most so few, by `direction`.
     pub ln_p: f64,
@@ -108,7 +108,7 @@ fn scan_window(stream: &Stream, at: usize, spent: usize, options: &ScanOptions) 
     Some(worst)
 }
 
-/// Judges a sum on the side of its last window, so that a deviation that is over isn't reported.
+/// Judges a sum in the direction of its last window, so that a deviation that is over isn't reported.
 fn excess(sum: &Sum, fit: &Fit, side: Direction, back: usize, options: &ScanOptions) -> Excess {
     let dispersion = sum.dispersion(fit);
     let tails = tails(sum.events, sum.expected, dispersion);
@@ -219,7 +219,7 @@ fn weigh(points: &mut [Point], dispersion: f64, limit: f64) -> bool {
 
 fn ln_p(point: &Point, dispersion: f64) -> f64 {
     let distance = point.count - point.mean;
-    // The tails take most of the time, and most counts are near their mean.
+    // Computing tails is slow, and most counts are near their mean, so these are skipped.
     if distance * distance < 2.0 * dispersion * point.mean {
         return 0.0;
     }
@@ -288,7 +288,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    /// Six years of weeks with a season, a trend and some noise; `more` cases in one week.
+    /// Makes the counts of six years of weeks with a season, a trend and some noise. `more` has additional cases for some
+    /// weeks.
     fn weeks(scale: f64, more: &[(usize, u64)]) -> Vec<u64> {
         let count = |week: usize| {
             let angle = week as f64 * std::f64::consts::PI / 26.0;

@@ -14,8 +14,7 @@ pub struct ScanOptions {
     pub guard: usize,
     /// The probability below which the sum of 1, 2 or 3 windows is an alarm.
     pub limits: [f64; 3],
-    /// Past windows that are less probable than this lose weight: the less probable a window is, the less weight it
-    /// gets.
+    /// Past windows that are less probable than this get less weight: the less probable a window is, the less weight it gets.
     pub incident: f64,
     /// There is no alarm if both the observed and the expected events are fewer than this.
     pub least: u64,
@@ -108,7 +107,7 @@ const LOGARITHMS: (f64, f64) = (-40.0, 45.0);
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
     pub(crate) count: f64,
-    /// What a rate's count is a part of; 1 for volumes.
+    /// The whole that a rate's count is a part of; 1 for volumes.
     pub(crate) whole: f64,
     /// 0 for a window that is left out.
     pub(crate) weight: f64,

@@ -4,7 +4,7 @@ use crate::stats::mass;
 use crate::stats::mass::amount;
 use crate::stats::tails::{Tails, beta_binomial, negative_binomial, poisson};
 
-/// What is expected of a window.
+/// The expected count or share of a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {
     /// The expected count; for a rate, the expected share (0 to 1).

@@ -1,4 +1,4 @@
-//! Incidents from one check to the next: which incident a finding belongs to, and when an incident is over.
+//! Continues incidents from one check to the next: which incident a finding belongs to, and when an incident is over.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use super::overlap::fit;
 /// A finding that comes back within this many milliseconds of the end of its incident reopens the incident.
 const AGAIN_MS: i64 = 6 * 3_600_000;
 
-/// Continues the incidents of the previous check. Sets the incident of each finding.
+/// Continues the incidents of the previous check, and sets the incident of each finding.
 #[derive(Clone, Debug)]
 pub(crate) struct Following {
     /// The incidents that are open, that ended shortly before, or that ended in this check.

@@ -142,7 +142,7 @@ tallyfold::names! {
     }
 }
 
-/// The maximum number of entries of a history, and of parts that are over.
+/// The maximum number of entries of a history. Also the number of parts above which resolved parts are removed.
 const MOST: usize = 100;
 
 impl IncidentHold {

@@ -1,4 +1,4 @@
-//! Whether findings are about the same incident: what they have in common, and when they began.
+//! Decides whether findings belong to the same incident, by the values that they have in common and by when they began.
 
 use tallyfold::Timestamp;
 
@@ -10,7 +10,7 @@ use crate::measure::Measure;
 /// Findings that began within this many milliseconds of each other began together.
 const NEAR_MS: i64 = 2 * 3_600_000;
 
-/// What a measure counts, and whether it is too much or too little.
+/// What a measure counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counted {
     Errors,

@@ -2,7 +2,7 @@
 
 use tallyfold::Dimension;
 
-/// What a finding is about: its group, and the cause that explains most of it.
+/// The values of the events that a finding is about: its group, and the cause that explains most of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
     pub(super) group: &'a [(Dimension, String)],

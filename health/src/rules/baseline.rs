@@ -1,4 +1,4 @@
-//! Compares the windows of a group, and sums of them, with what is usual for the group.
+//! Compares single windows and sums of windows of a group with what is usual for the group.
 
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::Fraction;
@@ -463,7 +463,7 @@ impl Group<'_> {
     ) -> Option<Odd> {
         let excess = look.excess();
         let is_high = excess > 0.0;
-        // Late events make counts grow, so a low count of a window that isn't settled proves nothing.
+        // Late events still increase the count of a window that isn't settled, so a low count isn't evidence.
         let can_be_low = self.judging.slots.settled[slot] || self.past.compare == Compare::Shares;
         let is_bad_side = match self.baseline.side {
             Side::Both => is_high || can_be_low,

@@ -32,7 +32,7 @@ pub(crate) struct Judging<'j> {
     pub(crate) range: Range<usize>,
     /// The number of judged groups.
     pub(crate) groups: usize,
-    /// Whether a group is all that its sources send.
+    /// Whether each group has all events of its sources.
     pub(crate) is_of_sources: bool,
     /// Whether the rule ignores a decline that looks like a day off, because another rule reports days off.
     pub(crate) may_be_off: bool,
@@ -106,7 +106,7 @@ pub(crate) struct Groups<'g> {
     pub(crate) other: Option<&'g Other<'g>>,
 }
 
-/// The counts of the endpoint that the counts of a rule are compared with.
+/// The counts of the other endpoint, which a rule compares its own counts with.
 pub(crate) struct Other<'d> {
     /// The groups of the other endpoint.
     pub(crate) grid: &'d Grid<'d>,
@@ -303,9 +303,9 @@ pub(crate) enum Normal {
 
 /// Returns the largest ln p at which a test is rejected, or negative infinity if no test is rejected.
 ///
-/// Controls the false discovery rate by Benjamini and Hochberg (1995): on average, at most the share `rate` of the
-/// rejections is false. `ln_p` holds the natural logarithm of each test's p value; NaN counts as p = 1. Tests known to
-/// be unremarkable may be left out of `ln_p`, but `tests`, the number of all tests, must include them.
+/// This limit controls the false discovery rate by Benjamini and Hochberg (1995): on average, at most the share `rate` of
+/// the rejections is false. `ln_p` holds the natural logarithm of each test's p value; NaN counts as p = 1. `ln_p` may
+/// leave out tests with a high p value, but `tests` must be the number of all tests.
 #[must_use]
 pub fn discovery_limit(ln_p: &[f64], tests: usize, rate: f64) -> f64 {
     let mut sorted: Vec<f64> = ln_p

@@ -1,4 +1,4 @@
-//! What every kind of rule provides. Each has a file of its own in `kinds/`.
+//! What every kind of rule provides. Each kind has a file of its own in `kinds/`.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::measure::Measure;
 
 /// The properties that all rules of a kind have.
 pub(crate) struct Form {
-    /// The keys that its rules have besides the common ones.
+    /// The keys that rules of the kind have in addition to the common keys.
     pub(crate) keys: &'static [&'static str],
     /// Which counts the kind judges.
     pub(crate) scope: Scope,

@@ -1,4 +1,4 @@
-//! The kinds of rules, and the settings of each. A kind is a file in `kinds/` and a line in the list below.
+//! The kinds of rules, and the settings of each. A kind has a file in `kinds/` and a line in the list below.
 
 mod budget;
 mod day_off;
@@ -29,8 +29,7 @@ use tallyfold::arguments::toml::{self, Table};
 use super::kind::{Form, Judge};
 use crate::measure::Measure;
 
-/// Generates the closed list of names and the tests from one line for each kind: its type, its file and its name in a
-/// rules file.
+/// Generates the enums [`RuleKind`] and [`Test`] from one line for each kind: its type, its file, and its name in a rules file.
 macro_rules! kinds {
     ($( $(#[$doc:meta])+ $Kind:ident in $file:ident = $name:literal, )+) => {
         tallyfold::names! {
@@ -39,7 +38,7 @@ macro_rules! kinds {
             pub enum RuleKind { $( $(#[$doc])+ $Kind = $name, )+ }
         }
 
-        /// How a rule judges: the settings of one of the kinds.
+        /// The settings of a rule of one of the kinds. They decide how the rule judges windows.
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub enum Test { $( $(#[$doc])+ $Kind($Kind), )+ }
@@ -63,7 +62,7 @@ macro_rules! kinds {
         }
 
         impl Test {
-            /// Reads the settings of a rule that judges a measure.
+            /// Reads the settings of a rule. `measure` is the measure that the rule judges.
             pub(crate) fn read(kind: RuleKind, table: &Table<'_>, measure: Measure) -> toml::Result<Self> {
                 match kind { $( RuleKind::$Kind => $Kind::read(table, measure).map(Self::$Kind), )+ }
             }

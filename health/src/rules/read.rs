@@ -173,7 +173,7 @@ fn rule(table: &Table<'_>, window: TimeStep) -> Result<Rule> {
             },
             "note" => rule.note(entry.text("want text")?),
             "runbook" => rule.runbook(entry.text("want the address of a page")?),
-            // The kind of rule has read the other keys.
+            // `Test::read` has read the keys of the kind.
             _ => rule,
         };
     }

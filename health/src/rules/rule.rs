@@ -13,7 +13,7 @@ use crate::measure::Measure;
 /// How long a first check looks back, in seconds.
 pub(crate) const FIRST_LOOK: u64 = 86_400;
 
-/// The shortest windows, in seconds. Shorter ones would need far more requests than the service can answer.
+/// The shortest windows, in seconds. Shorter windows would need far more requests than the service can answer.
 const SHORTEST_WINDOW: u32 = 60;
 
 /// The maximum length of a name, in characters.
@@ -113,7 +113,7 @@ impl Rule {
     #[must_use]
     pub fn by(self, dimensions: impl IntoIterator<Item = Dimension>) -> Self {
         let mut by: Vec<Dimension> = dimensions.into_iter().collect();
-        // Sorted, so that findings keep their IDs whatever the order of the arguments.
+        // Dimensions are sorted, so that the IDs of findings don't depend on the order of the arguments.
         by.sort_unstable();
         by.dedup();
         Self { by, ..self }

@@ -14,8 +14,8 @@ use crate::usual::calendar::Local;
 /// The maximum number of rules, and of silences.
 pub(crate) const MOST: usize = 1_000;
 
-/// What to look for in counts, and how bad it is. [`Rules::parse`] reads them from a TOML file, and [`Rules::new`] takes them
-/// as values.
+/// Rules: what to look for in counts, and how severe it is. [`Rules::parse`] reads rules from a TOML file, and
+/// [`Rules::new`] takes them as values.
 ///
 /// ```
 /// # use tallyfold_health::Rules;
@@ -139,7 +139,7 @@ impl Rules {
     /// Explains findings by these dimensions only, which must include the dimensions of all rules.
     ///
     /// # Errors
-    /// `invalid_rules` if a rule names another dimension.
+    /// `invalid_rules` if a rule uses another dimension.
     pub fn explained_by(mut self, dimensions: impl IntoIterator<Item = Dimension>) -> Result<Self> {
         self.dimensions = dimensions.into_iter().collect();
         match self.unexplained() {
@@ -246,7 +246,7 @@ fn common(one: TimeStep, other: TimeStep) -> TimeStep {
     while b > 0 {
         (a, b) = (b, a % b);
     }
-    // If a step divides a day, each of its divisors does, too.
+    // Each divisor of a step that divides a day also divides a day, so this doesn't fail.
     TimeStep::from_seconds(a.into()).unwrap_or(one)
 }
 
@@ -301,16 +301,16 @@ fn as_ms<S: Serializer>(seconds: &u64, serializer: S) -> Result<S::Ok, S::Error>
     serializer.serialize_f64(*seconds as f64 * 1000.0)
 }
 
-/// A silence: findings that match are marked, not left out.
+/// A silence: matching findings are reported, but marked as silenced.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Silence {
     /// The names of the rules; empty for all rules.
     pub(crate) rules: Vec<String>,
     /// The values that a finding's group must have: one of the values listed for each dimension.
     pub(crate) group: Vec<(Dimension, Vec<String>)>,
-    /// When it begins; `None` if it has always been in force.
+    /// When the silence begins; `None` if it has no beginning.
     pub(crate) from: Option<Timestamp>,
-    /// When it ends; `None` if it never does.
+    /// When the silence ends; `None` if it has no end.
     pub(crate) until: Option<Timestamp>,
 }
 

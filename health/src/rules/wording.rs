@@ -17,11 +17,11 @@ pub(crate) struct Seen {
     pub(crate) expected: f64,
     /// The fewest events of the part that would be normal.
     pub(crate) low: u64,
-    /// The most events of the part that would be normal; none without an upper limit.
+    /// The most events of the part that would be normal; `None` without an upper limit.
     pub(crate) high: Option<u64>,
 }
 
-/// What a sentence says about the numbers of a finding.
+/// The words of a sentence about the numbers of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Said {
     /// How much was counted, such as `31.5% of attempts failed`.

@@ -82,7 +82,7 @@ pub(crate) fn binomial(k: f64, n: f64, chance: Chance) -> f64 {
 pub(crate) struct BetaBinomial {
     pub(crate) n: f64,
     pub(crate) chance: Chance,
-    /// The parameters of the beta distribution, positive, and their sum.
+    /// The positive parameters `a` and `b` of the beta distribution, and their sum `size`.
     pub(crate) a: f64,
     pub(crate) b: f64,
     pub(crate) size: f64,

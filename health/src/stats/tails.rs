@@ -1,8 +1,8 @@
 //! Tail probabilities of counts, as natural logarithms.
 //!
-//! This is our own code because no crate fits. The crates with these distributions return probabilities, which
-//! underflow at 1e-308, call functions of std whose last bits differ between platforms, or panic on parameters out of
-//! range.
+//! This is our own code because no crate fits. The crates with these distributions have at least one of these problems:
+//! they return probabilities, which underflow at 1e-308; they call functions of std whose last bits differ between
+//! platforms; they panic on parameters out of range.
 //!
 //! Relative errors of ln p in the golden tests: below 1e-12 (Poisson, negative binomial), 1e-11 (binomial), and 1e-10
 //! (beta-binomial; 1e-9 for the probability of no event at all where it is nearly 1).
@@ -174,16 +174,16 @@ fn beyond(of: &impl Distribution, k: f64, ln_mass: f64, is_below: bool) -> f64 {
 pub(crate) struct Outward<'a> {
     /// The number of counts in this direction, which may be infinite.
     pub(crate) length: f64,
-    /// ln(P(`s` steps away) / P(the count itself)), also between whole steps.
+    /// Returns ln(P(`s` steps away) / P(the count itself)), also between whole steps.
     pub(crate) ln_relative: &'a dyn Fn(f64) -> f64,
-    /// P(`s` + 1 steps away) / P(`s` steps away).
+    /// Returns P(`s` + 1 steps away) / P(`s` steps away).
     pub(crate) ratio: &'a dyn Fn(f64) -> f64,
 }
 
 /// How many probabilities are added one by one at each end. Between the ends, probabilities are smooth enough to be
 /// integrated.
 const EACH: u32 = 128;
-/// Terms below this part of the sum don't change it.
+/// Terms below this share of the sum don't change the sum.
 const NEGLIGIBLE: f64 = 1e-17;
 
 /// Larger than the ratio of any two probabilities; a few of them add up to a finite number.
@@ -299,7 +299,7 @@ const GREGORY: [f64; 5] = [
     863.0 / 60_480.0,
 ];
 
-/// The integral, by Gauss–Legendre quadrature with 16 points.
+/// Integrates by Gauss–Legendre quadrature with 16 points.
 fn panel(from: f64, to: f64, value: impl Fn(f64) -> f64) -> f64 {
     let (middle, half) = (0.5 * (from + to), 0.5 * (to - from));
     let pairs = POINTS
@@ -341,7 +341,7 @@ pub fn normal_ln_tail(z: f64) -> f64 {
     -0.5 * z * z - HALF_LN_TWO_PI - log(fraction)
 }
 
-/// ln(1 − e^`ln_p`) for a logarithm of a probability.
+/// Returns ln(1 − e^`ln_p`), the logarithm of the complement of a probability.
 pub(crate) fn ln_complement(ln_p: f64) -> f64 {
     if ln_p > -std::f64::consts::LN_2 {
         return log(-libm::expm1(ln_p.min(0.0)));

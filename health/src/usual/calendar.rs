@@ -81,7 +81,7 @@ pub(crate) struct Shift {
     pub(crate) slots: isize,
 }
 
-/// The local days of some groups: where their users live, and when they don't work.
+/// The time zone and the holidays of the users of some groups.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Local {
     /// The time zone. Without one, days are in UTC, and the counts themselves show which clock they follow.
@@ -97,7 +97,7 @@ pub(crate) struct Calendar {
     pub(crate) per_day: usize,
     /// How many slots make an hour; at least one.
     pub(crate) per_hour: usize,
-    /// The number of the first slot, counted from 1970.
+    /// The number of the first slot, counted in slots from 1970.
     first: i64,
     /// The clock changes around the slots, in chronological order; empty if the zone is known.
     shifts: Vec<Shift>,

@@ -7,7 +7,7 @@ use super::past::{Look, Past};
 /// The number of days of a group from which the noise is learned.
 pub(crate) const DAYS: usize = 28;
 
-/// With fewer days than this, a default is used for the noise.
+/// With fewer days than this, the noise is [`Prior::unknown`].
 const FEWEST_DAYS: usize = 4;
 
 /// Assumptions about how much counts vary. `least` and `unknown` are squares of relative standard deviations.

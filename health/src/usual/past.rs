@@ -1,10 +1,11 @@
-//! The counts to expect, from the same time of earlier days.
+//! Computes the counts to expect from the same time of earlier days.
 
 use super::calendar::Calendar;
 use crate::columns::blocks::Columns;
 use crate::columns::slots::Sum;
 
-/// A window is compared with the windows of this many days before, in addition to windows of the same weekday.
+/// A window is compared with the same windows of this many days before, in addition to those of the same weekday in
+/// earlier weeks.
 const DAYS: usize = 14;
 
 /// A window is compared only if there are at least this many earlier windows.
@@ -74,7 +75,7 @@ pub(crate) struct Past<'p> {
     wholes: Option<Vec<u128>>,
 }
 
-/// What is expected of some slots, and what was counted in them.
+/// The counted and the expected events of some slots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Look {
     /// What was counted.

@@ -4,7 +4,7 @@
 /// Seconds of a day.
 pub(crate) const DAY: u64 = 86_400;
 
-/// A line for each clock, with the names of its zones: `scripts/zones.py` writes it.
+/// A line for each clock, with the names of its zones. `scripts/zones.py` writes this file.
 const CLOCKS: &str = include_str!("zones.txt");
 
 /// How far a zone's clocks are ahead of UTC.
@@ -15,7 +15,7 @@ pub(crate) struct Zone {
     summer: Option<Summer>,
 }
 
-/// The part of the year in which clocks show another time.
+/// The part of the year in which clocks differ from the standard time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Summer {
     /// How far clocks are ahead of UTC, in seconds.
@@ -114,7 +114,7 @@ fn change(text: &str) -> Option<Change> {
 
 /// Returns the year, the month and the day of the month of a day since 1970, and the number of days in the month.
 pub(crate) fn date_of(day: i64) -> (i64, i64, i64, i64) {
-    // The era-based calendar algorithm of Howard Hinnant: years begin in March.
+    // This is the era-based calendar algorithm of Howard Hinnant, in which years begin in March.
     let since_0000 = day + 719_468;
     let era = since_0000.div_euclid(146_097);
     let of_era = since_0000.rem_euclid(146_097);

@@ -1,7 +1,7 @@
-//! An Opsgenie team: its Alert API (`POST /v2/alerts`), which answers 202 before it has processed the request.
+//! An Opsgenie team, by the Alert API (`POST /v2/alerts`), which answers 202 before it has processed the request.
 //!
-//! The alias identifies the alert: another creation with the same alias only counts up, and the alert is closed by its
-//! alias.
+//! The alias identifies the alert. If an alert with the alias exists, another creation only increases its counter. A
+//! request with the alias closes the alert.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

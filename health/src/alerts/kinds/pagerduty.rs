@@ -1,7 +1,7 @@
-//! A PagerDuty service: its Events API v2 (`POST /v2/enqueue`), which answers 202.
+//! A PagerDuty service, by the Events API v2 (`POST /v2/enqueue`), which answers 202.
 //!
-//! The identifier of the incident is the `dedup_key`: the event `trigger` opens an incident or updates it, and `resolve`
-//! with the same key closes it.
+//! The `dedup_key` contains the identifier of the incident. The event `trigger` opens an incident or updates it, and the
+//! event `resolve` with the same key closes it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

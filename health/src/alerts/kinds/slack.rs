@@ -1,4 +1,4 @@
-//! An incoming webhook of Slack. It accepts `{"text": …}`, and answers `ok`.
+//! An incoming webhook of Slack, which accepts `{"text": …}` and answers `ok`.
 //!
 //! Slack reads `&`, `<` and `>` in a text as the beginning of an entity, a link or a mention, so they are escaped.
 

@@ -1,5 +1,5 @@
-//! A channel or chat of Microsoft Teams: the webhook of a workflow ("Post to a channel when a webhook request is
-//! received"), which accepts a message with an Adaptive Card and answers 202.
+//! A channel or chat of Microsoft Teams, by the webhook of a workflow ("Post to a channel when a webhook request is
+//! received"). The webhook accepts a message with an Adaptive Card and answers 202.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) const FORM: Form = Form {
     path_of: |_| String::new(),
     options: &[],
     delivery: Delivery {
-        // The webhooks of connectors, which workflows replace, answer 200 and `1`.
+        // The webhooks of connectors, which are older than workflows, answer 200 and `1`.
         is_accepted: |answer| {
             answer.status == 202 || answer.status == 200 && answer.body.trim_ascii() == b"1"
         },

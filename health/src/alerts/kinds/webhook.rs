@@ -25,16 +25,16 @@ pub(crate) const FORM: Form = Form {
     },
 };
 
-/// The message if there is no template. Most chat tools accept it.
+/// The default template. Most chat tools accept its messages.
 const USUAL: &str = r#"{"text": "{{message}}"}"#;
 
-/// The placeholders for texts, which are between quotes.
+/// The placeholders for texts. In a template, they must be between quotes.
 const TEXTS: [&str; 11] = [
     "message", "sentence", "status", "rule", "severity", "since", "until", "cluster", "query",
     "note", "runbook",
 ];
 
-/// The placeholders for JSON values, which are not between quotes.
+/// The placeholders for JSON values. In a template, they must not be between quotes.
 const VALUES: [&str; 3] = ["labels", "finding", "incident"];
 
 /// A template whose messages are valid JSON for all values of its placeholders.

@@ -9,7 +9,7 @@ use super::points::Points;
 /// and scale. The prior weighs as much as two leaves.
 const SHAPE: f64 = 1.0;
 const SCALE: f64 = 0.5;
-/// The share of leaves of a cause that don't follow it.
+/// The share of a cause's leaves that don't follow the cause.
 const APART: f64 = 0.05;
 /// The minimum density of the leaves that don't follow their cause. They may deviate by any amount.
 const APART_DENSITY: f64 = 0.02;

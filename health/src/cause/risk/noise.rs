@@ -16,8 +16,8 @@ const ROUNDING: f64 = 0.25;
 /// How many stray leaves are assumed if none was seen. The number is far below one, because noise without a stray leaf
 /// probably has light tails.
 const UNSEEN: f64 = 0.005;
-/// Two variances are alike if their ratio is below 1 plus this number divided by the square root of the number of
-/// leaves, which is three standard errors.
+/// Two variances are alike if their ratio is below 1 plus this number divided by the square root of the number of leaves.
+/// This margin is three standard errors.
 const UNLIKE: f64 = 6.0;
 /// The density of stray leaves, which may deviate by any amount.
 const STRAY_DENSITY: f64 = 0.5;
@@ -34,7 +34,7 @@ pub(crate) struct Noise {
     size: f64,
 }
 
-/// How far a leaf deviates, and its size.
+/// How far a leaf deviates in either direction, and its size.
 type Distance = (f64, f64);
 
 impl Noise {
@@ -192,7 +192,7 @@ impl Class {
             let place = (leaves * share) as usize;
             distances.get(place).or(distances.last()).copied()
         };
-        // Half of a normal variable lies within 0.6745 standard deviations, and a share of 0.6827 within 1.
+        // Half of a normal distribution is within 0.6745 standard deviations, and a share of 0.6827 is within 1.
         let half = quantile(0.5).unwrap_or_default() / 0.6745;
         let deviation = half.max(quantile(0.6827).unwrap_or_default());
         Self {

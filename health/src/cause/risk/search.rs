@@ -15,7 +15,7 @@ const LEAST_DEVIATION: f64 = 0.05;
 /// The mean deviation of a candidate's leaves must reach this fraction of the minimum deviation. Some leaves may not
 /// follow the cause, so the mean may be lower than the minimum.
 const MEAN: f64 = 0.4;
-/// How many causes are looked for to judge whether everything has changed.
+/// The minimum number of causes that the search may find before it decides whether everything has changed.
 const ENOUGH: usize = 16;
 /// If at least this share of all leaves has no cause and does not deviate, not everything has changed.
 const REST: f64 = 0.25;
@@ -99,7 +99,7 @@ struct SearchResult {
     suspects: Suspects,
     /// The log likelihood of all current counts, minus the prices of the causes.
     log_likelihood: f64,
-    /// For each leaf, whether it belongs to no cause.
+    /// For each leaf, whether it still belongs to no cause.
     free: Vec<bool>,
 }
 

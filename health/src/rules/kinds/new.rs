@@ -69,7 +69,7 @@ impl Judge for New {
         for slot in judging.known() {
             let now = sums.before(slot + 1, over);
             let before = sums.before((slot + 1).saturating_sub(over), history);
-            // Without nearly all of the history, it is unknown whether a group is new.
+            // If more than a tenth of the history is unknown, the group may have had events before.
             if before.known * 10 < history * 9 {
                 continue;
             }

@@ -198,7 +198,8 @@ impl<'j> Parts<'j> {
             .range
             .start
             .saturating_sub(slots.in_seconds(DAYS * 86_400));
-        // An integration's new or lost connections are findings about sources, not about the integration.
+        // If the group has several sources, `look` leaves out sources that were connected or disconnected, so their parts
+        // need the number of the source.
         let is_of_source = grid.dimensions().contains(&Dimension::WriteKey);
         let source = dimensions
             .iter()

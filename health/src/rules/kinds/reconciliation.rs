@@ -1,4 +1,4 @@
-//! Reported totals that are not the sums of their rows.
+//! Totals that the service reported and that differ from the sums of their rows.
 
 use tallyfold::Counts;
 use tallyfold::arguments::toml::{Result, Table};

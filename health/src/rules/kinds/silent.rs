@@ -1,4 +1,4 @@
-//! No event at all where there usually are some.
+//! Groups without any event at times that usually have some.
 
 use tallyfold::arguments::toml::{Result, Table};
 
@@ -33,7 +33,8 @@ least = 20
 /// The maximum length of a silence that is judged as a whole, in seconds.
 const LONGEST: u64 = 86_400;
 
-/// No events although earlier weeks predict some. The side and the smallest change of the baseline have no effect.
+/// Finds groups without events at times for which earlier weeks predict some. The side and the smallest change of the
+/// baseline have no effect.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Silent {
     baseline: Baseline,
@@ -72,7 +73,7 @@ impl Judge for Silent {
         let mut learned = Learned::new(&past, prior(Compare::Counts));
         let ln_rate = libm::log(self.baseline.rate(judging));
         let lengths = lengths(judging.slots, None);
-        // Late events make counts grow, so a count of 0 before the window is settled proves nothing.
+        // Late events still increase the count of a window that isn't settled, so a count of 0 isn't evidence.
         for slot in judging.known().filter(|slot| judging.finals[*slot]) {
             sink.tested(slot);
             let part = columns.parts[slot];
@@ -135,7 +136,7 @@ fn is_rare(judging: &Judging<'_>, columns: Columns<'_>, longest: usize) -> bool 
         .zip(columns.parts);
     let known = finals.filter(|(is_final, _)| **is_final);
     let events: u128 = known.map(|(_, part)| u128::from(*part)).sum();
-    // The bound is generous, because a group may have all of its events in one part of the day, or may be new.
+    // The bound is low, because a group may have all of its events in one part of the day, or may be new.
     let days = (judging.range.end / longest.max(1)).max(1) as u128;
     events * 8 < u128::from(judging.least) * days.min(8)
 }

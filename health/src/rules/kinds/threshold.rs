@@ -1,4 +1,4 @@
-//! A count or a share above or below a fixed limit.
+//! Counts and shares above or below a fixed limit.
 
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::Fraction;
@@ -55,7 +55,7 @@ below = 200
 clear_above = 250
 "#;
 
-/// Fixed limits, at least one. For a count, a limit is the value of the fraction, such as 100/1.
+/// Fixed limits, at least one of `above` and `below`. For a count, a limit is a fraction with the denominator 1, such as 100/1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Threshold {
     above: Option<Fraction>,
@@ -165,7 +165,7 @@ impl Judge for Threshold {
                 (whole.is_some() || part >= least)
                     && limit.is_some_and(|limit| limit.is_below(part, of))
             };
-            // Late events make counts grow, so a count that is low before the window is settled proves nothing.
+            // Late events still increase the count of a window that isn't settled, so a low count isn't evidence.
             let is_low = |limit: Option<Fraction>| {
                 slots.settled[slot] && limit.is_some_and(|limit| limit.is_above(part, of))
             };

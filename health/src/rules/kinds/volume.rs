@@ -67,7 +67,7 @@ impl From<Baseline> for Volume {
 }
 
 impl Volume {
-    /// Also adds up small deviations over this many seconds.
+    /// Also compares sums over this many seconds, which show small deviations.
     #[must_use]
     pub fn slow(self, seconds: u64) -> Self {
         let slow = Some(seconds);
