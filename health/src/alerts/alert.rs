@@ -223,8 +223,8 @@ impl Alert {
     }
 }
 
-/// Returns the labels of an incident: the configured labels, those of its headline and the headline's group, the cluster,
-/// the rule, the severity and the identifier.
+/// Returns the labels of an incident: configured labels, the labels and the group of its headline, the cluster, the rule,
+/// the severity and the identifier.
 fn labels(
     incident: &Incident,
     (rule, part, finding): (&str, Option<&IncidentPart>, Option<&Finding>),

@@ -67,7 +67,7 @@ impl Counted {
         element.is_of(|place| self.ids[place][leaf])
     }
 
-    /// Returns the leaves without those of a combination.
+    /// Returns the leaves that don't belong to a combination.
     pub(crate) fn without(&self, element: Element) -> Self {
         let stay: Vec<bool> = (0..self.leaves.len())
             .map(|leaf| !self.is_in(leaf, element))

@@ -37,7 +37,7 @@ tallyfold::options! {
 ///
 /// # Errors
 /// `incompatible_tables` if the tables differ in dimensions, metric or filter. `sum_overflow` if a table has more than
-/// 2^64 - 1 events. `group_limit` if the tables together have too many groups or values.
+/// 2^64 - 1 events. `group_limit` if the values of a dimension take more than 1 GiB in both tables together.
 pub fn explain(
     before: &CountTable,
     now: &CountTable,

@@ -25,7 +25,7 @@ impl Tally {
         }
     }
 
-    /// Adds counts. [`Leaves::new`] has checked that the sum fits.
+    /// Adds counts. The sums saturate.
     pub(crate) fn add(&mut self, other: Self) {
         self.part = self.part.saturating_add(other.part);
         self.whole = self.whole.saturating_add(other.whole);

@@ -41,7 +41,8 @@ pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Sus
         suspects.causes.push(best);
         events += choice.events;
         // If there are two causes, the first alone may explain less than a change of everything, while both together
-        // explain more. So the search continues, and `settled` counts the causes that suffice.
+        // explain more. So the search continues, and `settled` is the number of causes after which this check last
+        // succeeded.
         if best.score > choice.everything && events >= LEAST_EVENTS * first.change {
             settled = suspects.causes.len();
         }

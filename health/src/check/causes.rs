@@ -71,7 +71,7 @@ pub(crate) fn explanation(
 /// Nearly all events have a value if at least this share of the events has it: a numerator and a denominator.
 const NEARLY_ALL: (u128, u128) = (9, 10);
 
-/// The length of the time before the beginning of a finding in which [`within`] examines the group, in seconds.
+/// How many seconds before the beginning of a finding [`within`] examines.
 const DAY: u64 = 86_400;
 
 /// Returns the values that nearly all events of a finding's group had on the day before the finding began. For example,

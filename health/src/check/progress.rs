@@ -245,7 +245,7 @@ pub(crate) fn normal_range(normal: &Normal, observed: Amount) -> (u64, u64) {
     }
 }
 
-/// Returns the smallest and the largest count whose tail has at least this probability.
+/// Returns the smallest and the largest count whose tail probability has a logarithm of at least `ln_p`.
 fn likely(level: &Level, ln_p: f64, whole: Option<u64>) -> (u64, u64) {
     let most = whole.unwrap_or(u64::MAX / 2);
     let middle = whole.map_or(level.expected, |whole| level.expected * whole as f64);

@@ -48,7 +48,7 @@ pub(crate) struct Live {
     pub(crate) since: Timestamp,
     /// The end of the window with which it began to fire; `None` while it is pending.
     pub(crate) fired: Option<Timestamp>,
-    /// The end of the last window that was bad, or that is no evidence for the end of the finding.
+    /// The end of the last window that was bad, or after which nothing indicated the end of the finding.
     pub(crate) until: Timestamp,
     /// The end of the last window that was judged.
     pub(crate) seen: Timestamp,

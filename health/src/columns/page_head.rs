@@ -1,4 +1,4 @@
-//! The head of a page: all that is known without reading the counts.
+//! The head of a page: everything except the counts of groups and rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub(crate) struct PageSums {
     pub(crate) checksum: u32,
 }
 
-/// The head of a page: all that is known without reading the counts.
+/// The head of a page: everything except the counts of groups and rows.
 #[derive(Clone, Debug)]
 pub struct PageHead {
     pub(crate) metric: Metric,

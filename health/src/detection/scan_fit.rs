@@ -128,7 +128,8 @@ pub(crate) struct Fit {
 }
 
 impl Fit {
-    /// Fits a constant: the weighted rate, plus half an event so that it is not 0. Returns `None` if there is no whole.
+    /// Fits a constant: the weighted rate, plus half an event so that it is not 0. Returns `None` if the wholes of all
+    /// points are 0.
     pub(crate) fn constant(points: &mut [Point]) -> Option<Self> {
         let count = 0.5 + weighted(points, |point| point.count);
         let whole = weighted(points, |point| point.whole);

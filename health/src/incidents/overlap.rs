@@ -28,8 +28,8 @@ fn deviation(part: &IncidentPart) -> (Counted, bool) {
 }
 
 /// Returns how well a finding fits an incident; greater is better. The first value is whether the finding fits the
-/// headline, and the second one is how many values they have in common. Returns `None` if the finding doesn't belong to
-/// the incident.
+/// headline, and the second value is how many values the finding has in common with the part that it fits best. Returns
+/// `None` if the finding doesn't belong to the incident.
 pub(super) fn fit(finding: &IncidentPart, incident: &Incident) -> Option<(bool, usize)> {
     let is_late = ms_between(incident.until, finding.since) > NEAR_MS;
     if is_late && incident.status != Status::Firing {
@@ -46,7 +46,7 @@ pub(super) fn fit(finding: &IncidentPart, incident: &Incident) -> Option<(bool, 
 ///
 /// - A finding or a part about all events belongs only to a headline that began together with it.
 /// - A finding that began together with the headline must share a value of its group or cause. Besides, it must deviate alike,
-///   or its group must not have other values than the headline's. So the same integration may fail for another source, too.
+///   or no dimension may have different values in the two groups. So an integration that fails for two sources is one incident.
 /// - A finding that began at another time, or that is compared with another part, must deviate alike and lie inside of the part.
 ///   If both began together, the part may also lie inside of the finding and explain at least half of it.
 fn fit_part(finding: &IncidentPart, part: &IncidentPart, is_headline: bool) -> Option<usize> {

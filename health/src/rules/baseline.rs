@@ -38,14 +38,14 @@ const LONGEST_DAY_OFF: u64 = DAY + 4 * 3_600;
 /// the upper bound, or less if fewer events come on weekends.
 const LEFT: std::ops::RangeInclusive<f64> = 0.05..=0.2;
 
-/// On a day off, the decline of the first half is at least this share of the decline of the second half, and at least
-/// this share of a weekend day's events comes.
+/// The first half of a day off declines by at least this share of the second half's decline. A day off has at least this
+/// share of the events of a weekend day.
 const AT_ONCE: f64 = 0.7;
 
 /// The natural logarithm of 2. A test of both sides doubles the probability.
 const LN_2: f64 = std::f64::consts::LN_2;
 
-/// Takes a closer look at some slots before a slot. The arguments are that slot and the number of slots.
+/// Compares the slots before a slot again with a closer method. The arguments are that slot and the number of slots before it.
 pub(crate) type Confirm<'c> = dyn FnMut(usize, usize) -> Option<Look> + 'c;
 
 /// How the counts of a group are compared.
@@ -54,7 +54,7 @@ pub(crate) struct Comparing<'c> {
     pub(crate) compare: Compare,
     /// The length of an additional sum, in seconds.
     pub(crate) longer: Option<u64>,
-    /// A closer look, which must find a deviation to be bad, too.
+    /// A closer method, which must confirm that a deviation is bad. `None` to skip this step.
     pub(crate) confirm: Option<&'c mut Confirm<'c>>,
     /// The parts of the group, if the group has all events of its sources.
     pub(crate) parts: Option<Parts<'c>>,
@@ -63,7 +63,7 @@ pub(crate) struct Comparing<'c> {
 }
 
 impl Comparing<'_> {
-    /// Returns a comparison without an additional sum, a closer look or parts of the group.
+    /// Returns a comparison without the optional steps.
     pub(crate) fn with(compare: Compare) -> Self {
         Self {
             compare,
@@ -82,7 +82,7 @@ pub struct Baseline {
     neighbours: usize,
     side: Side,
     false_alarms: f64,
-    /// `None` for the default of the kind of rule.
+    /// The smallest change that matters; `None` for the default of the kind of rule.
     change: Option<Fraction>,
 }
 
@@ -406,7 +406,7 @@ pub(crate) fn is_late(
         let before = past.look(slot + 1, late + length);
         return before.is_some_and(|before| before.excess() < look.excess() / 2.0);
     }
-    // In a silence longer than `late`, the last `late` slots don't count, because their events may still come.
+    // In a silence longer than `late`, the last `late` slots are left out, because their events may still come.
     let is_overdue = look.sum.part == 0 && length > late;
     let length_of = |late: usize| if is_overdue { length - late } else { length };
     [late / 2, late].into_iter().any(|late| {

@@ -152,7 +152,7 @@ impl Sink {
         }
     }
 
-    /// Starts the results of a group, and ends those of the group before.
+    /// Ends the results of the previous group, and starts the results of this group.
     pub(crate) fn begin(&mut self, group: usize) {
         self.close();
         self.group = group as u32;

@@ -1,4 +1,4 @@
-//! A rule: what it looks for, in which counts, and how bad it is.
+//! A rule: what it looks for, in which counts, and how severe its findings are.
 
 use std::collections::BTreeMap;
 

@@ -4,8 +4,7 @@ use super::calendar::Calendar;
 use crate::columns::blocks::Columns;
 use crate::columns::slots::Sum;
 
-/// A window is compared with the same windows of this many days before, in addition to those of the same weekday in
-/// earlier weeks.
+/// A window is compared with the same time on this many days before, and with the same weekday of earlier weeks.
 const DAYS: usize = 14;
 
 /// A window is compared only if there are at least this many earlier windows.
@@ -146,8 +145,8 @@ impl<'p> Past<'p> {
         Some(Look { sum, expected })
     }
 
-    /// Like [`Past::look`], but expects events exactly at their usual time, neither early nor late. Single slots may
-    /// deviate from this expectation, but a sum over some hours does not.
+    /// Like [`Past::look`], but expects events exactly at their usual time, neither early nor late. Normal counts of
+    /// single slots may deviate from this expectation, but normal sums over some hours hardly do.
     pub(crate) fn punctual(&self, end: usize, length: usize) -> Option<Look> {
         if self.compare != Compare::Counts {
             return self.look(end, length);
@@ -372,7 +371,7 @@ pub(crate) fn is_batch(of_day: &mut [u64]) -> bool {
     sum > 0 && together as f64 >= BATCH_SHARE * sum as f64
 }
 
-/// Finds the candidate that is nearest to the count.
+/// Keeps the expected number that is nearest to `counted`.
 struct Nearest {
     counted: f64,
     found: Option<f64>,

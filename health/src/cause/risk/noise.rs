@@ -11,7 +11,7 @@ const CLASS: usize = 30;
 const CLASSES: usize = 12;
 /// The minimum variance of the deviation of large leaves: a standard deviation of one percent.
 const LEAST: f64 = 1e-4;
-/// The variance that rounding adds to a leaf of size 1. Both counts are whole numbers, so a leaf of one event is no evidence.
+/// The variance that rounding adds to a leaf of size 1. Both counts are whole numbers, so a leaf of one event isn't evidence.
 const ROUNDING: f64 = 0.25;
 /// How many stray leaves are assumed if none was seen. The number is far below one, because noise without a stray leaf
 /// probably has light tails.

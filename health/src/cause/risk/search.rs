@@ -143,7 +143,7 @@ impl<'a> Search<'a> {
         libm::sqrt(self.noise.relative).max(LEAST_DEVIATION)
     }
 
-    /// Returns how far leaves may deviate on the whole before everything may have changed.
+    /// Returns the mean deviation of the leaves from which everything may have changed.
     fn least_bulk(&self) -> f64 {
         0.5 * self.least_deviation()
     }
