@@ -47,8 +47,8 @@ pub(super) fn fit(finding: &IncidentPart, incident: &Incident) -> Option<(bool, 
 /// - A finding or a part about all events belongs only to a headline that began together with it.
 /// - A finding that began together with the headline must share a value of its group or cause. Besides, it must deviate alike,
 ///   or no dimension may have different values in the two groups. So an integration that fails for two sources is one incident.
-/// - A finding that began at another time, or that is compared with another part, must deviate alike and lie inside of the part.
-///   If both began together, the part may also lie inside of the finding and explain at least half of it.
+/// - A finding that began at another time, or that is compared with another part, must deviate alike and lie inside of the
+///   part. If both began together, the part may also lie inside of the finding and explain at least half of it.
 fn fit_part(finding: &IncidentPart, part: &IncidentPart, is_headline: bool) -> Option<usize> {
     let (new, known) = (finding.place(), part.place());
     let is_together = ms_between(part.since, finding.since).abs() <= NEAR_MS;
