@@ -37,7 +37,7 @@ pub(crate) struct FollowFlags {
     pub(crate) pacing: Declared<Pacing>,
 }
 
-/// The flags for when windows are read.
+/// The flags that set when windows are read.
 #[derive(Clone, Debug)]
 pub(crate) struct Pacing;
 
@@ -159,7 +159,7 @@ mod tests {
                 "2025-12-31T23:40:00Z",
             ),
             (&["--from", "2025-12-31T12:07:00Z"], "2025-12-31T12:07:00Z"),
-            // `--since` counts from now, not from `--until`.
+            // For a follow, `--since` counts from now, not from `--until`. Only `closed` counts it from `--until`.
             (
                 &["--since", "20m", "--until", "2026-01-02T00:00:00Z"],
                 "2025-12-31T23:30:00Z",

@@ -261,8 +261,8 @@ fn system_name(error: &io::Error) -> Option<&'static str> {
     })
 }
 
-/// The maximum number of bytes that are read from a file of certificates. All certificates that a system trusts have about a
-/// quarter of a megabyte.
+/// The maximum number of bytes that are read from a file of certificates. Together, all certificates that a system trusts have
+/// about a quarter of a megabyte.
 const MOST_BYTES: u64 = 16 * 1024 * 1024;
 
 /// Creates a TLS configuration that trusts the system's authorities and the certificates in a file.
@@ -317,9 +317,9 @@ fn valid(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     }
 }
 
-/// Accepts the certificates that the system accepts, and any server whose own certificate is in the file. The second rule is
-/// for self-signed certificates: `openssl req -x509` marks them as authorities, and the usual verification refuses a server's
-/// certificate with that mark.
+/// Accepts a certificate that an authority of the system or of the file has issued, and also a server's own certificate that is
+/// in the file, if its name and its time are right. The second rule is for self-signed certificates: `openssl req -x509` marks
+/// them as authorities, and the usual verification refuses a server's certificate with that mark.
 #[derive(Debug)]
 struct Certificates {
     authorities: Verifier,

@@ -150,7 +150,8 @@ impl Hangups {
 }
 
 /// Makes a second signal end the process at once, even if the process is blocked and can't react to the first signal. It may be
-/// blocked by a write to a pipe whose reader has stopped reading, or by a command that prints a secret.
+/// blocked by a write to a pipe whose reader has stopped reading, or because it waits for a command of the configuration that
+/// prints a secret.
 #[cfg(unix)]
 fn end_at_the_second() -> std::io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
@@ -165,7 +166,7 @@ fn end_at_the_second() -> std::io::Result<()> {
     Ok(())
 }
 
-/// How long a process that may end at any moment has to react to a signal before it is ended.
+/// How long a process has to react to a signal before `end_if_blocked` ends it.
 #[cfg(unix)]
 const TO_NOTICE: Duration = Duration::from_secs(2);
 
@@ -189,8 +190,8 @@ fn end_if_blocked() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes a write beyond the limit of a file's size fail, as on a full disk. By default, SIGXFSZ would end the process without a
-/// message.
+/// Makes a write fail, as on a full disk, if it exceeds the system's limit of a file's size. By default, SIGXFSZ would end the
+/// process without a message.
 ///
 /// # Errors
 /// If the system does not allow it.
@@ -222,7 +223,8 @@ impl Stop {
         Self::listen_to_all()
     }
 
-    /// Begins to listen for a process that is never blocked, and that has work to do even after the second signal.
+    /// Begins to listen. From now on, no signal that this value listens for ends the process, not even the second one. This is
+    /// for a process that is never blocked, and that has work to do even after the second signal.
     ///
     /// # Errors
     /// If the system does not allow it.
@@ -231,7 +233,7 @@ impl Stop {
     }
 
     /// Lets the first signal end the process within two seconds, even if the process is blocked, for example by a write to a
-    /// pipe whose reader has stopped reading. This is for work that may end at any moment.
+    /// pipe whose reader has stopped reading. This is for work that a signal is allowed to end at any moment.
     ///
     /// # Errors
     /// If the system does not allow it.

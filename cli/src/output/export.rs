@@ -14,12 +14,12 @@ use super::sink::WriteError;
 use crate::failure::{Failure, Result};
 use crate::stderr::Stderr;
 
-/// The error for a format of counts when a comparison was requested.
+/// The error for a comparison in a format that can't represent one.
 pub(crate) const NO_COMPARISON: &str =
     "this format can't represent a comparison: want --format table, json, ndjson or csv";
 
 /// Begins the export of a report: the rows of each cluster with the cluster's labels. The flags may select some of the
-/// rows, or another order. `format` decides which counts are refused and which windows are written.
+/// rows, or another order. `format` decides which counts are refused and, without `--windows`, which windows are written.
 ///
 /// # Errors
 /// For invalid labels and options, and for counts that the format does not support.
@@ -108,11 +108,11 @@ pub(crate) enum Rows<'a> {
 impl<'a> Rows<'a> {
     /// Returns the rows of a part.
     ///
-    /// A table stores settled counts and counts that may still change separately. With `sums`, each group nevertheless
+    /// A table stores settled counts separately from counts that may still change. With `sums`, each group nevertheless
     /// gets one row, as users expect in a file. This row is settled only if all counts of the table are settled.
     /// Without `sums`, for systems that store samples, settled counts have rows of their own. A table with gaps is
-    /// never summed, because no single window describes what it covers. With `picks`, rows will be selected, so a table
-    /// that isn't summed becomes a series.
+    /// never summed, because no single window describes what it covers. `picks` means that rows will be selected. A
+    /// table that isn't summed then becomes a series, because each row of a series keeps its window.
     ///
     /// # Errors
     /// For a comparison.
@@ -372,7 +372,7 @@ mod tests {
         assert!(text.ends_with("# EOF\n"));
         let samples = text.lines().filter(|line| !line.starts_with('#'));
         assert_eq!(samples.count(), 12);
-        // The metric of each line, without adjacent repeats. No metric is repeated later.
+        // The metric of each line, without adjacent repeats. If the lines of each metric stand together, each is left once.
         let name = |line: &str| {
             let line = line
                 .strip_prefix("# ")

@@ -84,7 +84,7 @@ pub(crate) fn write_to(
     }
 }
 
-/// Returns the path, next to the output file, for an incomplete result, so that the file keeps its content. Returns
+/// Returns the path for an incomplete result. It is next to the output file, which thus keeps its content. Returns
 /// `None` for a path that is written directly, such as a device.
 pub(crate) fn partial(path: &Path) -> Option<PathBuf> {
     let is_written_at_once = fs::metadata(path).is_ok_and(|found| !found.is_file());

@@ -98,7 +98,7 @@ fn write_wrapped(
     Ok(())
 }
 
-/// Returns the title: the metric, the dimensions, and the time range.
+/// Returns the title: what is counted, and the time range.
 fn title(report: &Report) -> String {
     let asked = &report.asked;
     format!("{}, {}", subject(report), span(asked.range))

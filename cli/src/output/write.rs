@@ -104,7 +104,8 @@ fn says_all(format: OutputFormat, screen: Screen) -> bool {
     }
 }
 
-/// Prints the remarks about counts on stderr. If counts that may still change were left out, does not mention them.
+/// Prints the remarks about counts on stderr. If counts that may still change were left out, does not mention them, because
+/// `export::warn` has done so.
 fn print_remarks(report: &Report, leaves_out: bool, stderr: &Stderr) {
     if let Some(text) = report::provisional(report).filter(|_| !leaves_out) {
         stderr.warning(text);

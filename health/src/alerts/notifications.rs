@@ -32,8 +32,8 @@ impl Receiver {
     /// Checks the options of a receiver.
     ///
     /// # Errors
-    /// `missing_argument` and `invalid_argument` for options that this kind needs or doesn't have; `invalid_base_address` and
-    /// `insecure_base_address` for the address.
+    /// `missing_argument` for an option that this kind needs, and `invalid_argument` for one that it doesn't have;
+    /// `invalid_base_address` and `insecure_base_address` for the address.
     pub fn new(kind: ReceiverKind, options: &ReceiverOptions) -> Result<Self> {
         let form = kind.form();
         let foreign = [
@@ -212,15 +212,15 @@ impl Notifications {
         Some((place, push))
     }
 
-    /// Returns the next step of the push that is under way, or else of the next push; `None` when no push is left. It is
-    /// for callers that send all messages in the same way.
+    /// Returns the next step of the push that is under way, or else of the next push; `None` when no push is left. This
+    /// method is for callers that send the messages to all receivers in the same way.
     ///
     /// # Errors
-    /// `out_of_order` while a message is under way. An error that ends a push is part of its outcome instead.
+    /// `out_of_order` while a message is being sent. An error that ends a push is part of its outcome instead.
     pub fn step<T>(&mut self, now: Now, of: fn(PushStep<'_>) -> T) -> Result<Option<T>> {
         while let Some((_, push)) = self.delivery() {
             let step = match push.step(now) {
-                // The final state contains what was accepted.
+                // The caller does not need these steps: the state that `finish` returns contains what was accepted.
                 Ok(PushStep::Done | PushStep::Finished { .. }) => continue,
                 step => step.map(of),
             };
@@ -247,8 +247,8 @@ impl Notifications {
         Ok(push)
     }
 
-    /// Returns the state for the next run, and what became of the messages. If a push has not ended, its receiver may
-    /// have accepted the message. Afterwards, no message is left to send.
+    /// Returns the state for the next run, and what became of the messages. The message of a push that has not ended
+    /// counts as possibly accepted. Afterwards, no message is left to send.
     #[must_use]
     pub fn finish(&mut self) -> (Notified, Vec<ReceiverOutcome>) {
         self.receivers.clear();
@@ -404,7 +404,8 @@ fn every_run(
         over.iter()
             .map(|(id, over)| notice(id, &over.alert, Some(over.at.min(now)))),
     );
-    // An alert with another severity is a new alert, and the earlier one is over.
+    // The labels differ only if the alert became more severe (`Current::relabel`). For the receiver, an alert with other
+    // labels is a new alert, so the earlier one is over.
     let relabeled = known.iter().filter(|(id, alert)| {
         let now = firing.get(*id);
         now.is_some_and(|now| now.labels != alert.labels)
@@ -472,8 +473,9 @@ impl Effect {
         }
     }
 
-    /// Records that the receiver may have accepted the message. The next run sends the change again, and a later run
-    /// sends the ends of both the old and the new alerts.
+    /// Records that the receiver may have accepted the message. The next run sends the change again. After `All`, the
+    /// receiver counts as knowing both the alerts from before the message and those of the message, so that a later run
+    /// sends the end of each.
     fn maybe(self, known: &mut Alerts) {
         if let Self::All(alerts) = self {
             known.extend(alerts);

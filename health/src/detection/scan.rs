@@ -1,4 +1,4 @@
-//! Scans the sums of the last windows of one stream. A sum can show an incident that begins small before a single window
+//! Scans the sums of the last windows of one stream. If an incident begins small, a sum can show it before a single window
 //! stands out.
 
 use super::scan_fit::{Fit, MOST, Point, Row, ScanOptions, Terms};
@@ -7,7 +7,7 @@ use crate::stats::tails::{Tails, negative_binomial, normal_ln_tail};
 /// Counts in adjacent windows of equal length, oldest first. For a rate, `counts` has the parts, such as errors, and
 /// `wholes` has the wholes, such as attempts.
 ///
-/// If another slice is shorter than `counts`, the windows beyond its end are unknown.
+/// If `wholes` or `known` is shorter than `counts`, the windows beyond the end of the shorter slice are unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream<'a> {
     /// The events of each window.
@@ -42,7 +42,8 @@ pub enum Direction {
     High,
 }
 
-/// The result of a scan for a window: the sum of the last windows that is least probable relative to its limit.
+/// The result of the scan of one window: of the judged sums that end with this window, the one that is least probable
+/// relative to its limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Excess {
     /// Whether it is an alarm.
@@ -57,7 +58,8 @@ pub struct Excess {
     pub expected: f64,
     /// The variance of the number of events divided by its expectation. The variance includes the error of the expectation.
     pub dispersion: f64,
-    /// The natural logarithm of the probability of at least so many events, or at most so few, by `direction`.
+    /// The natural logarithm of the probability of at least `observed` events if `direction` is high, and of at most
+    /// `observed` events if it is low.
     pub ln_p: f64,
     /// `ln_p` minus the logarithm of the limit for this many windows. An alarm needs 0 or less.
     pub margin: f64,
@@ -80,7 +82,7 @@ pub fn scan(stream: &Stream, from: usize, options: &ScanOptions) -> Vec<Option<E
     judged.collect()
 }
 
-/// Scans one window. Sums include earlier windows from `spent` on.
+/// Scans one window. No sum includes a window before `spent`, the first window after the last alarm.
 fn scan_window(stream: &Stream, at: usize, spent: usize, options: &ScanOptions) -> Option<Excess> {
     let this = stream.known_at(at)?;
     let fit = learn(stream, at, options)?;
@@ -160,7 +162,8 @@ pub(crate) fn learn(stream: &Stream, at: usize, options: &ScanOptions) -> Option
     Some(fit)
 }
 
-/// Leaves out windows that are far above the highest usual windows, because they would hide each other in the first regression.
+/// Leaves out windows whose rate is far above the 95th percentile. Several such windows would raise the mean and the
+/// dispersion of the first regression so much that none of them stands out.
 fn leave_out_gross(points: &mut Vec<Point>) {
     let mut rates = points
         .iter()
@@ -219,7 +222,7 @@ fn weigh(points: &mut [Point], dispersion: f64, limit: f64) -> bool {
 
 fn ln_p(point: &Point, dispersion: f64) -> f64 {
     let distance = point.count - point.mean;
-    // Computing tails is slow, and most counts are near their mean, so these are skipped.
+    // Computing tails is slow, so it is skipped for counts near their mean, as most are.
     if distance * distance < 2.0 * dispersion * point.mean {
         return 0.0;
     }
@@ -249,7 +252,8 @@ pub(crate) fn tails(count: u64, mean: f64, dispersion: f64) -> Tails {
     }
 }
 
-/// A sum of windows: its events, the expected number of events, and the gradient of this number by the coefficients.
+/// A sum of windows: its events, the expected number of events, and the gradient of the expected number with respect to
+/// the coefficients of the fit.
 #[derive(Clone, Debug)]
 pub(crate) struct Sum {
     pub(crate) events: u64,
@@ -288,8 +292,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    /// Makes the counts of six years of weeks with a season, a trend and some noise. `more` has additional cases for some
-    /// weeks.
+    /// Makes the counts of six years of weeks with a season, a trend and some noise. `more` has events to add to some weeks.
     fn weeks(scale: f64, more: &[(usize, u64)]) -> Vec<u64> {
         let count = |week: usize| {
             let angle = week as f64 * std::f64::consts::PI / 26.0;

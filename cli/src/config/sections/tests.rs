@@ -559,7 +559,7 @@ proptest! {
 #[test]
 fn a_configuration_that_is_cut_hides_its_secrets() {
     let secrets = secrets();
-    // Only comments precede the first value.
+    // A text that is cut before its first secret has nothing to hide.
     let start = secrets.find(CANARY).unwrap();
     for end in (start..secrets.len()).step_by(3) {
         check_hidden(&secrets.as_bytes()[..end]);

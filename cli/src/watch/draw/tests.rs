@@ -275,7 +275,8 @@ fn nothing_is_said_by_colour_alone() {
         .content
         .iter()
         .filter(|cell| is(cell, Modifier::ITALIC));
-    // Four of the twelve windows are provisional, in five rows and the line of marks.
+    // Four of the twelve windows are provisional. Each is drawn in five rows and in the line of marks, so the number of
+    // italic cells is a multiple of 24.
     let windows = provisional.filter(|cell| cell.symbol() != " ").count();
     assert_eq!(windows % 24, 0);
     assert!(windows > 0);
