@@ -37,7 +37,7 @@ impl<'c> From<&'c Check> for Found<'c> {
 pub(crate) struct Alert {
     /// The name of the headline's rule.
     pub(crate) rule: String,
-    /// How bad it is.
+    /// The name of the incident's severity, such as `critical`.
     pub(crate) severity: String,
     /// The labels that identify the alert. They are the same from its first message to its last.
     pub(crate) labels: BTreeMap<String, String>,
@@ -91,7 +91,7 @@ struct Resolved {
 /// An alert that a receiver was notified of and that is over.
 #[derive(Clone, Debug)]
 pub(crate) struct Over {
-    /// The alert with the labels that the receiver knows, and with the last sentence.
+    /// The alert with the labels that the receiver knows, and with the latest sentence.
     pub(crate) alert: Alert,
     /// When it ended.
     pub(crate) at: Timestamp,

@@ -14,7 +14,7 @@ use crate::incidents::incident::id_of;
 pub(crate) struct Form {
     /// The kind in a few words with an article, such as `a Slack channel`.
     pub(crate) about: &'static str,
-    /// The default address.
+    /// The default address, if the kind has one.
     pub(crate) usual_url: Option<&'static str>,
     /// The path that is added to an address that doesn't end with it.
     pub(crate) path: &'static str,
@@ -28,8 +28,8 @@ pub(crate) struct Form {
     pub(crate) writer: fn(&ReceiverOptions) -> Result<Writer>,
 }
 
-/// The delivery to most receivers. A receiver may get the same message twice without harm, so an unacknowledged message
-/// is sent again.
+/// How messages are delivered to most kinds of receivers. A receiver may get the same message twice without harm, so an
+/// unacknowledged message is sent again.
 pub(crate) const POST: Delivery = Delivery {
     is_repeatable: true,
     hides_address: true,

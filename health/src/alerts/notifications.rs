@@ -247,8 +247,8 @@ impl Notifications {
         Ok(push)
     }
 
-    /// Returns the state for the next run, and what became of the messages. The message of a push that has not ended
-    /// counts as possibly accepted. Afterwards, no message is left to send.
+    /// Returns the state for the next run, and what became of the messages. If a push has not ended, the state treats its
+    /// message as possibly accepted. Afterwards, no message is left to send.
     #[must_use]
     pub fn finish(&mut self) -> (Notified, Vec<ReceiverOutcome>) {
         self.receivers.clear();

@@ -6,7 +6,7 @@ use crate::stats::mass::deviance;
 
 /// For each number of attributes, how many combinations are examined closely.
 const OF_EACH_LAYER: usize = 8;
-/// The maximum number of candidates. With the combination of everything, each of them has a bit in a 64-bit word.
+/// The maximum number of candidates. Each candidate, and the combination of everything, has a bit in a 64-bit word.
 pub(crate) const MOST: usize = 63;
 
 /// Whether more or fewer events came than expected.

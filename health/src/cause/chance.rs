@@ -1,11 +1,11 @@
-//! Computes how likely counts differ this much without any change.
+//! Computes the probability that counts differ at least this far by chance.
 
 use super::candidates::Sums;
 use super::counted::{Counted, Leaf};
 use super::leaves::{Element, Leaves, Tally};
 use crate::stats::tails::negative_binomial;
 
-/// A change is within normal variation if counts vary this much without any change with a higher probability than this.
+/// A change is normal variation if counts deviate at least this far by chance with a probability above this number.
 pub(crate) const NORMAL: f64 = 0.02;
 /// The variance that all leaves of a combination share when a rate drifts from one time to another. It is relative to the
 /// square of the rate: a drift of a twentieth.
@@ -88,7 +88,7 @@ impl Chance {
 
     /// Returns the probability that all leaves together deviate at least this far from their rate before.
     pub(crate) fn of_all(&self, leaves: &Leaves, all: &Sums) -> f64 {
-        // Treats all leaves as equally large: their own drifts nearly cancel out if there are many.
+        // Treats all leaves as equally large: their own drifts nearly cancel out if there are many leaves.
         let squares = all.expected * all.expected / f64::from(all.leaves.max(1));
         self.of_sums(leaves.totals(), 1.0, squares)
     }

@@ -59,7 +59,7 @@ pub fn explain(
     Ok(explained_with(&leaves, measure, options, left_out))
 }
 
-/// Like [`explain`], for leaves with any attributes. Of the measure, only the name matters, and whether it is a rate.
+/// Like [`explain`], for leaves with any attributes. It uses only the measure's name, and whether the measure is a rate.
 #[must_use]
 pub fn explain_leaves(leaves: &Leaves, measure: Measure, options: &ExplainOptions) -> Explanation {
     explained_with(leaves, measure, options, Vec::new())
@@ -201,10 +201,10 @@ fn less(sum: Counts, counts: Deltas) -> Counts {
     }
 }
 
-/// A window is usual if its count differs at most by this factor from the count at the median rate...
+/// A window is usual if its count differs at most by this factor from the count at the median rate, with a margin of
+/// [`DEVIATIONS`].
 const FACTOR: f64 = 1.25;
-/// ...plus or minus this many standard deviations of a Poisson count. Without this margin, windows with few events would
-/// be unusual by chance.
+/// The margin, in standard deviations of a Poisson count. Without it, windows with few events would be unusual by chance.
 const DEVIATIONS: f64 = 2.0;
 
 /// Returns which windows are usual: those with a rate near the median of all rates. Only usual windows serve as a

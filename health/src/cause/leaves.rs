@@ -304,8 +304,8 @@ impl Default for Suspects {
     }
 }
 
-/// Returns the counts of the free leaves of a combination, before and now. With `take`, these leaves are no longer free
-/// afterwards.
+/// Returns the counts of the free leaves of a combination, before and now. If `take` is true, these leaves are no longer
+/// free afterwards.
 pub(crate) fn sums_of(
     leaves: &Leaves,
     element: Element,
@@ -320,7 +320,7 @@ pub(crate) fn sums_of(
             sums[1].add(leaves.now[leaf]);
         }
     }
-    // For an attribute that only events of the part have, the whole consists of the events with any value of it.
+    // For an attribute that only events of the part have, the whole is the events with any value of the attribute.
     let attributes = leaves.attributes.iter().enumerate();
     let of_part = attributes.filter(|(_, attribute)| attribute.of_part);
     let others = of_part.fold(element, |element, (place, _)| element.without(place));

@@ -51,9 +51,11 @@ impl<'a> ObservedPages<'a> {
         of(self.delivery).with(&of(self.ingestion), "ingestion")
     }
 
+    /// Checks that all pages could be read.
+    ///
     /// # Errors
-    /// Fails with the error of a page that could not be read. The pages keep the error, so that the host learns which
-    /// page it is.
+    /// The error of the first page that could not be read. The pages keep the error, so that the host learns which page
+    /// it is.
     fn read_all(&self) -> Result<()> {
         let both = [self.delivery, self.ingestion].into_iter().flatten();
         let mut failed = both.filter_map(Pages::error);

@@ -7,7 +7,7 @@ use crate::stats::tails::{Tails, negative_binomial, normal_ln_tail};
 /// Counts in adjacent windows of equal length, oldest first. For a rate, `counts` has the parts, such as errors, and
 /// `wholes` has the wholes, such as attempts.
 ///
-/// If `wholes` or `known` is shorter than `counts`, the windows beyond the end of the shorter slice are unknown.
+/// If `wholes` or `known` is shorter than `counts`, the windows beyond its end are unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream<'a> {
     /// The events of each window.
@@ -222,7 +222,7 @@ fn weigh(points: &mut [Point], dispersion: f64, limit: f64) -> bool {
 
 fn ln_p(point: &Point, dispersion: f64) -> f64 {
     let distance = point.count - point.mean;
-    // Computing tails is slow, so it is skipped for counts near their mean, as most are.
+    // Computing tails is slow. Most counts are near their mean and keep their weight anyway, so they need no tails.
     if distance * distance < 2.0 * dispersion * point.mean {
         return 0.0;
     }

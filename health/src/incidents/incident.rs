@@ -36,7 +36,7 @@ pub struct Incident {
     pub until: Timestamp,
     /// The finding that explains most of its parts: the identifier of one of them.
     pub headline: String,
-    /// Returns the sentence of the headline, and what else was found.
+    /// The sentence of the headline, and what else was found.
     pub sentence: String,
     /// Whether silences cover all parts that are not over.
     pub silenced: bool,
@@ -435,7 +435,7 @@ fn headline<'p>(parts: &[&'p IncidentPart]) -> Option<&'p IncidentPart> {
 /// The maximum number of other parts that a sentence names.
 const NAMED: usize = 2;
 
-/// The sentence of the headline, and what else was found.
+/// Returns the sentence of the headline, and which other parts were found.
 fn sentence(headline: &IncidentPart, parts: &[&IncidentPart]) -> String {
     let mut others: Vec<&&IncidentPart> =
         parts.iter().filter(|part| part.id != headline.id).collect();

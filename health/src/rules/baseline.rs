@@ -34,8 +34,8 @@ const LATE_PART: f64 = 0.5;
 /// low by chance.
 const LONGEST_DAY_OFF: u64 = DAY + 4 * 3_600;
 
-/// The bounds of the share of usual events that must come on a day off; with fewer events, it is an outage. The share is
-/// the upper bound, or less if fewer events come on weekends.
+/// On a day off, at least a certain share of the usual events comes; with fewer events, the decline is an outage. These
+/// are the bounds of this share. It is the upper bound, or less if fewer events come on weekends.
 const LEFT: std::ops::RangeInclusive<f64> = 0.05..=0.2;
 
 /// The first half of a day off declines by at least this share of the second half's decline. A day off has at least this
@@ -315,7 +315,8 @@ impl Baseline {
                 let Some(odd) = group.odd(slot, length, &look, &mut comparing) else {
                     continue;
                 };
-                // The numbers of the shortest sum describe best what is wrong now. The longest run shows since when.
+                // The numbers of the shortest sum describe best what is wrong now. The longest run shows
+                // since when it is wrong.
                 worst = Some(match worst {
                     None => odd,
                     Some(shorter) => Odd {
@@ -386,8 +387,8 @@ fn provisional(past: &Past<'_>, slot: usize, columns: Columns<'_>) -> Option<Loo
     Some(Look { sum, expected })
 }
 
-/// Returns whether a deviation may be only a delay. A rise may be one if it makes up for events that were missing before.
-/// A decline may be one if the counts would be normal at an earlier time of day.
+/// Returns whether a deviation may be only a delay. A rise may be a delay if it makes up for events that were missing
+/// before. A decline may be a delay if the counts would be normal at an earlier time of day.
 pub(crate) fn is_late(
     past: &Past<'_>,
     (slot, length): (usize, usize),
@@ -581,7 +582,7 @@ impl Group<'_> {
             return false;
         };
         let start = end - run;
-        // The expected count of a slot on average, also for slots that are still to come.
+        // The mean expected count per slot. It is also known for slots that are still to come.
         let clock = self.past.clock(end);
         let each = |end: usize, length: usize| {
             let expected = self.past.mean(end, length, clock)?;

@@ -134,7 +134,7 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    /// The group that is judged.
+    /// Returns the group that is judged.
     pub(crate) fn group(&self) -> usize {
         self.group as usize
     }
@@ -324,8 +324,8 @@ pub fn discovery_limit(ln_p: &[f64], tests: usize, rate: f64) -> f64 {
     limit
 }
 
-/// Keeps bad windows from firing whose probability is too high for the number of groups judged in their slot. Windows
-/// that count as several bad windows are left as they are.
+/// Lets a bad window fire only if its probability is low enough for the number of groups that were judged in its slot.
+/// Windows that count as several bad windows stay as they are.
 pub(crate) fn discover(sink: &mut Sink, rate: f64) {
     let is_tested = |place: &usize| {
         let odd = &sink.odds[*place];

@@ -13,8 +13,8 @@ const CLASSES: usize = 12;
 const LEAST: f64 = 1e-4;
 /// The variance that rounding adds to a leaf of size 1. Both counts are whole numbers, so a leaf of one event isn't evidence.
 const ROUNDING: f64 = 0.25;
-/// How many stray leaves are assumed if none was seen. The number is far below one, because noise without a stray leaf
-/// probably has light tails.
+/// How many stray leaves, which deviate further than the noise, are assumed if none was seen. The number is far below one,
+/// because noise without a stray leaf probably has light tails.
 const UNSEEN: f64 = 0.005;
 /// Two variances are alike if their ratio is below 1 plus this number divided by the square root of the number of leaves.
 /// This margin is three standard errors.
@@ -39,7 +39,7 @@ type Distance = (f64, f64);
 
 impl Noise {
     /// Estimates the noise of leaves, some of which have causes. Causes mostly change counts in one direction, but noise
-    /// does in both. So if leaves deviate further to one side, the noise is estimated from the other side.
+    /// changes them in both. So if leaves deviate further to one side, the noise is estimated from the other side.
     pub(crate) fn of(points: &Points) -> Self {
         let step = points.len().div_ceil(2 * MOST).max(1);
         let mut sides = [Vec::new(), Vec::new()];

@@ -223,9 +223,9 @@ impl<'a> Search<'a> {
         ranked
     }
 
-    /// Returns the price of naming a combination: the log of the number of alternatives. The alternatives are how many
-    /// attributes a combination has, which attributes, which of their combinations, and whether it fell or rose. A
-    /// further combination of the same attributes is cheaper.
+    /// Returns the price of naming a combination: the log of the number of alternatives. The alternatives differ in
+    /// the number of attributes, the attributes, their values, and the direction of the change. A further combination of
+    /// the same attributes is cheaper.
     fn price(&self, cuboid: &Cuboid, is_named: bool) -> f64 {
         let attributes = self.points.ids.len() as u32;
         let two = libm::log(2.0);

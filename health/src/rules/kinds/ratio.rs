@@ -124,8 +124,8 @@ impl Judge for Ratio {
         }
     }
 
-    /// Lowers the severity to `info` if an integration gets events of a source for the first time, or gets none any more.
-    /// Somebody has then probably connected or disconnected the two.
+    /// Lowers the severity to `info` if an integration gets events of a source for the first time, or gets no more events
+    /// from it. Somebody has then probably connected or disconnected the two.
     fn all(&self, judging: &Judging<'_>, grid: &Grid<'_>, sink: &mut Sink) {
         discover(sink, self.baseline.rate(judging));
         let has_parts = grid.dimensions().len() > 1;
