@@ -18,6 +18,8 @@ enum Counted {
     Volume,
 }
 
+/// Returns what a part counts, and whether at least as many events came as expected. Two parts with the same result deviate
+/// alike.
 fn deviation(part: &IncidentPart) -> (Counted, bool) {
     let counted = match part.measure {
         Measure::Errors | Measure::ErrorRate => Counted::Errors,
