@@ -33,7 +33,7 @@ use tokio::task::LocalSet;
 use crate::app::App;
 use crate::config::load::ServiceFlags;
 use crate::failure::{Exit, Failure, Result};
-use crate::host::shutdown::{Stop, survive_file_limits};
+use crate::host::shutdown::{Hangups, Stop, survive_file_limits};
 use crate::output::sink::write_to;
 use crate::stderr::Stderr;
 
@@ -314,7 +314,12 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
             None => to_a_safe_point(&asking, stderr, push::run).await,
         },
         Serve(asking) => to_a_safe_point(&asking, stderr, serve::run).await,
-        Run(asking) => to_a_safe_point(&asking, stderr, run::run).await,
+        Run(asking) => {
+            // Listens before the configuration is read, because the signal would end the process.
+            let hangups = Hangups::listen()?;
+            let run = async |app: &App, flags: &_| run::run(app, flags, hangups).await;
+            to_a_safe_point(&asking, stderr, run).await
+        }
     }
 }
 

@@ -215,12 +215,32 @@ fn create_new(path: &Path, mode: u32) -> io::Result<File> {
     options.open(path)
 }
 
+/// Removes the temporary files that killed processes have left in a folder. Files that are younger than an hour may belong to a
+/// process that is still writing.
+pub(crate) fn remove_abandoned(folder: &Path) {
+    const YOUNG: Duration = Duration::from_secs(3_600);
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let changed = entry.metadata().and_then(|found| found.modified());
+        let is_old = changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > YOUNG));
+        if is_old && name.starts_with(SHARED_PREFIX) && name.ends_with(".tmp") {
+            // Ignores errors: a leftover file does no harm.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The beginning of the name of a temporary file that becomes a [`Replacement::Shared`] file.
+const SHARED_PREFIX: &str = ".tallyfold-";
+
 /// Creates a temporary file next to `target`. Dropping the returned value removes the file.
 fn temporary(target: &Path, replacement: Replacement) -> io::Result<NamedTempFile> {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     let mut builder = tempfile::Builder::new();
     match replacement {
-        Replacement::Shared => builder.prefix(".tallyfold-").suffix(".tmp"),
+        Replacement::Shared => builder.prefix(SHARED_PREFIX).suffix(".tmp"),
         Replacement::Private => {
             name.push(".");
             builder.prefix(&name).suffix(".tmp").rand_bytes(16)

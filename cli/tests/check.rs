@@ -332,6 +332,23 @@ fn a_state_of_another_service_is_refused_and_its_history_is_not_mixed() {
 }
 
 #[test]
+fn a_report_does_not_replace_what_the_check_reads() {
+    let world = World::new();
+    ends(&world.run(&["--at", AFTER]), 0);
+    for name in ["health.toml", "health.state"] {
+        let before = fs::read(world.path(name)).unwrap();
+        let output = world.run(&["--at", AFTER, "--output", name]);
+        ends(&output, 2);
+        assert!(
+            stderr(&output).contains("the check reads this file"),
+            "{}",
+            stderr(&output)
+        );
+        assert_eq!(fs::read(world.path(name)).unwrap(), before);
+    }
+}
+
+#[test]
 fn one_run_at_a_time() {
     let late =
         r#"{"kind": "delay", "milliseconds": 300, "every": 1, "endpoint": "event_delivery"}"#;

@@ -4,8 +4,9 @@
 
 mod support;
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use support::{FROM, Service, UNTIL, ends, stderr};
 
@@ -164,6 +165,13 @@ fn a_folder_has_a_file_for_each_whole_day() {
     assert!(stderr(&output).contains(&why), "{}", stderr(&output));
     assert!(!lake.join(kept[0]).join("counts.csv.partial").exists());
 
+    // Files that a killed process has left are removed; a young one may belong to a process that still writes.
+    let [old, young] =
+        ["old", "young"].map(|name| lake.join(dates[0]).join(format!(".tallyfold-{name}.tmp")));
+    let day_ago = SystemTime::now() - Duration::from_secs(86_400);
+    File::create(&old).unwrap().set_modified(day_ago).unwrap();
+    File::create(&young).unwrap();
+
     // Without steps, a row counts a day.
     let asked = [
         "collect",
@@ -182,6 +190,7 @@ fn a_folder_has_a_file_for_each_whole_day() {
     let is_of_a_day =
         |line: &&String| line.starts_with("2025-03-03T00:00:00Z,2025-03-04T00:00:00Z,");
     assert!(found.iter().filter(is_of_a_day).count() > 3, "{found:?}");
+    assert_eq!([old.exists(), young.exists()], [false, true]);
 }
 
 #[test]

@@ -51,8 +51,11 @@ struct Assistant {
 }
 
 impl Assistant {
-    fn start(mut command: Command) -> Self {
-        let process = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    fn start(mut command: impl std::borrow::BorrowMut<Command>) -> Self {
+        let process = command
+            .borrow_mut()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let mut process = process.spawn().unwrap();
         let mut new = Self {
             stdin: process.stdin.take(),
@@ -340,7 +343,8 @@ fn an_agent_reaches_only_what_reads() {
     ] {
         let (code, text, named) = assistant.refused("delivery", arguments.clone());
         assert_eq!(named, argument, "{arguments}: {code}: {text}");
-        assert!(!text.contains("--"), "{text}");
+        // Arguments are not called flags, but what the client has sent stays as it is.
+        assert!(!text.replace("'--output=x'", "").contains("--"), "{text}");
     }
     let answer = assistant.ask("tools/call", json!({"name": "push", "arguments": {}}));
     let text = answer["error"]["message"].as_str().unwrap();
@@ -352,6 +356,79 @@ fn an_agent_reaches_only_what_reads() {
         text.contains("stderr") && !text.contains("health.toml"),
         "{text}"
     );
+}
+
+#[test]
+fn a_failure_shows_what_was_sent_and_is_short() {
+    let (service, folder) = world();
+    let mut assistant = Assistant::start(command(&service, &folder, &["mcp"]));
+    for (arguments, argument, said) in [
+        (json!({"__proto__": 1}), "__proto__", "__proto__: unknown"),
+        (json!({"since": "--config=x"}), "since", "\"--config=x\""),
+        (
+            json!({"top": 1e30}),
+            "top",
+            "top: want a whole number of at most 64 bits",
+        ),
+        (
+            json!({"since": "999999999d"}),
+            "since",
+            "would begin before the year 0",
+        ),
+        (json!({"since": "a".repeat(100_000)}), "since", "aaaa…"),
+    ] {
+        let (code, text, named) = assistant.refused("delivery", arguments.clone());
+        assert_eq!(named, argument, "{arguments}: {code}: {text}");
+        assert!(text.contains(said), "{text}");
+        assert!(text.chars().count() <= 2_001);
+    }
+    for (method, params, code, said) in [
+        (
+            "tools/call",
+            json!({"name": 5}),
+            -32602,
+            "want a text `name`",
+        ),
+        ("resources/read", json!({}), -32602, "want a text `uri`"),
+        (
+            "nothing/list",
+            json!({}),
+            -32601,
+            "unknown method \"nothing/list\"",
+        ),
+    ] {
+        let error = assistant.ask(method, params)["error"].take();
+        assert_eq!(error["code"], code, "{error}");
+        assert!(error["message"].as_str().unwrap().contains(said), "{error}");
+    }
+}
+
+#[test]
+fn the_copies_of_a_check_are_removed_in_the_end() {
+    let (service, folder) = world();
+    let own = tempfile::tempdir().unwrap();
+    let mut command = command(&service, &folder, &["mcp"]);
+    let mut assistant = Assistant::start(command.env("TMPDIR", own.path()));
+    assistant.call("check", json!({"at": DURING}));
+    assert_eq!(fs::read_dir(own.path()).unwrap().count(), 1);
+    // The end of stdin ends the process while a call is under way.
+    assistant.begin(
+        "tools/call",
+        json!({"name": "check", "arguments": {"at": AFTER}}),
+    );
+    assert_eq!(assistant.end(), Some(0));
+    assert_eq!(fs::read_dir(own.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_check_at_an_earlier_time_works_after_a_later_check() {
+    let (service, folder) = world();
+    let later = command(&service, &folder, &["check", "--at", AFTER]).output();
+    assert_eq!(later.unwrap().status.code(), Some(0));
+    let mut assistant = Assistant::start(command(&service, &folder, &["mcp"]));
+    let found = assistant.call("check", json!({"at": DURING}));
+    let finding = &found["clusters"][0]["findings"][0];
+    assert_eq!(finding["status"], "firing", "{found}");
 }
 
 #[test]

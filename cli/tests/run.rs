@@ -469,6 +469,16 @@ fn rules_and_the_dashboard_use_the_same_readings() {
     assert!(others <= 2, "{others} of {}", readings.len());
     assert_eq!(service.others(), 1, "one token for all parts");
     assert_eq!(fetch("GET", &address, "").unwrap().status, 403);
+    // The next process knows from the state what this one has reported.
+    drop(running);
+    let running = Running::start(&mut command);
+    running.until(|text| text.contains("tallyfold_run_check_age_seconds "));
+    terminate(&running.process);
+    let said: Vec<String> = running.said.iter().collect();
+    assert!(
+        !said.iter().any(|line| line.contains("firing ")),
+        "{said:?}"
+    );
 }
 
 #[test]
@@ -547,7 +557,58 @@ fn a_reload_replaces_the_configuration_only_if_all_of_it_is_valid() {
     let pushes = [("one", &*one.url), ("two", &two.url), ("three", &two.url)];
     service.configure(folder.path(), &pushes, "");
     running.hang_up();
+    let line = running.said.recv_timeout(WAIT).unwrap();
+    assert!(
+        line.contains("the configuration stays as it was: "),
+        "{line}"
+    );
+    assert_eq!(totals(&running.until(is_complete)), truth());
+    // If the former parts can't start, either, the process stays, and tries again.
+    let serve = folder.path().join("state/serve");
+    fs::remove_dir_all(&serve).unwrap();
+    fs::write(&serve, "").unwrap();
+    running.hang_up();
     running.said("the configuration stays as it was: ");
+    running.said("; it is tried again in 10 s");
+    assert_eq!(running.get("/-/healthy").status, 200);
+    assert_eq!(running.get("/-/ready").status, 503);
+    fs::remove_file(&serve).unwrap();
+    fs::write(&path, valid).unwrap();
+    running.hang_up();
+    running.said("the configuration is loaded again");
+    assert_eq!(totals(&running.until(is_complete)), truth());
+    terminate(&running.process);
+}
+
+#[test]
+fn a_destination_that_has_moved_is_named() {
+    let service = Logged::seeded();
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (Sink::start(vec![], TAKEN), Sink::start(vec![], TAKEN));
+    let running = Running::start(&mut service.run(folder.path(), &[("one", &one.url)], &RANGE));
+    receive(&one, &mut Points::new(), &expected());
+    terminate(&running.process);
+    drop(running);
+    let moved = |more: &[&str]| {
+        service.run(
+            folder.path(),
+            &[("one", &two.url)],
+            &[&RANGE, more].concat(),
+        )
+    };
+    let output = moved(&[]).stderr(Stdio::piped()).output().unwrap();
+    ends(&output, 2);
+    assert!(
+        stderr(&output).contains("--moved one once"),
+        "{}",
+        stderr(&output)
+    );
+    let output = moved(&["--moved", "two"])
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert!(stderr(&output).contains("--moved two: the section [run] names no such push"));
+    let running = Running::start(&mut moved(&["--moved", "one"]));
     assert_eq!(totals(&running.until(is_complete)), truth());
     terminate(&running.process);
 }

@@ -446,13 +446,20 @@ pub(crate) const DAY_MS: i64 = 86_400_000;
 
 /// Returns the timestamp that lies `since` before `end`.
 fn before(end: Timestamp, since: &str) -> Result<Timestamp> {
-    let wanted = "--since: want a length of time such as 15m, 24h or 7d";
     let ms = text::milliseconds(since).filter(|ms| *ms > 0);
-    let ms = ms.and_then(|ms| i64::try_from(ms).ok());
-    let start = ms
-        .and_then(|ms| end.unix_ms().checked_sub(ms))
-        .and_then(Timestamp::from_unix_ms);
-    start.ok_or_else(|| Failure::usage(format!("{wanted}, not {since:?}")))
+    let ms = ms.ok_or_else(|| {
+        Failure::usage(format!(
+            "--since: want a length of time such as 15m, 24h or 7d, not {since:?}"
+        ))
+    })?;
+    let start_ms = i64::try_from(ms).ok();
+    let start_ms = start_ms.and_then(|ms| end.unix_ms().checked_sub(ms));
+    let start = start_ms.and_then(Timestamp::from_unix_ms);
+    start.ok_or_else(|| {
+        Failure::usage(format!(
+            "--since {since}: the range would begin before the year 0; want a shorter length"
+        ))
+    })
 }
 
 /// Converts the time of the clock, in milliseconds since 1970, to a timestamp.

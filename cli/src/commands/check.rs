@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use tallyfold::keeper::check_past;
 use tallyfold::text::{duration, grouped};
 use tallyfold::{CollectOptions, Dimension, Metric, TimeStep, Timestamp, Window};
-use tallyfold_health::{ObservedPages, Pages, Rules, Severity, State, Status, Unjudged};
+use tallyfold_health::{Incident, ObservedPages, Pages, Rules, Severity, State, Status, Unjudged};
 use tokio::time::sleep;
 
 use crate::app::{App, each};
@@ -20,7 +20,7 @@ use crate::arguments::following::FollowFlags;
 use crate::arguments::given::{Given, Origin, Raw};
 use crate::arguments::query::{DAY_MS, RangeFlags, instant, time_of};
 use crate::config::settings::Cluster;
-use crate::failure::{Exit, Result};
+use crate::failure::{Exit, Failure, Result};
 use crate::files::file_name;
 use crate::health::files::{Memory, Places, places, places_below, rules, service};
 use crate::health::history::{History, Past, Wanted, read};
@@ -86,7 +86,7 @@ pub(crate) struct CheckFlags {
         conflicts_with = "replay",
         help_heading = "Rules"
     )]
-    at: Option<String>,
+    pub(super) at: Option<String>,
     /// Shows when the rules would have fired in a range; sends nothing and uses no state
     #[arg(long, conflicts_with = "state", help_heading = "Replay")]
     replay: bool,
@@ -183,6 +183,19 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
         (&flags.rules, &flags.state, &flags.history),
         &settings.check,
     );
+    if let Some(output) = &flags.output {
+        let own = places.rules.iter().chain([&places.state]);
+        let same = |path: &&PathBuf| {
+            let found = output.canonicalize().ok();
+            found.is_some() && found == path.canonicalize().ok()
+        };
+        if let Some(path) = own.into_iter().find(same) {
+            return Err(Failure::usage(format!(
+                "--output {}: the check reads this file; want another",
+                path.display()
+            )));
+        }
+    }
     let rules = rules(places.rules.as_deref())?;
     let mut notifier = Notifier::new(&flags.notify, settings, &rules, &app.stderr)?;
     let job = Job {
@@ -306,13 +319,19 @@ impl<'a> Checking<'a> {
         })
     }
 
-    /// Opens the state of each cluster and closes it again, so that errors are found before the first check.
+    /// Opens the state of each cluster and closes it again, so that errors are found before the first check. The incidents in
+    /// these states were reported by an earlier process.
     ///
     /// # Errors
     /// For states that can't be used.
-    pub(super) fn try_states(&self) -> Result<()> {
+    pub(super) fn try_states(&mut self) -> Result<()> {
         let sessions = self.basis.app.sessions()?;
-        self.basis.job()?.kept_of_all(&sessions).map(drop)
+        for kept in self.basis.job()?.kept_of_all(&sessions)?.iter().flatten() {
+            let incidents = kept.memory.rules.incidents();
+            let keys = incidents.map(|incident| key_of(&kept.cluster, incident));
+            self.reported.extend(keys);
+        }
+        Ok(())
     }
 
     /// Returns the outcomes of the checks. Each check updates them.
@@ -434,23 +453,26 @@ fn report_new(
             continue;
         };
         for incident in &check.incidents {
-            let (status, severity) = (incident.status.as_str(), incident.severity);
             if incident.status == Status::Firing {
-                *firing.entry((part.cluster.clone(), severity)).or_default() += 1;
+                let key = (part.cluster.clone(), incident.severity);
+                *firing.entry(key).or_default() += 1;
             }
-            let key = [
-                part.cluster.clone(),
-                incident.id.clone(),
-                format!("{status} {severity}"),
-            ];
+            let key = key_of(&part.cluster, incident);
+            let state = key[2].clone();
             if is_new(key) {
                 let text = escaped(&incident.sentence);
-                app.note(&part.cluster, format_args!("{status} {severity}: {text}"));
+                app.note(&part.cluster, format_args!("{state}: {text}"));
             }
         }
     }
     *last = reported;
     firing
+}
+
+/// Returns the key of an incident, which changes with its status and its severity.
+fn key_of(cluster: &str, incident: &Incident) -> [String; 3] {
+    let state = format!("{} {}", incident.status.as_str(), incident.severity);
+    [cluster.to_owned(), incident.id.clone(), state]
 }
 
 /// Pairs the stored state of each cluster with its result. Skips clusters that have no state or no result.
@@ -541,7 +563,13 @@ impl Job<'_> {
         let identity = session.machine.identity().as_str();
         let memory = Memory::read(&file, identity.unwrap_or(&fingerprint), &fingerprint)?;
         if let Some(judged) = memory.rules.judged() {
-            check_past(judged, self.now.unix_ms()).map_err(|error| file.as_failure(error))?;
+            let past = check_past(judged, self.now.unix_ms());
+            past.map_err(|error| match self.is_given {
+                true => Failure::usage(format!(
+                    "--at: the last check judged up to {judged}: want a later time, another --state, or --replay, which uses none"
+                )),
+                false => file.as_failure(error),
+            })?;
         }
         let cluster = cluster.name.clone();
         Ok(Some(Kept {

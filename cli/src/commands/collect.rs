@@ -15,6 +15,7 @@ use crate::arguments::query::{
 };
 use crate::config::settings::Cluster;
 use crate::failure::{Exit, Failure, Result};
+use crate::files::remove_abandoned;
 use crate::host::ranges::{Keeper, finished, gather};
 use crate::host::session::{Session, unix_ms};
 use crate::output::report::{Asked, Part, Report};
@@ -144,6 +145,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
             ..flags.show.clone()
         };
         write(&tables.counts(day, steps.as_ref())?, &show, &app.stderr)?;
+        remove_abandoned(&folder);
     }
     Ok(tables.exit())
 }

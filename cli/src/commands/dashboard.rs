@@ -6,7 +6,7 @@
 
 mod pages;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
 use std::net::IpAddr;
@@ -29,6 +29,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tallyfold::Secret;
 use tallyfold_health::Rules;
+use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use self::pages::Pages;
@@ -40,9 +41,10 @@ use crate::failure::{Exit, Failure, Result};
 use crate::files::{file_name, hex, read_text};
 use crate::health::files::{Places, places, rules};
 use crate::host::server::{
-    Answer, Server, empty, host_of, is_for, plain, takes_gzip, typed, whole,
+    Answer, Server, empty, host_name, host_of, is_for, plain, takes_gzip, typed, whole,
 };
 use crate::host::session::Session;
+use crate::stderr::Stderr;
 
 /// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
@@ -70,8 +72,10 @@ const PASSWORD: &str = "TALLYFOLD_DASHBOARD_PASSWORD";
 const USUAL: (&str, u16) = ("127.0.0.1", 9465);
 /// The minimum length of a password, in characters.
 const LEAST_PASSWORD: usize = 12;
-/// The delay of the response to a wrong password. It slows down guessing.
-const WRONG_PASSWORD: Duration = Duration::from_secs(1);
+/// The time that checking a password takes. Only one password is checked at a time, so guessing is slow.
+const PASSWORD_CHECK: Duration = Duration::from_secs(1);
+/// The maximum number of sign-ins that wait for their check.
+const MOST_SIGN_INS: usize = 20;
 /// The maximum length of a request's body, in bytes. The page sends a few hundred.
 const LONGEST_BODY: usize = 16 * 1024;
 /// The Content-Security-Policy: the page may load only files of this server, and send requests only to this server.
@@ -93,7 +97,7 @@ pub(crate) struct DashboardFlags {
     ///
     /// Requests for localhost, and for IP addresses, are always answered. Other names are refused, because a web page could let its own
     /// name point to this server and read the counts.
-    #[arg(long = "allow-host", value_name = "NAME", help_heading = "Serving")]
+    #[arg(long = "allow-host", value_name = "NAME", value_parser = host_name, help_heading = "Serving")]
     hosts: Vec<String>,
     /// Does not open the browser
     #[arg(long, help_heading = "Serving")]
@@ -143,9 +147,20 @@ pub(super) enum Entry {
     /// By a token in the address. Each token works once.
     Token(RefCell<String>),
     /// By a password.
-    Password(Secret),
+    Password(SignIn),
     /// By a header that a proxy adds.
     Header(HeaderName),
+}
+
+/// The password, and the attempts to sign in with it.
+pub(super) struct SignIn {
+    password: Secret,
+    /// The number of requests that wait, including the one whose password is being checked.
+    waiting: Cell<usize>,
+    /// Held while a password is checked.
+    check: Mutex<()>,
+    wrong: Cell<u64>,
+    stderr: Rc<Stderr>,
 }
 
 /// Serves the dashboard until Ctrl-C or SIGTERM.
@@ -157,7 +172,7 @@ pub(crate) async fn run(app: &App, flags: &DashboardFlags) -> Result<Exit> {
         Some(listen) => listening(listen)?,
         None => (USUAL.0.to_owned(), USUAL.1),
     };
-    let entry = flags.entry.read(&host)?;
+    let entry = flags.entry.read(&host, &app.stderr)?;
     let places = places((&flags.rules, &None, &flags.history), &app.loaded()?.check);
     let opening = Opening {
         entry,
@@ -268,13 +283,18 @@ impl EntryFlags {
     ///
     /// # Errors
     /// For flags and a file that can't be used.
-    pub(super) fn read(&self, host: &str) -> Result<Entry> {
+    pub(super) fn read(&self, host: &str, stderr: &Rc<Stderr>) -> Result<Entry> {
         if let Some(name) = &self.trust_header {
-            let wanted =
-                |_| Failure::usage(format!("--trust-header {name}: want the name of a header"));
-            return HeaderName::try_from(name)
-                .map(Entry::Header)
-                .map_err(wanted);
+            let wanted = |what| Failure::usage(format!("--trust-header {name}: want {what}"));
+            let header = HeaderName::try_from(name).map_err(|_| wanted("the name of a header"))?;
+            let lower = header.as_str();
+            let is_usual = lower.starts_with("sec-") || SENT_BY_ALL.contains(&lower);
+            return match is_usual {
+                true => Err(wanted(
+                    "a header that only your proxy adds; browsers send this one by themselves",
+                )),
+                false => Ok(Entry::Header(header)),
+            };
         }
         let file = self.password_file.clone().map(Place::File);
         let is_set = std::env::var_os(PASSWORD).is_some();
@@ -299,13 +319,38 @@ impl EntryFlags {
         let wrong = |text: String| Failure::usage(format!("{what}: {text}"));
         let password = Source::new(place).secret().map_err(wrong)?;
         match password.expose().chars().count() >= LEAST_PASSWORD {
-            true => Ok(Entry::Password(password)),
+            true => Ok(Entry::Password(SignIn {
+                password,
+                waiting: Cell::default(),
+                check: Mutex::default(),
+                wrong: Cell::default(),
+                stderr: Rc::clone(stderr),
+            })),
             false => Err(wrong(format!(
                 "want a password of {LEAST_PASSWORD} characters or more"
             ))),
         }
     }
 }
+
+/// Headers that clients send by themselves, besides those that begin with `sec-`.
+const SENT_BY_ALL: [&str; 15] = [
+    "accept",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "connection",
+    "content-length",
+    "content-type",
+    "cookie",
+    "host",
+    "if-none-match",
+    "origin",
+    "pragma",
+    "referer",
+    "upgrade-insecure-requests",
+    "user-agent",
+];
 
 /// Returns 128 random bits in hexadecimal.
 pub(super) fn secret_text() -> Result<String> {
@@ -515,7 +560,7 @@ const LOGIN: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-
     <button>Sign in</button></p></form></main></body></html>";
 
 async fn login(site: &Site, body: Incoming) -> Answer {
-    let Entry::Password(password) = &site.entry else {
+    let Entry::Password(sign_in) = &site.entry else {
         return plain(StatusCode::NOT_FOUND, "There is no such page.\n");
     };
     let Ok(body) = Limited::new(body, LONGEST_BODY).collect().await else {
@@ -525,11 +570,44 @@ async fn login(site: &Site, body: Incoming) -> Answer {
     let mut fields = form_urlencoded::parse(&bytes);
     let given = fields.find(|(name, _)| name == "password");
     let given = given.map(|(_, value)| value).unwrap_or_default();
-    if is_equal(&given, password.expose()) {
+    if sign_in.is_right(&given).await {
         return site.welcome();
     }
-    sleep(WRONG_PASSWORD).await;
     typed(StatusCode::UNAUTHORIZED, HTML, LOGIN.to_owned())
+}
+
+impl SignIn {
+    /// Returns whether this is the password, after [`PASSWORD_CHECK`]. A right password takes as long as a wrong one, so a client
+    /// learns nothing by closing the connection early. Refuses every password while too many wait.
+    async fn is_right(&self, given: &str) -> bool {
+        if self.waiting.get() >= MOST_SIGN_INS {
+            return false;
+        }
+        self.waiting.set(self.waiting.get() + 1);
+        let _done = Waiting(&self.waiting);
+        let _turn = self.check.lock().await;
+        sleep(PASSWORD_CHECK).await;
+        let is_right = is_equal(given, self.password.expose());
+        if !is_right {
+            let wrong = self.wrong.get() + 1;
+            self.wrong.set(wrong);
+            if wrong.is_power_of_two() {
+                self.stderr.warning(format_args!(
+                    "dashboard: wrong passwords since the start: {wrong}"
+                ));
+            }
+        }
+        is_right
+    }
+}
+
+/// Ends the wait of a sign-in when it is dropped, also if the client has closed the connection.
+struct Waiting<'a>(&'a Cell<usize>);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
 }
 
 /// The files of the page, which the build of the npm package writes. A debug build reads them when it starts; a release build

@@ -1,6 +1,7 @@
 //! `tallyfold mcp`: a Model Context Protocol server on stdin and stdout. All tools only read. Their arguments are flags of the
 //! command line, and their results are JSON documents of at most [`LARGEST`] bytes.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -11,10 +12,10 @@ use std::sync::Arc;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Args, Command};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    JsonObject, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
-    ResourceContents, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, Implementation, JsonObject, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    Resource, ResourceContents, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::transport::stdio;
@@ -33,11 +34,12 @@ use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::{file_name, read_text};
 use crate::health::files::{Memory, Places, places};
+use crate::host::shutdown::Hangups;
 use crate::output::check::CheckDocument;
 use crate::output::document::{CountsOf, MissingDocument, Pairs, ReportDocument, schema_of};
 use crate::output::documented::{document, missing_of};
 use crate::output::report::{Counted, Missing, Part, Report};
-use crate::output::safe::escaped;
+use crate::output::safe::{escaped, unescaped};
 use crate::output::show::{OrderFlag, Picked, Ranking, ShowFlags};
 
 /// The examples at the start of the help.
@@ -63,6 +65,31 @@ const LARGEST: usize = 64_000;
 
 /// The maximum number of groups in a result if the client does not pass `top`.
 const USUAL_TOP: usize = 50;
+
+/// The maximum number of characters in the message of a failure. It may quote an argument.
+const LONGEST_MESSAGE: usize = 2_000;
+
+/// Descriptions of arguments for which the help of the flag mentions what no tool has.
+const DESCRIPTIONS: &[(&str, &str)] = &[
+    (
+        "at",
+        "Checks as if it were this time, UTC: 2026-01-31T03:00:00Z. Such a check does not know the incidents of earlier checks.",
+    ),
+    (
+        "settle",
+        "For how long after a window's end its counts may still change. Such windows are provisional.",
+    ),
+    (
+        "to",
+        "The end, which is excluded. The default is the last whole minute.",
+    ),
+    (
+        "where",
+        "Keeps only counts with this value, as DIMENSION=VALUE. Several values of one dimension are alternatives; several \
+         dimensions must all match. An empty value keeps counts without a value. Write values as results show them, with the \
+         same escapes: \\n, \\x00, \\u{202e}, and \\\\ for a backslash.",
+    ),
+];
 
 const RULES: &str = "tallyfold://rules";
 const LAST_CHECK: &str = "tallyfold://check/last";
@@ -262,13 +289,15 @@ struct ClusterOf<'a> {
 /// # Errors
 /// For settings that can't be used, and for a client that does not speak the protocol.
 pub(crate) async fn run(app: App, line: &Command) -> Result<Exit> {
+    let mut hangups = Hangups::listen()?;
     // This reads every secret and every certificate file. An error about one of them, which may contain a path, goes to stderr
     // before the first message.
     app.sessions()?;
     let server = Server(Rc::new(Inner {
         tools: tools(line, &app),
         app,
-        checks: Mutex::default(),
+        copies: RefCell::default(),
+        checking: Mutex::default(),
     }));
     let inner = Rc::clone(&server.0);
     let serve = async {
@@ -285,10 +314,14 @@ pub(crate) async fn run(app: App, line: &Command) -> Result<Exit> {
             Err(error) => Err(Failure::new(Exit::Service, error.to_string())),
         }
     };
-    tokio::select! {
+    let ended = tokio::select! {
         _ = inner.app.stop.asked() => Ok(Exit::Fine),
+        () = hangups.next() => Ok(Exit::Fine),
         ended = serve => ended,
-    }
+    };
+    // Calls that have not ended are dropped only with the process, and would keep the folder.
+    inner.copies.take();
+    ended
 }
 
 /// What all requests share. The sessions in `app` keep their tokens from request to request.
@@ -296,9 +329,10 @@ struct Inner {
     app: App,
     tools: Vec<Tool>,
     /// A temporary folder with copies of the state and history of `tallyfold check`; `None` before the first call of the tool
-    /// `check`. The tool works on copies, so it neither changes the files of `tallyfold check` nor blocks its runs. The mutex
-    /// allows one check at a time.
-    checks: Mutex<Option<TempDir>>,
+    /// `check`. The tool works on copies, so it neither changes the files of `tallyfold check` nor blocks its runs.
+    copies: RefCell<Option<TempDir>>,
+    /// Allows one check at a time.
+    checking: Mutex<()>,
 }
 
 struct Server(Rc<Inner>);
@@ -344,6 +378,27 @@ impl ServerHandler for Server {
                 Err(failure) => CallToolResult::error(vec![ContentBlock::text(refusal(&failure).to_string())]),
             }.into()),
         }
+    }
+
+    /// Answers requests that rmcp could not read as one of the protocol's: unknown methods, and parameters of a wrong type.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let wanted = match request.method.as_str() {
+            "tools/call" => "a text `name` and an object `arguments`",
+            "resources/read" => "a text `uri`",
+            "tools/list" | "resources/list" => "no parameters, or a text `cursor`",
+            method => {
+                let text = format!(
+                    "unknown method {method:?}: want tools/list, tools/call, resources/list or resources/read"
+                );
+                return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None));
+            }
+        };
+        let text = format!("{}: params: want {wanted}", request.method);
+        Err(ErrorData::invalid_params(text, None))
     }
 
     async fn list_resources(
@@ -460,16 +515,24 @@ impl Inner {
 
     /// Runs a check on copies of the state and history of `tallyfold check`.
     async fn check(&self, flags: &check::CheckFlags, clusters: &[String]) -> Result<Value> {
-        let mut kept = self.checks.lock().await;
+        let _turn = self.checking.lock().await;
         let own = self.places();
-        let unusable = |error: io::Error| Failure::usage(format!("can't copy: {error}"));
-        let folder = match &*kept {
-            Some(folder) => folder.path(),
+        let unusable = |error: io::Error| {
+            let text = format!("the temporary folder (TMPDIR) can't be used: {error}");
+            self.hidden(Failure::usage(text))
+        };
+        let kept = self
+            .copies
+            .borrow()
+            .as_ref()
+            .map(|kept| kept.path().to_owned());
+        let folder = match kept {
+            Some(folder) => folder,
             None => {
-                let folder = tempfile::tempdir().map_err(unusable)?;
-                copied(&own.history, &folder.path().join("history"))
-                    .map_err(|error| self.hidden(unusable(error)))?;
-                kept.insert(folder).path()
+                let folder = tempfile::Builder::new().prefix("tallyfold-mcp-").tempdir();
+                let folder = folder.map_err(unusable)?;
+                copied(&own.history, &folder.path().join("history")).map_err(unusable)?;
+                self.copies.borrow_mut().insert(folder).path().to_owned()
             }
         };
         let places = Places {
@@ -479,7 +542,10 @@ impl Inner {
         };
         let _ = fs::remove_dir_all(&places.state);
         let _ = fs::remove_file(&places.state);
-        copied(&own.state, &places.state).map_err(|error| self.hidden(unusable(error)))?;
+        // A check at an earlier time can't resume from the state that a later one has stored.
+        if flags.at.is_none() {
+            copied(&own.state, &places.state).map_err(unusable)?;
+        }
         let looked = check::look(&self.app, flags, &places, clusters).await;
         let mut report = looked.map_err(|failure| self.hidden(failure))?;
         some(&report)?;
@@ -723,30 +789,45 @@ fn refusal(failure: &Failure) -> Value {
         (None, Exit::Usage) => "invalid_argument",
         (None, _) => "failed",
     };
-    let named = failure.text.strip_prefix("--");
-    let end = |text: &str| text.find(|c: char| !(c.is_ascii_lowercase() || c == '-'));
-    let argument = named.map(|text| text[..end(text).unwrap_or(text.len())].replace('-', "_"));
+    // A failure about an argument begins with it, as a flag.
+    let named = failure.text.strip_prefix("--").map(|text| {
+        let (flag, rest) = text.split_at(text.find([':', ' ', '=']).unwrap_or(text.len()));
+        (flag.replace('-', "_"), rest)
+    });
+    let message = match &named {
+        Some((argument, rest)) => format!("{argument}{}", as_arguments(rest)),
+        None => as_arguments(&failure.text),
+    };
+    let mut message = escaped(&message);
+    if let Some((end, _)) = message.char_indices().nth(LONGEST_MESSAGE) {
+        message.truncate(end);
+        message.push('…');
+    }
     json!({
         "code": code,
-        "message": escaped(&as_arguments(&failure.text)),
-        "argument": argument,
+        "message": message,
+        "argument": named.map(|(argument, _)| escaped(&argument)),
         "help": failure.help.as_deref().map(escaped),
     })
 }
 
-/// Replaces flags in a text by the names of arguments, such as `--by-window` by `by_window`.
+/// Replaces flags in a text by the names of arguments, such as `--by-window` by `by_window`. Other words after `--`, which a
+/// client may have sent, stay as they are.
 fn as_arguments(text: &str) -> String {
+    let is_argument = |name: &str| OFFERS.iter().any(|offer| offer.arguments.contains(&name));
     let mut parts = text.split("--");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        if !part.starts_with(|c: char| c.is_ascii_lowercase()) {
-            out.push_str("--");
-            out.push_str(part);
-            continue;
-        }
         let is_name = |c: char| c.is_ascii_lowercase() || c == '-';
         let end = part.find(|c| !is_name(c)).unwrap_or(part.len());
-        out.push_str(&part[..end].replace('-', "_"));
+        let name = part[..end].replace('-', "_");
+        match is_argument(&name) {
+            true => out.push_str(&name),
+            false => {
+                out.push_str("--");
+                out.push_str(&part[..end]);
+            }
+        }
         out.push_str(&part[end..]);
     }
     out
@@ -766,8 +847,7 @@ fn words(offer: &Offer, tools: &[Tool], given: &JsonObject) -> Result<(Vec<Strin
                 None => format!("want one of {}", offer.arguments.join(", ")),
             };
             return Err(Failure::usage(format!(
-                "--{}: unknown argument; {text}",
-                escaped(&flag)
+                "--{name}: unknown argument; {text}"
             )));
         };
         let kind = schema["type"].as_str().unwrap_or_default();
@@ -778,7 +858,13 @@ fn words(offer: &Offer, tools: &[Tool], given: &JsonObject) -> Result<(Vec<Strin
                 "array" => "a list of texts",
                 _ => "a text",
             };
-            Failure::usage(format!("--{flag}: want {what}, not {value}"))
+            // JSON has numbers that no integer type holds. Showing one as a float would show another number.
+            match value {
+                Value::Number(number) if number.is_f64() => {
+                    Failure::usage(format!("--{flag}: want {what} of at most 64 bits"))
+                }
+                _ => Failure::usage(format!("--{flag}: want {what}, not {value}")),
+            }
         };
         match (kind, value) {
             ("boolean", Value::Bool(is_set)) => line.extend(is_set.then(|| format!("--{flag}"))),
@@ -791,6 +877,12 @@ fn words(offer: &Offer, tools: &[Tool], given: &JsonObject) -> Result<(Vec<Strin
                 let texts: Vec<String> = texts.collect::<Option<_>>().ok_or_else(wanted)?;
                 match flag.as_str() {
                     "cluster" => clusters = texts,
+                    // Results have escaped names, so arguments have them, too.
+                    "where" => line.extend(
+                        texts
+                            .iter()
+                            .map(|text| format!("--where={}", unescaped(text))),
+                    ),
                     _ => line.extend(texts.iter().map(|text| format!("--{flag}={text}"))),
                 }
             }
@@ -841,6 +933,11 @@ fn tools(line: &Command, app: &App) -> Vec<Tool> {
         let mut properties: JsonObject = flags.map(|(name, arg)| (name, property(arg))).collect();
         if let Some(cluster) = properties.get_mut("cluster") {
             cluster["items"]["enum"] = json!(names);
+        }
+        for (name, text) in DESCRIPTIONS {
+            if let Some(property) = properties.get_mut(*name) {
+                property["description"] = json!(text);
+            }
         }
         if let Some(top) = properties.get_mut("top") {
             top["default"] = json!(USUAL_TOP);

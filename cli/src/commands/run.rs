@@ -5,12 +5,15 @@ use std::cell::{Cell, RefCell};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::time::Duration;
 
 use clap::Args;
 use futures_util::future::{OptionFuture, join_all, join3};
-use hyper::StatusCode;
+use hyper::body::Incoming;
+use hyper::{Request, StatusCode};
 use tallyfold::{Dimension, FollowOptions, Metric};
 use tallyfold_export::{FamilyKind, Scrape, Seconds};
+use tokio::time::sleep;
 
 use super::check::{Checking, Checks};
 use super::dashboard::{Entry, EntryFlags, Opening, secret_text};
@@ -54,29 +57,45 @@ pub(crate) struct RunCommand {
     /// The folder with the totals, and with the states of all other parts
     #[arg(long, value_name = "PATH", help_heading = "Serving")]
     state: PathBuf,
+    /// Binds the state of the push NAME to the destination in the configuration, once, after the destination has moved
+    #[arg(long, value_name = "NAME", help_heading = "Pushes")]
+    moved: Vec<String>,
     #[command(flatten)]
     entry: EntryFlags,
 }
+
+/// The pause before the parts are started again, when a reload has stopped them and they can't start.
+const AGAIN: Duration = Duration::from_secs(10);
 
 /// Runs until Ctrl-C or SIGTERM. After SIGHUP, loads the configuration again.
 ///
 /// # Errors
 /// For flags, settings and states that can't be used, and an address that can't be listened on.
-pub(crate) async fn run(app: &App, flags: &RunCommand) -> Result<Exit> {
+pub(crate) async fn run(app: &App, flags: &RunCommand, hangups: Hangups) -> Result<Exit> {
     let (host, port) = listening(&flags.serving.listen)?;
-    Wanted::of(app, flags)?;
+    let wanted = Wanted::of(app, flags)?;
+    for name in &flags.moved {
+        if !wanted.pushes.iter().any(|pushing| pushing.name == name) {
+            return Err(Failure::usage(format!(
+                "--moved {name}: the section [run] names no such push"
+            )));
+        }
+    }
     let server = Server::listen(&host, port).await?;
     let mut process = Process {
         flags,
         session: secret_text()?,
         url: Some(server.url()),
-        hangups: Hangups::listen()?,
+        hangups,
         site: Rc::default(),
         is_reloaded: Rc::new(Cell::new(true)),
     };
     let site = Rc::clone(&process.site);
-    let handler = move |request| {
-        let starting = || plain(StatusCode::SERVICE_UNAVAILABLE, "starting\n");
+    let handler = move |request: Request<Incoming>| {
+        let starting = || match request.uri().path() {
+            "/-/healthy" => plain(StatusCode::OK, "ok\n"),
+            _ => plain(StatusCode::SERVICE_UNAVAILABLE, "starting\n"),
+        };
         let site = site.borrow();
         let answer = site.as_ref().map(|site| answer(site, &request));
         std::future::ready(answer.unwrap_or_else(starting))
@@ -131,7 +150,7 @@ impl<'a> Wanted<'a> {
         };
         let checking = check.then(|| Checking::new(app, &flags.state, &flags.serving.follow));
         let dashboard = dashboard.as_ref().map(|(host, port)| {
-            let entry = flags.entry.read(host)?;
+            let entry = flags.entry.read(host, &app.stderr)?;
             // The dashboard prints its tokens to stdout. If stdout is not a terminal, it is usually a log.
             match matches!(entry, Entry::Token(_)) && !io::stdout().is_terminal() {
                 true => Err(Failure::usage(
@@ -177,10 +196,31 @@ impl Process<'_> {
             match self.work(&app).await {
                 Ok(Ended::Exit(exit)) => return Ok(exit),
                 Ok(Ended::Reloaded(next)) => previous = Some(std::mem::replace(&mut app, next)),
-                Err(failure) => {
-                    app = previous.take().ok_or_else(|| failure.clone())?;
-                    keep(&app, &self.is_reloaded, &failure);
-                }
+                Err(failure) => match previous.take() {
+                    Some(former) => {
+                        app = former;
+                        keep(&app, &self.is_reloaded, &failure);
+                    }
+                    // The first start has failed.
+                    None if self.url.is_some() => return Err(failure),
+                    // The parts have run with this configuration before. A full disk, for example, prevents a new start.
+                    None => {
+                        let seconds = AGAIN.as_secs();
+                        app.stderr
+                            .error(format_args!("{failure}; it is tried again in {seconds} s"));
+                        tokio::select! {
+                            exit = app.stop.asked() => return Ok(exit),
+                            () = sleep(AGAIN) => {}
+                            () = self.hangups.next() => match app.reloaded() {
+                                Ok(next) => {
+                                    self.is_reloaded.set(true);
+                                    app = Rc::new(next);
+                                }
+                                Err(failure) => keep(&app, &self.is_reloaded, &failure),
+                            },
+                        }
+                    }
+                },
             }
         }
     }
@@ -203,7 +243,7 @@ impl Process<'_> {
             looks_back: false,
         };
         let mut readers = vec![follower; 1 + pushes.len()];
-        if let Some(checking) = &checking {
+        if let Some(checking) = &mut checking {
             checking.try_states()?;
             by.extend(checking.by(follow.window));
             readers.push(Reader {
@@ -221,17 +261,23 @@ impl Process<'_> {
         }
         let (mut of_totals, mut of_checks, mut of_pages) = (Vec::new(), Vec::new(), Vec::new());
         let (mut parts, mut meters) = (Vec::new(), Vec::new());
+        let moved_flags: Vec<String> = pushes
+            .iter()
+            .map(|pushing| format!("--moved {}", pushing.name))
+            .collect();
         for (cluster, session) in app.sessions()? {
             let sharers = Readings::shared_by(&readers, united(&by)).into_iter();
             let mut own = sharers.map(|sharer| (cluster.clone(), session.shared(sharer)));
             of_totals.extend(own.next());
-            for (pushing, own) in pushes.iter().zip(own.by_ref()) {
+            let pushing = pushes.iter().zip(&moved_flags);
+            for ((pushing, moved_flag), own) in pushing.zip(own.by_ref()) {
                 let plan = Plan {
                     follow: &flags.serving.follow,
                     destination: &pushing.destination,
                     labels: &flags.serving.labels,
                     state: &pushing.state,
-                    has_moved: false,
+                    has_moved: flags.moved.iter().any(|name| name == pushing.name),
+                    moved_flag,
                 };
                 let part = Part::new(app, (pushing.name, plan), own).await?;
                 let names = [cluster.name.clone(), pushing.name.to_owned()];
@@ -272,8 +318,13 @@ impl Process<'_> {
             }
         };
         self.site.replace(Some(Rc::clone(&totals.site)));
-        if let Some(url) = self.url.take() {
-            app.stderr.note(format_args!("serving {url}/metrics"));
+        match self.url.take() {
+            Some(url) => app.stderr.note(format_args!("serving {url}/metrics")),
+            None if self.is_reloaded.get() => {
+                app.stderr.note("the configuration is loaded again");
+            }
+            // The former configuration is in use again.
+            None => {}
         }
         totals.announce(app);
         if let Some(dashboard) = &dashboard {
@@ -330,7 +381,6 @@ async fn reloaded(
         match app.reloaded().and_then(checked) {
             Ok(next) => {
                 is_reloaded.set(true);
-                app.stderr.note("the configuration is loaded again");
                 shutdown.begin();
                 return Some(Rc::new(next));
             }
@@ -344,6 +394,9 @@ fn keep(app: &App, is_reloaded: &Cell<bool>, failure: &Failure) {
     is_reloaded.set(false);
     app.stderr
         .error(format_args!("the configuration stays as it was: {failure}"));
+    if let Some(help) = &failure.help {
+        app.stderr.note(format_args!("try: {help}"));
+    }
 }
 
 /// Returns the union of the dimensions for each metric.

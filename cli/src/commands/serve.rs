@@ -31,7 +31,9 @@ use crate::arguments::query::dimensions_in;
 use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::Following;
-use crate::host::server::{Answer, Server, is_for, packed, plain, takes_gzip, whole, with_permit};
+use crate::host::server::{
+    Answer, Server, host_name, is_for, packed, plain, takes_gzip, whole, with_permit,
+};
 use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
@@ -86,7 +88,7 @@ pub(crate) struct ServingFlags {
     /// Answers only requests for this host, such as metrics.example; may be repeated [default: any host]
     ///
     /// This prevents web pages from reading the totals by DNS rebinding.
-    #[arg(long = "allow-host", value_name = "NAME", help_heading = "Serving")]
+    #[arg(long = "allow-host", value_name = "NAME", value_parser = host_name, help_heading = "Serving")]
     pub(super) hosts: Vec<String>,
     /// A label for each total, such as env=production; may be repeated
     #[arg(long = "label", value_name = "NAME=VALUE", help_heading = "Serving")]

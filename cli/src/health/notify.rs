@@ -223,9 +223,12 @@ fn failure_of((route, outcome): (&Route, &ReceiverOutcome)) -> Option<Failure> {
         (Some(status), None) => format!(" (status {status})"),
         (None, _) => String::new(),
     };
-    let text = format!("{}: {}{answer}", route.shown, error.message());
-    let failure = Failure::new(Exit::Service, text);
-    Some(failure.helped_by("running the same command later; it sends the missing messages"))
+    let message = error.message();
+    let text = format!(
+        "{}: {message}{answer}; the next check sends the missing messages",
+        route.shown
+    );
+    Some(Failure::new(Exit::Service, text))
 }
 
 impl NotifyFlags {

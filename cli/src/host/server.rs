@@ -109,6 +109,18 @@ pub(crate) fn host_of(headers: &HeaderMap) -> (&str, &str) {
     (host, bare)
 }
 
+/// Parses the host of a flag, with or without a port.
+///
+/// # Errors
+/// For a text that can't be equal to the host of any request.
+pub(crate) fn host_name(text: &str) -> Result<String, &'static str> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    match !text.is_empty() && text.chars().all(is_part) {
+        true => Ok(text.to_owned()),
+        false => Err("want a host name such as counts.example, without scheme, path or wildcard"),
+    }
+}
+
 /// Returns whether a request is for one of these hosts, at any port.
 pub(crate) fn is_for(hosts: &[String], headers: &HeaderMap) -> bool {
     let (host, bare) = host_of(headers);

@@ -47,6 +47,34 @@ pub(crate) fn escaped(text: &str) -> String {
     shown
 }
 
+/// Reads the escapes that [`escaped`] writes. Any other backslash stands for itself.
+pub(crate) fn unescaped(text: &str) -> String {
+    let hex = |digits: &str| {
+        u32::from_str_radix(digits, 16)
+            .ok()
+            .and_then(char::from_u32)
+    };
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, escape)) = rest.split_once('\\') {
+        let braced = || escape.strip_prefix("u{")?.split_once('}');
+        let read = match escape.chars().next() {
+            Some('n') => Some(('\n', 1)),
+            Some('r') => Some(('\r', 1)),
+            Some('t') => Some(('\t', 1)),
+            Some('\\') => Some(('\\', 1)),
+            Some('x') => escape.get(1..3).and_then(hex).map(|read| (read, 3)),
+            Some('u') => braced().and_then(|(digits, _)| Some((hex(digits)?, 3 + digits.len()))),
+            _ => None,
+        };
+        let (character, length) = read.unwrap_or(('\\', 0));
+        out.push_str(before);
+        out.push(character);
+        rest = &escape[length..];
+    }
+    out + rest
+}
+
 /// A writer to a terminal, for text of any format. Control characters, and invisible characters that change the layout
 /// of text, are escaped, so that no value of an event can control the terminal.
 pub(crate) struct Terminal<W: Write> {
@@ -263,6 +291,17 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn only_escapes_are_read_as_escapes() {
+        for (text, read) in [
+            (r"\n\x00\u{202e}\\", "\n\0\u{202e}\\"),
+            (r"a\b\x0\xzz\u{}\u{d800}\", r"a\b\x0\xzz\u{}\u{d800}\"),
+            (r"\xé", r"\xé"),
+        ] {
+            assert_eq!(unescaped(text), read);
+        }
+    }
+
+    #[test]
     fn what_is_not_seen_is_written_out() {
         assert_eq!(shown("\x1b[2J"), "\\x1b[2J");
         assert_eq!(shown("a\nb\tc\r"), "a\\nb\\tc\\r");
@@ -297,6 +336,7 @@ mod tests {
         fn no_value_is_harmful(value in ".{0,60}|[\\x00-\\x1f\\x7f-\\x9f\\PC]{0,20}|\\PC{0,200}", most in 1_usize..40) {
             let text = shown(&value);
             prop_assert!(!text.chars().any(char::is_control));
+            prop_assert_eq!(unescaped(&escaped(&value)), value);
             let fitted = fit(&text, most);
             prop_assert!(width(&fitted) <= most);
             prop_assert!(!fitted.is_empty());

@@ -38,7 +38,7 @@ impl BaseAddress {
         };
         if authority.contains('@') {
             return Err(invalid(
-                "a base address must not contain user info; pass credentials as separate arguments",
+                "an address must not contain user info; pass credentials in options or headers of their own",
             ));
         }
         let (scheme, authority) = (scheme.to_ascii_lowercase(), authority.to_ascii_lowercase());

@@ -32,8 +32,10 @@ pub(crate) struct Plan<'a> {
     pub(crate) labels: &'a [String],
     /// The file or folder that stores what is not sent yet.
     pub(crate) state: &'a Path,
-    /// Whether the state may have been created for another destination (`--moved`).
+    /// Whether the state may have been created for another destination.
     pub(crate) has_moved: bool,
+    /// The flag that sets `has_moved`.
+    pub(crate) moved_flag: &'a str,
 }
 
 /// The push of one cluster's revisions.
@@ -101,8 +103,10 @@ async fn begin<'a>(
     let is_bound = outbox
         .send_to(&plan.destination.text(), plan.has_moved)
         .map_err(|error| {
-            let way = "another --state, or, if the destination has moved, --moved once";
-            file.as_failure(error).helped_by(way)
+            let flag = plan.moved_flag;
+            file.as_failure(error).helped_by(format!(
+                "another --state, or, if the destination has moved, {flag} once"
+            ))
         })?;
     if is_new || is_bound {
         file.replace(outbox.to_json()).await?;
