@@ -482,6 +482,51 @@ fn rules_and_the_dashboard_use_the_same_readings() {
 }
 
 #[test]
+fn a_wrong_secret_is_not_tried_for_each_window() {
+    let service = Logged::seeded();
+    let folder = tempfile::tempdir().unwrap();
+    let sink = Sink::start(vec![], TAKEN);
+    let more = ["--since", "30d"];
+    let mut command = service.run(folder.path(), &[("one", &sink.url)], &more);
+    command.env("SECRET_OF_THE_TEST", "wrong");
+    let running = Running::start(&mut command);
+    running.said("will be read again later");
+    running
+        .until(|text| text.contains("tallyfold_run_push_healthy{cluster=\"eu\",push=\"one\"} 0\n"));
+    // A second later, no other of the 2,880 windows has been tried.
+    thread::sleep(Duration::from_secs(1));
+    assert!(service.others() <= 4, "{} token requests", service.others());
+    terminate(&running.process);
+}
+
+#[test]
+fn samples_that_are_lost_are_counted_and_make_the_push_unhealthy() {
+    let service = Logged::seeded();
+    let folder = tempfile::tempdir().unwrap();
+    let refusals = vec![Reply::Answer(500, "", ""); 2];
+    let sink = Sink::start(
+        refusals,
+        Reply::Answer(200, "content-type: application/json\r\n", "{}"),
+    );
+    let mut command = service.run(folder.path(), &[("one", &sink.url)], &RANGE);
+    let path = folder.path().join("t.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"influx\"", "\"otlp-json\"")).unwrap();
+    let running = Running::start(&mut command);
+    let said = running.said("warning: ");
+    assert!(said.starts_with("eu: push one: "), "{said}");
+    running
+        .until(|text| text.contains("tallyfold_run_push_healthy{cluster=\"eu\",push=\"one\"} 0\n"));
+    let text = running.until(|text| {
+        is_complete(text)
+            && text.contains("tallyfold_run_push_healthy{cluster=\"eu\",push=\"one\"} 1\n")
+    });
+    assert_eq!(of_push(&text, "failures_total", "one"), 2.0);
+    assert!(of_push(&text, "unacknowledged_samples_total", "one") > 0.0);
+    terminate(&running.process);
+}
+
+#[test]
 fn a_check_that_fails_is_reported_once_and_holds_up_nothing() {
     let service = Logged::seeded();
     let folder = tempfile::tempdir().unwrap();

@@ -163,7 +163,7 @@ pub(crate) async fn run(app: &App, flags: &PushCommand) -> Result<Exit> {
                 labels: &flags.labels,
                 state,
                 has_moved: flags.moved,
-                moved_flag: "--moved",
+                name: None,
             };
             match flags.cumulative {
                 true => totals::run(app, &plan, every).await?,

@@ -261,25 +261,20 @@ impl Process<'_> {
         }
         let (mut of_totals, mut of_checks, mut of_pages) = (Vec::new(), Vec::new(), Vec::new());
         let (mut parts, mut meters) = (Vec::new(), Vec::new());
-        let moved_flags: Vec<String> = pushes
-            .iter()
-            .map(|pushing| format!("--moved {}", pushing.name))
-            .collect();
         for (cluster, session) in app.sessions()? {
             let sharers = Readings::shared_by(&readers, united(&by)).into_iter();
             let mut own = sharers.map(|sharer| (cluster.clone(), session.shared(sharer)));
             of_totals.extend(own.next());
-            let pushing = pushes.iter().zip(&moved_flags);
-            for ((pushing, moved_flag), own) in pushing.zip(own.by_ref()) {
+            for (pushing, own) in pushes.iter().zip(own.by_ref()) {
                 let plan = Plan {
                     follow: &flags.serving.follow,
                     destination: &pushing.destination,
                     labels: &flags.serving.labels,
                     state: &pushing.state,
                     has_moved: flags.moved.iter().any(|name| name == pushing.name),
-                    moved_flag,
+                    name: Some(pushing.name),
                 };
-                let part = Part::new(app, (pushing.name, plan), own).await?;
+                let part = Part::new(app, plan, own).await?;
                 let names = [cluster.name.clone(), pushing.name.to_owned()];
                 meters.push((names, part.progress()));
                 parts.push(part);
@@ -425,7 +420,7 @@ const RELOADED: Meter = Meter(
 /// milliseconds since 1970.
 type PushMeter = (Meter, fn(&Progress, i64) -> i64);
 
-const PUSHES: [PushMeter; 4] = [
+const PUSHES: [PushMeter; 5] = [
     (
         Meter(
             "tallyfold_run_push_healthy",
@@ -440,9 +435,18 @@ const PUSHES: [PushMeter; 4] = [
             "tallyfold_run_push_failures",
             FamilyKind::Counter,
             "",
-            "How often the push has failed and begun anew",
+            "How often the push has failed",
         ),
         |progress, _| i64::try_from(progress.failures.get()).unwrap_or(i64::MAX),
+    ),
+    (
+        Meter(
+            "tallyfold_run_push_unacknowledged_samples",
+            FamilyKind::Counter,
+            "",
+            "Samples that the destination did not acknowledge and that are not sent again",
+        ),
+        |progress, _| i64::try_from(progress.unacknowledged.get()).unwrap_or(i64::MAX),
     ),
     (
         Meter(

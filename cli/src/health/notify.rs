@@ -320,6 +320,7 @@ impl Named {
                 socket: None,
                 stderr: Rc::clone(stderr),
                 is_brief: true,
+                label: String::new(),
             },
             shown,
         })

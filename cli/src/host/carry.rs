@@ -46,6 +46,8 @@ pub(crate) struct Carrier {
     pub(crate) stderr: Rc<Stderr>,
     /// Whether a message is retried for only a few seconds, so that no retry deserves a warning.
     pub(crate) is_brief: bool,
+    /// The beginning of each message to the user, if several pushes write to the same stderr; otherwise empty.
+    pub(crate) label: String,
 }
 
 /// The next step of a push, as a value that does not borrow from the push.
@@ -130,12 +132,13 @@ impl Carrier {
             (Some(status), None) => format!("status {status}"),
             (None, _) => name.unwrap_or("no response").to_owned(),
         };
+        let label = &self.label;
         match before {
             0 if !self.is_brief => self.stderr.warning(format_args!(
-                "the destination did not accept a message ({why}): retrying"
+                "{label}the destination did not accept a message ({why}): retrying"
             )),
             _ => self.stderr.detail(format_args!(
-                "the destination did not accept a message: {why}"
+                "{label}the destination did not accept a message: {why}"
             )),
         }
     }

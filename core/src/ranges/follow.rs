@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::outage::{Next, Outages};
 use super::step::{Drive, FollowStep};
-use super::window_query::{WindowQuery, WindowResult, unknown_task};
+use super::window_query::{WindowQuery, WindowResult, concerns_all, unknown_task};
 use crate::calls::call::Call;
 use crate::calls::machine::Machine;
 use crate::code::Code;
@@ -25,6 +25,9 @@ use crate::time::window::Window;
 
 /// How long a driver of several calls waits while one of them tries whether the service is back.
 const SCOUTED_MS: u64 = 1_000;
+
+/// The pause between calls while an error concerns all of them, such as refused credentials.
+const REFUSED_MS: u64 = 60_000;
 
 crate::options! {
     /// What to follow.
@@ -183,6 +186,9 @@ pub struct Follow {
     service: Option<ServiceTime>,
     /// The window that was read last before its end by the service's clock.
     too_early: Option<Window>,
+    /// When a call last failed with an error that all other calls would have, too, or when a call was last tried after that;
+    /// `None` once a call has succeeded.
+    refused: Option<Now>,
     /// The latest time that was known when the state was made, until the first step.
     pub(super) latest: Option<Timestamp>,
 }
@@ -298,6 +304,7 @@ impl Machine {
             service: None,
             too_early: None,
             latest: None,
+            refused: None,
         };
         if let Some(state) = &options.state {
             follow
@@ -343,7 +350,11 @@ impl Follow {
         if self.outages.has_scout() {
             return self.wait_for(SCOUTED_MS);
         }
-        let rest_ms = self.outages.rest_ms(now);
+        let refused_ms = self.refused.map_or(0, |since| {
+            let pause_ms = self.reread_ms.min(REFUSED_MS);
+            pause_ms.saturating_sub(now.since(since))
+        });
+        let rest_ms = self.outages.rest_ms(now).max(refused_ms);
         if rest_ms > 0 {
             return self.wait_for(rest_ms);
         }
@@ -416,6 +427,8 @@ impl Follow {
     }
 
     fn read(&mut self, position: usize, now: Now) -> FollowStep {
+        // After a refusal, one call at a time tries whether the next ones would succeed.
+        self.refused = self.refused.and(Some(now));
         let (task, open) = (self.next_task, &mut self.open[position]);
         self.next_task = self.next_task.wrapping_add(1);
         open.state = State::UnderWay {
@@ -452,7 +465,8 @@ impl Follow {
     ///
     /// # Errors
     /// The call's final error. Its window is read again after `reread_ms`; other windows
-    /// are not affected. `out_of_order` for a task that is not under way.
+    /// are not affected, unless all of them would fail with the same error, such as refused credentials: then the follow
+    /// reads one window a minute until a reading succeeds. `out_of_order` for a task that is not under way.
     pub fn settle(&mut self, task: u32, call: &mut Call, now: Now) -> Result<Option<Revision>> {
         let is_it = |open: &Open| open.state.task() == Some(task);
         let position = self.open.iter().position(is_it).ok_or_else(unknown_task)?;
@@ -466,6 +480,7 @@ impl Follow {
         };
         match self.query.outcome(call, open.window) {
             WindowResult::Table(table) if has_ended(open.window) => {
+                self.refused = None;
                 self.revise(position, table, service, now).map(Some)
             }
             WindowResult::Table(_) if is_last && open.table.is_none() => {
@@ -487,6 +502,9 @@ impl Follow {
                 }
                 self.outages.forget(open.window);
                 open.state = State::Rests { since: now };
+                if concerns_all(&error) {
+                    self.refused = Some(now);
+                }
                 Err(error)
             }
         }

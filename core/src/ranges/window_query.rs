@@ -6,7 +6,7 @@ use crate::access::api::Control;
 use crate::calls::call::Call;
 use crate::calls::machine::Machine;
 use crate::calls::options::ApiConfig;
-use crate::code::Code;
+use crate::code::{Code, Kind};
 use crate::counts::dimension::Dimension;
 use crate::counts::subject::Subject;
 use crate::counts::table::CountTable;
@@ -94,6 +94,15 @@ impl WindowQuery {
             Err(error) => WindowResult::Failed(error),
         }
     }
+}
+
+/// Whether the other windows would fail with the same error, or the service does not want their requests.
+pub(super) fn concerns_all(error: &Error) -> bool {
+    let is_refusal = matches!(
+        error.code(),
+        Code::Forbidden | Code::Redirected | Code::RetryLater
+    );
+    is_refusal || matches!(error.kind(), Kind::Auth | Kind::Config) || error.is_lasting()
 }
 
 /// The error for a task that was never given, or was settled before.

@@ -576,6 +576,29 @@ fn waits_fit_a_timer_and_a_start_may_be_far_ahead() {
     }
 }
 
+/// A refusal concerns all windows: one call a minute tries whether it is over, however many windows wait.
+#[test]
+fn a_refusal_holds_up_the_other_windows() {
+    for status in [401, 403] {
+        let mut world = World::empty();
+        world.now = at(10 * DAY);
+        let begin = world.now.monotonic_ms;
+        let mut follow = follow(&world, options("15m").end(instant(10 * DAY - 2 * HOUR)));
+        while world.now.monotonic_ms < begin + 20 * 60_000 {
+            let refuse = |_| Some(Trouble::Status(status));
+            let (revisions, wait) = read_due(&mut world, &mut follow, refuse);
+            assert!(revisions.is_empty());
+            pass(&mut world, wait.expect("it is not done"));
+        }
+        let asked: u32 = world.asked.values().sum();
+        // After a 401, each call tries a second token.
+        assert!((20..=42).contains(&asked), "{status}: {asked}");
+        let (revisions, _) = read_due(&mut world, &mut follow, |_| None);
+        let all = 10 * 96 - 8;
+        assert!(revisions.len() > all - 20, "{status}: {}", revisions.len());
+    }
+}
+
 #[test]
 fn wrong_arguments_are_refused() {
     let world = World::empty();

@@ -247,6 +247,7 @@ impl Destination {
             socket: None,
             stderr: Rc::clone(stderr),
             is_brief: false,
+            label: String::new(),
         })
     }
 }

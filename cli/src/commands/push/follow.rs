@@ -21,6 +21,7 @@ use crate::host::ranges::{FollowEvent, Following};
 use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
+use crate::output::safe::escaped;
 
 /// The counts that a push sends as windows close, and their destination.
 pub(crate) struct Plan<'a> {
@@ -34,12 +35,13 @@ pub(crate) struct Plan<'a> {
     pub(crate) state: &'a Path,
     /// Whether the state may have been created for another destination.
     pub(crate) has_moved: bool,
-    /// The flag that sets `has_moved`.
-    pub(crate) moved_flag: &'a str,
+    /// The name of the destination's section, if this is one of several pushes of `tallyfold run`.
+    pub(crate) name: Option<&'a str>,
 }
 
 /// The push of one cluster's revisions.
 struct Sending<'a> {
+    name: Option<&'a str>,
     state: &'a Path,
     app: &'a App,
     cluster: Cluster,
@@ -52,6 +54,8 @@ struct Sending<'a> {
     total: PushReport,
     /// Whether this process has read a window.
     has_read: bool,
+    /// The pause after the next failure that left samples unacknowledged.
+    pause: Duration,
     progress: Rc<Progress>,
 }
 
@@ -103,15 +107,22 @@ async fn begin<'a>(
     let is_bound = outbox
         .send_to(&plan.destination.text(), plan.has_moved)
         .map_err(|error| {
-            let flag = plan.moved_flag;
+            let flag = plan
+                .name
+                .map_or_else(String::new, |name| format!(" {name}"));
             file.as_failure(error).helped_by(format!(
-                "another --state, or, if the destination has moved, {flag} once"
+                "another --state, or, if the destination has moved, --moved{flag} once"
             ))
         })?;
     if is_new || is_bound {
         file.replace(outbox.to_json()).await?;
     }
+    let mut carrier = plan.destination.carrier(&app.stderr)?;
+    if let Some(name) = plan.name {
+        carrier.label = format!("{}: push {name}: ", escaped(&cluster.name));
+    }
     Ok(Sending {
+        name: plan.name,
         state: plan.state,
         app,
         cluster,
@@ -120,9 +131,10 @@ async fn begin<'a>(
         following,
         file,
         outbox,
-        carrier: plan.destination.carrier(&app.stderr)?,
+        carrier,
         total: PushReport::default(),
         has_read: false,
+        pause: PAUSES[0],
         progress,
     })
 }
@@ -132,8 +144,10 @@ async fn begin<'a>(
 pub(crate) struct Progress {
     /// The number of samples that the destination has accepted.
     pub(crate) samples: Cell<u64>,
-    /// How often the push has failed and restarted.
+    /// How often the push has failed.
     pub(crate) failures: Cell<u64>,
+    /// The number of samples that the destination did not acknowledge and that are not sent again.
+    pub(crate) unacknowledged: Cell<u64>,
     /// Whether the push has failed since the destination last accepted a whole revision.
     pub(crate) is_failing: Cell<bool>,
     /// Since when revisions have been pending, in milliseconds since 1970; `None` if no revision is pending.
@@ -153,8 +167,6 @@ const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 pub(crate) struct Part<'a> {
     app: &'a App,
     plan: Plan<'a>,
-    /// The name of the destination's section in the configuration.
-    name: &'a str,
     of: (Cluster, Rc<Session>),
     progress: Rc<Progress>,
     /// The first attempt, as `new` has prepared it; `None` once it has started.
@@ -168,7 +180,7 @@ impl<'a> Part<'a> {
     /// For settings and a state that can't be used. In this case, it sends nothing.
     pub(crate) async fn new(
         app: &'a App,
-        (name, plan): (&'a str, Plan<'a>),
+        plan: Plan<'a>,
         of: (Cluster, Rc<Session>),
     ) -> Result<Self> {
         let progress = Rc::default();
@@ -176,7 +188,6 @@ impl<'a> Part<'a> {
         Ok(Self {
             app,
             plan,
-            name,
             of,
             progress,
             first: Some(first),
@@ -199,7 +210,8 @@ impl<'a> Part<'a> {
             }
             self.progress.failures.set(self.progress.failures.get() + 1);
             let (cluster, seconds) = (&self.of.0.name, pause.as_secs());
-            let text = format_args!("push {}: {failure}; again in {seconds} s", self.name);
+            let name = self.plan.name.unwrap_or_default();
+            let text = format_args!("push {name}: {failure}; again in {seconds} s");
             self.app.warn(cluster, text);
             if let Some(help) = &failure.help {
                 self.app.stderr.note(format_args!("try: {help}"));
@@ -288,6 +300,8 @@ impl Sending<'_> {
             self.print_report(&report);
             let is_doubted = report.unsure > in_doubt;
             if let (Err(failure), true) = (&carried, is_doubted) {
+                let unacknowledged = &self.progress.unacknowledged;
+                unacknowledged.set(unacknowledged.get() + report.unsure - in_doubt);
                 self.warn(format_args!(
                     "{}; {} samples are unacknowledged and will not be sent again",
                     failure.text,
@@ -300,6 +314,7 @@ impl Sending<'_> {
             }
             if matches!(carried, Ok(Carried::All)) {
                 self.progress.is_failing.set(false);
+                self.pause = PAUSES[0];
                 self.outbox.clear();
             }
             // The warnings about unacknowledged samples are written. Store that, so that the next run does not repeat them.
@@ -308,8 +323,17 @@ impl Sending<'_> {
             match carried {
                 Ok(Carried::All) => {}
                 Ok(Carried::Part) => return Ok(Carried::Part),
-                // The unacknowledged samples count as finished, so the next push begins after them.
-                Err(_) if is_doubted => {}
+                // The unacknowledged samples count as finished, so the next push begins after them. A destination that is down
+                // would lose a message in each attempt, so the attempts become rare.
+                Err(_) if is_doubted => {
+                    let progress = &self.progress;
+                    progress.is_failing.set(true);
+                    progress.failures.set(progress.failures.get() + 1);
+                    if shutdown.unless_begun(sleep(self.pause)).await.is_none() {
+                        return Ok(Carried::Part);
+                    }
+                    self.pause = (self.pause * 2).min(PAUSES[1]);
+                }
                 Err(failure) if is_refused(&push) => {
                     return Err(failure.helped_by(self.drop_command()));
                 }
@@ -370,7 +394,12 @@ impl Sending<'_> {
     }
 
     fn warn(&self, text: std::fmt::Arguments<'_>) {
-        self.app.warn(&self.cluster.name, text);
+        match self.name {
+            Some(name) => self
+                .app
+                .warn(&self.cluster.name, format_args!("push {name}: {text}")),
+            None => self.app.warn(&self.cluster.name, text),
+        }
     }
 }
 

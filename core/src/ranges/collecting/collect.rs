@@ -11,7 +11,7 @@ use super::probing::{Probed, Probing};
 use crate::calls::call::Call;
 use crate::calls::delay::Delay;
 use crate::calls::machine::Machine;
-use crate::code::{Code, Kind};
+use crate::code::Code;
 use crate::counts::dimension::Dimension;
 use crate::counts::table::CountTable;
 use crate::endpoint::{QueryOptions, endpoint_of};
@@ -21,7 +21,7 @@ use crate::ranges::outage::{Next, Outages};
 use crate::ranges::plan::{Plan, halves};
 use crate::ranges::probe::Probe;
 use crate::ranges::step::{CollectStep, Drive};
-use crate::ranges::window_query::{WindowQuery, WindowResult, unknown_task};
+use crate::ranges::window_query::{WindowQuery, WindowResult, concerns_all, unknown_task};
 use crate::spelling::{Name, words};
 use crate::time::now::Now;
 use crate::time::patience::Patience;
@@ -720,15 +720,9 @@ impl fmt::Debug for Collect {
     }
 }
 
-/// Whether the other windows would fail with the same error, or the service does not want their
-/// requests.
+/// Whether the collect ends with this error.
 fn ends_all(error: &Error) -> bool {
-    matches!(error.kind(), Kind::Auth | Kind::Config)
-        || error.is_lasting()
-        || matches!(
-            error.code(),
-            Code::Forbidden | Code::Redirected | Code::RetryLater | Code::DeadlineExceeded
-        )
+    concerns_all(error) || error.code() == Code::DeadlineExceeded
 }
 
 fn too_much_memory(limit: u64, keep: Keep) -> Error {
