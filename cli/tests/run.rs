@@ -625,6 +625,55 @@ fn a_reload_replaces_the_configuration_only_if_all_of_it_is_valid() {
     terminate(&running.process);
 }
 
+/// The command that prints the secret waits for a file. Meanwhile, the process answers, and obeys signals.
+#[test]
+fn a_slow_secret_holds_up_nothing() {
+    let service = Logged::seeded();
+    let folder = tempfile::tempdir().unwrap();
+    let sink = Sink::start(vec![], TAKEN);
+    let mut command = service.run(folder.path(), &[("one", &sink.url)], &RANGE);
+    let path = folder.path().join("t.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let asking = folder.path().join("asking");
+    let script = format!(
+        "touch {0}; while ! test -e {0}.go; do sleep 0.01; done; printf $SECRET_OF_THE_TEST",
+        asking.display()
+    );
+    let slow = text.replace(
+        "client_secret_env = \"SECRET_OF_THE_TEST\"",
+        &format!("client_secret_command = {script:?}"),
+    );
+    let asked = || {
+        let until = Instant::now() + WAIT;
+        while !asking.exists() {
+            assert!(Instant::now() < until, "the command has not begun");
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let go = asking.with_extension("go");
+    let mut running = Running::start(&mut command);
+    running.until(is_complete);
+    fs::write(&path, &slow).unwrap();
+    running.hang_up();
+    asked();
+    assert_eq!(running.get("/-/healthy").status, 200);
+    assert_eq!(running.get("/metrics").status, 200);
+    fs::write(&go, "").unwrap();
+    running.said("the configuration is loaded again");
+    running.until(is_complete);
+    fs::remove_file(&go).unwrap();
+    fs::remove_file(&asking).unwrap();
+    running.hang_up();
+    asked();
+    terminate(&running.process);
+    let until = Instant::now() + Duration::from_secs(4);
+    while running.process.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < until, "SIGTERM waits for the command");
+        thread::sleep(Duration::from_millis(10));
+    }
+    fs::write(&go, "").unwrap();
+}
+
 #[test]
 fn a_destination_that_has_moved_is_named() {
     let service = Logged::seeded();

@@ -128,6 +128,16 @@ impl Given {
             .map(|(name, setting)| (name.as_str(), setting))
     }
 
+    /// Returns the places of all secrets, also of those in nested settings, such as headers.
+    pub(crate) fn sources(&self) -> Vec<Arc<Source>> {
+        let of = |setting: &Setting| match &setting.raw {
+            Raw::Source(source) => vec![Arc::clone(source)],
+            Raw::Table(nested) => nested.sources(),
+            _ => Vec::new(),
+        };
+        self.0.values().flat_map(of).collect()
+    }
+
     /// Adds headers whose values are in environment variables and in files.
     ///
     /// # Errors

@@ -73,6 +73,10 @@ const AGAIN: Duration = Duration::from_secs(10);
 /// For flags, settings and states that can't be used, and an address that can't be listened on.
 pub(crate) async fn run(app: &App, flags: &RunCommand, hangups: Hangups) -> Result<Exit> {
     let (host, port) = listening(&flags.serving.listen)?;
+    tokio::select! {
+        exit = app.stop.asked() => return Ok(exit),
+        () = app.loaded()?.read_secrets() => {}
+    }
     let wanted = Wanted::of(app, flags)?;
     for name in &flags.moved {
         if !wanted.pushes.iter().any(|pushing| pushing.name == name) {
@@ -372,8 +376,13 @@ async fn reloaded(
 ) -> Option<Rc<App>> {
     loop {
         shutdown.unless_begun(hangups.next()).await?;
-        let checked = |next: App| Wanted::of(&next, flags).map(drop).map(|()| next);
-        match app.reloaded().and_then(checked) {
+        let next = async {
+            let next = app.reloaded()?;
+            next.settings.read_secrets().await;
+            Wanted::of(&next, flags).map(drop)?;
+            Ok(next)
+        };
+        match shutdown.unless_begun(next).await? {
             Ok(next) => {
                 is_reloaded.set(true);
                 shutdown.begin();

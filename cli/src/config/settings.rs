@@ -1,14 +1,17 @@
 //! Defines the merged settings of all clusters, and computes the labels of their counts in exports.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tallyfold::arguments::{Kind, Options};
 use tallyfold::{Code, Error, MachineOptions, Name, Spelling};
 use tallyfold_export::{Format, Labels};
 use tallyfold_health::ReceiverKind;
+use tokio::task::spawn_blocking;
 
 use super::keys::SECRET_KEYS;
 use crate::arguments::given::{Given, Origin, Raw, Setting};
+use crate::arguments::secret::Source;
 use crate::failure::{Failure, Result};
 
 /// All settings.
@@ -106,6 +109,32 @@ pub(crate) struct RunParts {
     pub(crate) notify: Vec<(ReceiverKind, String)>,
     /// The address and port of the dashboard.
     pub(crate) dashboard: Option<(String, u16)>,
+}
+
+impl Settings {
+    /// Reads the secrets of the clusters and of the parts of `run` on another thread, because a command that prints a secret may
+    /// take a minute. Later reads return the same secrets, and the same errors.
+    pub(crate) async fn read_secrets(&self) {
+        let clusters = self.clusters.iter().map(|cluster| &cluster.client);
+        let targets = self.targets.iter();
+        let targets = targets.filter(|target| self.run.push.contains(&target.name));
+        let receivers = self.receivers.iter().filter(|receiver| {
+            let mut named = self.run.notify.iter();
+            named.any(|(kind, name)| (*kind, name) == (receiver.kind, &receiver.name))
+        });
+        let parts = targets
+            .map(|target| &target.push)
+            .chain(receivers.map(|receiver| &receiver.given));
+        let sources: Vec<Arc<Source>> = clusters.chain(parts).flat_map(Given::sources).collect();
+        let read = move || {
+            for source in sources {
+                // Whoever needs the secret gets the error.
+                let _ = source.secret();
+            }
+        };
+        // This fails only if the runtime ends.
+        let _ = spawn_blocking(read).await;
+    }
 }
 
 impl Cluster {
