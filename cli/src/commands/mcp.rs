@@ -60,6 +60,9 @@ signal.";
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct McpFlags {}
 
+/// How long a check waits for a service that is down. Many clients give up on a call after a minute.
+const PATIENCE: &str = "--patience=20s";
+
 /// The maximum size of a tool's result, in bytes of JSON.
 const LARGEST: usize = 64_000;
 
@@ -469,7 +472,10 @@ impl Inner {
                 some(&report)?;
                 shortened(valued(&explain::document(&report))?, &["causes"])
             }
-            "check" => self.check(&parsed(&line)?, &clusters).await,
+            "check" => {
+                let line = [&line[..], &[PATIENCE.to_owned()]].concat();
+                self.check(&parsed(&line)?, &clusters).await
+            }
             "incidents" => shortened(self.incidents(&clusters)?, &["incidents"]),
             "audit_logs" => {
                 let (pages, missing) = audit_logs::find(app, &parsed(&line)?, &clusters).await?;

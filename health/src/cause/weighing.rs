@@ -10,6 +10,7 @@
 use super::candidates::{Candidate, Direction, Sums};
 use super::counted::{Counted, Leaf};
 use super::leaves::Element;
+use crate::stats::mass::HALF_LN_TWO_PI;
 
 /// The natural variance of the rate of a leaf from one time to another, relative to the square of the rate: a drift of
 /// a fifth.
@@ -232,8 +233,6 @@ fn ln_gamma(of: f64) -> f64 {
         inverse * (1.0 / 12.0 - square * (1.0 / 360.0 - square * (1.0 / 1260.0 - square / 1680.0)));
     (of - 0.5) * libm::log(of) - of + HALF_LN_TWO_PI + series
 }
-
-const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
 
 #[cfg(test)]
 mod tests {

@@ -16,6 +16,7 @@ use crate::measure::Measure;
 use crate::rules::baseline::WEEK;
 use crate::rules::kind::Compared;
 use crate::rules::rule::Rule;
+use crate::usual::zone::DAY;
 
 /// If the earlier weeks are unknown, a finding is compared with at least this many seconds just before it.
 const BEFORE: u64 = 3_600;
@@ -70,9 +71,6 @@ pub(crate) fn explanation(
 
 /// Nearly all events have a value if at least this share of the events has it: a numerator and a denominator.
 const NEARLY_ALL: (u128, u128) = (9, 10);
-
-/// How many seconds before the beginning of a finding [`within`] examines.
-const DAY: u64 = 86_400;
 
 /// Returns the values that nearly all events of a finding's group had on the day before the finding began. For example,
 /// an integration that gets events of only one source falls silent with this source.

@@ -14,7 +14,7 @@ use crate::measure::Measure;
 pub(crate) const FIRST_LOOK: u64 = 86_400;
 
 /// The shortest windows, in seconds. Shorter windows would need far more requests than the service can answer.
-const SHORTEST_WINDOW: u32 = 60;
+pub(crate) const SHORTEST_WINDOW: u32 = 60;
 
 /// The maximum length of a name, in characters.
 const MOST_CHARS: usize = 200;

@@ -6,6 +6,8 @@ use tallyfold::arguments::toml::{Entry, Result, Table};
 use tallyfold::text::{Fraction, milliseconds};
 use tallyfold::{Dimension, TimeStep};
 
+use super::rule::SHORTEST_WINDOW;
+
 /// Returns the names of all dimensions.
 fn dimension_names() -> Vec<&'static str> {
     let names = Dimension::ALL.iter();
@@ -51,9 +53,8 @@ pub(crate) fn values(entry: &Entry<'_>) -> Result<Vec<(Dimension, Vec<String>)>>
 pub(crate) fn step(entry: &Entry<'_>) -> Result<TimeStep> {
     let wanted = "want a step that divides a day, such as 5m, 15m, 1h or 1d";
     let step = TimeStep::parse(entry.text(wanted)?);
-    // Shorter windows would need far more requests than the service can answer.
     step.ok()
-        .filter(|step| step.seconds() >= 60)
+        .filter(|step| step.seconds() >= SHORTEST_WINDOW)
         .ok_or_else(|| entry.wrong(wanted))
 }
 
