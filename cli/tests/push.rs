@@ -270,10 +270,12 @@ fn a_datagram_that_the_system_refuses_was_not_sent() {
     let output = push(&service, "dogstatsd", url, &["--patience", "0s"]);
     ends(&output, 4);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        said.contains("the operating system does not permit it"),
-        "{said}"
-    );
+    // A machine without a network has no way to that address.
+    let known = [
+        "the operating system does not permit it",
+        "no way to the server",
+    ];
+    assert!(known.iter().any(|text| said.contains(text)), "{said}");
     let table = String::from_utf8_lossy(&output.stdout);
     let row: Vec<&str> = table.lines().last().unwrap().split_whitespace().collect();
     assert_eq!(row[1..], ["0", "0", "0", "0", "0"], "{table}");
