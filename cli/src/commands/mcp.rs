@@ -444,7 +444,7 @@ impl ServerHandler for Server {
 
 impl Inner {
     async fn call(&self, offer: &Offer, arguments: &JsonObject) -> Result<Value> {
-        let (line, clusters) = words(offer, &self.tools, arguments)?;
+        let (mut line, clusters) = words(offer, &self.tools, arguments)?;
         let app = &self.app;
         app.sessions_of(&clusters)?;
         match offer.name {
@@ -473,7 +473,7 @@ impl Inner {
                 shortened(valued(&explain::document(&report))?, &["causes"])
             }
             "check" => {
-                let line = [&line[..], &[PATIENCE.to_owned()]].concat();
+                line.push(PATIENCE.to_owned());
                 self.check(&parsed(&line)?, &clusters).await
             }
             "incidents" => shortened(self.incidents(&clusters)?, &["incidents"]),

@@ -212,16 +212,13 @@ impl Process<'_> {
                         let seconds = AGAIN.as_secs();
                         app.stderr
                             .error(format_args!("{failure}; it is tried again in {seconds} s"));
+                        let flags = self.flags;
+                        let hangups = (&mut self.hangups, &*self.is_reloaded);
+                        let shutdown = Shutdown::new();
                         tokio::select! {
                             exit = app.stop.asked() => return Ok(exit),
                             () = sleep(AGAIN) => {}
-                            () = self.hangups.next() => match app.reloaded() {
-                                Ok(next) => {
-                                    self.is_reloaded.set(true);
-                                    app = Rc::new(next);
-                                }
-                                Err(failure) => keep(&app, &self.is_reloaded, &failure),
-                            },
+                            Some(next) = reloaded(&app, flags, hangups, &shutdown) => app = next,
                         }
                     }
                 },
@@ -437,7 +434,7 @@ const PUSHES: [PushMeter; 5] = [
             "",
             "Whether the push has not failed since the destination accepted a revision: 1 or 0",
         ),
-        |progress, _| i64::from(!progress.is_failing.get()),
+        |progress, _| i64::from(progress.failures_in_a_row.get() == 0),
     ),
     (
         Meter(

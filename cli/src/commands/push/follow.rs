@@ -39,9 +39,18 @@ pub(crate) struct Plan<'a> {
     pub(crate) name: Option<&'a str>,
 }
 
+impl Plan<'_> {
+    /// Returns the beginning of a message about this push: its name, if it is one of several.
+    fn prefix(&self) -> String {
+        let name = self.name.map(|name| format!("push {name}: "));
+        name.unwrap_or_default()
+    }
+}
+
 /// The push of one cluster's revisions.
 struct Sending<'a> {
-    name: Option<&'a str>,
+    /// The beginning of each warning ([`Plan::prefix`]).
+    prefix: String,
     state: &'a Path,
     app: &'a App,
     cluster: Cluster,
@@ -54,8 +63,6 @@ struct Sending<'a> {
     total: PushReport,
     /// Whether this process has read a window.
     has_read: bool,
-    /// The pause after the next failure that left samples unacknowledged.
-    pause: Duration,
     progress: Rc<Progress>,
 }
 
@@ -118,11 +125,11 @@ async fn begin<'a>(
         file.replace(outbox.to_json()).await?;
     }
     let mut carrier = plan.destination.carrier(&app.stderr)?;
-    if let Some(name) = plan.name {
-        carrier.label = format!("{}: push {name}: ", escaped(&cluster.name));
+    if plan.name.is_some() {
+        carrier.label = format!("{}: {}", escaped(&cluster.name), plan.prefix());
     }
     Ok(Sending {
-        name: plan.name,
+        prefix: plan.prefix(),
         state: plan.state,
         app,
         cluster,
@@ -134,7 +141,6 @@ async fn begin<'a>(
         carrier,
         total: PushReport::default(),
         has_read: false,
-        pause: PAUSES[0],
         progress,
     })
 }
@@ -148,8 +154,8 @@ pub(crate) struct Progress {
     pub(crate) failures: Cell<u64>,
     /// The number of samples that the destination did not acknowledge and that are not sent again.
     pub(crate) unacknowledged: Cell<u64>,
-    /// Whether the push has failed since the destination last accepted a whole revision.
-    pub(crate) is_failing: Cell<bool>,
+    /// The number of failures since the destination last accepted a whole revision.
+    pub(crate) failures_in_a_row: Cell<u32>,
     /// Since when revisions have been pending, in milliseconds since 1970; `None` if no revision is pending.
     pub(crate) waiting_since: Cell<Option<i64>>,
 }
@@ -157,6 +163,17 @@ pub(crate) struct Progress {
 impl Progress {
     fn note(&self, report: &PushReport) {
         self.samples.set(self.samples.get() + report.samples);
+    }
+
+    /// Counts a failure, and returns the pause before the next attempt: the shortest at first, and after each further failure
+    /// twice as long.
+    fn fail(&self) -> Duration {
+        self.failures.set(self.failures.get() + 1);
+        let in_a_row = self.failures_in_a_row.get();
+        self.failures_in_a_row.set(in_a_row.saturating_add(1));
+        let [shortest, longest] = PAUSES;
+        let pause = shortest.saturating_mul(2_u32.saturating_pow(in_a_row));
+        pause.min(longest)
     }
 }
 
@@ -202,16 +219,11 @@ impl<'a> Part<'a> {
     /// Sends revisions until all windows are settled, or until the shutdown begins. After a failure, restarts from the stored
     /// state as a new process would, because the state in memory may be ahead of the file.
     pub(crate) async fn run(&mut self, shutdown: &Shutdown) {
-        let [shortest, longest] = PAUSES;
-        let mut pause = shortest;
         while let Err(failure) = self.attempt(shutdown).await {
-            if !self.progress.is_failing.replace(true) {
-                pause = shortest;
-            }
-            self.progress.failures.set(self.progress.failures.get() + 1);
+            let pause = self.progress.fail();
             let (cluster, seconds) = (&self.of.0.name, pause.as_secs());
-            let name = self.plan.name.unwrap_or_default();
-            let text = format_args!("push {name}: {failure}; again in {seconds} s");
+            let prefix = self.plan.prefix();
+            let text = format_args!("{prefix}{failure}; again in {seconds} s");
             self.app.warn(cluster, text);
             if let Some(help) = &failure.help {
                 self.app.stderr.note(format_args!("try: {help}"));
@@ -219,7 +231,6 @@ impl<'a> Part<'a> {
             if shutdown.unless_begun(sleep(pause)).await.is_none() {
                 return;
             }
-            pause = (pause * 2).min(longest);
         }
     }
 
@@ -313,8 +324,7 @@ impl Sending<'_> {
                 return carried;
             }
             if matches!(carried, Ok(Carried::All)) {
-                self.progress.is_failing.set(false);
-                self.pause = PAUSES[0];
+                self.progress.failures_in_a_row.set(0);
                 self.outbox.clear();
             }
             // The warnings about unacknowledged samples are written. Store that, so that the next run does not repeat them.
@@ -326,13 +336,10 @@ impl Sending<'_> {
                 // The unacknowledged samples count as finished, so the next push begins after them. A destination that is down
                 // would lose a message in each attempt, so the attempts become rare.
                 Err(_) if is_doubted => {
-                    let progress = &self.progress;
-                    progress.is_failing.set(true);
-                    progress.failures.set(progress.failures.get() + 1);
-                    if shutdown.unless_begun(sleep(self.pause)).await.is_none() {
+                    let pause = self.progress.fail();
+                    if shutdown.unless_begun(sleep(pause)).await.is_none() {
                         return Ok(Carried::Part);
                     }
-                    self.pause = (self.pause * 2).min(PAUSES[1]);
                 }
                 Err(failure) if is_refused(&push) => {
                     return Err(failure.helped_by(self.drop_command()));
@@ -394,12 +401,9 @@ impl Sending<'_> {
     }
 
     fn warn(&self, text: std::fmt::Arguments<'_>) {
-        match self.name {
-            Some(name) => self
-                .app
-                .warn(&self.cluster.name, format_args!("push {name}: {text}")),
-            None => self.app.warn(&self.cluster.name, text),
-        }
+        let prefix = &self.prefix;
+        self.app
+            .warn(&self.cluster.name, format_args!("{prefix}{text}"));
     }
 }
 
