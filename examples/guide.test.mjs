@@ -6,11 +6,11 @@ import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -28,17 +28,14 @@ function programs(page) {
   for (const [part, block] of text.matchAll(/^```js\n(.*?)^```$|^[^\n]*$/gms)) {
     line += 1;
     if (block === undefined) continue;
-    // Files that a page shows whole have tests of their own.
-    if (!block.startsWith("--8<--")) {
-      if (last === undefined || block.startsWith("import ")) last = line;
-      found.set(last, (found.get(last) ?? "") + block);
-    }
+    if (last === undefined || block.startsWith("import ")) last = line;
+    found.set(last, (found.get(last) ?? "") + block);
     line += part.split("\n").length - 1;
   }
   return [...found].map(([begin, code]) => [`${page}:${begin}`, code]);
 }
 
-const made = ["docs/architecture.md", "docs/changelog.md"];
+const made = ["docs/architecture.md", "docs/changelog.md", "docs/security.md"];
 const pages = readdirSync(join(root, "docs"), { recursive: true })
   .map((name) => `docs/${name}`)
   .filter((name) => name.endsWith(".md") && !made.includes(name) && !name.includes("/reference/"));
@@ -163,7 +160,38 @@ describe("the program at", () => {
     assert.match(rows[0].errors, /^\d+$/);
   });
 
+  test("is what the file of its title has, which other tests run", () => {
+    const shown = pages.flatMap((page) => [
+      ...readFileSync(join(root, page), "utf8").matchAll(/^```\w+ title="((?:core|examples)\/.*?)"\n(.*?)^```$/gms),
+    ]);
+    for (const [, file, block] of shown) assert.equal(block, readFileSync(join(root, file), "utf8"), file);
+    assert.equal(shown.length, 5);
+  });
+
   test("is there for each start", () => assert.ok(all.length >= 5, `${all.length}`));
+});
+
+test("each link leads to a file and a heading that the repository has", () => {
+  /** The anchors of a page, as repository hosts name them. */
+  const anchors = (page) =>
+    Array.from(readFileSync(page, "utf8").matchAll(/^#+ (.*)$|<a id="(.*?)">/gm), ([, heading, id]) =>
+      id ?? heading.toLowerCase().replace(/[^\w\s-]/g, "").replaceAll(" ", "-"),
+    );
+  const others = ["ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY", "cli/README"].map((name) => `${name}.md`);
+  const broken = [];
+  for (const page of ["README.md", ...others, ...pages]) {
+    const text = readFileSync(join(root, page), "utf8").replace(/^```.*?^```|`[^`\n]*`/gms, "");
+    for (const [, ...links] of text.matchAll(/\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"/g)) {
+      const link = links.find(Boolean);
+      if (/^https?:/.test(link)) continue;
+      const [path, anchor] = link.split("#");
+      const file = path ? join(root, dirname(page), path) : join(root, page);
+      // The site alone has the reference of JavaScript and of Rust, which their tools make.
+      if (file.includes("/docs/reference/")) continue;
+      if (!existsSync(file) || (anchor && !anchors(file).includes(anchor))) broken.push(`${page}: ${link}`);
+    }
+  }
+  assert.deepEqual(broken, []);
 });
 
 describe("with events that arrive late, the program of", () => {

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-for page in architecture changelog; do
+for page in architecture changelog security; do
   # The search ranks the pages for users before these. Their links begin in the folder of the repository.
   { printf -- '---\nsearch:\n  boost: 0.4\n---\n\n' && sed 's#](docs/#](#g' "${page^^}.md"; } >"docs/$page.md"
 done

@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [ROOT / "README.md", ROOT / "bindings-python/README.md", *(ROOT / "docs").rglob("*.md")]
 )
-MADE = {"architecture.md", "changelog.md"}
+MADE = {"architecture.md", "changelog.md", "security.md"}
 """Pages that are made when the site is built."""
 
 

@@ -1,7 +1,7 @@
 //! Every command, format and exit code, through the binary: the files in `tests/cases/` hold commands, what they print,
 //! and how they end.
 //!
-//! Each file is run against a sandbox with seed 7 that this test serves; one with a folder `.in` runs in a copy of it. After a change
+//! `docs/cli/reference.md` is such a file, too: the help of each command. Each file is run against a sandbox with seed 7 that this test serves; one with a folder `.in` runs in a copy of it. After a change
 //! that is meant, `TRYCMD=overwrite cargo test -p tallyfold-cli --test cases` writes the new outputs; read the difference.
 
 #![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
@@ -32,6 +32,7 @@ fn commands_do_what_the_cases_say() {
     cases.env("PATH", &path);
     cases.env("COLUMNS", "100").env("TZ", "UTC");
     cases.case("tests/cases/*.md");
+    cases.case("../docs/cli/reference.md");
     cases.run();
 
     // What the environment says is over the file, so these are run without it.
