@@ -48,8 +48,8 @@ js_files := $(addprefix $(JS)/,README.md package.json tsconfig.json build.mjs bu
 	$(shell find LICENSE* $(JS)/src $(JS)/dashboard $(JS)/node $(JS)/server $(JS)/export $(JS)/health -type f)
 
 # Without the pages that scripts/docs.sh makes.
-docs_files := ARCHITECTURE.md CHANGELOG.md SECURITY.md mkdocs.yml scripts/docs.sh $(addprefix scripts/docs/,typedoc.json docstrings.py ratios.py) \
-	$(filter-out docs/architecture.md docs/changelog.md docs/security.md docs/images/ratios.svg docs/reference/js/%, $(shell find docs -type f))
+docs_files := ARCHITECTURE.md CHANGELOG.md SECURITY.md mkdocs.yml scripts/docs.sh $(addprefix scripts/docs/,theme/home.html typedoc.json docstrings.py ratios.py) \
+	$(filter-out docs/architecture.md docs/changelog.md docs/security.md docs/images/ratios.svg docs/reference/js/% docs/reference/rust/%, $(shell find docs -type f))
 
 .PHONY: demo test bench lint fuzz dist docs pictures setup wheel wasm npm npm-package cli \
 	prepare-tests compile-tests test-rust test-python test-js test-cli test-examples test-observability test-docs test-hosts test-engines test-sdist test-packages test-arm sdist clean \
@@ -232,7 +232,7 @@ $(tarball): $(npm)
 	rm -f dist/*.tgz
 	npm pack --silent --pack-destination dist ./$(JS)
 
-$(site): $(docs_files) $(js_files) $(docs_python) $(docs_node) $(wasm)
+$(site): $(docs_files) $(core_files) $(js_files) $(docs_python) $(docs_node) $(wasm)
 	scripts/docs.sh
 	touch $@
 

@@ -14,8 +14,11 @@ const axe = require.resolve("axe-core/axe.min.js");
 const folder = fileURLToPath(new URL("../../site", import.meta.url));
 const site = "http://docs.example";
 const all = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(".html"));
-// The pages of classes and functions of JavaScript are made alike, so a few of them are enough.
-const pages = all.filter((name) => !name.startsWith("reference/js/") || /\/(index|Client|CountTable)\.html$/.test(name));
+// The pages of classes and functions of JavaScript are made alike, so a few of them are enough. Rustdoc has a look of its own.
+const pages = all.filter(
+  (name) =>
+    !name.startsWith("reference/rust/") && (!name.startsWith("reference/js/") || /\/(index|Client|CountTable)\.html$/.test(name)),
+);
 const looks = [
   [1280, "light"],
   [400, "dark"],
