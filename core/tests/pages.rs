@@ -606,6 +606,27 @@ fn what_went_wrong_inside_stays_inside_and_the_page_has_the_same_error() {
     assert!(text.contains("3f2a") && !text.contains("10.0.0.7") && !text.contains("internals"));
     let error = read_by_page(&of_page(), &answer).expect_err("an error");
     assert_eq!((error.code(), error.status()), (code, Some(500)));
+    for (code, status, said) in [
+        (
+            Code::UnexpectedStatus,
+            Some(400),
+            "the service answered the server with status 400;",
+        ),
+        (
+            Code::NetworkFailed,
+            None,
+            "the server got no answer from the service;",
+        ),
+        (
+            Code::InvalidJson,
+            Some(200),
+            "the server could not use the response of the service;",
+        ),
+    ] {
+        let answer = Answer::failed_inside(code, status, inner.clone(), None, "3f2a");
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        assert!(text.contains(said), "{text}");
+    }
     // What a page has asked for wrongly is its own business.
     let answer = Answer::failed_inside(Code::InvalidArgument, None, inner, None, "3f2a");
     assert!(String::from_utf8_lossy(&answer.body).contains("internals"));

@@ -37,13 +37,19 @@ impl Failure {
     }
 
     /// What a page may know of an error of the call to the service.
-    pub(super) fn inside(code: Code, message: String, reference: &str) -> Self {
-        let shown = match code.kind() {
-            Kind::Config => message,
-            _ => format!(
-                "{code}: the server got no answer from the service; its log says more under {reference}"
-            ),
+    pub(super) fn inside(
+        code: Code,
+        status: Option<u16>,
+        message: String,
+        reference: &str,
+    ) -> Self {
+        let what = match (code.kind(), status) {
+            (Kind::Config, _) => return Self::new(code, message),
+            (Kind::Response, _) => "the server could not use the response of the service".into(),
+            (_, Some(status)) => format!("the service answered the server with status {status}"),
+            (_, None) => "the server got no answer from the service".into(),
         };
+        let shown = format!("{code}: {what}; the server's log says more under {reference}");
         Self::new(code, shown)
     }
 }
@@ -85,7 +91,7 @@ impl Answer {
         retry_after_s: Option<u64>,
         reference: &str,
     ) -> Self {
-        let failure = Failure::inside(code, message, reference);
+        let failure = Failure::inside(code, status, message, reference);
         Self::of(failure, status, retry_after_s)
     }
 

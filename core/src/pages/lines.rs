@@ -74,7 +74,7 @@ pub fn failed_line(
         code,
         kind,
         message,
-    } = Failure::inside(code, message, reference);
+    } = Failure::inside(code, status, message, reference);
     let line = FailedLine {
         start: window.start(),
         end: window.end(),
