@@ -455,6 +455,10 @@ class Python(Language):
             >>> need.metric, need.window
             ('event_delivery', '15m')
         """,
+        "Usual": """
+            >>> tallyfold.usual(table, "errors", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z")
+            []
+        """,
     }
     #: What the hosts add to a result: a field, its type and its meaning.
     ADDED: ClassVar[dict[str, tuple[str, str, str]]] = {"Check": ("state", 'str = ""', STATE)}

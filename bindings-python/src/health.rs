@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use tallyfold::{Timestamp, Window};
+use tallyfold::{TimeStep, Timestamp, Window};
 use tallyfold_health::{ExplainOptions, IncidentHold, Measure, Observed, State};
 
 use crate::arguments::{Named, instance, instant, keywords, required};
@@ -33,6 +33,27 @@ pub(crate) fn explain<'py>(
         tallyfold_health::explain(&before, &now, measure, &options)
     })?;
     Ok(plain(py, &explained)?)
+}
+
+/// What is usual in each slot of a range, as `Usual` objects.
+#[pyfunction]
+pub(crate) fn usual<'py>(
+    py: Python<'py>,
+    counts: &Bound<'py, PyAny>,
+    measure: &Bound<'py, PyAny>,
+    start: &Bound<'py, PyAny>,
+    end: &Bound<'py, PyAny>,
+    step: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyAny>> {
+    let counts = table("table", counts)?;
+    let measure: Measure = required("measure", measure)?;
+    let range = Window::parse(&instant("start", start)?, &instant("end", end)?)?;
+    let step: TimeStep = required("step", step)?;
+    let bytes = counts.bytes() * counts.windows().len();
+    let usual = detached(py, bytes, || {
+        tallyfold_health::usual(&counts, range, step, measure)
+    })?;
+    Ok(plain(py, &usual)?)
 }
 
 /// The table of an argument.

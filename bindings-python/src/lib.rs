@@ -54,7 +54,7 @@ mod _tallyfold {
     #[pymodule_export]
     use crate::frame::Frame;
     #[pymodule_export]
-    use crate::health::{RuleSet, explain, hold};
+    use crate::health::{RuleSet, explain, hold, usual};
     #[pymodule_export]
     use crate::lease::Lease;
     #[pymodule_export]

@@ -33,6 +33,9 @@ def run(given: dict[str, Any]) -> Any:
     if kind == "explain":
         tables = table(of["before"]), table(of["now"])
         return tallyfold.explain(*tables, of["measure"], **of["options"])
+    if kind == "usual":
+        range_ = of["start"], of["end"]
+        return tallyfold.usual(table(of["table"]), of["measure"], *range_, step=of["step"])
     rules = tallyfold.Rules.parse(VECTORS["rules"][of["rules"]])
     counts = {"delivery": table(of["delivery"]), "ingestion": table(of.get("ingestion"))}
     if kind == "replay":

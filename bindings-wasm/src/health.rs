@@ -1,6 +1,6 @@
 //! [`tallyfold_health`]: what explains a change, and what rules find.
 
-use tallyfold::{CountTable, Timestamp, Window};
+use tallyfold::{CountTable, TimeStep, Timestamp, Window};
 use tallyfold_health::{ExplainOptions, IncidentHold, Measure, Observed, State};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -35,6 +35,28 @@ pub fn explain_change(
     let options: ExplainOptions = options("options", given, &[])?;
     let explained = tallyfold_health::explain(&before.0, &now.0, measure, &options)?;
     Ok(plain(&explained))
+}
+
+tallyfold::options! {
+    /// The slots whose usual counts are computed.
+    struct UsualOptions {
+        /// The start of the range.
+        start: Timestamp,
+        /// Its end.
+        end: Timestamp,
+        /// The length of a slot.
+        step: TimeStep = TimeStep::QUARTER,
+    }
+}
+
+/// What is usual in each slot of a range.
+#[wasm_bindgen(js_name = usualValues)]
+pub fn usual(table: &Table, measure: &JsValue, given: &JsValue) -> Result<JsValue> {
+    let measure: Measure = required("measure", measure)?;
+    let given: UsualOptions = options("options", given, &[])?;
+    let range = Window::new(given.start, given.end)?;
+    let usual = tallyfold_health::usual(&table.0, range, given.step, measure)?;
+    Ok(plain(&usual))
 }
 
 tallyfold::options! {

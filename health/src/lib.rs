@@ -52,3 +52,4 @@ pub use stats::mass::deviance;
 pub use stats::tails::{
     Tails, beta_binomial, binomial, negative_binomial, normal_ln_tail, poisson,
 };
+pub use usual::band::{Usual, usual};

@@ -8,7 +8,8 @@
 mod fixture;
 
 use fixture::{Fixture, Row, noise, replay, sentences};
-use tallyfold_health::{Finding, Observed, Rules, Severity, Status};
+use tallyfold::TimeStep;
+use tallyfold_health::{Finding, Measure, Observed, Rules, Severity, Status};
 
 const WEEK: usize = 168;
 
@@ -67,6 +68,46 @@ fn found(rule: &str, fixture: &Fixture) -> Vec<String> {
     let rules = format!("window = '1h'\n[[rule]]\nname = 'it'\n{rule}");
     let replay = replay(&rules, fixture, 5 * WEEK, 6 * WEEK);
     masked(&replay.findings)
+}
+
+#[test]
+fn the_usual_band_holds_what_is_usual_and_nothing_else() {
+    let is_odd = |slot: usize| in_hours(slot, 26..29);
+    let spoil = |slot: usize, (_, counts): &mut Row| {
+        if is_odd(slot) {
+            *counts = [counts[0] - 100, counts[1] + 100, counts[2]];
+        }
+    };
+    let counted = |slot: usize| {
+        let mut rows = usual(slot);
+        rows.iter_mut().for_each(|row| spoil(slot, row));
+        let sum = |place: usize| rows.iter().map(|(_, counts)| counts[place]).sum::<u64>() as f64;
+        [sum(1), sum(1) / (sum(0) + sum(1))]
+    };
+    let fixture = with(spoil);
+    let table = fixture.table();
+    let hour = TimeStep::parse("1h").unwrap();
+    let day = fixture.range(5 * WEEK + 24, 5 * WEEK + 48);
+    for (measure, place) in [(Measure::Errors, 0), (Measure::ErrorRate, 1)] {
+        let usual = tallyfold_health::usual(&table, day, hour, measure).unwrap();
+        assert_eq!(usual.len(), 24);
+        for (slot, usual) in (5 * WEEK + 24..).zip(&usual) {
+            assert_eq!(usual.start, fixture.instant(slot));
+            let counted = counted(slot)[place];
+            let is_in = (usual.low..=usual.high).contains(&counted);
+            assert_eq!(is_in, !is_odd(slot), "{measure} {usual:?} {counted:?}");
+            assert!(usual.low <= usual.expected && usual.expected <= usual.high);
+        }
+    }
+    // Too little history: nothing is usual yet. A window that does not fit is an error.
+    let early = fixture.range(0, 24);
+    assert_eq!(
+        tallyfold_health::usual(&table, early, hour, Measure::Success).unwrap(),
+        []
+    );
+    let quarter = TimeStep::parse("15m").unwrap();
+    let error = tallyfold_health::usual(&table, day, quarter, Measure::Success).unwrap_err();
+    assert_eq!(error.code().as_str(), "unaligned_window");
 }
 
 #[test]

@@ -141,6 +141,7 @@ fn values() -> Map<String, Value> {
     add::<tallyfold_health::Cause>(&mut schemas);
     add::<tallyfold_health::Check>(&mut schemas);
     add::<tallyfold_health::ErrorBudget>(&mut schemas);
+    add::<tallyfold_health::Usual>(&mut schemas);
     add::<tallyfold_health::Explanation>(&mut schemas);
     add::<tallyfold_health::Finding>(&mut schemas);
     add::<tallyfold_health::Incident>(&mut schemas);

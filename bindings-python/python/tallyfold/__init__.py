@@ -82,8 +82,9 @@ from tallyfold._health.results import (
     Receipt,
     Replay,
     Unjudged,
+    Usual,
 )
-from tallyfold._health.rules import Rules, acknowledge, explain, silence, unsilence
+from tallyfold._health.rules import Rules, acknowledge, explain, silence, unsilence, usual
 from tallyfold._names import (
     AdditivityVerdict,
     ApiName,
@@ -251,6 +252,7 @@ __all__ = [
     "TargetName",
     "Tolerance",
     "Unjudged",
+    "Usual",
     "Verdict",
     "Wait",
     "Window",
@@ -271,4 +273,5 @@ __all__ = [
     "show",
     "silence",
     "unsilence",
+    "usual",
 ]

@@ -44,7 +44,15 @@ from tallyfold._client.steps import Blocked, Done, Drive, Idle, ProvideToken, Se
 from tallyfold._errors import ErrorKind
 from tallyfold._export.exporting import Note
 from tallyfold._export.report import PushReport
-from tallyfold._health.results import Check, ErrorBudget, Explanation, Need, Receipt, Replay
+from tallyfold._health.results import (
+    Check,
+    ErrorBudget,
+    Explanation,
+    Need,
+    Receipt,
+    Replay,
+    Usual,
+)
 from tallyfold._names import (
     ApiName,
     CountName,
@@ -117,6 +125,7 @@ __all__ = [
     "sealed",
     "segment_name",
     "unsealed",
+    "usual",
     "window_lines",
 ]
 
@@ -133,6 +142,9 @@ def explain(
     /,
     **options: Unpack[ExplainArguments],
 ) -> Explanation: ...
+def usual(
+    counts: CountTable, measure: Measure, start: Instant, end: Instant, step: str, /
+) -> list[Usual]: ...
 def hold(
     action: Literal["acknowledge", "silence", "unsilence"],
     state: str | bytes,

@@ -23,6 +23,7 @@ import type {
   Measure,
   Need,
   Replay,
+  Usual,
 } from "./values/declared.js";
 import { invalidArgument } from "./values/error.js";
 import { fieldsOf, OPTIONS } from "./values/input.js";
@@ -52,6 +53,7 @@ export type {
   Severity,
   Status,
   Unjudged,
+  Usual,
 } from "./values/declared.js";
 
 const module = new Module(glue, source, "explainChange");
@@ -119,6 +121,38 @@ export function explain(
     return stringable(glue.explainChange(earlier, later, measure, given) as Explanation);
   } finally {
     for (const table of tables) table.free();
+  }
+}
+
+/** The options of {@link usual}. */
+export interface UsualOptions {
+  /** Where the range starts. */
+  readonly start: Instant;
+  /** Where the range ends. */
+  readonly end: Instant;
+  /** The length of a slot, `"15m"` by default. */
+  readonly step?: string | undefined;
+}
+
+/**
+ * What is usual for the sum of a table's rows in each slot of a range: what to expect, and between which values it stays on all
+ * but a few days. It is learned from the table's settled windows before each slot, so the table needs history: with two
+ * weeks, the band follows how much the counts vary. Slots with too little history are left out.
+ *
+ * @throws {@link TallyfoldError} with code `unaligned_window` for a table with a window that crosses the edge of a slot; of kind
+ * `config` for other arguments.
+ * @example
+ * for (const { start, low, high } of usual(table, "errors", { start: "2026-01-15", end: "2026-01-16" }))
+ *   console.log(start, low, high);
+ */
+export function usual(table: CountTable, measure: Measure, options: UsualOptions): Usual[] {
+  const given = fieldsOf("options", options, OPTIONS);
+  const glue = healthCore();
+  const core = handedOver(glue, "table", table);
+  try {
+    return glue.usualValues(core, measure, given) as Usual[];
+  } finally {
+    core.free();
   }
 }
 

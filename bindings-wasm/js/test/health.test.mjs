@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { describe, test } from "node:test";
 import { CountTable, TallyfoldError } from "tallyfold";
-import { acknowledge, explain, init, Rules, silence, unsilence } from "tallyfold/health";
+import { acknowledge, explain, init, Rules, silence, unsilence, usual } from "tallyfold/health";
 import { thrownBy } from "./responses.mjs";
 
 const vectors = JSON.parse(
@@ -14,7 +14,7 @@ const vectors = JSON.parse(
 const table = (name) => name && CountTable.fromJSON(vectors.tables[name]);
 
 /** What a case gives: one result, or one for each check. */
-function run({ explain: explained, parse, check, replay }) {
+function run({ explain: explained, parse, check, replay, usual: range }) {
   if (parse) {
     const rules = Rules.parse(vectors.rules[parse]);
     assert.equal(rules.text, vectors.rules[parse]);
@@ -23,6 +23,10 @@ function run({ explain: explained, parse, check, replay }) {
   if (explained) {
     const { before, now, measure, options } = explained;
     return explain(table(before), table(now), measure, options);
+  }
+  if (range) {
+    const { table: name, measure, ...options } = range;
+    return usual(table(name), measure, options);
   }
   const { rules, delivery, ingestion, ...given } = check ?? replay;
   const counts = { delivery: table(delivery), ingestion: table(ingestion) };

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use tallyfold::arguments::{Arguments, Kind, Options, read};
-use tallyfold::{Error, Spelling, Timestamp, Window};
+use tallyfold::{Error, Spelling, TimeStep, Timestamp, Window};
 use tallyfold_health::{
-    ErrorBudget, ExplainOptions, Measure, Need, Observed, Rules, State, explain,
+    ErrorBudget, ExplainOptions, Measure, Need, Observed, Rules, State, explain, usual,
 };
 
 use crate::exact::exact;
@@ -142,6 +142,10 @@ pub(crate) fn all() -> Vec<Case> {
         Some("ingestion"),
         [36, 50],
     ));
+    for measure in Measure::ALL {
+        cases.push(usual_of("delivery", *measure, [46, 50], "1d"));
+    }
+    cases.push(usual_of("delivery", Measure::Errors, [0, 50], "1h"));
     cases.push(wrong_state());
     cases.push(wrong_range());
     cases
@@ -295,6 +299,16 @@ fn replayed(name: &str, delivery: &str, ingestion: Option<&str>, range: [u64; 2]
         "rules": name, "delivery": delivery, "ingestion": ingestion, "start": start, "end": end,
     });
     (json!({ "replay": given }), expected(found))
+}
+
+fn usual_of(name: &str, measure: Measure, range: [u64; 2], step: &str) -> Case {
+    let [start, end] = range.map(instant);
+    let window = Window::parse(&start, &end).expect("a range");
+    let length = TimeStep::parse(step).expect("a length");
+    let found = usual(&table(name), window, length, measure);
+    let given =
+        json!({ "table": name, "measure": measure, "start": start, "end": end, "step": step });
+    (json!({ "usual": given }), expected(found))
 }
 
 /// A state of which a digit was changed.

@@ -313,7 +313,7 @@ impl<'p> Past<'p> {
     }
 
     /// Returns the expected share. It sorts the days by their shares, and adds up the events of the middle half.
-    fn share(&self, end: usize, length: usize) -> Option<f64> {
+    pub(crate) fn share(&self, end: usize, length: usize) -> Option<f64> {
         let around = (self.calendar.per_day / AROUND).saturating_sub(length) / 2;
         let mut days = [Sum::default(); MOST];
         let mut count = 0;

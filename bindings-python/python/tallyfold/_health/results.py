@@ -32,6 +32,7 @@ __all__ = [
     "Receipt",
     "Replay",
     "Unjudged",
+    "Usual",
 ]
 
 
@@ -510,6 +511,26 @@ class Need:
     """How long before now the first window starts. In seconds."""
 
 
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """What is usual in a slot of time: numbers of events for a volume, shares for a rate.
+
+    >>> tallyfold.usual(table, "errors", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z")
+    []
+    """
+
+    start: str
+    """When the slot begins."""
+    end: str
+    """When it ends."""
+    expected: float
+    """The expected value."""
+    low: float
+    """The lowest usual value."""
+    high: float
+    """The highest usual value."""
+
+
 # Pickles and docs should name the package, from which users import the classes.
 for _class in (
     Amount,
@@ -527,5 +548,6 @@ for _class in (
     Receipt,
     ErrorBudget,
     Need,
+    Usual,
 ):
     _class.__module__ = "tallyfold"

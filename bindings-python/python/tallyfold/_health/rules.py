@@ -5,13 +5,14 @@ from datetime import UTC, datetime
 from typing import Unpack, final
 
 from tallyfold._arguments import ExplainArguments, Instant
-from tallyfold._health.results import Check, ErrorBudget, Explanation, Need, Replay
+from tallyfold._health.results import Check, ErrorBudget, Explanation, Need, Replay, Usual
 from tallyfold._names import Measure
 from tallyfold._tallyfold import CountTable, RuleSet
 from tallyfold._tallyfold import explain as explain_change
 from tallyfold._tallyfold import hold as hold_incident
+from tallyfold._tallyfold import usual as usual_values
 
-__all__ = ["Rules", "acknowledge", "explain", "silence", "unsilence"]
+__all__ = ["Rules", "acknowledge", "explain", "silence", "unsilence", "usual"]
 
 
 def explain(
@@ -44,6 +45,35 @@ def explain(
     (Amount(part=1, whole=8), 0)
     """
     return explain_change(before, now, measure, **options)
+
+
+def usual(
+    table: CountTable, measure: Measure, start: Instant, end: Instant, *, step: str = "15m"
+) -> list[Usual]:
+    """Computes what is usual for the sum of a table's rows in each slot of a range.
+
+    It is learned from the table's settled windows before each slot, so the table needs history: with
+    two weeks, the band follows how much the counts vary.
+
+    Args:
+        table: counts of the range and of the weeks before it.
+        measure: what is made of the counts, as for `explain`.
+        start: where the range starts.
+        end: where it ends.
+        step: the length of a slot.
+
+    Returns:
+        What to expect in each slot, and between which values it stays on all but a few days. Slots
+        with too little history are left out.
+
+    Raises:
+        ConfigError: `unaligned_window` for a table with a window that crosses the edge of a slot;
+            for other arguments that can't be used.
+
+    >>> tallyfold.usual(table, "errors", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00Z", step="1h")
+    []
+    """
+    return usual_values(table, measure, start, end, step)
 
 
 def acknowledge(state: str | bytes, incident: str, *, note: str | None = None) -> str:
@@ -271,5 +301,5 @@ class Rules:
 
 
 # Tracebacks, pickles and docs should name the package, from which users import them.
-for _public in (Rules, explain):
+for _public in (Rules, explain, usual):
     _public.__module__ = "tallyfold"

@@ -868,6 +868,20 @@ export interface ErrorBudget {
   readonly share: number;
 }
 
+/** What is usual in a slot of time: numbers of events for a volume, shares for a rate. */
+export interface Usual {
+  /** When the slot begins. */
+  readonly start: string;
+  /** When it ends. */
+  readonly end: string;
+  /** The expected value. */
+  readonly expected: number;
+  /** The lowest usual value. */
+  readonly low: number;
+  /** The highest usual value. */
+  readonly high: number;
+}
+
 /** What explains a change: its causes, with exact numbers of events. */
 export interface Explanation {
   /** What changed. */
