@@ -60,14 +60,14 @@ const EXAMPLES: &str = "\
 Examples:
   tallyfold delivery --since 24h --by integration --format csv
   tallyfold delivery --by integration,event_name --top 10     where most events are lost
-  tallyfold check                                  a cron job: prints what is wrong, and exits with 1
+  tallyfold check                                  for cron: prints what is wrong, and exits with 1
   tallyfold explain --at 2026-01-31T03:00:00Z      which integration or source explains a change
   tallyfold dashboard                              a dashboard in the browser
   tallyfold serve --state totals.json              a scrape endpoint for Prometheus
   tallyfold doctor                                 diagnoses the set-up and suggests fixes
   tallyfold mcp                                    tools for an assistant, over stdin and stdout
   tallyfold init                                   writes a configuration with comments
-  tallyfold sandbox -- tallyfold delivery          the same, on a fake of the service
+  tallyfold sandbox -- tallyfold delivery          runs a command against a fake of the service
 ";
 
 /// The layout of the help: what the command does, examples, usage, flags, and text at the end.
@@ -158,13 +158,13 @@ enum Command {
     /// Serves running totals to Prometheus, as a scrape endpoint
     #[command(before_help = serve::EXAMPLES)]
     Serve(Asking<serve::ServeCommand>),
-    /// Serves totals and pushes revisions in one process, which reads each window once
+    /// Serves totals, pushes counts, applies rules and serves the dashboard, in one process
     #[command(before_help = run::EXAMPLES, after_help = run::ENDING)]
     Run(Asking<run::RunCommand>),
-    /// An in-process fake of the service, to try things on
+    /// Serves a fake of the service on this machine, to try things out
     #[command(before_help = sandbox::EXAMPLES)]
     Sandbox(sandbox::SandboxFlags),
-    /// Answers the questions of an assistant: a server of the Model Context Protocol, on stdin and stdout
+    /// Tools for an assistant: a server of the Model Context Protocol on stdin and stdout
     #[command(before_help = mcp::EXAMPLES, after_help = mcp::ENDING)]
     Mcp(Asking<mcp::McpFlags>),
     /// Prints the completion script of a shell

@@ -22,14 +22,14 @@ tallyfold::options! {
         name: Option<String> = None,
         /// Which windows are written.
         ///
-        /// By default, CSV and NDJSON get all of them, and the other formats those that are settled: what another
-        /// system has taken can't be taken back. A revision is always written.
+        /// By default, CSV and NDJSON contain all windows, and the other formats only settled ones, because counts that
+        /// another system has stored can't be withdrawn. A revision is always written.
         windows: Option<Windows> = None,
         /// Whether counts above 2^53 are refused, if the target stores 64-bit floats.
         ///
-        /// By default, they are written, and a note says so.
+        /// By default, they are written, with a note.
         exact: bool = false,
-        /// At most about how many bytes a piece has, before it is compressed.
+        /// The approximate maximum size of a message in bytes, before compression.
         ///
         /// By default, as many as the target accepts.
         max_bytes: Option<usize> = None,

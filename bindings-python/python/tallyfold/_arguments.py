@@ -134,10 +134,10 @@ class ClientArguments(TypedDict, total=False):
     identity: str | None
     """A name for the cluster and the client whose counts are read, such as `production`.
 
-    Tables and states contain it, and those with another name are refused. By default it consists of
-    the address and the Client ID, and a checksum of the headers that are added. Set it if the
-    address of a cluster changes, or if an access token from elsewhere decides whose counts are
-    read.
+    Tables and states contain it. Tables and states with another name are refused. By default, it
+    consists of the address, the Client ID, and a checksum of the headers that are added. Set it if
+    the address of a cluster changes, or if you provide the access tokens, which decide whose counts
+    are read.
     """
     tokenless: bool
     """Whether requests carry no token, because the address is that of a server of yours that adds
@@ -155,7 +155,7 @@ class ClientArguments(TypedDict, total=False):
     tolerate: Sequence[Tolerance]
     """Which deviations to tolerate in metrics responses, because the API is Beta."""
     max_retries: int
-    """How often one call is retried at most, including its token requests; 0 for never.
+    """The maximum number of retries of one call, including its token requests; 0 for none.
 
     A call is retried after statuses 408, 429, 500, 502, 503 and 504, and after an exchange that
     broke or took too long. All calls of a client share a budget of retries, so that a service that
@@ -164,8 +164,8 @@ class ClientArguments(TypedDict, total=False):
     longest_retry_wait: float
     """The longest `Retry-After` for which a call waits.
 
-    A longer one ends the call with `retry_later`. Waits that the service did not ask for are not
-    longer than this either. In seconds. Default: `60`.
+    If the service asks for a longer wait, the call fails with `retry_later`. Other waits between
+    retries are limited by this, too. In seconds. Default: `60`.
     """
     timeout: float | None
     """How long one exchange may take, from connecting to the last byte of the body: up to a day.
@@ -238,13 +238,13 @@ class CollectArguments(TypedDict, total=False):
     """About how many bytes the counts may take: the stored counts, and the counts of the responses
     being read.
 
-    A window that needs more than its share is read while no other is. If what is kept takes more,
-    the collect ends. Default: `1,073,741,824`.
+    A window that needs more than its share is read alone. If the kept counts take more, the collect
+    fails. Default: `1,073,741,824`.
     """
     drop_old: bool
-    """Whether to remove the parts of a checkpoint that hold only time before the range.
+    """Whether to remove the parts of a checkpoint that lie entirely before the range.
 
-    By default they stay, and serve another collect of an earlier range.
+    By default they stay, so that a collect of an earlier range can use them.
     """
     probe: bool
     """Whether to test first that the counts of two windows add up, which takes one more call.
@@ -255,16 +255,15 @@ class CollectArguments(TypedDict, total=False):
     patience: float | None
     """How long to wait for a service that is down; after that, the collect ends.
 
-    When calls fail temporarily and no other one is answered, the workers pause, and one call at a
-    time tries again, with longer and longer waits of up to a minute. When it is answered, all
-    continue. With 0, each window fails once its own retries are used up. In seconds. `None` for no
-    limit. Default: `900`.
+    While the service is down, the workers pause, and one call at a time is tried again, with
+    increasing waits of up to a minute. When a call is answered, all workers continue. With 0, a
+    window fails once its own retries are used up. In seconds. `None` for no limit. Default: `900`.
     """
     deadline: float | None
-    """How long the collect may take with all its windows and waits, counted from its first step.
+    """How long the whole collect may take, including waits, counted from its first step.
 
-    It then ends with `deadline_exceeded`, and with what was read. In seconds. `None`, the default,
-    for no limit.
+    After that, it fails with `deadline_exceeded`, and keeps what was read. In seconds. `None`, the
+    default, for no limit.
     """
     have: "CountTable | None"
     """A table that holds some of the range already: only its gaps are read, and the windows
@@ -279,7 +278,7 @@ class ExplainArguments(TypedDict, total=False):
     others: int
     """The maximum number of further candidates, best first. Default: `5`."""
     keep_unusual: bool
-    """Whether windows before whose rate is unusual count, too.
+    """Whether to keep earlier windows whose rate is unusual.
 
     By default they are left out.
     """
@@ -298,16 +297,16 @@ class ExportArguments(TypedDict, total=False):
     windows: ExportWindows | None
     """Which windows are written.
 
-    By default, CSV and NDJSON get all of them, and the other formats those that are settled: what
-    another system has taken can't be taken back. A revision is always written.
+    By default, CSV and NDJSON contain all windows, and the other formats only settled ones, because
+    counts that another system has stored can't be withdrawn. A revision is always written.
     """
     exact: bool
     """Whether counts above 2^53 are refused, if the target stores 64-bit floats.
 
-    By default, they are written, and a note says so.
+    By default, they are written, with a note.
     """
     max_bytes: int | None
-    """At most about how many bytes a piece has, before it is compressed.
+    """The approximate maximum size of a message in bytes, before compression.
 
     By default, as many as the target accepts.
     """
@@ -353,10 +352,10 @@ class FollowArguments(TypedDict, total=False):
     patience: float | None
     """How long to wait for a service that is down; after that, the reading fails.
 
-    When a reading fails temporarily, no other one is made until the service answers, except one try
-    at a time, with longer and longer waits of up to a minute. With 0, a reading fails once its own
-    retries are used up. A window that fails again and again while others can be read fails too. In
-    seconds. `None`, the default, for no limit.
+    While the service is down, one reading at a time is tried again, with increasing waits of up to
+    a minute, and all others wait. With 0, a reading fails once its own retries are used up. A
+    window that fails repeatedly while others can be read fails, too. In seconds. `None`, the
+    default, for no limit.
     """
 
 
@@ -450,15 +449,15 @@ class PushArguments(ExportArguments, total=False):
     allow_http: bool
     """Whether headers, or a password in the address, may be sent by plain http to another machine.
 
-    The network can read them there.
+    Others on the network can then read them.
     """
     guarantee: Guarantee | None
     """What happens to a message that was sent but not acknowledged, because the connection broke.
 
-    `at_least_once` sends it again, and it may be counted twice; `at_most_once` does not, and it may
-    be lost. Prometheus, VictoriaMetrics and InfluxDB accept a message again without harm: it is
-    sent again, and this option is refused. For other destinations the default is `at_most_once`: a
-    gap is reported, but a count that was added twice looks like any other.
+    `at_least_once` sends it again, so it may be counted twice. `at_most_once` does not, so it may
+    be lost. Prometheus, VictoriaMetrics and InfluxDB accept a repeated message without harm: for
+    them, it is always sent again, and this option is refused. For other destinations, the default
+    is `at_most_once`, because a loss is reported, but nothing shows a count that was added twice.
     """
     patience: float | None
     """How long to wait in total for a destination that fails or asks for pauses. In seconds. `None`

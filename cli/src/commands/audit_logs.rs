@@ -32,8 +32,9 @@ Examples:
 
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
-The service's reference does not show the fields of an audit log, so tallyfold assumes none. Several clusters are queried at
-the same time; the output is then one JSON object that maps each cluster's name to its page.";
+The service's reference does not show the fields of an audit log, so tallyfold assumes none.
+Several clusters are queried at the same time; the output is then one JSON object that maps each
+cluster's name to its page.";
 
 /// Flags of the listing.
 #[derive(Args, Clone, Debug)]

@@ -52,13 +52,16 @@ Examples:
 
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
-The first run reads the history that the rules look back on: eleven weeks, which may take some minutes. It judges the last
-day first. Later runs read only what is new. With several clusters, each has files of its own below --state and --history.
-An alert is sent after as many bad windows as the rule's key for requires, once their counts no longer change: --settle after
-the end of the window. Until then, the finding is pending or provisional. Run this every few minutes.
-Exit codes: 1 if a warning or critical finding fires that is neither silenced nor provisional, else 0; 2 for invalid flags,
-rules or files; 3 or 4 if the service or a receiver refuses the credentials or fails; 6 if windows or clusters are missing, or
-if a finding can't be judged any more: nothing shows that it is over.";
+The first run reads the history that the rules look back on: eleven weeks, which may take some
+minutes. It judges the last day first. Later runs read only what is new. With several clusters,
+--state and --history are folders with files for each cluster.
+An alert is sent when the number of bad windows in the rule's key `for` is reached and their counts
+no longer change, which is --settle after the end of the window. Until then, the finding is pending
+or provisional. Run this command every few minutes.
+Exit codes: 0 if no warning or critical finding fires, or only silenced or provisional ones; 1 if
+one fires; 2 for invalid flags, rules or files; 3 or 4 if the service or a receiver refuses the
+credentials or fails; 6 if windows or clusters are missing, or if a finding can't be judged any
+more, so that nothing shows whether it is over.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]

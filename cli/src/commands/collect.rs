@@ -58,8 +58,7 @@ pub(crate) struct CollectFlags {
     reading: Declared<Reading>,
     /// Writes a file for each UTC day below this folder, such as FOLDER/date=2026-01-31/counts.parquet
     ///
-    /// Only days that lie in the range and were read as a whole are written. Their files are replaced atomically, one after the
-    /// other.
+    /// Only days that lie entirely in the range and were read completely are written. Each file is replaced atomically.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["output", "zone", "part"], help_heading = "Output")]
     by_date: Option<PathBuf>,
     #[command(flatten)]

@@ -61,10 +61,11 @@ Examples:
 
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
-The address has a token that works once, in the first browser that opens it. A new address is printed whenever one was used.
-Answers for windows whose counts no longer change are kept in memory, and in the folder of --history for the next start.
-With --trust-header, everybody who reaches this port may read all counts: let only the proxy reach it, and let the proxy remove that
-header from the requests of its users.";
+The address contains a token that works once, in the first browser that opens it. After each use,
+the command prints a new address.
+Responses about settled windows are kept in memory, and for the next start in the folder --history.
+With --trust-header, everybody who reaches this port may read all counts: let only the proxy reach
+it, and let the proxy remove that header from the requests of its users.";
 
 /// The environment variable with the password.
 const PASSWORD: &str = "TALLYFOLD_DASHBOARD_PASSWORD";
@@ -87,13 +88,12 @@ const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; 
 pub(crate) struct DashboardFlags {
     /// The address and port to listen on; port 0 selects a free one [default: 127.0.0.1:9465, or a free port]
     ///
-    /// Other machines can open the dashboard if this is not an address of this machine alone. Then --password-file or --trust-header
-    /// is required.
+    /// With an address that other machines can reach, --password-file or --trust-header is required.
     #[arg(long, value_name = "ADDRESS:PORT", help_heading = "Serving")]
     listen: Option<String>,
     #[command(flatten)]
     entry: EntryFlags,
-    /// Answers requests for this name, too, such as counts.example; may be repeated
+    /// Also answers requests for this hostname, such as counts.example; may be repeated
     ///
     /// Requests for localhost, and for IP addresses, are always answered. Other names are refused, because a web page could let its own
     /// name point to this server and read the counts.
@@ -105,7 +105,7 @@ pub(crate) struct DashboardFlags {
     /// The file with the rules [default: health.toml here, or the standard rules]
     #[arg(long, value_name = "FILE", help_heading = "Rules")]
     rules: Option<PathBuf>,
-    /// Where to keep answers for settled windows [default: next to the rules, such as health.history]
+    /// Where to keep responses about settled windows [default: next to the rules, such as health.history]
     #[arg(long, value_name = "FOLDER", help_heading = "Rules")]
     history: Option<PathBuf>,
 }
@@ -118,7 +118,7 @@ pub(crate) struct EntryFlags {
     /// The environment variable TALLYFOLD_DASHBOARD_PASSWORD does the same.
     #[arg(long, value_name = "FILE", help_heading = "Serving")]
     password_file: Option<PathBuf>,
-    /// Lets in requests that have this header, which a proxy adds for users who have signed in
+    /// Accepts requests with this header, which a proxy adds for users who have signed in
     #[arg(
         long,
         value_name = "NAME",

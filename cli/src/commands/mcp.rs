@@ -52,9 +52,9 @@ Examples:
 
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
-The tools are delivery, ingestion, compare, explain, check, incidents, audit_logs and clusters. All of them only read: no tool
-writes a file or notifies anybody, and none takes an address, a path or a secret. Ends with 0 after the end of stdin or a
-signal.";
+The tools are delivery, ingestion, compare, explain, check, incidents, audit_logs and clusters. They
+only read: no tool writes a file or notifies anybody, and none accepts an address, a path or a
+secret. The command exits with 0 after the end of stdin or a signal.";
 
 /// Flags of the command: only those of the service.
 #[derive(Args, Clone, Copy, Debug)]

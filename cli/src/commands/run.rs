@@ -45,9 +45,10 @@ Examples:
 
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
-The folder --state contains the totals (serve), what each destination has not got yet (push-NAME), and unless the section [check]
-names others, the state and the history of the rules (check, history). A part that fails, such as a destination that is down, holds
-up no other part: /metrics shows it, and it is tried again for ever.";
+The folder --state contains the totals (serve), what each destination has not received yet
+(push-NAME), and the state and the history of the rules (check, history), unless the section [check]
+names other places. A part that fails, such as a push to a destination that is down, does not affect
+the other parts: it is tried again without limit, and /metrics shows the failure.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]

@@ -31,11 +31,11 @@ Examples:
   tallyfold sandbox -- tallyfold delivery --since 24h
       Runs a command against the sandbox, and exits with the command's exit code.
   tallyfold sandbox --scene outage -- tallyfold dashboard
-      The same with an incident in the last hours: find the integration, the reason and the time.
+      A dashboard of traffic with an incident in the last hours: find the integration, the reason and the time.
   tallyfold sandbox --port 8080
       Serves until Ctrl-C, and prints the settings to use.
   tallyfold sandbox --fault '{\"kind\": \"status\", \"status\": 503, \"endpoint\": \"event_delivery\", \"every\": 3}'
-      Every third response is a failure.
+      Every third response has status 503.
 ";
 
 /// The maximum length of a request's body, in bytes. Clients send a few hundred.

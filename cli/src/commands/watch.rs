@@ -64,7 +64,7 @@ pub(crate) struct WatchFlags {
     /// Shows only this many rows, the highest-ranking ones
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// The rules whose findings are shown [default: more than a tenth fails, or more fails than before]
+    /// The rules whose findings are shown [default: more than 10% fail, or more fail than before]
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     #[command(flatten)]

@@ -115,7 +115,7 @@ pub(crate) fn exit(report: &CheckReport) -> Exit {
 /// How findings are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CheckFormat {
-    /// A sentence for each incident, with its parts below it; nothing if there is none.
+    /// A sentence for each incident, with its other findings below it; empty if nothing is wrong.
     Table,
     /// One document, described by a JSON Schema (tallyfold schema check).
     Json,

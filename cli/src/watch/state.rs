@@ -70,7 +70,7 @@ pub(crate) enum Order {
     Filtered,
     /// Events that were delivered.
     Delivered,
-    /// The share of errors among the events to be sent.
+    /// The share of errors in success and errors.
     Rate,
     /// The names.
     Name,

@@ -50,9 +50,9 @@ crate::options! {
         orchestration_audience: Option<String> = None,
         /// A name for the cluster and the client whose counts are read, such as `production`.
         ///
-        /// Tables and states contain it, and those with another name are refused. By default it consists of the
-        /// address and the Client ID, and a checksum of the headers that are added. Set it if the address of a cluster changes, or if an
-        /// access token from elsewhere decides whose counts are read.
+        /// Tables and states contain it. Tables and states with another name are refused. By default, it consists of
+        /// the address, the Client ID, and a checksum of the headers that are added. Set it if the address of a cluster
+        /// changes, or if you provide the access tokens, which decide whose counts are read.
         identity: Option<String> = None,
         /// Whether the host provides the tokens, instead of a client secret.
         host_tokens: bool = false,
@@ -75,7 +75,7 @@ crate::options! {
         limits: Limits = Limits::default(),
         /// Which deviations to tolerate in metrics responses, because the API is Beta.
         tolerate: Tolerate = Tolerate::default(),
-        /// How often one call is retried at most, including its token requests; 0 for never.
+        /// The maximum number of retries of one call, including its token requests; 0 for none.
         ///
         /// A call is retried after statuses 408, 429, 500, 502, 503 and 504, and after an exchange that broke or
         /// took too long. All calls of a client share a budget of retries, so that a service that is down gets few
@@ -83,8 +83,8 @@ crate::options! {
         max_retries: u32 = 3,
         /// The longest `Retry-After` for which a call waits.
         ///
-        /// A longer one ends the call with `retry_later`. Waits that the service did not ask for are not longer
-        /// than this either.
+        /// If the service asks for a longer wait, the call fails with `retry_later`. Other waits between retries are
+        /// limited by this, too.
         longest_retry_wait_ms: u64 [Milliseconds] = 60_000,
         /// How long one exchange may take, from connecting to the last byte of the body: up to a day.
         ///

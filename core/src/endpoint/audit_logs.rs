@@ -26,9 +26,9 @@ crate::options! {
         page: Option<i64> = None,
         /// How many records a page has, at least 1.
         per_page: Option<i64> = None,
-        /// How long the call may take with all its requests and waits, counted from its first step.
+        /// How long the whole call may take, including retries and waits, counted from its first step.
         ///
-        /// It then ends with `deadline_exceeded`.
+        /// After that, it fails with `deadline_exceeded`.
         deadline_ms: Patience = Patience::Endless,
     }
 }

@@ -42,9 +42,9 @@ crate::options! {
         ///
         /// By default, all are kept. Memory grows with the number of kept groups, not with the response.
         group_by: Option<Vec<Dimension>> = None,
-        /// How long the call may take with all its requests and waits, counted from its first step.
+        /// How long the whole call may take, including retries and waits, counted from its first step.
         ///
-        /// It then ends with `deadline_exceeded`.
+        /// After that, it fails with `deadline_exceeded`.
         deadline_ms: Patience = Patience::Endless,
     }
 }

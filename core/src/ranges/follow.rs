@@ -84,9 +84,9 @@ crate::options! {
         state: Option<String> = None,
         /// How long to wait for a service that is down; after that, the reading fails.
         ///
-        /// When a reading fails temporarily, no other one is made until the service answers, except one try at a
-        /// time, with longer and longer waits of up to a minute. With 0, a reading fails once its own retries are
-        /// used up. A window that fails again and again while others can be read fails too.
+        /// While the service is down, one reading at a time is tried again, with increasing waits of up to a minute,
+        /// and all others wait. With 0, a reading fails once its own retries are used up. A window that fails
+        /// repeatedly while others can be read fails, too.
         patience_ms: Patience = Patience::Endless,
     }
 }

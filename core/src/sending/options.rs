@@ -43,14 +43,14 @@ crate::options! {
         headers: TargetHeaders = TargetHeaders::default(),
         /// Whether headers, or a password in the address, may be sent by plain http to another machine.
         ///
-        /// The network can read them there.
+        /// Others on the network can then read them.
         allow_http: bool = false,
         /// What happens to a message that was sent but not acknowledged, because the connection broke.
         ///
-        /// `at_least_once` sends it again, and it may be counted twice; `at_most_once` does not, and it may be
-        /// lost. Prometheus, VictoriaMetrics and InfluxDB accept a message again without harm: it is sent again,
-        /// and this option is refused. For other destinations the default is `at_most_once`: a gap is reported, but
-        /// a count that was added twice looks like any other.
+        /// `at_least_once` sends it again, so it may be counted twice. `at_most_once` does not, so it may be lost.
+        /// Prometheus, VictoriaMetrics and InfluxDB accept a repeated message without harm: for them, it is always sent
+        /// again, and this option is refused. For other destinations, the default is `at_most_once`, because a loss is
+        /// reported, but nothing shows a count that was added twice.
         guarantee: Option<Guarantee> = None,
         /// How long to wait in total for a destination that fails or asks for pauses.
         patience_ms: Patience = Patience::Milliseconds(PATIENCE_MS),

@@ -122,7 +122,7 @@ class Client(Driver):
             dimensions: one to four of `event_name`, `write_key`, `integration`, `reason`.
             group_by: the dimensions to keep; `None` keeps all.
             deadline: how many seconds the call may take with all its requests and waits; `None`
-                for no limit. It then ends with `deadline_exceeded`.
+                for no limit. After that, it fails with `deadline_exceeded`.
 
         Raises:
             ConfigError: for arguments that can't be used, before anything is sent.

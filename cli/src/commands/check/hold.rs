@@ -26,7 +26,7 @@ Examples:
 const SILENCE_EXAMPLES: &str = "\
 Examples:
   tallyfold check silence 3f2a --for 4h --note 'maintenance'
-      Until then, later runs exit with 0, and notify nobody, whatever becomes of the incident.
+      For four hours, later runs exit with 0 and notify nobody, even if the incident becomes more severe.
 ";
 
 /// The examples at the start of the help of `tallyfold check unsilence`.
@@ -42,7 +42,7 @@ pub(crate) enum HoldAction {
     /// Acknowledges an incident: until it becomes more severe or comes back, no receiver is notified, and check exits with 0
     #[command(before_help = ACK_EXAMPLES)]
     Ack(HoldFlags),
-    /// Silences an incident for a time, whatever becomes of it
+    /// Silences an incident for a time, even if it becomes more severe
     #[command(before_help = SILENCE_EXAMPLES)]
     Silence {
         #[command(flatten)]
@@ -51,7 +51,7 @@ pub(crate) enum HoldAction {
         #[arg(long = "for", value_name = "TIME")]
         length: String,
     },
-    /// Takes back an acknowledgement or a silence
+    /// Removes an acknowledgement or a silence
     #[command(before_help = UNSILENCE_EXAMPLES)]
     Unsilence(IncidentFlags),
 }

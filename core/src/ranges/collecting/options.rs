@@ -64,12 +64,11 @@ crate::options! {
         keep: Keep = Keep::Windows,
         /// About how many bytes the counts may take: the stored counts, and the counts of the responses being read.
         ///
-        /// A window that needs more than its share is read while no other is. If what is kept takes more, the collect
-        /// ends.
+        /// A window that needs more than its share is read alone. If the kept counts take more, the collect fails.
         memory_limit: u64 = 1024 * 1024 * 1024,
-        /// Whether to remove the parts of a checkpoint that hold only time before the range.
+        /// Whether to remove the parts of a checkpoint that lie entirely before the range.
         ///
-        /// By default they stay, and serve another collect of an earlier range.
+        /// By default they stay, so that a collect of an earlier range can use them.
         drop_old: bool = false,
         /// A table that covers a part of the range already.
         ///
@@ -83,13 +82,13 @@ crate::options! {
         probe: bool = false,
         /// How long to wait for a service that is down; after that, the collect ends.
         ///
-        /// When calls fail temporarily and no other one is answered, the workers pause, and one call at a time
-        /// tries again, with longer and longer waits of up to a minute. When it is answered, all continue. With 0,
-        /// each window fails once its own retries are used up.
+        /// While the service is down, the workers pause, and one call at a time is tried again, with increasing waits
+        /// of up to a minute. When a call is answered, all workers continue. With 0, a window fails once its own
+        /// retries are used up.
         patience_ms: Patience = Patience::Milliseconds(900_000),
-        /// How long the collect may take with all its windows and waits, counted from its first step.
+        /// How long the whole collect may take, including waits, counted from its first step.
         ///
-        /// It then ends with `deadline_exceeded`, and with what was read.
+        /// After that, it fails with `deadline_exceeded`, and keeps what was read.
         deadline_ms: Patience = Patience::Endless,
     }
 }
