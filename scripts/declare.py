@@ -27,7 +27,7 @@ SCHEMAS = {"counts": "output", "check": "check", "doctor": "doctor", "explain": 
 
 #: Who has to act on the errors of each kind.
 KINDS = {
-    "config": "The caller's arguments or order of calls are wrong; mostly nothing was sent.",
+    "config": "The arguments or the order of calls are wrong; usually nothing was sent.",
     "auth": "The credentials or the tokens were refused, or there are none.",
     "service": "The service or the connection to it has failed.",
     "response": "The bytes of a response, or of a saved table, are not a valid result.",
@@ -713,9 +713,9 @@ def errors_page(language: Language) -> str:
         "",
         f"<!-- {NOTICE} -->",
         "",
-        "Every error has a `code` from this closed list, which is the same in every language, and the `kind` of its code.",
-        "Python has a class for each kind; JavaScript has one class, `TallyfoldError`, with a property `kind`. Names of",
-        "arguments are written here as Python spells them; JavaScript's are in camelCase.",
+        "Every error has a `code` and a `kind`. The list of codes is closed and the same in every language.",
+        "Python has a class for each kind; JavaScript has one class, `TallyfoldError`, with a property `kind`.",
+        "This page spells the names of arguments as Python does; JavaScript spells them in camelCase.",
     ]
     for kind, about in KINDS.items():
         lines += ["", f"## {kind}: `{kind.capitalize()}Error`", "", about, "", "| code | meaning |", "|---|---|"]

@@ -103,48 +103,48 @@ codes! {
     IncompatibleTables "incompatible_tables" Config,
     /// A checkpoint that is incomplete, was changed, or belongs to another query.
     InvalidCheckpoint "invalid_checkpoint" Config,
-    /// What a collect keeps takes more memory than allowed: `keep` adds windows up.
+    /// The counts that a collect keeps take more memory than allowed. `keep` adds windows up to save memory.
     MemoryLimit "memory_limit" Config,
     /// A rules file that isn't TOML, or that has an invalid key or value.
     InvalidRules "invalid_rules" Config,
-    /// A format that can't carry what is exported.
+    /// The format can't represent what is exported.
     UnsupportedByFormat "unsupported_by_format" Config,
-    /// Something was done in the wrong order, while something else was under way, or after its end.
+    /// Methods were called in the wrong order, during another call, or after the end.
     OutOfOrder "out_of_order" Config,
 
     /// A token endpoint refused the credentials.
     TokenRefused "token_refused" Auth,
-    /// A token endpoint's answer can't be used.
+    /// A token endpoint's response can't be used.
     InvalidTokenResponse "invalid_token_response" Auth,
     /// A token's lifetime is not a positive whole number of seconds.
     InvalidTokenLifetime "invalid_token_lifetime" Auth,
-    /// The service answered 401, also to tokens that had just been fetched.
+    /// The service answered 401, even to tokens that had just been fetched.
     TokenRejected "token_rejected" Auth,
-    /// The host's own source of tokens failed.
+    /// The caller's own source of tokens failed.
     TokenProviderFailed "token_provider_failed" Auth,
 
     /// A redirect (3xx); tallyfold follows none.
     Redirected "redirected" Service,
-    /// 403; from the receiver of a push also 401.
+    /// Status 403; for the destination of a push, also 401.
     Forbidden "forbidden" Service,
-    /// 429.
+    /// Status 429.
     RateLimited "rate_limited" Service,
     /// The service asks for a longer wait than the caller allows.
     RetryLater "retry_later" Service,
-    /// 5xx.
+    /// Status 5xx.
     ServerError "server_error" Service,
-    /// Any other status than 200; from the receiver of a push, a success without the proof that it promises.
+    /// Any other status than 200; for the destination of a push, also a success without the header that confirms it.
     UnexpectedStatus "unexpected_status" Service,
-    /// The host could not complete the exchange.
+    /// The HTTP client could not complete the exchange.
     NetworkFailed "network_failed" Service,
-    /// The exchange took longer than the time-out of the client.
+    /// The exchange took longer than the client's timeout.
     TimedOut "timed_out" Service,
-    /// The call took longer than its deadline, with all its requests and waits.
+    /// The call, including its retries and waits, took longer than its deadline.
     DeadlineExceeded "deadline_exceeded" Service,
 
     /// The response has a content type other than JSON.
     WrongContentType "wrong_content_type" Response,
-    /// The response is compressed in a way that was not asked for, or more than once.
+    /// The response has a compression that was not requested, or is compressed more than once.
     WrongContentEncoding "wrong_content_encoding" Response,
     /// The body is an HTML page instead of JSON.
     HtmlResponse "html_response" Response,
@@ -192,11 +192,11 @@ codes! {
     BodyLimit "body_limit" Response,
     /// More groups than the limit.
     GroupLimit "group_limit" Response,
-    /// There is no memory left for what was read.
+    /// There is not enough memory for what was read.
     OutOfMemory "out_of_memory" Response,
-    /// The core has stopped in the middle of a call: a mistake in tallyfold. Only JavaScript can report it.
+    /// The core crashed during a call: a bug in tallyfold. Only JavaScript can report it.
     Crashed "crashed" Response,
-    /// No saved table that this version can read, or one that was changed since it was written.
+    /// A saved table that this version can't read, or that was changed after it was written.
     InvalidTable "invalid_table" Response,
     /// Counts of adjacent windows do not add up to the counts of the whole time.
     WindowsNotAdditive "windows_not_additive" Response,

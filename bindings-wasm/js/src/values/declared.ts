@@ -79,7 +79,7 @@ export const errorCodes = [
 /**
  * What went wrong: one of {@link errorCodes}.
  *
- * Of kind `config`. The caller's arguments or order of calls are wrong; mostly nothing was sent.
+ * Of kind `config`. The arguments or the order of calls are wrong; usually nothing was sent.
  *
  * `missing_argument`: A required argument was not given.
  * `unknown_argument`: An argument with a name that does not exist.
@@ -101,38 +101,38 @@ export const errorCodes = [
  * `unaligned_window`: A window crosses the edge of a step or range, and its counts can't be split.
  * `incompatible_tables`: Two tables do not have the same dimensions or metric.
  * `invalid_checkpoint`: A checkpoint that is incomplete, was changed, or belongs to another query.
- * `memory_limit`: What a collect keeps takes more memory than allowed: `keep` adds windows up.
+ * `memory_limit`: The counts that a collect keeps take more memory than allowed. `keep` adds
+ * windows up to save memory.
  * `invalid_rules`: A rules file that isn't TOML, or that has an invalid key or value.
- * `unsupported_by_format`: A format that can't carry what is exported.
- * `out_of_order`: Something was done in the wrong order, while something else was under way, or
- * after its end.
+ * `unsupported_by_format`: The format can't represent what is exported.
+ * `out_of_order`: Methods were called in the wrong order, during another call, or after the end.
  *
  * Of kind `auth`. The credentials or the tokens were refused, or there are none.
  *
  * `token_refused`: A token endpoint refused the credentials.
- * `invalid_token_response`: A token endpoint's answer can't be used.
+ * `invalid_token_response`: A token endpoint's response can't be used.
  * `invalid_token_lifetime`: A token's lifetime is not a positive whole number of seconds.
- * `token_rejected`: The service answered 401, also to tokens that had just been fetched.
- * `token_provider_failed`: The host's own source of tokens failed.
+ * `token_rejected`: The service answered 401, even to tokens that had just been fetched.
+ * `token_provider_failed`: The caller's own source of tokens failed.
  *
  * Of kind `service`. The service or the connection to it has failed.
  *
  * `redirected`: A redirect (3xx); tallyfold follows none.
- * `forbidden`: 403; from the receiver of a push also 401.
- * `rate_limited`: 429.
+ * `forbidden`: Status 403; for the destination of a push, also 401.
+ * `rate_limited`: Status 429.
  * `retry_later`: The service asks for a longer wait than the caller allows.
- * `server_error`: 5xx.
- * `unexpected_status`: Any other status than 200; from the receiver of a push, a success without
- * the proof that it promises.
- * `network_failed`: The host could not complete the exchange.
- * `timed_out`: The exchange took longer than the time-out of the client.
- * `deadline_exceeded`: The call took longer than its deadline, with all its requests and waits.
+ * `server_error`: Status 5xx.
+ * `unexpected_status`: Any other status than 200; for the destination of a push, also a success
+ * without the header that confirms it.
+ * `network_failed`: The HTTP client could not complete the exchange.
+ * `timed_out`: The exchange took longer than the client's timeout.
+ * `deadline_exceeded`: The call, including its retries and waits, took longer than its deadline.
  *
  * Of kind `response`. The bytes of a response, or of a saved table, are not a valid result.
  *
  * `wrong_content_type`: The response has a content type other than JSON.
- * `wrong_content_encoding`: The response is compressed in a way that was not asked for, or more
- * than once.
+ * `wrong_content_encoding`: The response has a compression that was not requested, or is
+ * compressed more than once.
  * `html_response`: The body is an HTML page instead of JSON.
  * `empty_body`: No bytes at all, or only white space.
  * `truncated_body`: The body ended before its JSON did.
@@ -157,10 +157,9 @@ export const errorCodes = [
  * `key_limit`: More keys in one object than the limit.
  * `body_limit`: A body longer than the limit.
  * `group_limit`: More groups than the limit.
- * `out_of_memory`: There is no memory left for what was read.
- * `crashed`: The core has stopped in the middle of a call: a mistake in tallyfold. Only JavaScript
- * can report it.
- * `invalid_table`: No saved table that this version can read, or one that was changed since it was
+ * `out_of_memory`: There is not enough memory for what was read.
+ * `crashed`: The core crashed during a call: a bug in tallyfold. Only JavaScript can report it.
+ * `invalid_table`: A saved table that this version can't read, or that was changed after it was
  * written.
  * `windows_not_additive`: Counts of adjacent windows do not add up to the counts of the whole
  * time.
