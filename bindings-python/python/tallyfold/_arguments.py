@@ -147,7 +147,7 @@ class ClientArguments(TypedDict, total=False):
     carry the cookies of the page's own origin.
     """
     dangerously_allow_http: bool
-    """Lets secrets and tokens go over plain http to other machines."""
+    """Allows secrets and tokens to be sent over plain http to other machines."""
     default_token_lifetime: int
     """The lifetime of a token whose response names none. In seconds. Default: `3,600`."""
     limits: "Limits | None"
@@ -157,9 +157,9 @@ class ClientArguments(TypedDict, total=False):
     max_retries: int
     """The maximum number of retries of one call, including its token requests; 0 for none.
 
-    A call is retried after statuses 408, 429, 500, 502, 503 and 504, and after an exchange that
-    broke or took too long. All calls of a client share a budget of retries, so that a service that
-    is down gets few more requests than usual. Default: `3`.
+    A call is retried after statuses 408, 429, 500, 502, 503 and 504, and after a broken connection
+    or a timeout. All calls of a client share a budget of retries, so that a service that is down
+    gets only a few more requests than usual. Default: `3`.
     """
     longest_retry_wait: float
     """The longest `Retry-After` for which a call waits.
@@ -168,7 +168,8 @@ class ClientArguments(TypedDict, total=False):
     retries are limited by this, too. In seconds. Default: `60`.
     """
     timeout: float | None
-    """How long one exchange may take, from connecting to the last byte of the body: up to a day.
+    """How long one request may take, from connecting to the last byte of the response; at most a
+    day.
 
     It also limits the wait for a token that another call fetches. In seconds. `None` for no limit.
     Default: `30`.
@@ -247,10 +248,10 @@ class CollectArguments(TypedDict, total=False):
     By default they stay, so that a collect of an earlier range can use them.
     """
     probe: bool
-    """Whether to test first that the counts of two windows add up, which takes one more call.
+    """Whether to test first that the counts of two adjacent windows add up, with one more call.
 
-    It tests the first two adjacent windows that are settled and have not been read yet. Without
-    such a pair, it tests nothing.
+    The test uses the first two adjacent windows that are settled and have not been read yet.
+    Without such a pair, there is no test.
     """
     patience: float | None
     """How long to wait for a service that is down; after that, the collect ends.

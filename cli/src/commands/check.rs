@@ -73,7 +73,7 @@ pub(crate) struct CheckFlags {
     /// The file with the rules [default: health.toml here, or the standard rules]
     #[arg(long, value_name = "FILE", help_heading = "Rules")]
     rules: Option<PathBuf>,
-    /// The state that a run leaves for the next one [default: next to the rules, such as health.state]
+    /// Where a run stores its state for the next run [default: next to the rules, such as health.state]
     #[arg(long, value_name = "PATH", help_heading = "Rules")]
     state: Option<PathBuf>,
     /// Where to keep the counts that rules look back on [default: next to the rules, such as health.history]

@@ -46,7 +46,7 @@ pub(crate) struct CompareFlags {
 /// An earlier range of the same length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Against {
-    /// The one that ends where this one starts.
+    /// The range just before, of the same length.
     Previous,
     /// 24 hours earlier.
     Yesterday,

@@ -50,7 +50,7 @@ Examples:
       Health check: 200 if windows settle, else 503.
   tallyfold serve --by integration,reason --dashboard grafana > dashboard.json
   tallyfold serve --by integration,reason --rules > tallyfold.rules.yml
-      A dashboard of Grafana, and alerts of Prometheus, for these counts.
+      A Grafana dashboard and Prometheus alerts for these counts.
 ";
 
 /// Flags of the command.
@@ -66,7 +66,7 @@ pub(crate) struct ServeCommand {
     /// Prints a dashboard for these counts, and exits
     #[arg(long, value_enum, value_name = "KIND", conflicts_with_all = ["rules", "state"], help_heading = "Printing")]
     dashboard: Option<Board>,
-    /// Prints alert and recording rules of Prometheus for these counts, and exits
+    /// Prints Prometheus alert and recording rules for these counts, and exits
     #[arg(long, conflicts_with = "state", help_heading = "Printing")]
     rules: bool,
 }

@@ -67,7 +67,7 @@ crate::options! {
         ///
         /// Only for pages that nobody else can open.
         dangerously_allow_browser: bool = false,
-        /// Lets secrets and tokens go over plain http to other machines.
+        /// Allows secrets and tokens to be sent over plain http to other machines.
         dangerously_allow_http: bool = false,
         /// The lifetime of a token whose response names none.
         default_token_lifetime_s: u64 = DEFAULT_LIFETIME_S,
@@ -77,8 +77,8 @@ crate::options! {
         tolerate: Tolerate = Tolerate::default(),
         /// The maximum number of retries of one call, including its token requests; 0 for none.
         ///
-        /// A call is retried after statuses 408, 429, 500, 502, 503 and 504, and after an exchange that broke or
-        /// took too long. All calls of a client share a budget of retries, so that a service that is down gets few
+        /// A call is retried after statuses 408, 429, 500, 502, 503 and 504, and after a broken connection or a
+        /// timeout. All calls of a client share a budget of retries, so that a service that is down gets only a few
         /// more requests than usual.
         max_retries: u32 = 3,
         /// The longest `Retry-After` for which a call waits.
@@ -86,7 +86,7 @@ crate::options! {
         /// If the service asks for a longer wait, the call fails with `retry_later`. Other waits between retries are
         /// limited by this, too.
         longest_retry_wait_ms: u64 [Milliseconds] = 60_000,
-        /// How long one exchange may take, from connecting to the last byte of the body: up to a day.
+        /// How long one request may take, from connecting to the last byte of the response; at most a day.
         ///
         /// It also limits the wait for a token that another call fetches.
         timeout_ms: Patience = Patience::Milliseconds(30_000),

@@ -78,7 +78,8 @@ class AsyncClient(AsyncDriver):
             `"repeated_combination"`, `"null_dimension"`.
         max_retries: how often one call is retried at most, after statuses 408, 429, 500, 502, 503
             and 504, a broken exchange or a `timeout`; 0 for never. All calls of a client share a
-            budget of retries, so that a service that is down gets few more requests than usual.
+            budget of retries, so that a service that is down gets only a few more requests than
+            usual.
         longest_retry_wait: the longest `Retry-After`, in seconds, that a call waits for; if the
             service asks for a longer wait, the call ends with `retry_later`.
         on_attempt: a function, or a coroutine function, which is awaited. It is called with an

@@ -1079,10 +1079,10 @@ export interface CollectArguments {
    */
   readonly dropOld?: boolean | undefined;
   /**
-   * Whether to test first that the counts of two windows add up, which takes one more call.
+   * Whether to test first that the counts of two adjacent windows add up, with one more call.
    *
-   * It tests the first two adjacent windows that are settled and have not been read yet. Without
-   * such a pair, it tests nothing.
+   * The test uses the first two adjacent windows that are settled and have not been read yet.
+   * Without such a pair, there is no test.
    */
   readonly probe?: boolean | undefined;
   /**
@@ -1295,7 +1295,7 @@ export interface MachineArguments {
    * Only for pages that nobody else can open.
    */
   readonly dangerouslyAllowBrowser?: boolean | undefined;
-  /** Lets secrets and tokens go over plain http to other machines. */
+  /** Allows secrets and tokens to be sent over plain http to other machines. */
   readonly dangerouslyAllowHttp?: boolean | undefined;
   /** The lifetime of a token whose response names none. In seconds. Default: `3,600`. */
   readonly defaultTokenLifetime?: number | undefined;
@@ -1306,9 +1306,9 @@ export interface MachineArguments {
   /**
    * The maximum number of retries of one call, including its token requests; 0 for none.
    *
-   * A call is retried after statuses 408, 429, 500, 502, 503 and 504, and after an exchange that
-   * broke or took too long. All calls of a client share a budget of retries, so that a service
-   * that is down gets few more requests than usual. Default: `3`.
+   * A call is retried after statuses 408, 429, 500, 502, 503 and 504, and after a broken
+   * connection or a timeout. All calls of a client share a budget of retries, so that a service
+   * that is down gets only a few more requests than usual. Default: `3`.
    */
   readonly maxRetries?: number | undefined;
   /**
@@ -1319,7 +1319,8 @@ export interface MachineArguments {
    */
   readonly longestRetryWaitMs?: number | undefined;
   /**
-   * How long one exchange may take, from connecting to the last byte of the body: up to a day.
+   * How long one request may take, from connecting to the last byte of the response; at most a
+   * day.
    *
    * It also limits the wait for a token that another call fetches. In milliseconds. `Infinity` for
    * no limit. Default: `30,000`.

@@ -75,10 +75,10 @@ crate::options! {
         /// Only its gaps are read, and the windows that are provisional in it. Windows that lie outside of the
         /// range, or partly, are ignored.
         have: Option<CountTable> [Host] = None,
-        /// Whether to test first that the counts of two windows add up, which takes one more call.
+        /// Whether to test first that the counts of two adjacent windows add up, with one more call.
         ///
-        /// It tests the first two adjacent windows that are settled and have not been read yet. Without such a
-        /// pair, it tests nothing.
+        /// The test uses the first two adjacent windows that are settled and have not been read yet. Without such a
+        /// pair, there is no test.
         probe: bool = false,
         /// How long to wait for a service that is down; after that, the collect ends.
         ///
