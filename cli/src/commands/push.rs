@@ -44,7 +44,7 @@ Examples:
       --follow --state otlp.json
       Each window as it closes, and its corrections. When started again, it resumes where it stopped.
   tallyfold push --to otlp http://127.0.0.1:9090/api/v1/otlp/v1/metrics --follow --cumulative --state totals.json
-      Running totals of settled windows, for receivers that refuse deltas, such as Prometheus.
+      Running totals of settled windows, for destinations that refuse deltas, such as Prometheus.
   tallyfold push grafana --follow --state /var/lib/tallyfold
       To the destination in the section [push.grafana] of the configuration.
 ";
@@ -73,8 +73,8 @@ pub(crate) struct PushCommand {
     state: Option<PathBuf>,
     /// Sends running totals of settled windows instead of revisions; they begin at 0 when --state is created
     ///
-    /// Prometheus and many other receivers of OTLP accept only these. They may be sent any number of times, so after a
-    /// failure they are sent again.
+    /// Prometheus and many other OTLP destinations accept only totals. Totals may be sent any number of times, so they
+    /// are sent again after a failure.
     #[arg(
         long,
         requires = "follow",
