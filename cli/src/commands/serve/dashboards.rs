@@ -18,9 +18,9 @@ use super::exporter::{
 pub(super) enum Board {
     /// Grafana, for the counters of this command
     Grafana,
-    /// Grafana, for windows that `push --format remote-write` has sent
+    /// Grafana, for windows that `push --to remote-write` has sent
     GrafanaWindows,
-    /// Datadog, for windows that `push --format datadog` has sent
+    /// Datadog, for windows that `push --to datadog` has sent
     Datadog,
 }
 
