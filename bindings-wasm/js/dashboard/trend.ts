@@ -3,14 +3,16 @@
 import { css, html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import type uPlot from "uplot";
 import type { CountTable } from "../src/tables/table.js";
-import type { Window } from "../src/values/types.js";
+import type { TimeStep } from "../src/values/time.js";
+import type { Dimension, Window } from "../src/values/types.js";
 import { type Cell, type Cells, cellsIn, seriesOf, sumsOf } from "./cells.js";
+import type { Unit } from "./elements.js";
 import { zoneName } from "./formats.js";
 import { marks, STATES, shared } from "./marks.js";
 import type { ExportItem } from "./menus.js";
 import { DAY, iso, WEEK } from "./range.js";
 import { offsetOf, rangeOf, type Slot, slotsOf, stepFor } from "./slots.js";
-import { emptyState, View } from "./view.js";
+import { dimensionsOf, emptyState, filtered, View } from "./view.js";
 
 /** What the line shows. */
 export type TrendMeasure = "failed" | "filtered" | "delivered";
@@ -22,14 +24,43 @@ export interface TrendModel {
   readonly before: Cells;
 }
 
-/** What is usual in a slot of time. */
+/** The values between which a slot of time usually stays. */
 export interface Usual extends Window {
   readonly low: number;
   readonly high: number;
 }
 
+/** What is usual is learned from this much time before the range. */
+const HISTORY = 2 * WEEK;
+
 /** At most so many slots: a day of 5 minutes has 288. */
 const SLOTS = 290;
+
+/**
+ * What is usual in each slot of a range, in what the line shows. `history` has the counts of the range and of the weeks before
+ * it.
+ */
+async function usualOf(
+  history: CountTable,
+  { start, end }: Window,
+  step: TimeStep,
+  measure: TrendMeasure,
+  unit: Unit,
+): Promise<Usual[]> {
+  const health = await import("../src/health.js");
+  await health.init();
+  const counts = { failed: "errors", filtered: "filtered", delivered: "success" } as const;
+  const shares = {
+    failed: "error_rate",
+    filtered: "filtered_rate",
+    delivered: "error_rate",
+  } as const;
+  const of = (unit === "percent" ? shares : counts)[measure];
+  const usual = health.usual(history, of, { start, end, step });
+  // What is sent is delivered or fails.
+  if (of !== "error_rate" || measure === "failed") return usual;
+  return usual.map((it) => ({ ...it, low: 1 - it.high, high: 1 - it.low }));
+}
 
 /** The sums of a table in the order of time. @param wholes What the shares are of, this week and the week before. */
 export function trendOf(
@@ -170,6 +201,12 @@ const STYLES = css`
     color: var(--muted);
     font-size: var(--small);
   }
+  .reading {
+    display: flex;
+    flex-wrap: wrap;
+    gap: var(--s2);
+    align-items: center;
+  }
   .rows {
     max-height: 320px;
     overflow: auto;
@@ -199,11 +236,15 @@ export class Trend extends View {
 
   /** The range of time that is marked. */
   declare marked: Window | undefined;
-  /** What is usual at some times, in what the line shows: drawn as a band behind it. */
+  /** What is usual at some times, in what the line shows: drawn as a band behind it. A button computes it from two weeks. */
   declare usual: readonly Usual[] | undefined;
 
   #given: readonly unknown[] = [];
   #model: TrendModel | undefined;
+  /** What the band of usual values was learned for; empty if it is not shown. */
+  #learned: readonly unknown[] = [];
+  /** The history under way. */
+  #learning: { done: number; planned: number; readonly stop: AbortController } | undefined;
   #plot: uPlot | undefined;
   #chart: typeof uPlot | undefined;
   /** The slot of the cursor. */
@@ -223,6 +264,56 @@ export class Trend extends View {
     return measure === "filtered" || measure === "delivered" ? measure : "failed";
   }
 
+  /** Whether the band of usual values is wanted. The button is the switch, and the address keeps it. */
+  get #isUsualShown(): boolean {
+    const { usual } = this.state;
+    return usual === "shown" && this.#canLearn;
+  }
+
+  /** A share of a reason is not a rate that is learned. */
+  get #canLearn(): boolean {
+    const { reason } = this.where;
+    const isShare = this.unit === "percent" && reason !== undefined;
+    return this.load !== undefined && this.query !== undefined && !isShare;
+  }
+
+  /** Reads two weeks of history, of which only what is new is requested after the first time, and learns what is usual. */
+  async #learn(): Promise<void> {
+    this.#learning?.stop.abort();
+    const { load, query, shown, range, where } = this;
+    if (!this.#isUsualShown || !load || !query || !shown || !range) {
+      this.#learning = undefined;
+      this.usual = undefined;
+      return;
+    }
+    const stop = new AbortController();
+    const own = { done: 0, planned: 0, stop };
+    this.#learning = own;
+    const dimensions = dimensionsOf(Object.keys(where) as Dimension[]);
+    const asked = {
+      ...query,
+      dimensions: dimensions.length > 0 ? dimensions : [this.by],
+      start: iso(Date.parse(query.start) - HISTORY),
+    };
+    const onProgress = (done: number, planned: number) => {
+      Object.assign(own, { done, planned });
+      this.requestUpdate();
+    };
+    try {
+      const history = filtered(await load(asked, { signal: stop.signal, onProgress }), where);
+      const step = stepFor(shown, range, SLOTS);
+      const usual = await usualOf(history, range, step, this.#measure, this.unit);
+      if (this.#learning === own) this.usual = usual;
+    } catch (error) {
+      if (this.#learning !== own || stop.signal.aborted) return;
+      this.tell({ usual: undefined });
+      this.emit("tallyfold-error", { error });
+    } finally {
+      if (this.#learning === own) this.#learning = undefined;
+      this.requestUpdate();
+    }
+  }
+
   protected override tools(): TemplateResult {
     const button = (measure: TrendMeasure, text: string) => html`<button
       type="button"
@@ -231,10 +322,25 @@ export class Trend extends View {
     >
       ${text}
     </button>`;
+    const isShown = this.#isUsualShown;
     return html`<div class="segments" role="group" aria-label="Events">
-      ${button("failed", "Failed")} ${button("filtered", "Filtered")}
-      ${button("delivered", "Delivered")}
-    </div>`;
+        ${button("failed", "Failed")} ${button("filtered", "Filtered")}
+        ${button("delivered", "Delivered")}
+      </div>
+      ${
+        this.#canLearn
+          ? html`<div class="segments">
+            <button
+              type="button"
+              aria-pressed=${isShown}
+              title="The values that are usual at this time of day, by the two weeks before"
+              @click=${() => this.tell({ usual: isShown ? undefined : "shown" })}
+            >
+              Usual
+            </button>
+          </div>`
+          : nothing
+      }`;
   }
 
   override exported(): CountTable | undefined {
@@ -287,6 +393,13 @@ export class Trend extends View {
         ]);
       this.#place = Math.max(0, (this.#model?.slots.length ?? 0) - 1);
     }
+    const { table, unit, where, range, query } = this;
+    const question = JSON.stringify([this.#measure, unit, where, range, query]);
+    const learned = this.#isUsualShown ? [table, question] : [];
+    const isSame = learned.length === this.#learned.length;
+    if (isSame && learned.every((it, place) => it === this.#learned[place])) return;
+    this.#learned = learned;
+    void this.#learn();
   }
 
   protected override content(): TemplateResult {
@@ -324,12 +437,23 @@ export class Trend extends View {
         ${this.shownBefore ? html`<li><span class="key week"></span>same time last week</li>` : nothing}
         ${this.usual ? html`<li><span class="key usual"></span>usual</li>` : nothing}
       </ul>
+      ${this.#progress()}
       ${marks(model.slots.map(({ state }) => state).filter((state) => state !== "provisional"))}
       <details class="more" @toggle=${() => this.requestUpdate()}>
         <summary>Table</summary>
         ${this.renderRoot.querySelector<HTMLDetailsElement>(".more")?.open ? this.#table(model) : nothing}
       </details>
     </div>`;
+  }
+
+  #progress(): TemplateResult | typeof nothing {
+    if (!this.#learning) return nothing;
+    const { done, planned } = this.#learning;
+    const { count } = this.formats;
+    return html`<p class="reading" role="status">
+      <progress max=${planned || 1} .value=${done} aria-label="Reading two weeks"></progress>
+      ${count(done)} of ${count(planned)} windows
+    </p>`;
   }
 
   #readout({ slots, cells, before }: TrendModel): TemplateResult | string {
@@ -340,9 +464,21 @@ export class Trend extends View {
     const cell = cells[this.#place];
     if (!cell) return html`${when}: ${STATES.missing}.`;
     const then = before[this.#place];
+    const usual = this.#usualAt(slot);
     return html`${when}: ${this.#said(cell)}.
     ${then ? html`Last week: ${this.#said(then)}.` : nothing}
+    ${usual ? html`Usually ${this.#bound(usual.low)} to ${this.#bound(usual.high)}.` : nothing}
     ${slot.state === "settled" ? nothing : html`<em class="muted">${STATES[slot.state]}.</em>`}`;
+  }
+
+  #usualAt({ start }: { readonly start: number }): Usual | undefined {
+    return this.usual?.find((it) => Date.parse(it.start) === start);
+  }
+
+  /** A bound of what is usual. It is an estimate, so a count needs no more than whole numbers. */
+  #bound(value: number): string {
+    const { count, share } = this.formats;
+    return this.unit === "percent" ? share(value) : count(Math.round(value));
   }
 
   /** A cell in words. */
@@ -360,6 +496,10 @@ export class Trend extends View {
       if (!cell) return "";
       return this.unit === "percent" ? share(this.#rateOf(cell)) : count(this.#countOf(cell));
     };
+    const usually = (start: number) => {
+      const usual = this.#usualAt({ start });
+      return usual ? html`${this.#bound(usual.low)} to ${this.#bound(usual.high)}` : "";
+    };
     return html`<div class="rows" tabindex="0" role="group" aria-label="Table of ${this.heading}">
       <table part="table">
         <thead>
@@ -367,6 +507,7 @@ export class Trend extends View {
             <th scope="col">Time (${zoneAt(slots[0]?.start ?? 0)})</th>
             <th scope="col">${this.heading.replace(" over time", "")}</th>
             <th scope="col">Last week</th>
+            ${this.usual ? html`<th scope="col">Usually</th>` : nothing}
             <th scope="col">State</th>
           </tr>
         </thead>
@@ -376,6 +517,7 @@ export class Trend extends View {
               <th scope="row">${span(start, end)}</th>
               <td>${shown(cells[place])}</td>
               <td>${shown(before[place])}</td>
+              ${this.usual ? html`<td>${usually(start)}</td>` : nothing}
               <td>${state}</td>
             </tr>`,
           )}
