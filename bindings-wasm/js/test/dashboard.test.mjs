@@ -8,8 +8,9 @@ import { AxeBuilder } from "@axe-core/playwright";
 import { chromium } from "playwright-core";
 import { CountTable, compare } from "tallyfold";
 import { exportCounts } from "tallyfold/export";
+import { usual } from "tallyfold/health";
 import { CHROMIUM } from "./chromium.mjs";
-import { count, DAY, NOW, ready, rowsOf, World } from "./dashboard_world.mjs";
+import { count, DAY, NOW, ready, rowsOf, share, World } from "./dashboard_world.mjs";
 
 const LOST = { by: "undelivered" };
 
@@ -411,6 +412,47 @@ describe("the dashboard", () => {
     const signed = new Intl.NumberFormat("en", { signDisplay: "exceptZero" });
     const cell = tab.locator("tallyfold-destinations tbody tr[aria-rowindex] td").nth(4);
     assert.equal((await cell.textContent()).trim(), signed.format(errors - was.errors));
+  });
+
+  test("draws what is usual, and links to it", async (t) => {
+    const { world, tab } = await opened(t);
+    const [{ dimensions }] = (await delivery(world)).groupBy("integration").top(1, LOST);
+    const trend = tab.locator("tallyfold-trend");
+    const learned = trend.locator(".legend", { hasText: "usual" });
+    /** Whether the table beneath the line has the bounds that the library computes. */
+    const compared = async (measure, write, where) => {
+      await learned.waitFor();
+      const two = { start: "2026-02-24T00:00:00Z", end: DAY.end };
+      const history = await delivery(world, ["integration"], two);
+      const values = usual(where ? history.filter(where) : history, measure, DAY);
+      const cells = trend.locator("details tbody td:nth-of-type(3)");
+      await cells.nth(95).waitFor();
+      const shown = (await cells.allTextContents()).map((it) => it.trim());
+      assert.equal(values.length, 96);
+      assert.deepEqual(
+        shown,
+        values.map(({ low, high }) => `${write(low)} to ${write(high)}`),
+      );
+    };
+    const whole = (value) => count(Math.round(value));
+    await trend.getByRole("button", { name: "Usual" }).click();
+    await learned.waitFor();
+    await trend.locator("summary", { hasText: "Table" }).click();
+    await compared("errors", whole);
+    await tab
+      .locator("tallyfold-destinations")
+      .getByRole("button", { name: dimensions.integration })
+      .click();
+    await ready(tab);
+    await compared("errors", whole, dimensions);
+    await tab.getByRole("button", { name: "Percent" }).click();
+    await ready(tab);
+    await compared("error_rate", share, dimensions);
+    const other = await world.open(browser, { hash: new URL(tab.url()).hash.slice(1) });
+    await other.locator("tallyfold-trend .legend", { hasText: "usual" }).waitFor();
+    await other.context().close();
+    await trend.getByRole("button", { name: "Usual" }).click();
+    await learned.waitFor({ state: "detached" });
   });
 
   test("compares no range of more than a week with the week before", async (t) => {

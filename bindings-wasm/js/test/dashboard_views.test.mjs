@@ -11,6 +11,7 @@ import { chromium } from "playwright-core";
 import { Client, CountTable, compare, Sandbox } from "tallyfold";
 import { explain, Rules } from "tallyfold/health";
 import { CHROMIUM } from "./chromium.mjs";
+import { count, share } from "./dashboard_world.mjs";
 import * as world from "./views_world.mjs";
 
 const { BEFORE, FAILING, HOSTILE, INCIDENT, RANGE } = world;
@@ -24,12 +25,6 @@ const VIEWS = {
   budget: "Budget",
   timeline: "Timeline",
 };
-const count = (value) => new Intl.NumberFormat("en").format(value);
-const share = (value) =>
-  value === null
-    ? "–"
-    : new Intl.NumberFormat("en", { style: "percent", minimumFractionDigits: 2 }).format(value);
-
 /** The modules that the pages load, by path. */
 const files = new Map();
 let server;

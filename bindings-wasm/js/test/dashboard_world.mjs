@@ -146,3 +146,11 @@ const counted = new Intl.NumberFormat("en");
 export function count(value) {
   return counted.format(value);
 }
+
+const percent = new Intl.NumberFormat("en", { style: "percent", minimumFractionDigits: 2 });
+
+/** A share as the page writes it. */
+export function share(value) {
+  if (value === null) return "–";
+  return value > 0 && value < 0.00005 ? "<0.01%" : percent.format(value);
+}
