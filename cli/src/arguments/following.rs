@@ -66,6 +66,12 @@ impl FollowFlags {
         let end = end
             .map(|end| instant("--until", end, unix_ms))
             .transpose()?;
+        // A state says where a follow resumes, which may be the end already.
+        if let Some(end) = end.filter(|end| state.is_none() && *end <= start) {
+            return Err(Failure::usage(format!(
+                "--until: want a timestamp after {start}, where the command begins, not {end}"
+            )));
+        }
         let mut options = FollowOptions::new(self.metric.into(), start, &by, self.step()?);
         options.end = end;
         options.state = state.map(str::to_owned);
@@ -174,6 +180,17 @@ mod tests {
                     .then_some("2026-01-02T00:00:00Z")
             );
         }
+    }
+
+    #[test]
+    fn a_follow_that_ends_before_it_begins_is_refused_unless_it_resumes() {
+        let flags = flags(&["--until", "2026-01-01T00:00:00Z"]);
+        let failure = flags.options(None, NOW).unwrap_err();
+        assert_eq!(
+            failure.to_string(),
+            "--until: want a timestamp after 2026-01-01T00:00:00Z, where the command begins, not 2026-01-01T00:00:00Z"
+        );
+        flags.options(Some("a state"), NOW).unwrap();
     }
 
     #[test]
