@@ -11,8 +11,7 @@ use crate::app::App;
 use crate::config::settings::Cluster;
 use crate::doctor::configuration::{Addresses, Place, Prepared, Proxies, prepare};
 use crate::doctor::diagnosis::{Check, CheckName, ClusterDiagnosis, Diagnosis, print};
-use crate::doctor::path::{Looker, PathChecks};
-use crate::doctor::server;
+use crate::doctor::path::{Looker, PathChecks, clock_ahead};
 use crate::doctor::service::{
     self, additivity, audit_logs, compare_tokens, compression, metrics, settled, totals,
 };
@@ -127,7 +126,7 @@ fn correct_clock(checks: &mut [Check], address: Option<&String>, ahead_ms: i64) 
     let origin = address
         .and_then(|address| Place::of(address))
         .map(|place| place.origin);
-    let found = server::judged(ahead_ms);
+    let found = clock_ahead(ahead_ms);
     let is_of = |check: &&mut Check| check.name == CheckName::Clock && check.address == origin;
     if let (Some(origin), Some(check)) = (&origin, checks.iter_mut().find(is_of))
         && check.result < found.result

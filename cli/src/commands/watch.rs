@@ -26,8 +26,7 @@ use crate::stderr::Stderr;
 use crate::watch::draw;
 use crate::watch::findings::{FindingLine, LiveRules, findings_in, simple};
 use crate::watch::history::History;
-use crate::watch::reader::{Reader, Shared, window_of};
-use crate::watch::screen::{Screen, run as show};
+use crate::watch::live::{Reader, Screen, Shared, run as show, window_of};
 use crate::watch::state::{ClusterView, Order, State, Title};
 
 /// The examples at the start of the help.

@@ -4,11 +4,10 @@
 //! - `state` holds what is shown (clusters, order, selection, filter) and handles keys.
 //! - `findings` applies rules to the windows in memory.
 //! - `draw` draws a state into a buffer or as text; it does no terminal I/O and reads no clock.
-//! - `reader` reads windows of one cluster as they close; `screen` connects readers, keys, clock and terminal.
+//! - `live` reads the windows of each cluster as they close, and connects readers, keys, clock and terminal.
 
 pub(crate) mod draw;
 pub(crate) mod findings;
 pub(crate) mod history;
-pub(crate) mod reader;
-pub(crate) mod screen;
+pub(crate) mod live;
 pub(crate) mod state;
