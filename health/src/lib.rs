@@ -20,8 +20,9 @@ mod usual;
 
 pub use alerts::alert::{Found, label_name};
 pub use alerts::kinds::ReceiverKind;
-pub use alerts::notifications::{Notifications, Posted, Receipt, Receiver, ReceiverOutcome};
-pub use alerts::notified::Notified;
+pub use alerts::notifications::{
+    Notifications, Notified, Posted, Receipt, Receiver, ReceiverOutcome,
+};
 pub use alerts::options::{AlertLabels, NotifyOptions, ReceiverOptions};
 pub use cause::explain::{ExplainOptions, explain, explain_leaves, usual_windows};
 pub use cause::explanation::{Amount, Cause, Explanation};

@@ -1,6 +1,14 @@
-//! The list of all kinds of receivers.
+//! The kinds of receivers of alerts: the properties of a kind, as data, and the list of all kinds. Each has a file in `kinds/`.
 
-use super::form::Form;
+use std::sync::Arc;
+
+use tallyfold::sending::{Delivery, HTTP};
+use tallyfold::text::harmless;
+use tallyfold::{Result, Timestamp};
+
+use super::alert::Alert;
+use super::options::ReceiverOptions;
+use crate::incidents::incident::id_of;
 
 mod alertmanager;
 mod opsgenie;
@@ -77,5 +85,130 @@ impl ReceiverKind {
             true => format!("{base}{query}"),
             false => format!("{base}{path}{query}"),
         }
+    }
+}
+
+/// A kind of receiver.
+pub(crate) struct Form {
+    /// The kind in a few words with an article, such as `a Slack channel`.
+    pub(crate) about: &'static str,
+    /// The default address, if the kind has one.
+    pub(crate) usual_url: Option<&'static str>,
+    /// The path that is added to an address that doesn't end with it.
+    pub(crate) path: &'static str,
+    /// Returns the path that is added to the receiver's address for one message.
+    pub(crate) path_of: fn(&Notice<'_>) -> String,
+    /// The options that this kind has and some other kinds don't.
+    pub(crate) options: &'static [&'static str],
+    /// How messages are delivered, and which answer means success.
+    pub(crate) delivery: Delivery,
+    /// Checks the options, and returns the writer of the messages.
+    pub(crate) writer: fn(&ReceiverOptions) -> Result<Writer>,
+}
+
+/// How messages are delivered to most kinds of receivers. A receiver may get the same message twice without harm, so an
+/// unacknowledged message is sent again.
+pub(crate) const POST: Delivery = Delivery {
+    is_repeatable: true,
+    hides_address: true,
+    ..HTTP
+};
+
+/// Makes a text harmless for a chat, so that values in it can't mention people or become links. It replaces invisible
+/// characters. With a zero-width space, it splits what chats would read as a mention or a link, such as `@everyone`,
+/// `<!channel>`, `https://a.example` and `[text](address)`.
+pub(crate) fn for_chat(text: &str) -> String {
+    const PART: char = '\u{200b}';
+    let text = harmless(text);
+    let mut parted = String::with_capacity(text.len());
+    for (at, character) in text.char_indices() {
+        parted.push(character);
+        let rest = &text[at + character.len_utf8()..];
+        let is_begin = match character {
+            '@' => rest.starts_with(char::is_alphanumeric),
+            '<' => rest.starts_with(['!', '@', '#']),
+            ':' => rest.starts_with("//"),
+            ']' => rest.starts_with('('),
+            _ => false,
+        };
+        if is_begin {
+            parted.push(PART);
+        }
+    }
+    parted
+}
+
+/// Returns a text with at most `most` characters. A longer text is cut off and ends with `…`.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some(_) => text.chars().take(most - 1).chain(['…']).collect(),
+        None => text.to_owned(),
+    }
+}
+
+/// Writes messages as JSON: one with all alerts, or one for each alert.
+#[derive(Clone)]
+pub(crate) enum Writer {
+    /// Every run sends one message with all firing alerts, and with the alerts that ended since the last run. The second
+    /// argument is the timestamp at which the receiver ends an alert by itself.
+    All(fn(&[Notice<'_>], &str) -> String),
+    /// A run sends a message when an alert begins, when it becomes more severe, and when it is over.
+    Each(Arc<dyn Fn(&Notice<'_>) -> String + Send + Sync>),
+}
+
+/// One alert, as a receiver is notified of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Notice<'a> {
+    /// The identifier of the incident.
+    pub(crate) id: &'a str,
+    /// The alert.
+    pub(crate) alert: &'a Alert,
+    /// If the alert became more severe, the severity that the receiver was notified of before.
+    pub(crate) before: Option<&'a str>,
+    /// When the alert ended; `None` while it fires.
+    pub(crate) until: Option<Timestamp>,
+    /// The name of the cluster.
+    pub(crate) cluster: &'a str,
+}
+
+impl Notice<'_> {
+    /// Returns a key of the incident that is unique across clusters. The key can be part of an address.
+    pub(crate) fn key(&self) -> String {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        match self.cluster.len() < 100 && self.cluster.bytes().all(is_plain) {
+            true => format!("tallyfold-{}-{}", self.cluster, self.id),
+            false => format!(
+                "tallyfold-{}-{}",
+                id_of([self.cluster].into_iter()),
+                self.id
+            ),
+        }
+    }
+
+    /// Returns the rule and the sentence, with at most `most` characters.
+    pub(crate) fn title(&self, most: usize) -> String {
+        let title = format!("{}: {}", self.alert.rule, self.alert.sentence);
+        shortened(&for_chat(&title), most)
+    }
+
+    /// Returns the message for a person: the cluster if it has a name, the rule, the sentence, the note and the runbook.
+    /// The sentence contains values of events, so it is made harmless for a chat. The user has written the note and the
+    /// runbook, so they keep their links.
+    pub(crate) fn message(&self) -> String {
+        let alert = self.alert;
+        let mut text = String::new();
+        if let Some(cluster) = alert.labels.get("cluster") {
+            text = format!("{}: ", harmless(cluster));
+        }
+        text.push_str(&format!(
+            "{}: {}",
+            harmless(&alert.rule),
+            for_chat(&alert.sentence)
+        ));
+        for more in [&alert.note, &alert.runbook].into_iter().flatten() {
+            text.push_str(" — ");
+            text.push_str(&harmless(more));
+        }
+        text
     }
 }

@@ -5,12 +5,11 @@ use std::ops::Range;
 
 use tallyfold::{Dimension, Timestamp, Window};
 
-use super::batch::Results;
 use super::state::{Live, Numbers};
 use crate::cause::explanation::Amount;
 use crate::columns::slots::Slots;
 use crate::detection::window::{Level, judge};
-use crate::rules::judging::{Evidence, Normal, Odd};
+use crate::rules::judging::{Evidence, Normal, Odd, Results};
 use crate::rules::names::Severity;
 use crate::rules::rule::Rule;
 

@@ -6,11 +6,10 @@ use std::collections::BTreeSet;
 use tallyfold::keeper::check_past;
 use tallyfold::{Identity, Result, Timestamp, Window};
 
-use super::batch::judge_together;
 use super::findings::{Context, Looked, finding};
 use super::result::{Check, Replay, Unjudged};
 use super::state::{RuleState, State};
-use super::task::task;
+use super::task::{judge_together, task};
 use crate::columns::groups::{Endpoints, Observed};
 use crate::columns::pages::Pages;
 use crate::incidents::finding::{Finding, Status};

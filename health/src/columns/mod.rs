@@ -1,6 +1,5 @@
 //! Counts as columns: the groups of a table, and its windows as slots of equal length.
 
-pub(crate) mod blocks;
 pub(crate) mod bytes;
 pub(crate) mod groups;
 pub(crate) mod page;

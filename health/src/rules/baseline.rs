@@ -8,7 +8,7 @@ use super::kind::{Compared, Misfit};
 use super::names::Side;
 use super::values::{named, share};
 use crate::cause::explanation::Amount;
-use crate::columns::blocks::Columns;
+use crate::columns::groups::Columns;
 use crate::columns::slots::Slots;
 use crate::detection::window::{Level, judge};
 use crate::usual::calendar::DAY;

@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use super::names::Severity;
 use crate::cause::explanation::Amount;
-use crate::columns::blocks::Block;
-use crate::columns::groups::Grid;
+use crate::columns::groups::{Block, Grid};
 use crate::columns::slots::Slots;
 use crate::measure::Measure;
 use crate::usual::calendar::{Calendar, Local};
@@ -279,6 +278,43 @@ impl Odd {
             normal,
         }
     }
+}
+
+/// The result of judging some windows by a rule.
+#[derive(Debug, Default)]
+pub(crate) struct Judged {
+    /// The bad windows of all groups, sorted by group, then by slot.
+    pub(crate) odds: Vec<Odd>,
+    /// What the judged windows of groups with a finding showed, sorted by group, then by slot.
+    pub(crate) seen: Vec<Seen>,
+    /// How many windows were judged. A window counts once for each group.
+    pub(crate) judged: u64,
+}
+
+impl Judged {
+    /// Returns the results of a group.
+    pub(crate) fn of(&self, group: usize) -> Results<'_> {
+        Results {
+            odds: part_of(&self.odds, |odd| odd.group as usize, group),
+            seen: part_of(&self.seen, |seen| seen.group as usize, group),
+        }
+    }
+}
+
+/// The results of a group.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Results<'r> {
+    /// The bad windows, in chronological order.
+    pub(crate) odds: &'r [Odd],
+    /// What the judged windows showed, in chronological order.
+    pub(crate) seen: &'r [Seen],
+}
+
+/// Returns the entries of a group. `all` is sorted by group.
+fn part_of<T>(all: &[T], group_of: impl Fn(&T) -> usize, group: usize) -> &[T] {
+    let start = all.partition_point(|one| group_of(one) < group);
+    let end = all.partition_point(|one| group_of(one) <= group);
+    &all[start..end]
 }
 
 /// The counts that would be normal.

@@ -6,8 +6,7 @@ use tallyfold::{Dimension, Metric};
 
 use super::judging::{Groups, Judging, Sink};
 use super::wording::{self, Said, Seen};
-use crate::columns::blocks::Columns;
-use crate::columns::groups::Grid;
+use crate::columns::groups::{Columns, Grid};
 use crate::measure::Measure;
 
 /// The properties that all rules of a kind have.

@@ -1,7 +1,7 @@
 //! Computes the counts to expect from the same time of earlier days.
 
 use super::calendar::Calendar;
-use crate::columns::blocks::Columns;
+use crate::columns::groups::Columns;
 use crate::columns::slots::Sum;
 
 /// A window is compared with the same time on this many days before, and with the same weekday of earlier weeks.

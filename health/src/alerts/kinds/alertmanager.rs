@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tallyfold::sending::Delivery;
 
-use crate::alerts::form::{Form, Notice, POST, Writer, for_chat};
+use super::{Form, Notice, POST, Writer, for_chat};
 
 pub(crate) const FORM: Form = Form {
     about: "an Alertmanager",

@@ -11,7 +11,7 @@ use tallyfold::sending::Delivery;
 use tallyfold::text::harmless;
 use tallyfold::{Code, Error};
 
-use crate::alerts::form::{Form, Notice, POST, Writer, shortened};
+use super::{Form, Notice, POST, Writer, shortened};
 
 pub(crate) const FORM: Form = Form {
     about: "an Opsgenie team",

@@ -10,7 +10,7 @@ use serde::Serialize;
 use tallyfold::sending::Delivery;
 use tallyfold::{Code, Error};
 
-use crate::alerts::form::{Form, Notice, POST, Writer};
+use super::{Form, Notice, POST, Writer};
 
 pub(crate) const FORM: Form = Form {
     about: "a PagerDuty service",

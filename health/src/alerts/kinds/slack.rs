@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use tallyfold::sending::Delivery;
 
-use crate::alerts::form::{Form, Notice, POST, Writer};
+use super::{Form, Notice, POST, Writer};
 
 pub(crate) const FORM: Form = Form {
     about: "a Slack channel",

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tallyfold::sending::Delivery;
 use tallyfold::text::harmless;
 
-use crate::alerts::form::{Form, Notice, POST, Writer, for_chat, shortened};
+use super::{Form, Notice, POST, Writer, for_chat, shortened};
 
 pub(crate) const FORM: Form = Form {
     about: "a Microsoft Teams channel",

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use tallyfold::text::{harmless, nearest};
 use tallyfold::{Code, Error};
 
-use crate::alerts::form::{Form, Notice, POST, Writer, for_chat};
+use super::{Form, Notice, POST, Writer, for_chat};
 
 pub(crate) const FORM: Form = Form {
     about: "a webhook",

@@ -4,7 +4,7 @@ use tallyfold::arguments::toml::{Entry, Result, Table};
 use tallyfold::text::Fraction;
 
 use crate::cause::explanation::Amount;
-use crate::columns::blocks::Columns;
+use crate::columns::groups::Columns;
 use crate::columns::slots::{Sum, Sums};
 use crate::measure::Measure;
 use crate::rules::judging::{Judging, Normal, Odd, Sink};

@@ -3,8 +3,7 @@
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::Fraction;
 
-use crate::columns::blocks::Columns;
-use crate::columns::groups::Grid;
+use crate::columns::groups::{Columns, Grid};
 use crate::measure::Measure;
 use crate::rules::baseline::{Baseline, Comparing};
 use crate::rules::judging::{Judging, Sink, discover};

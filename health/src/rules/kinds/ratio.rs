@@ -6,8 +6,7 @@ use tallyfold::{Dimension, Key};
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::{Fraction, grouped};
 
-use crate::columns::blocks::{Block, Columns, read};
-use crate::columns::groups::Grid;
+use crate::columns::groups::{Block, Columns, Grid, read};
 use crate::columns::slots::Sum;
 use crate::measure::Measure;
 use crate::rules::baseline::{Baseline, Comparing};

@@ -4,7 +4,7 @@ use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::Fraction;
 
 use crate::cause::explanation::Amount;
-use crate::columns::blocks::Columns;
+use crate::columns::groups::Columns;
 use crate::measure::Measure;
 use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::kind::{Compared, Form, Judge, Misfit};

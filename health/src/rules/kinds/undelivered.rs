@@ -3,8 +3,7 @@
 use tallyfold::arguments::toml::{Result, Table};
 
 use crate::cause::explanation::Amount;
-use crate::columns::blocks::{Block, Columns, read};
-use crate::columns::groups::NO_GROUP;
+use crate::columns::groups::{Block, Columns, NO_GROUP, read};
 use crate::measure::Measure;
 use crate::rules::judging::{Groups, Judging, Normal, Odd, Other, Sink};
 use crate::rules::kind::{Form, Judge, Scope};

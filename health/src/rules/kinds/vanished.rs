@@ -3,7 +3,7 @@
 use tallyfold::arguments::toml::{Result, Table};
 
 use crate::cause::explanation::Amount;
-use crate::columns::blocks::Columns;
+use crate::columns::groups::Columns;
 use crate::columns::slots::Sums;
 use crate::measure::Measure;
 use crate::rules::baseline::WEEK;
