@@ -20,6 +20,8 @@ import pytest
 from service import DAY, HOUR, busy_day
 
 import tallyfold
+from tallyfold._arguments import CollectArguments
+from tallyfold._ranges.parts import ONLY_HERE
 
 DIMENSIONS: list[tallyfold.DimensionName] = ["integration"]
 
@@ -127,6 +129,24 @@ def test_the_result_is_that_of_one_process(
     assert table.reported == alone.reported
     assert table.provisional == alone.provisional
     assert sorted(watched.asked) == sorted(windows)
+
+
+def test_workers_get_all_options_but_those_of_the_whole_collect(client: tallyfold.Client) -> None:
+    direct = Direct()
+    of_workers: dict[str, Any] = {
+        "group_by": [],
+        "window": "30m",
+        "finest": "5m",
+        "settle": 60.0,
+        "keep": "total",
+        "memory_limit": 10_000_000,
+        "patience": 1.0,
+    }
+    collect(client, executor=direct, part=(0, 2), drop_old=True, probe=True, **of_workers)
+    for assignment in direct.assigned:
+        assert assignment.options.pop("concurrency") >= 1
+        assert assignment.options == of_workers
+    assert CollectArguments.__annotations__.keys() >= ONLY_HERE
 
 
 def test_async_clients_use_executors_too(watched: Watched) -> None:

@@ -39,8 +39,8 @@ PARTS_FOR_EACH = 4
 GRACE = 2.0
 """Seconds after the deadline, in which parts that end by it come back."""
 
-OF_WORKERS = ("group_by", "window", "finest", "settle", "keep", "memory_limit", "patience")
-"""The options of a collect that each worker's collect has, too."""
+ONLY_HERE = {"part", "concurrency", "have", "drop_old", "probe", "deadline"}
+"""The options that only the caller's collect has. Each worker's collect has the others, too."""
 
 NOT_ELSEWHERE = {"client_secret", "base_url", "auth_url", "orchestration_audience"}
 """The arguments of a client that one in another process does not have."""
@@ -184,7 +184,7 @@ class PartsRun(CollectRun):
         self._ended_by: tuple[Part, TallyfoldError] | None = None
         self._answered = False
         self._metric, self._dimensions, options = query
-        self._options = {name: value for name, value in options.items() if name in OF_WORKERS}
+        self._options = {name: value for name, value in options.items() if name not in ONLY_HERE}
         self._settings = settings
         self._wants_attempts = wants_attempts
         self._generation = 0
