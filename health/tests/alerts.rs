@@ -213,6 +213,8 @@ fn run_with(
 }
 
 /// What people are told of a finding: where, which rule, what is wrong, and what to do.
+const COMMAND: &str = "tallyfold delivery --from 2026-01-01T00:00:00Z --to 2026-01-01T00:15:00Z --by integration --where 'integration=a b' --cluster eu";
+
 const TEXT: &str =
     "eu: rule a: a is <wrong> & bad — page the data team — https://wiki.example/failing";
 
@@ -369,7 +371,17 @@ fn slack_and_pagerduty_get_what_they_document() {
         .replace('>', "&gt;");
     assert_eq!(
         slack.sent[0].1,
-        json!({ "text": format!("*critical*: {text}") })
+        json!({ "text": format!("*critical*: {text}\n`{COMMAND}`") })
+    );
+    let over = run(
+        &[],
+        receiver(ReceiverKind::Slack, |_| {}),
+        &slack.notified,
+        [],
+    );
+    assert_eq!(
+        over.sent[0].1,
+        json!({ "text": format!("*resolved*: {text}") })
     );
 
     let pagerduty = || {
@@ -751,6 +763,11 @@ fn teams_gets_an_adaptive_card() {
         body[3]["facts"][0],
         json!({ "title": "Cluster", "value": "eu" })
     );
+    let run_of = json!({ "type": "TextRun", "text": COMMAND, "fontType": "monospace" });
+    assert_eq!(
+        body[4],
+        json!({ "type": "RichTextBlock", "inlines": [run_of] })
+    );
     assert_eq!(
         card["actions"],
         json!([{ "type": "Action.OpenUrl", "title": "Runbook", "url": "https://wiki.example/failing" }])
@@ -759,6 +776,7 @@ fn teams_gets_an_adaptive_card() {
     let card = &over.sent[0].1["attachments"][0]["content"];
     assert_eq!(card["body"][0]["color"], "good");
     assert_eq!(card["body"][0]["text"], "resolved: rule a");
+    assert_eq!(card["body"].as_array().unwrap().len(), 4);
 }
 
 #[test]
@@ -785,6 +803,8 @@ fn a_value_in_a_message_notifies_nobody_and_links_to_nothing() {
     finding.sentence =
         "\"<!channel> <@U1> @everyone [ok](https://evil.example) \u{202e}\u{1b}[2J\" fails"
             .to_owned();
+    // A command with such a value would have to be changed, and would find nothing.
+    finding.query.r#where = vec![(Dimension::Integration, vec!["<!channel>".into()])];
     let parted = "\"<\u{200b}!channel> <\u{200b}@\u{200b}U1> @\u{200b}everyone [ok]\u{200b}(https:\u{200b}//evil.example) \u{fffd}\u{fffd}[2J\" fails";
     let sent = |kind: ReceiverKind| {
         let receiver = receiver(kind, |options| {

@@ -138,6 +138,14 @@ pub(crate) fn for_chat(text: &str) -> String {
     parted
 }
 
+/// Returns the command that shows the counts of a firing alert, as a chat can show it; `None` if values in it would have to be
+/// changed to be harmless, because a changed command finds nothing.
+pub(crate) fn command_for_chat<'n>(notice: &Notice<'n>) -> Option<&'n str> {
+    let query = notice.alert.query.as_str();
+    let is_shown = notice.until.is_none() && !query.is_empty();
+    (is_shown && !query.contains('`') && for_chat(query) == query).then_some(query)
+}
+
 /// Returns a text with at most `most` characters. A longer text is cut off and ends with `…`.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {

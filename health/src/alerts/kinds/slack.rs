@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use tallyfold::sending::Delivery;
 
-use super::{Form, Notice, POST, Writer};
+use super::{Form, Notice, POST, Writer, command_for_chat};
 
 pub(crate) const FORM: Form = Form {
     about: "a Slack channel",
@@ -34,7 +34,10 @@ fn message(notice: &Notice<'_>) -> String {
         (None, Some(before)) => format!("{severity}, before {before}"),
         (None, None) => severity.to_owned(),
     };
-    let text = format!("*{head}*: {}", escaped(&notice.message()));
+    let mut text = format!("*{head}*: {}", escaped(&notice.message()));
+    if let Some(command) = command_for_chat(notice) {
+        text += &format!("\n`{}`", escaped(command));
+    }
     // Writing a plain text as JSON can't fail.
     serde_json::to_string(&Message { text }).unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tallyfold::sending::Delivery;
 use tallyfold::text::harmless;
 
-use super::{Form, Notice, POST, Writer, for_chat, shortened};
+use super::{Form, Notice, POST, Writer, command_for_chat, for_chat, shortened};
 
 pub(crate) const FORM: Form = Form {
     about: "a Microsoft Teams channel",
@@ -46,6 +46,11 @@ fn message(notice: &Notice<'_>) -> String {
     let facts = [("Cluster", notice.cluster), ("Since", &alert.since)];
     let facts = facts.map(|(title, value)| json!({ "title": title, "value": for_chat(value) }));
     body.push(json!({ "type": "FactSet", "facts": facts }));
+    // A text block would read the underscores of names as italics.
+    body.extend(command_for_chat(notice).map(|command| {
+        let run = json!({ "type": "TextRun", "text": shortened(command, MOST_CHARACTERS), "fontType": "monospace" });
+        json!({ "type": "RichTextBlock", "inlines": [run] })
+    }));
     let runbook = alert.runbook.as_deref();
     let runbook = runbook.filter(|url| url.starts_with("https://") || url.starts_with("http://"));
     let actions: Vec<Value> = runbook
