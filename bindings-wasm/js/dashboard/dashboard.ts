@@ -32,6 +32,7 @@ import {
   languageOf,
   loadOf,
   NAMES,
+  painted,
 } from "./view.js";
 
 /** The pages of the dashboard, and the elements that each needs in addition. */
@@ -499,7 +500,10 @@ export class Dashboard extends LitElement {
       this.#tell("tallyfold-load", { query, table });
       if (error) this.#tell("tallyfold-error", { error });
       this.requestUpdate();
-      if (table) await this.#readRest(range, dimensions, read);
+      // What is read next would hold up what is to be seen first.
+      await this.updateComplete;
+      await painted();
+      if (table && !signal.aborted) await this.#readRest(range, dimensions, read);
     } catch (error) {
       if (signal.aborted) return;
       this.#error = error;

@@ -132,6 +132,8 @@ function placeOf(start: string, end: string): string {
   return `${Date.parse(start)}/${Date.parse(end)}`;
 }
 
+const NEWLINE = 0x0a;
+
 /** So many windows may wait to be read by the library before the stream of the range pauses. */
 const AHEAD = 64;
 
@@ -190,7 +192,7 @@ class Ranges {
     return found || (await fetch(url, init as RequestInit));
   };
 
-  async #found(url: string, body: Uint8Array): Promise<Response | undefined> {
+  async #found(url: string, body: Uint8Array): Promise<FetchResponse | undefined> {
     const { start, end, dimensions } = JSON.parse(new TextDecoder().decode(body));
     const path = url.slice(url.lastIndexOf("/v1.1/"));
     const [key, place] = [streamKey(path, dimensions), placeOf(start, end)];
@@ -207,8 +209,8 @@ function streamKey(path: string, dimensions: readonly string[]): string {
 /** The lines of a range, each kept until its window is asked for. */
 class RangeStream {
   #wanted = new Set<string>();
-  readonly #arrived = new Map<string, Response>();
-  readonly #waiting = new Map<string, (response: Response | undefined) => void>();
+  readonly #arrived = new Map<string, FetchResponse>();
+  readonly #waiting = new Map<string, (response: FetchResponse | undefined) => void>();
   #isOver = false;
   #taken = () => {};
   #known = () => {};
@@ -225,15 +227,19 @@ class RangeStream {
   async read(response: Response): Promise<void> {
     await this.#isKnown;
     const date = response.headers.get("date");
-    const headers = { "content-type": "application/json", ...(date && { date }) };
+    const headers: [string, string][] = [["content-type", "application/json"]];
+    if (date) headers.push(["date", date]);
+    const text = new TextDecoder();
     let place: string | undefined;
     for await (const line of linesOf(response)) {
       if (place !== undefined) {
-        await this.#put(place, new Response(line, { headers }));
+        // A `Response` of its own for each window would take longer than the window.
+        const whole = async () => line.slice().buffer;
+        await this.#put(place, { status: 200, headers, arrayBuffer: whole });
         place = undefined;
         continue;
       }
-      const { start, end, error, done } = JSON.parse(line);
+      const { start, end, error, done } = JSON.parse(text.decode(line));
       if (done) return;
       if (error) this.#answer(placeOf(start, end), undefined);
       else place = placeOf(start, end);
@@ -246,7 +252,7 @@ class RangeStream {
   }
 
   /** The answer for a window; `undefined` if the range does not have it. */
-  take(place: string): Promise<Response | undefined> | Response | undefined {
+  take(place: string): Promise<FetchResponse | undefined> | FetchResponse | undefined {
     const found = this.#arrived.get(place);
     if (found || this.#isOver || !this.#wanted.has(place)) {
       this.#arrived.delete(place);
@@ -265,7 +271,7 @@ class RangeStream {
     this.#waiting.clear();
   }
 
-  async #put(place: string, response: Response): Promise<void> {
+  async #put(place: string, response: FetchResponse): Promise<void> {
     if (!this.#wanted.has(place)) return;
     if (this.#waiting.has(place)) return this.#answer(place, response);
     this.#arrived.set(place, response);
@@ -276,7 +282,7 @@ class RangeStream {
     }
   }
 
-  #answer(place: string, response: Response | undefined): void {
+  #answer(place: string, response: FetchResponse | undefined): void {
     // A window is asked for again after a failure, and then by itself.
     this.#wanted.delete(place);
     this.#waiting.get(place)?.(response);
@@ -284,17 +290,30 @@ class RangeStream {
   }
 }
 
-async function* linesOf({ body }: Response): AsyncGenerator<string> {
-  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
-  const pieces: string[] = [];
+async function* linesOf({ body }: Response): AsyncGenerator<Uint8Array> {
+  const reader = body?.getReader();
+  /** The beginning of a line whose end has not come. */
+  const begun: Uint8Array[] = [];
   while (reader) {
     const { done, value } = await reader.read();
     if (done) return;
     let from = 0;
-    for (let at = value.indexOf("\n"); at >= 0; at = value.indexOf("\n", from)) {
-      yield pieces.splice(0).join("") + value.slice(from, at);
+    for (let at = value.indexOf(NEWLINE); at >= 0; at = value.indexOf(NEWLINE, from)) {
+      yield joined([...begun.splice(0), value.subarray(from, at)]);
       from = at + 1;
     }
-    if (from < value.length) pieces.push(value.slice(from));
+    if (from < value.length) begun.push(value.subarray(from));
   }
+}
+
+function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  const [first, ...others] = pieces;
+  if (first !== undefined && others.length === 0) return first;
+  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
 }

@@ -78,7 +78,11 @@ function made(given: string | undefined, zone: string): Formats {
     time: (at) => time().format(ms(at)),
     date: (at) => date().format(ms(at)),
     moment: (at) => moment().format(ms(at)),
-    span: (start, end) => moment().formatRange(ms(start), ms(end)),
+    // The first `formatRange` of a page takes a tenth of a second.
+    span: (start, end) => {
+      const isOneDay = date().format(ms(start)) === date().format(ms(end));
+      return `${moment().format(ms(start))} – ${(isOneDay ? time : moment)().format(ms(end))}`;
+    },
     zoneAt: (at) => {
       const parts = named().formatToParts(ms(at));
       return parts.find(({ type }) => type === "timeZoneName")?.value ?? timeZone;

@@ -12,7 +12,7 @@ import { marks, STATES, shared } from "./marks.js";
 import type { ExportItem } from "./menus.js";
 import { DAY, iso, WEEK } from "./range.js";
 import { offsetOf, rangeOf, type Slot, slotsOf, stepFor } from "./slots.js";
-import { dimensionsOf, emptyState, filtered, View } from "./view.js";
+import { dimensionsOf, emptyState, filtered, painted, View } from "./view.js";
 
 /** What the line shows. */
 export type TrendMeasure = "failed" | "filtered" | "delivered";
@@ -762,20 +762,5 @@ function faded(color: string): string {
   return color.replace(/^rgba?\(([^)]*)\)$/, (_, parts: string) => {
     const [red, green, blue] = parts.split(/[\s,/]+/);
     return `rgb(${red} ${green} ${blue} / 20%)`;
-  });
-}
-
-/** A page that is not seen draws no frame. */
-const LONGEST_FRAME_MS = 100;
-
-/** Until the browser has drawn what has changed: the other views are updated after the next frame at the latest. */
-function painted(): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, LONGEST_FRAME_MS);
-    const drawn = () => {
-      clearTimeout(timer);
-      setTimeout(resolve);
-    };
-    requestAnimationFrame(() => requestAnimationFrame(drawn));
   });
 }

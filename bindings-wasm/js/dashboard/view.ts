@@ -413,3 +413,18 @@ export function turn(): Promise<void> {
   const { scheduler } = globalThis as { scheduler?: { yield?: () => Promise<void> } };
   return scheduler?.yield?.() ?? new Promise((resolve) => setTimeout(resolve));
 }
+
+/** A page that is not seen draws no frame. */
+const LONGEST_FRAME_MS = 100;
+
+/** Until the browser has drawn what has changed: the other views are updated after the next frame at the latest. */
+export function painted(): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, LONGEST_FRAME_MS);
+    const drawn = () => {
+      clearTimeout(timer);
+      setTimeout(resolve);
+    };
+    requestAnimationFrame(() => requestAnimationFrame(drawn));
+  });
+}
