@@ -75,15 +75,16 @@ async function tabOf(browser) {
         ?.shadowRoot?.querySelector("tallyfold-destinations")
         ?.shadowRoot?.querySelector(selector)
         ?.textContent.trim();
-    /** Marks the frame after the one in which something is there. */
+    /** Marks when the frame is drawn that shows something. */
     globalThis.markWhen = (name, isThere) => {
       const look = () => {
         if (!isThere()) return requestAnimationFrame(look);
+        // A message that is sent before a frame is drawn arrives after it.
         const { port1, port2 } = new MessageChannel();
         port1.onmessage = () => performance.mark(name);
-        return requestAnimationFrame(() => port2.postMessage(0));
+        return port2.postMessage(0);
       };
-      look();
+      requestAnimationFrame(look);
     };
     markWhen("first-view", () => cell("tbody tr[aria-rowindex] [data-count]"));
   }, Date.parse(NOW));

@@ -87,6 +87,14 @@ export abstract class View extends LitElement {
   protected shown: CountTable | undefined;
   protected shownBefore: CountTable | undefined;
   #reading: AbortController | undefined;
+  /** Whether the view is in the window, or at most half a window away. */
+  #isNear = true;
+  readonly #nearness = new IntersectionObserver(
+    (entries) => {
+      this.#isNear = entries.at(-1)?.isIntersecting ?? true;
+    },
+    { rootMargin: "50%" },
+  );
 
   constructor() {
     super();
@@ -179,14 +187,23 @@ export abstract class View extends LitElement {
     }
   }
 
+  override connectedCallback(): void {
+    super.connectedCallback();
+    this.#nearness.observe(this);
+  }
+
   override disconnectedCallback(): void {
     super.disconnectedCallback();
+    this.#nearness.disconnect();
     this.#reading?.abort();
   }
 
-  /** Each view is updated in a task of its own, so that none holds up a click for long. */
+  /**
+   * Each view is updated in a task of its own, so that none holds up a click for long. Those that nobody sees are updated after
+   * what has changed before the viewer's eyes is drawn.
+   */
   protected override async scheduleUpdate(): Promise<void> {
-    await turn();
+    await (this.#isNear ? turn() : painted());
     super.scheduleUpdate();
   }
 
