@@ -54,7 +54,7 @@ pub(crate) fn required<T: Parameter>(name: &str, value: &Bound<'_, PyAny>) -> Re
     optional(name, value)?.ok_or_else(refused)
 }
 
-/// The text of an instant.
+/// The text of a timestamp.
 pub(crate) fn instant(name: &str, value: &Bound<'_, PyAny>) -> Result<String> {
     let refused = || Failure::wrong_type(name, wanted(Kind::Instant), value);
     instant_if(name, value)?.ok_or_else(refused)
@@ -310,7 +310,7 @@ fn seconds(value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     }
 }
 
-/// An instant as text: a `str` as it is, an aware `datetime` in UTC with a `Z`.
+/// A timestamp as text: a `str` as it is, an aware `datetime` in UTC with a `Z`.
 fn instant_if(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
     let refused = |message| Err(Failure::refused(name, Code::InvalidTimestamp, message));
     if let Ok(text) = value.cast::<PyString>() {

@@ -61,7 +61,7 @@ impl Call {
     }
 
     /// How many milliseconds are left until the call's deadline; `None` if it has none. End what the
-    /// last step asked for when they are over, and report it with `failed(..., timed_out=True)`.
+    /// last step requested when they are over, and report it with `failed(..., timed_out=True)`.
     fn time_left(&self, py: Python<'_>, now: &Bound<'_, PyAny>) -> Result<Option<u64>> {
         let now = Clocks::of("now", now)?;
         Ok(locked(py, &self.core, BRIEF, |call| call.time_left(now.0)))

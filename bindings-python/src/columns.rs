@@ -24,7 +24,7 @@ use crate::plain::plain;
 /// How many rows a batch has: a row group of Parquet.
 const ROWS: usize = 1 << 17;
 
-/// The columns of an export. As an Arrow stream it gives batches of rows, each when it is asked for.
+/// The columns of an export. As an Arrow stream it gives batches of rows, each when it is requested.
 #[pyclass(frozen, module = "tallyfold._tallyfold")]
 pub(crate) struct Columns(Export);
 

@@ -78,7 +78,7 @@ impl<'de> Deserializer<'de> for PlainValue<'_> {
     ) -> Result<V::Value, Failed> {
         let values = fields.iter().map(|field| {
             let name = snake_case(field);
-            // An instant that is a `datetime` is rounded; its text is exact.
+            // A timestamp that is a `datetime` is rounded; its text is exact.
             let text = self.0.getattr_opt(format!("{name}_text"))?;
             let value = text.map_or_else(|| self.0.getattr(name), Ok)?;
             Ok((*field, PlainValue(value)))

@@ -122,7 +122,7 @@ pub(crate) fn page_question<'py>(
     )
 }
 
-/// The metric, its arguments, the key of the answer, whether it is settled, and the dimensions that the page has asked for if it gets
+/// The metric, its arguments, the key of the answer, whether it is settled, and the dimensions that the page has requested if it gets
 /// some rows only.
 type Metrics = (
     &'static str,

@@ -10,7 +10,7 @@ use crate::rows::{self, Rows};
 
 /// A range of time `[start, end)` cut at the edges of a step of the UTC day, all of it or one part.
 ///
-/// It is a sequence of `Window` objects. Each is computed when it is asked for, so a plan of a year
+/// It is a sequence of `Window` objects. Each is computed when it is requested, so a plan of a year
 /// in steps of a second takes no memory. The first and the last window are shorter if the range
 /// does not start or end at an edge. The service advises windows of 5 to 15 minutes (service
 /// reference 8).

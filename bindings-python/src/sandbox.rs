@@ -66,7 +66,7 @@ impl Sandbox {
         )
     }
 
-    /// Stores `count` events of one instant and one outcome: `"success"`, `"errors"` or
+    /// Stores `count` events of one timestamp and one outcome: `"success"`, `"errors"` or
     /// `"filtered"`.
     ///
     /// Raises:

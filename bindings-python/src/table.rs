@@ -246,7 +246,7 @@ impl CountTable {
     /// stands for the start of the table's first window, or the end of its last one.
     ///
     /// Raises:
-    ///     ConfigError: for instants that can't be used.
+    ///     ConfigError: for timestamps that can't be used.
     ///
     /// >>> table.gaps(end="2026-01-01T01:00:00Z")
     /// [Window('2026-01-01T00:15:00Z', '2026-01-01T01:00:00Z')]

@@ -16,7 +16,7 @@ pub struct AggregatorPlan(tallyfold::AggregatorPlan);
 
 #[wasm_bindgen(js_class = CoreAggregatorPlan)]
 impl AggregatorPlan {
-    /// For responses that are asked for with these dimensions.
+    /// For responses that are requested with these dimensions.
     #[wasm_bindgen(constructor)]
     pub fn new(given: &JsValue) -> Result<Self, Thrown> {
         let dimensions = Fields::of("options", given)?.get("dimensions")?;

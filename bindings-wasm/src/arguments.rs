@@ -222,7 +222,7 @@ extern "C" {
     fn time_of(date: &JsValue) -> std::result::Result<f64, JsValue>;
 }
 
-/// An instant as text; that of a `Date` or of a class of Temporal in ISO 8601.
+/// A timestamp as text; that of a `Date` or of a class of Temporal in ISO 8601.
 fn instant(value: &JsValue) -> Option<String> {
     value
         .as_string()

@@ -48,7 +48,7 @@ impl Thrown {
         Error::argument(Name::of_caller(argument), Code::MissingArgument, "required").into()
     }
 
-    /// Whatever the caller's own code threw while it was asked for an argument.
+    /// Whatever the caller's own code threw while it gave an argument.
     pub(crate) fn foreign(thrown: JsValue) -> Self {
         Self(thrown)
     }

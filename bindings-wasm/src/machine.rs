@@ -91,7 +91,7 @@ impl Machine {
         Ok(Follow(self.core.follow(&options)?))
     }
 
-    /// Whether the windows between three instants add up.
+    /// Whether the windows between three timestamps add up.
     #[wasm_bindgen(js_name = probeAdditivity)]
     pub fn probe_additivity(&self, query: &JsValue) -> Result<Probe, Thrown> {
         let options = read(query, &self.others)?;

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 /// purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The caller's arguments or order of calls; mostly nothing was sent.
+    /// The caller's arguments or order of calls; in most cases, nothing was sent.
     Config,
     /// The credentials or the tokens.
     Auth,

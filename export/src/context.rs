@@ -168,7 +168,7 @@ impl Context {
         }
     }
 
-    /// What a count is, in words, for formats that have the instant of a sample.
+    /// What a count is, in words, for formats that have the timestamp of a sample.
     pub(crate) fn help(&self, count: CountName) -> String {
         let what = self.what(count);
         match self.revision {

@@ -23,13 +23,13 @@ impl Sample {
         }
     }
 
-    /// The instant of the sample: the last millisecond of its window, so that sums over ranges that include their start
+    /// The timestamp of the sample: the last millisecond of its window, so that sums over ranges that include their start
     /// and sums over ranges that include their end both contain the same windows.
     pub(crate) fn unix_ms(self) -> i64 {
         last_ms(self.window.end())
     }
 
-    /// The same instant in whole seconds.
+    /// The same timestamp in whole seconds.
     pub(crate) fn unix_seconds(self) -> i64 {
         last_second(self.window.end())
     }

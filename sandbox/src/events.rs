@@ -22,7 +22,7 @@ pub(crate) struct Events {
     traffic: Option<Traffic>,
     records: Vec<Record>,
     in_order: bool,
-    /// Whether the last instant of a window belongs to it.
+    /// Whether the last timestamp of a window belongs to it.
     closed_windows: bool,
 }
 
@@ -112,7 +112,7 @@ impl Events {
     }
 }
 
-/// The first whole millisecond that is not before the instant.
+/// The first whole millisecond that is not before the timestamp.
 fn millisecond_from(instant: Instant) -> i64 {
     let has_more = !instant.timestamp_subsec_nanos().is_multiple_of(1_000_000);
     instant.timestamp_millis() + i64::from(has_more)

@@ -4,7 +4,7 @@ use chrono::{DateTime, Datelike, FixedOffset, NaiveDateTime, SecondsFormat, Time
 
 pub(crate) type Instant = DateTime<Utc>;
 
-/// The instant that a text names.
+/// The timestamp that a text names.
 pub(crate) fn parse(text: &str) -> Option<Instant> {
     let text = text.strip_suffix('Z')?;
     let (whole, fraction) = text.split_at_checked("2026-01-31T09:15:00".len())?;
@@ -27,7 +27,7 @@ pub(crate) fn parse(text: &str) -> Option<Instant> {
     (instant.nanosecond() < 1_000_000_000).then(|| instant.and_utc())
 }
 
-/// The instant that an argument names, which may have an offset from UTC, as `+01:00`.
+/// The timestamp that an argument names, which may have an offset from UTC, as `+01:00`.
 pub(crate) fn named_by(text: &str) -> Option<Instant> {
     if let Some(instant) = parse(text) {
         return Some(instant);
@@ -39,7 +39,7 @@ pub(crate) fn named_by(text: &str) -> Option<Instant> {
     (0..=9999).contains(&instant.year()).then_some(instant)
 }
 
-/// The text of an instant.
+/// The text of a timestamp.
 pub(crate) fn text(instant: Instant) -> String {
     instant.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }

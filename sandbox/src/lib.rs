@@ -19,7 +19,7 @@
 //! - `reason_of_delivered`: only filtered events have a reason, the others have `""`.
 //! - `reason_values`: what a reason's text looks like.
 //! - `entries`: combinations without events are left out; entries come in no promised order.
-//! - `echoed_window`: `start` and `end` name the instants of the request, not its text.
+//! - `echoed_window`: `start` and `end` name the timestamps of the request, not its text.
 //! - `longest_window`: seeded traffic is given for at most 400 days at once.
 //! - `audit_log_shape`, `audit_log_paging`: everything about the audit-log listing.
 #![forbid(unsafe_code)]

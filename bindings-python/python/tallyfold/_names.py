@@ -151,7 +151,7 @@ Measure = Literal["success", "errors", "filtered", "events", "error_rate", "filt
 """A number that is made from the three counts (service reference 2.3): a volume, or a rate."""
 
 MetricName = Literal["event_delivery", "event_ingestion"]
-"""Which counts are asked for: the two analytics endpoints (service reference 4.4 and 4.5)."""
+"""Which counts are requested: the two analytics endpoints (service reference 4.4 and 4.5)."""
 
 NoteKind = Literal["inexact_count", "windows_left_out", "long_value", "label_limit"]
 """What a caller should know of an export."""

@@ -47,18 +47,18 @@ class Window:
     """
 
     start_text: str
-    """The first instant inside, exact to the nanosecond, as UTC ISO 8601."""
+    """The start, which is part of it, exact to the nanosecond, as UTC ISO 8601."""
     end_text: str
-    """The first instant after, likewise."""
+    """The end, which is not part of it, likewise."""
 
     @property
     def start(self) -> datetime:
-        """The first instant inside, rounded down to the microsecond."""
+        """The start, which is part of it, rounded down to the microsecond."""
         return datetime.fromisoformat(self.start_text)
 
     @property
     def end(self) -> datetime:
-        """The first instant after, rounded down to the microsecond."""
+        """The end, which is not part of it, rounded down to the microsecond."""
         return datetime.fromisoformat(self.end_text)
 
     def __repr__(self) -> str:

@@ -439,7 +439,7 @@ class Reconciliation:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """How many deviations were tolerated, because the caller asked for it.
+    """How many deviations were tolerated, because the caller requested it.
 
     >>> table.notes
     Notes(repeated_combinations=0, null_dimensions=0)

@@ -78,7 +78,7 @@ _Found = tuple[Answer, bool]
 """An answer, and whether it never changes."""
 _Window = tuple[MetricName, _Query, tuple[str, bool, list[DimensionName] | None]]
 """Counts of a window: the metric, its arguments, its key, whether it is settled, and the dimensions
-that the page has asked for if its user may see some rows only."""
+that the page has requested if its user may see some rows only."""
 Permission = bool | Mapping[DimensionName, str | Iterable[str]]
 """Whether the request is answered, or the rows that the user may see: for each dimension named, the
 values."""

@@ -139,7 +139,7 @@ const AHEAD = 64;
 
 /**
  * Answers the client's requests for single windows from the lines of one request for the whole range. What the range
- * lacks, such as windows that failed, is asked for window by window. So is everything if the server has no ranges.
+ * lacks, such as windows that failed, is requested window by window. So is everything if the server has no ranges.
  */
 class Ranges {
   readonly #address: string;
@@ -180,7 +180,7 @@ class Ranges {
       if (response.ok && type.includes("ndjson")) await stream.read(response);
       else if ([400, 404, 405, 501].includes(response.status)) this.#isMissing = true;
     } catch {
-      // Each window is asked for by itself, and says what is wrong.
+      // Each window is requested by itself, and says what is wrong.
     } finally {
       stream.end();
     }
@@ -206,7 +206,7 @@ function streamKey(path: string, dimensions: readonly string[]): string {
   return `${path} ${dimensions.join(",")}`;
 }
 
-/** The lines of a range, each kept until its window is asked for. */
+/** The lines of a range, each kept until its window is requested. */
 class RangeStream {
   #wanted = new Set<string>();
   readonly #arrived = new Map<string, FetchResponse>();
@@ -283,7 +283,7 @@ class RangeStream {
   }
 
   #answer(place: string, response: FetchResponse | undefined): void {
-    // A window is asked for again after a failure, and then by itself.
+    // A window is requested again after a failure, and then by itself.
     this.#wanted.delete(place);
     this.#waiting.get(place)?.(response);
     this.#waiting.delete(place);

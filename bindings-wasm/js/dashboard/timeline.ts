@@ -34,7 +34,7 @@ function mistakeIn(rules: string, error: TallyfoldError): Mistake {
 
 /** At most so many incidents are drawn. */
 const SHOWN = 100;
-/** How much history is read at most, unless all of it is asked for. */
+/** How much history is read at most, unless all of it is requested. */
 const HISTORY = 28 * DAY;
 /** Windows begin at multiples of five minutes. */
 const MINUTES = 300_000;

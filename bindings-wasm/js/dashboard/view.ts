@@ -19,7 +19,7 @@ import { type ExportItem, menus } from "./menus.js";
 import { rangeOf, shifted, WEEK } from "./range.js";
 import { parts, tokens } from "./styles.js";
 
-/** The dimensions in the order in which they are asked for, and their names as people say them. */
+/** The dimensions in the order in which they are requested, and their names as people say them. */
 export const DIMENSIONS: Readonly<Record<Dimension, { one: string; many: string }>> = {
   integration: { one: "Destination", many: "Destinations" },
   reason: { one: "Reason", many: "Reasons" },
@@ -71,7 +71,7 @@ export abstract class View extends LitElement {
   declare tableBefore: CountTable | SavedTable | undefined;
   /** Ingestion in the same time, for views that want it. */
   declare ingestion: CountTable | undefined;
-  /** The range that was asked for. Parts of it that `table` lacks are missing. */
+  /** The range that was requested. Parts of it that `table` lacks are missing. */
   declare range: Window | undefined;
   declare where: Where;
   /** What the address says of this view. To change it, call {@link tell}. */
@@ -294,7 +294,7 @@ export function loadOf(src: string): Load {
   };
 }
 
-/** Dimensions without repeats, in the order in which they are asked for. */
+/** Dimensions without repeats, in the order in which they are requested. */
 export function dimensionsOf(names: readonly Dimension[]): Dimension[] {
   return NAMES.filter((name) => names.includes(name));
 }

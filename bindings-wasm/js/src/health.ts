@@ -189,7 +189,7 @@ export function acknowledge(
 }
 
 /**
- * Silences an incident until a time, whatever becomes of it, and returns the state for the next check.
+ * Silences an incident until a time, even if it becomes more severe, and returns the state for the next check.
  *
  * @throws {@link TallyfoldError} as {@link acknowledge} does, and with code `missing_argument` without `until`.
  * @example

@@ -112,7 +112,7 @@ interface MetricsQuestion {
   readonly start: string;
   readonly end: string;
   readonly dimensions: Dimension[];
-  /** What the page has asked for, if its user may see some rows only. */
+  /** What the page has requested, if its user may see some rows only. */
   readonly narrowedTo?: Dimension[];
   readonly key: string;
   readonly isSettled: boolean;

@@ -106,9 +106,9 @@ pub enum Kind {
     Secret,
     /// The address of a service: text, or the host's own type for it.
     Address,
-    /// An instant: ISO 8601 text, or the host's own type for it.
+    /// A timestamp: ISO 8601 text, or the host's own type for it.
     Instant,
-    /// A window `[start, end)` of two instants.
+    /// A window `[start, end)` of two timestamps.
     Window,
     /// A step of the UTC day: text, or the host's own type for a length of time.
     Step,

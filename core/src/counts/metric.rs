@@ -1,7 +1,7 @@
 //! The two analytics endpoints, by the counts that they give.
 
 crate::names! {
-    /// Which counts are asked for: the two analytics endpoints (service reference 4.4 and 4.5).
+    /// Which counts are requested: the two analytics endpoints (service reference 4.4 and 4.5).
     pub enum Metric {
         /// Delivery counts, which have every dimension.
         EventDelivery = "event_delivery",

@@ -24,16 +24,16 @@ use crate::wire::json::writer::json_of;
 use crate::wire::request::Request;
 
 crate::options! {
-    /// Which counts to ask for, in one window (service reference 4.4 and 4.5).
+    /// Which counts to request, in one window (service reference 4.4 and 4.5).
     #[derive(Clone, Debug)]
     pub struct QueryOptions {
-        /// The first instant of the window, UTC ISO 8601.
+        /// The start of the window, UTC ISO 8601.
         start: Timestamp,
-        /// The first instant after the window.
+        /// The end of the window, which is not part of it.
         ///
         /// The service advises windows of 5 to 15 minutes.
         end: Timestamp,
-        /// The dimensions to ask for: one to four of `event_name`, `write_key`, `integration` and `reason`.
+        /// The dimensions to request: one to four of `event_name`, `write_key`, `integration` and `reason`.
         ///
         /// Event ingestion does not have `reason`.
         dimensions: Vec<Dimension>,

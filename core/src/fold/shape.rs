@@ -427,7 +427,7 @@ fn count(event: Event<'_>, place: &Place<'_>) -> Result<u64> {
     }
 }
 
-/// Reads `start` or `end`, which must be the requested instant in any form.
+/// Reads `start` or `end`, which must be the requested timestamp in any form.
 fn echoed_instant(
     event: Event<'_>,
     place: &Place<'_>,

@@ -74,7 +74,7 @@ impl VisibleRows {
         [" only ", &json_of(&self.wanted)].concat()
     }
 
-    /// The dimensions that the service must be asked for, so that these rows can be told from others.
+    /// The dimensions to request from the service, so that these rows can be distinguished from others.
     pub(super) fn with(&self, metric: Metric, asked: &[Dimension]) -> Result<Vec<Dimension>> {
         let mut all = asked.to_vec();
         for dimension in self.dimensions.iter() {
@@ -89,7 +89,7 @@ impl VisibleRows {
         Ok(all)
     }
 
-    /// The body that a page gets, which asked for some dimensions: these rows of the body that the service has sent for
+    /// The body that a page gets, which requested some dimensions: these rows of the body that the service has sent for
     /// the query, as the service would send them. Its totals are their sums. If the service's own totals are not the
     /// sums of its rows, they differ as much, so that the page sees the contradiction.
     ///

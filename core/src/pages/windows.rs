@@ -29,7 +29,7 @@ pub struct MetricsQuestion {
     pub metric: Metric,
     /// The query to ask the service: the window and the dimensions.
     pub query: QueryOptions,
-    /// The dimensions that the page has asked for, if it gets some rows only. Then it gets what [`VisibleRows::narrow`] makes of
+    /// The dimensions that the page has requested, if it gets some rows only. Then it gets what [`VisibleRows::narrow`] makes of
     /// the service's body.
     ///
     /// [`VisibleRows::narrow`]: crate::VisibleRows::narrow
@@ -73,7 +73,7 @@ impl MetricsQuestion {
 /// Which counts a page asks for, in each window of a range.
 #[derive(Clone, Debug)]
 pub struct WindowsQuestion {
-    /// The windows in order of time, as if the page asked for each. There is at least one.
+    /// The windows in order of time, as if the page requested each. There is at least one.
     pub windows: Vec<MetricsQuestion>,
     /// Equal for equal ranges of the same service and the same rows.
     pub key: String,

@@ -52,7 +52,7 @@ crate::options! {
         /// It may be in the past or in the future. If it is not at an edge of a window, the first window is
         /// shorter.
         start: Timestamp,
-        /// The dimensions to ask for, one to four.
+        /// The dimensions to request, one to four.
         dimensions: Vec<Dimension>,
         /// The length of the windows; they start at multiples of it, counted from midnight UTC.
         window: TimeStep,
@@ -315,7 +315,7 @@ impl Machine {
     }
 }
 
-/// The window from an instant to the next edge, or to the end.
+/// The window from a timestamp to the next edge, or to the end.
 fn first_window(start: Timestamp, end: Option<Timestamp>, step: TimeStep) -> Result<Window> {
     let edge = step.after(start);
     match (edge, end) {

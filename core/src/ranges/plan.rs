@@ -10,9 +10,9 @@ crate::options! {
     /// A range, and the step by which it is cut.
     #[derive(Clone, Debug)]
     pub struct PlanOptions {
-        /// The first instant of the range, UTC ISO 8601.
+        /// The start of the range, UTC ISO 8601.
         start: Timestamp,
-        /// The first instant after the range.
+        /// The end of the range, which is not part of it.
         end: Timestamp,
         /// The step of the UTC day at whose edges the range is cut. The service advises windows of 5 to 15
         /// minutes (service reference 8).
@@ -193,7 +193,7 @@ pub(crate) fn halves(window: Window, finest: TimeStep) -> Option<[Window; 2]> {
     Some([Window::new(start, edge).ok()?, Window::new(edge, end).ok()?])
 }
 
-/// How many edges of a step there are from 1970 to an instant, which is negative before then.
+/// How many edges of a step there are from 1970 to a timestamp, which is negative before then.
 fn edges_before(instant: Timestamp, step: TimeStep) -> i64 {
     instant.unix_ms().div_euclid(step_ms(step))
 }

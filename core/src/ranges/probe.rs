@@ -18,18 +18,18 @@ use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
 
 crate::options! {
-    /// What to probe: the counts between three instants.
+    /// What to probe: the counts between three timestamps.
     #[derive(Clone, Debug)]
     pub struct ProbeOptions {
         /// Which counts.
         metric: Metric,
-        /// The first instant, UTC ISO 8601.
+        /// The start of the first half, UTC ISO 8601.
         start: Timestamp,
-        /// The instant at which the second half starts.
+        /// The timestamp at which the second half starts.
         middle: Timestamp,
-        /// The first instant after both halves.
+        /// The end of both halves, which is not part of them.
         end: Timestamp,
-        /// The dimensions to ask for, one to four.
+        /// The dimensions to request, one to four.
         dimensions: Vec<Dimension>,
     }
 }
@@ -100,7 +100,7 @@ pub struct Probe {
 }
 
 impl Machine {
-    /// Makes a probe of the counts between three instants, by one to four dimensions.
+    /// Makes a probe of the counts between three timestamps, by one to four dimensions.
     ///
     /// # Errors
     /// Of kind `config`, with the name of the argument; nothing is sent then.

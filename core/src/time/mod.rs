@@ -1,4 +1,4 @@
-//! Time: clocks as arguments, instants, windows, and the steps of a day.
+//! Time: clocks as arguments, timestamps, windows, and the steps of a day.
 
 pub(crate) mod now;
 pub(crate) mod patience;

@@ -16,9 +16,9 @@ const DAY: u32 = 86_400;
 /// ```
 /// # use tallyfold::{TimeStep, Timestamp};
 /// let step = TimeStep::parse("15m")?;
-/// let instant = Timestamp::parse("2026-01-31T09:20:00.5Z")?;
-/// assert_eq!(step.floor(instant), Timestamp::parse("2026-01-31T09:15:00Z")?);
-/// assert_eq!(step.after(instant), Some(Timestamp::parse("2026-01-31T09:30:00Z")?));
+/// let timestamp = Timestamp::parse("2026-01-31T09:20:00.5Z")?;
+/// assert_eq!(step.floor(timestamp), Timestamp::parse("2026-01-31T09:15:00Z")?);
+/// assert_eq!(step.after(timestamp), Some(Timestamp::parse("2026-01-31T09:30:00Z")?));
 /// # Ok::<(), tallyfold::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,14 +66,14 @@ impl TimeStep {
         self.seconds
     }
 
-    /// The start of the step that contains the instant; it may be before 1970.
+    /// The start of the step that contains the timestamp; it may be before 1970.
     #[must_use]
     pub fn floor(self, instant: Timestamp) -> Timestamp {
         // The first possible timestamp is a midnight, so no step begins before it.
         Timestamp::from_unix_ms(self.floor_ms(instant)).unwrap_or(instant)
     }
 
-    /// The end of the step that contains the instant, which is the start of the next step; `None`
+    /// The end of the step that contains the timestamp, which is the start of the next step; `None`
     /// if that is the end of the year 9999.
     #[must_use]
     pub fn after(self, instant: Timestamp) -> Option<Timestamp> {

@@ -11,18 +11,18 @@ use crate::arguments::{Kind, Parameter, Value};
 use crate::code::Code;
 use crate::error::{Error, Result};
 
-/// An instant in UTC, exact to the nanosecond.
+/// A timestamp in UTC, exact to the nanosecond.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(DateTime<Utc>);
 
 impl Timestamp {
-    /// Parses an instant as RFC 3339 writes it: `2026-01-31T09:15:00Z` as the service uses it
+    /// Parses a timestamp as RFC 3339 writes it: `2026-01-31T09:15:00Z` as the service uses it
     /// (service reference 4.4 and 8), or with an offset from UTC, `2026-01-31T10:15:00+01:00`. A
     /// second may have a fraction of up to nine digits.
     ///
     /// # Errors
     /// `invalid_timestamp` for anything else: neither `Z` nor an offset, a leap second, small
-    /// letters, an instant outside of the years 0000 to 9999 in UTC.
+    /// letters, a timestamp outside of the years 0000 to 9999 in UTC.
     pub fn parse(text: &str) -> Result<Self> {
         Self::named_by(text).ok_or_else(|| {
             let message = "want a date and time with Z or an offset from UTC, such as \
@@ -31,7 +31,7 @@ impl Timestamp {
         })
     }
 
-    /// The instant that the text names, if it names one.
+    /// The timestamp that the text names, if it names one.
     pub(crate) fn named_by(text: &str) -> Option<Self> {
         let (local, ahead_s) = split_zone(text.as_bytes())?;
         let (whole, fraction) = local.split_at_checked(19)?;
@@ -51,7 +51,7 @@ impl Timestamp {
         Self::since_1970(local.0.timestamp() - ahead_s, nanos)
     }
 
-    /// The instant with this date and time of day in UTC, if it exists.
+    /// The timestamp with this date and time of day in UTC, if it exists.
     pub(crate) fn of(
         year: u32,
         month: u32,
@@ -64,7 +64,7 @@ impl Timestamp {
         Some(Self(instant.and_utc()))
     }
 
-    /// The instant this long after 1970-01-01T00:00:00Z, if it is in the years 0000 to 9999.
+    /// The timestamp this long after 1970-01-01T00:00:00Z, if it is in the years 0000 to 9999.
     fn since_1970(seconds: i64, nanos: u32) -> Option<Self> {
         let instant = DateTime::from_timestamp(seconds, nanos)?;
         (0..=9999)
@@ -145,14 +145,14 @@ impl Timestamp {
         i128::from(self.0.timestamp()) * 1_000_000_000 + i128::from(self.0.timestamp_subsec_nanos())
     }
 
-    /// The instant this number of nanoseconds after 1970-01-01T00:00:00Z.
+    /// The timestamp this number of nanoseconds after 1970-01-01T00:00:00Z.
     #[must_use]
     pub fn from_unix_ns(unix_ns: i64) -> Option<Self> {
         let nanos = unix_ns.rem_euclid(1_000_000_000) as u32;
         Self::since_1970(unix_ns.div_euclid(1_000_000_000), nanos)
     }
 
-    /// The instant this number of milliseconds after 1970-01-01T00:00:00Z; `None` outside the years
+    /// The timestamp this number of milliseconds after 1970-01-01T00:00:00Z; `None` outside the years
     /// 0000 to 9999.
     #[must_use]
     pub fn from_unix_ms(unix_ms: i64) -> Option<Self> {

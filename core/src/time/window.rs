@@ -17,16 +17,16 @@ use crate::time::timestamp::Timestamp;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Window {
-    /// The first instant inside, as ISO 8601 that ends in `Z`.
+    /// The start, which is part of it, as ISO 8601 that ends in `Z`.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     start: Timestamp,
-    /// The first instant after, as ISO 8601 that ends in `Z`.
+    /// The end, which is not part of it, as ISO 8601 that ends in `Z`.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     end: Timestamp,
 }
 
 impl Window {
-    /// The window between two instants.
+    /// The window between two timestamps.
     ///
     /// # Errors
     /// `invalid_window` unless `start` is before `end`.
@@ -48,13 +48,13 @@ impl Window {
         Self::new(start, end)
     }
 
-    /// The first instant inside.
+    /// The start, which is part of it.
     #[must_use]
     pub fn start(self) -> Timestamp {
         self.start
     }
 
-    /// The first instant after.
+    /// The end, which is not part of it.
     #[must_use]
     pub fn end(self) -> Timestamp {
         self.end
@@ -89,7 +89,7 @@ impl Window {
         uncovered(self, &mut covered.into_iter())
     }
 
-    /// Whether the two windows have an instant in common.
+    /// Whether the two windows have a timestamp in common.
     #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         self.start < other.end && other.start < self.end

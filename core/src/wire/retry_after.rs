@@ -60,7 +60,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The instant of a date without its day of the week and comma: `06 Nov 1994 08:49:37 GMT` and
+/// The timestamp of a date without its day of the week and comma: `06 Nov 1994 08:49:37 GMT` and
 /// `06-Nov-94 08:49:37 GMT`; or of a whole `Sun Nov  6 08:49:37 1994`.
 fn date(text: &str, now_ms: i64) -> Option<i64> {
     let mut words = text.split_ascii_whitespace();

@@ -43,7 +43,7 @@ class Blocked:
 class Wait:
     """Wait for `ms` milliseconds of the monotonic clock, or less, and ask for the next step.
 
-    A retry is due later, the service has asked for a pause, or no window can be read yet.
+    A retry is due later, the service has requested a pause, or no window can be read yet.
     """
 
     ms: int

@@ -247,7 +247,7 @@ def export(
             dimensions are other metrics, so that no sum contains an event twice.
         windows: `"settled"` for windows that are covered whole and no longer change, or `"all"`. By
             default, CSV, NDJSON, Parquet and Arrow get all, and others settled windows:
-            what another system has taken can't be taken back. A revision is always written.
+            what another system has accepted can't be changed. A revision is always written.
         exact: whether counts above 2^53 are an error, if the target stores 64-bit floats; by
             default, they are written with an `InexactCountWarning`.
         max_bytes: about how many bytes a piece has at most, before it is compressed.

@@ -106,7 +106,7 @@ def acknowledge(state: str | bytes, incident: str, *, note: str | None = None) -
 
 
 def silence(state: str | bytes, incident: str, until: Instant, *, note: str | None = None) -> str:
-    """Silences an incident until a time, whatever becomes of it.
+    """Silences an incident until a time, even if it becomes more severe.
 
     Args:
         state: the `state` of the last check.

@@ -229,7 +229,7 @@ class Reusable:
 
     A server may send bytes behind a response, and the parser of httpcore2 would take them for the
     next one. It does not say whether it has such bytes, but it reads from a connection only if it
-    needs more. So the last byte that has arrived is handed over alone, when it is asked for. As
+    needs more. So the last byte that has arrived is handed over alone, when it is requested. As
     long as nobody has, something is left of the response: that byte at least.
     """
 

@@ -32,7 +32,7 @@ export type Step =
   | {
       /**
        * Wait for this many milliseconds of the monotonic clock, or less, and ask again: a retry is
-       * due later, or the service has asked for a pause. Below 2^31.
+       * due later, or the service has requested a pause. Below 2^31.
        */
       readonly type: "wait";
       readonly ms: number;
@@ -130,7 +130,7 @@ export class Call<T> {
     this.#core.object.failed(failure, detail);
   }
 
-  /** The token that was asked for. */
+  /** The token that was requested. */
   token(token: AccessToken): void {
     const { accessToken, expiresIn } = checkedToken(token);
     const lifetime = expiresIn === undefined ? undefined : String(expiresIn);

@@ -102,7 +102,7 @@ function warned({ kind, message }: Note): void {
 }
 
 /**
- * Counts in the format of another system, as pieces of bytes. Each piece is made when it is asked for, so that memory
+ * Counts in the format of another system, as pieces of bytes. Each piece is made when it is requested, so that memory
  * does not grow with the text; it is the caller's to keep. An export can be gone through any number of times, and
  * gives the same bytes.
  *

@@ -88,7 +88,7 @@ function head(response: FetchResponse): [number, [string, string][]] {
 }
 
 /**
- * Whether the core is to know of a header. A coding that the host has asked for itself, such as brotli, is
+ * Whether the core is to know of a header. A coding that the host has requested itself, such as brotli, is
  * the host's own matter; two of them are not.
  */
 function isForTheCore([name, value]: [string, string]): boolean {

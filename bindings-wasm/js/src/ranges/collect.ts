@@ -162,7 +162,7 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
   }
 
   /**
-   * The table of all windows. It covers the whole range, or the part that was asked for.
+   * The table of all windows. It covers the whole range, or the part that was requested.
    *
    * @throws {@link TallyfoldError} that carries `partial`, `gaps` and `failures`. It may be called
    * at any time, also for a collect that is not driven any further.

@@ -10,7 +10,7 @@ export interface PlanOptions extends PlanArguments {}
 
 /**
  * A long range as windows, in the order of time: cut at the edges of a step, so that the first and
- * the last one may be shorter. It stores no windows: each is computed when it is asked for.
+ * the last one may be shorter. It stores no windows: each is computed when it is requested.
  *
  * @example
  * const plan = new Plan({ start: "2026-01-01T00:00:00Z", end: "2026-04-01T00:00:00Z", window: "15m" });

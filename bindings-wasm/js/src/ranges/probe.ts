@@ -7,7 +7,7 @@ import type { AdditivityVerdict, ProbeArguments } from "../values/declared.js";
 import type { Dimension, Metric } from "../values/types.js";
 import type { CollectStep, DimensionOf } from "./collect.js";
 
-/** What to probe: the counts between three instants. */
+/** What to probe: the counts between three timestamps. */
 export interface ProbeQuery<M extends Metric, D extends DimensionOf<M>>
   extends Omit<ProbeArguments, "metric" | "dimensions"> {
   /** Which counts. */

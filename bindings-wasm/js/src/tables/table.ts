@@ -183,7 +183,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
     return own(this).provisional();
   }
 
-  /** How many deviations were tolerated, because the caller asked for it. */
+  /** How many deviations were tolerated, because the caller requested it. */
   get notes(): Notes {
     return exact(own(this).notes() as Notes);
   }

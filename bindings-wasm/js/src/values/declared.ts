@@ -238,7 +238,7 @@ export type RankBy =
 export type Dimension = "event_name" | "write_key" | "integration" | "reason";
 
 /**
- * Which counts are asked for: the two analytics endpoints (service reference 4.4 and 4.5).
+ * Which counts are requested: the two analytics endpoints (service reference 4.4 and 4.5).
  *
  * `event_delivery`: Delivery counts, which have every dimension.
  * `event_ingestion`: Ingestion counts, which have every dimension but `reason`.
@@ -453,9 +453,9 @@ export interface Attempt {
  * the edges belong to the window.
  */
 export interface Window {
-  /** The first instant inside, as ISO 8601 that ends in `Z`. */
+  /** The start, which is part of it, as ISO 8601 that ends in `Z`. */
   readonly start: string;
-  /** The first instant after, as ISO 8601 that ends in `Z`. */
+  /** The end, which is not part of it, as ISO 8601 that ends in `Z`. */
   readonly end: string;
 }
 
@@ -1017,9 +1017,9 @@ export interface CollectArguments {
   readonly metric: Metric;
   /** The start of the range, UTC ISO 8601. */
   readonly start: Instant;
-  /** The first instant after the range, UTC ISO 8601. */
+  /** The end of the range, which is not part of it, UTC ISO 8601. */
   readonly end: Instant;
-  /** The dimensions to ask for, one to four. */
+  /** The dimensions to request, one to four. */
   readonly dimensions: readonly string[];
   /**
    * The dimensions to keep, in this order; an empty list gives one grand total.
@@ -1169,7 +1169,7 @@ export interface FollowArguments {
    * is shorter.
    */
   readonly start: Instant;
-  /** The dimensions to ask for, one to four. */
+  /** The dimensions to request, one to four. */
   readonly dimensions: readonly string[];
   /** The length of the windows; they start at multiples of it, counted from midnight UTC. */
   readonly window: TimeStep;
@@ -1386,9 +1386,9 @@ export interface PagesArguments {
 
 /** A range, and the step by which it is cut. */
 export interface PlanArguments {
-  /** The first instant of the range, UTC ISO 8601. */
+  /** The start of the range, UTC ISO 8601. */
   readonly start: Instant;
-  /** The first instant after the range. */
+  /** The end of the range, which is not part of it. */
   readonly end: Instant;
   /**
    * The step of the UTC day at whose edges the range is cut. The service advises windows of 5 to
@@ -1397,17 +1397,17 @@ export interface PlanArguments {
   readonly window: TimeStep;
 }
 
-/** What to probe: the counts between three instants. */
+/** What to probe: the counts between three timestamps. */
 export interface ProbeArguments {
   /** Which counts. */
   readonly metric: Metric;
-  /** The first instant, UTC ISO 8601. */
+  /** The start of the first half, UTC ISO 8601. */
   readonly start: Instant;
-  /** The instant at which the second half starts. */
+  /** The timestamp at which the second half starts. */
   readonly middle: Instant;
-  /** The first instant after both halves. */
+  /** The end of both halves, which is not part of them. */
   readonly end: Instant;
-  /** The dimensions to ask for, one to four. */
+  /** The dimensions to request, one to four. */
   readonly dimensions: readonly string[];
 }
 
@@ -1447,18 +1447,18 @@ export interface PushArguments {
   readonly patienceMs?: number | undefined;
 }
 
-/** Which counts to ask for, in one window (service reference 4.4 and 4.5). */
+/** Which counts to request, in one window (service reference 4.4 and 4.5). */
 export interface QueryArguments {
-  /** The first instant of the window, UTC ISO 8601. */
+  /** The start of the window, UTC ISO 8601. */
   readonly start: Instant;
   /**
-   * The first instant after the window.
+   * The end of the window, which is not part of it.
    *
    * The service advises windows of 5 to 15 minutes.
    */
   readonly end: Instant;
   /**
-   * The dimensions to ask for: one to four of `event_name`, `write_key`, `integration` and
+   * The dimensions to request: one to four of `event_name`, `write_key`, `integration` and
    * `reason`.
    *
    * Event ingestion does not have `reason`.

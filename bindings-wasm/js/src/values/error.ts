@@ -47,7 +47,7 @@ const brand = Symbol.for("tallyfold.TallyfoldError");
  */
 export class TallyfoldError extends Error {
   /**
-   * Who has to act. `config`: the caller's arguments or order of calls; mostly nothing was sent.
+   * Who has to act. `config`: the caller's arguments or order of calls; in most cases, nothing was sent.
    * `auth`: the credentials or the tokens. `service`: the service or the network. `response`: data
    * that is not a valid result, such as a response or a saved table, or could not be processed.
    */

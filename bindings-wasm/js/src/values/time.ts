@@ -5,7 +5,7 @@ import { optionalFunction } from "./input.js";
 import type { Window } from "./types.js";
 
 /**
- * An instant: a `Date`; text such as `2026-01-31T09:15:00Z` or `2026-01-31T10:15:00+01:00`; or a `Temporal.Instant` or
+ * A timestamp: a `Date`; text such as `2026-01-31T09:15:00Z` or `2026-01-31T10:15:00+01:00`; or a `Temporal.Instant` or
  * `Temporal.ZonedDateTime`, the host's or a polyfill's.
  */
 export type Instant = Date | string | TemporalInstant;

@@ -47,7 +47,7 @@ export interface MetricsQuery<D extends Dimension, G extends D = D>
 /** Which page of the audit logs to list (service reference 4.2). */
 export interface AuditLogsQuery extends AuditLogsArguments {}
 
-/** Arguments that name dimensions: `D` those to ask for, `G` those to keep. */
+/** Arguments that name dimensions: `D` those to request, `G` those to keep. */
 export type Grouped<A, D extends Dimension, G extends D = D> = Omit<A, "dimensions" | "groupBy"> & {
   /** One to four different dimensions to ask the service for. */
   readonly dimensions: readonly D[];

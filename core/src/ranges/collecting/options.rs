@@ -30,9 +30,9 @@ crate::options! {
         metric: Metric,
         /// The start of the range, UTC ISO 8601.
         start: Timestamp,
-        /// The first instant after the range, UTC ISO 8601.
+        /// The end of the range, which is not part of it, UTC ISO 8601.
         end: Timestamp,
-        /// The dimensions to ask for, one to four.
+        /// The dimensions to request, one to four.
         dimensions: Vec<Dimension>,
         /// The dimensions to keep, in this order; an empty list gives one grand total.
         ///
