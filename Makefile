@@ -262,7 +262,6 @@ $(docs_node): scripts/docs/package-lock.json $(node_modules)
 # The static binary and its wheel, in dist/cli.
 # The page of the dashboard, which is embedded, comes with the npm package.
 $(static_cli): $(core_files) $(cli_files) $(npm) | $(packages_python)
-	scripts/build-cli.sh
 	scripts/build-cli.sh --wheel
 	touch $@
 

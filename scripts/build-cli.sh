@@ -3,7 +3,7 @@
 # `command`, and linked statically, so that it runs on a machine where nothing else is installed. Without a TARGET
 # it is that of this machine: with musl where Rust has that target, and else with glibc.
 #
-# build-cli.sh --wheel [TARGET] puts the same binary into a wheel, in dist/cli/wheels/TARGET.
+# build-cli.sh --wheel [TARGET] does that, too, and puts the binary into a wheel, in dist/cli/wheels/TARGET.
 # build-cli.sh --which prints the TARGET of this machine.
 # build-cli.sh --test TARGET [ARGUMENT...] runs the command's tests, compiled for TARGET in the same way.
 set -euo pipefail
@@ -95,6 +95,15 @@ else
   arguments+=(-Z "build-std=std,panic_abort,panic_unwind,test")
 fi
 arguments+=(--target-dir "$directory")
+# What was compiled, in dist/cli/TARGET.
+place() {
+  local name=tallyfold
+  [[ $target != *-windows-* ]] || name+=.exe
+  mkdir -p "dist/cli/$target"
+  cp "$directory/$target/command/$name" "dist/cli/$target/"
+  echo "dist/cli/$target/$name: $(wc -c <"dist/cli/$target/$name") bytes"
+}
+
 case $action in
 test)
   "${environment[@]}" cargo test --package tallyfold-cli "${arguments[@]}" "$@"
@@ -116,13 +125,10 @@ wheel)
     ;;
   esac
   ls "$out"/*.whl
+  place
   ;;
 build)
   "${environment[@]}" cargo build --profile command --package tallyfold-cli "${arguments[@]}"
-  name=tallyfold
-  [[ $target != *-windows-* ]] || name+=.exe
-  mkdir -p "dist/cli/$target"
-  cp "$directory/$target/command/$name" "dist/cli/$target/"
-  echo "dist/cli/$target/$name: $(wc -c <"dist/cli/$target/$name") bytes"
+  place
   ;;
 esac
