@@ -16,6 +16,7 @@ import {
   filtered,
   manyOf,
   NAMES,
+  painted,
   partOf,
   skeleton,
   turn,
@@ -272,16 +273,18 @@ export class Cause extends View {
     try {
       const health = await import("../src/health.js");
       await health.init();
+      // What was clicked is seen first.
+      await painted();
       // Rows of one reason have no shares of their own.
       const measures = (this.where.reason ? ["events"] : Object.keys(WEEKLY)) as Weekly[];
       const parts = partsOf(shown, before, range);
       if (parts.length === 0) throw new Unread();
       const found: Change[] = [];
       for (const { now, then, start, end } of parts) {
-        // Other views have their turn in between.
-        await turn();
-        if (signal.aborted) return;
         for (const measure of measures) {
+          // Other views have their turn in between.
+          await turn();
+          if (signal.aborted) return;
           const { probability, causes, change } = health.explain(then, now, measure);
           if (probability * parts.length * measures.length > CHANCE) continue;
           // Without a cause, everything has changed alike.
