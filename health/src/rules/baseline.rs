@@ -281,7 +281,7 @@ impl Baseline {
         let mut group = Group {
             baseline: self,
             judging,
-            learned: Learned::new(&past, prior(compare)),
+            learned: Learned::new(&past, Prior::of(compare)),
             past: &past,
             ln_rate,
             ln_all: ln_rate - libm::log(judging.groups.max(1) as f64),
@@ -344,27 +344,6 @@ impl Baseline {
                 sink.take(odd);
             }
         }
-    }
-}
-
-/// Returns how much groups vary: the minimum, and the assumption for groups without enough days.
-pub(crate) const fn prior(compare: Compare) -> Prior {
-    match compare {
-        Compare::Counts => Prior {
-            least: 0.001_6,
-            unknown: 0.04,
-            margins: [1.9, 1.8, 1.7],
-        },
-        Compare::Shares => Prior {
-            least: 0.01,
-            unknown: 0.09,
-            margins: [2.3, 2.0, 1.8],
-        },
-        Compare::Ratios => Prior {
-            least: 0.000_4,
-            unknown: 0.002_5,
-            margins: [1.7, 1.6, 1.5],
-        },
     }
 }
 

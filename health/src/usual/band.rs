@@ -9,7 +9,6 @@ use super::past::{Compare, Known, Past};
 use crate::columns::groups::{Columns, counts_of};
 use crate::columns::slots::Slots;
 use crate::measure::Measure;
-use crate::rules::baseline::prior;
 
 /// A value is usual if it deviates by at most this many standard deviations, or by as many as on all but a few days.
 const FEWEST_DEVIATIONS: f64 = 2.0;
@@ -87,7 +86,7 @@ pub fn usual(
         &past,
         Prior {
             margins,
-            ..prior(compare)
+            ..Prior::of(compare)
         },
     );
     let of_slot = |slot: usize| {

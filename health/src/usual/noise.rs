@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::past::{Look, Past};
+use super::past::{Compare, Look, Past};
 
 /// The number of days of a group from which the noise is learned.
 pub(crate) const DAYS: usize = 28;
@@ -21,6 +21,29 @@ pub(crate) struct Prior {
     /// are for sums of up to an hour, of up to six hours, and for longer sums. There are more short sums, so more of them
     /// are high by chance.
     pub(crate) margins: [f64; 3],
+}
+
+impl Prior {
+    /// Returns how much groups vary: the minimum, and the assumption for groups without enough days.
+    pub(crate) const fn of(compare: Compare) -> Self {
+        match compare {
+            Compare::Counts => Self {
+                least: 0.001_6,
+                unknown: 0.04,
+                margins: [1.9, 1.8, 1.7],
+            },
+            Compare::Shares => Self {
+                least: 0.01,
+                unknown: 0.09,
+                margins: [2.3, 2.0, 1.8],
+            },
+            Compare::Ratios => Self {
+                least: 0.000_4,
+                unknown: 0.002_5,
+                margins: [1.7, 1.6, 1.5],
+            },
+        }
+    }
 }
 
 /// How much a group varies.

@@ -6,11 +6,11 @@ use crate::cause::explanation::Amount;
 use crate::columns::groups::Columns;
 use crate::detection::window::{Level, ln_silence};
 use crate::measure::Measure;
-use crate::rules::baseline::{Baseline, is_late, lengths, prior};
+use crate::rules::baseline::{Baseline, is_late, lengths};
 use crate::rules::judging::{Evidence, Judging, Normal, Odd, Sink};
 use crate::rules::kind::{Form, Judge, Misfit};
 use crate::rules::wording::{self, Said, Seen};
-use crate::usual::noise::Learned;
+use crate::usual::noise::{Learned, Prior};
 use crate::usual::past::{Compare, Look};
 
 pub(super) const FORM: Form = Form {
@@ -70,7 +70,7 @@ impl Judge for Silent {
         let past = self
             .baseline
             .past(judging, (Compare::Counts, sink.group()), columns);
-        let mut learned = Learned::new(&past, prior(Compare::Counts));
+        let mut learned = Learned::new(&past, Prior::of(Compare::Counts));
         let ln_rate = libm::log(self.baseline.rate(judging));
         let lengths = lengths(judging.slots, None);
         // Late events still increase the count of a window that isn't settled, so a count of 0 isn't evidence.
