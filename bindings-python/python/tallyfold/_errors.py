@@ -119,7 +119,7 @@ class TallyfoldError(Exception):
 
 
 class ConfigError(TallyfoldError):
-    """A mistake in the caller's arguments or in the order of calls; in most cases, nothing was sent.
+    """A mistake in the caller's arguments or order of calls; in most cases, nothing was sent.
 
     >>> client.event_delivery("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", [])
     Traceback (most recent call last):

@@ -391,7 +391,10 @@ describe("the dashboard", () => {
     const { tab } = await opened(t, {}, (it) => {
       it.fails = (body) => body.includes("dimensions");
     });
-    assert.match(await tab.getByRole("alert").textContent(), /answered the server with status 500; the server's log says more under \w+/);
+    assert.match(
+      await tab.getByRole("alert").textContent(),
+      /answered the server with status 500; the server's log says more under \w+/,
+    );
   });
 
   test("shows an empty range as empty", async (t) => {

@@ -52,8 +52,8 @@ def usual(
 ) -> list[Usual]:
     """Computes what is usual for the sum of a table's rows in each slot of a range.
 
-    It is learned from the table's settled windows before each slot, so the table needs history: with
-    two weeks, the band follows how much the counts vary.
+    It is learned from the table's settled windows before each slot, so the table needs history:
+    with two weeks, the band follows how much the counts vary.
 
     Args:
         table: counts of the range and of the weeks before it.
