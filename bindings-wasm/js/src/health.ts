@@ -142,8 +142,8 @@ export interface UsualOptions {
  * @throws {@link TallyfoldError} with code `unaligned_window` for a table with a window that crosses the edge of a slot; of kind
  * `config` for other arguments.
  * @example
- * for (const { start, low, high } of usual(table, "errors", { start: "2026-01-15", end: "2026-01-16" }))
- *   console.log(start, low, high);
+ * const bands = usual(table, "errors", { start, end });
+ * for (const { start, low, high } of bands) console.log(start, low, high);
  */
 export function usual(table: CountTable, measure: Measure, options: UsualOptions): Usual[] {
   const given = fieldsOf("options", options, OPTIONS);
