@@ -143,7 +143,7 @@ def explain(
     **options: Unpack[ExplainArguments],
 ) -> Explanation: ...
 def usual(
-    counts: CountTable, measure: Measure, start: Instant, end: Instant, step: str, /
+    counts: CountTable, measure: Measure, start: Instant, end: Instant, step: str
 ) -> list[Usual]: ...
 def hold(
     action: Literal["acknowledge", "silence", "unsilence"],
