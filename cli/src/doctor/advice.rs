@@ -132,12 +132,12 @@ const BY_TROUBLE: &[(&str, &str)] = &[
     ("SSLError", "Check that the server speaks https at this port; an address with http:// may be meant, or another port."),
     ("RemoteProtocolError", "If requests before this one were answered, something ends the connection: the server, a proxy or a load balancer; try again. Otherwise check the port: what answers there does not speak HTTP."),
     ("DecodingError", "Check the proxy or gateway in between: the compressed response is damaged."),
-    ("CERT_HAS_EXPIRED", "Ask whoever runs the server to renew its certificate; check the clock of this machine too."),
+    ("CERT_HAS_EXPIRED", "Ask the operator of the server to renew its certificate; check the clock of this machine too."),
     ("CERT_NOT_YET_VALID", "Check the clock of this machine: the certificate is valid only from a later time on."),
     ("ERR_TLS_CERT_ALTNAME_INVALID", "Use the name that the certificate is for as the address, or ask for a certificate with this name."),
     ("UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "If your company has its own certificate authority, or a proxy that intercepts TLS, set its certificate file with --ca-file (or ca_file in the configuration); otherwise the server does not send its intermediate certificate."),
-    ("CERT_REVOKED", "Do not continue: the certificate was revoked. Ask whoever runs the server for a new one."),
-    ("CERT_UNTRUSTED", "Ask whoever runs the server for a certificate that can be verified; set the certificate file of your own authority with --ca-file."),
+    ("CERT_REVOKED", "Do not continue: the certificate was revoked. Ask the operator of the server for a new one."),
+    ("CERT_UNTRUSTED", "Ask the operator of the server for a certificate that can be verified; set the certificate file of your own authority with --ca-file."),
 ];
 
 #[cfg(test)]

@@ -327,7 +327,7 @@ fn certificate(der: Option<&[u8]>, authorities: &str, unix_ms: i64) -> Check {
             name,
             seen,
             format!("The certificate expires in {left}; then nothing can be read any more."),
-            "Ask whoever runs the server whether it is renewed in time.",
+            "Ask the operator of the server whether it is renewed in time.",
         ),
     }
 }

@@ -1082,7 +1082,7 @@ export interface CollectArguments {
    * Whether to test first that the counts of two adjacent windows add up, with one more call.
    *
    * The test uses the first two adjacent windows that are settled and have not been read yet.
-   * Without such a pair, there is no test.
+   * Without such a pair, nothing is tested.
    */
   readonly probe?: boolean | undefined;
   /**

@@ -78,7 +78,7 @@ crate::options! {
         /// Whether to test first that the counts of two adjacent windows add up, with one more call.
         ///
         /// The test uses the first two adjacent windows that are settled and have not been read yet. Without such a
-        /// pair, there is no test.
+        /// pair, nothing is tested.
         probe: bool = false,
         /// How long to wait for a service that is down; after that, the collect ends.
         ///
