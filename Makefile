@@ -233,7 +233,7 @@ $(tarball): $(npm)
 	npm pack --silent --pack-destination dist ./$(JS)
 
 $(site): $(docs_files) $(core_files) $(js_files) $(docs_python) $(docs_node) $(wasm)
-	scripts/docs.sh
+	SITE_NAME="tallyfold $(VERSION)" scripts/docs.sh
 	touch $@
 
 # Not `npm ci`: it refuses a lock file without the packages of other platforms, which some registries lack.

@@ -12,8 +12,6 @@ rm -rf target/doc docs/reference/rust
 RUSTDOCFLAGS="--deny warnings" cargo doc --quiet --no-deps -p tallyfold -p tallyfold-export -p tallyfold-health -p tallyfold-sandbox
 cp -r target/doc docs/reference/rust
 scripts/docs/node_modules/.bin/typedoc --logLevel Error --options scripts/docs/typedoc.json
-SITE_NAME="tallyfold $(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)"
-export SITE_NAME
 # The text about other generators is not about this site.
 NO_MKDOCS_2_WARNING=1 .cache/docs/bin/mkdocs build --strict
 echo "site/index.html: $(find site -name '*.html' | wc -l) pages"

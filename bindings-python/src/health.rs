@@ -49,8 +49,7 @@ pub(crate) fn usual<'py>(
     let measure: Measure = required("measure", measure)?;
     let range = Window::parse(&instant("start", start)?, &instant("end", end)?)?;
     let step: TimeStep = required("step", step)?;
-    let bytes = counts.bytes() * counts.windows().len();
-    let usual = detached(py, bytes, || {
+    let usual = detached(py, bytes_of(&counts), || {
         tallyfold_health::usual(&counts, range, step, measure)
     })?;
     Ok(plain(py, &usual)?)
@@ -199,9 +198,11 @@ impl Tables {
     /// About how many bytes all rows are.
     fn bytes(&self) -> usize {
         let tables = [&self.delivery, &self.ingestion].into_iter().flatten();
-        // A history is long, and each of its windows has rows of its own.
-        tables
-            .map(|table| table.bytes() * table.windows().len())
-            .sum()
+        tables.map(|table| bytes_of(table)).sum()
     }
+}
+
+/// About how many bytes the rows of a history are. It is long, and each of its windows has rows of its own.
+fn bytes_of(table: &tallyfold::CountTable) -> usize {
+    table.bytes() * table.windows().len()
 }

@@ -6,6 +6,7 @@ import { init } from "../src/loading/library.js";
 import { Plan } from "../src/ranges/plan.js";
 import type { CountTable } from "../src/tables/table.js";
 import { TallyfoldError } from "../src/values/error.js";
+import { joined } from "../src/values/input.js";
 import type { Fetch, FetchInit, FetchResponse, Progress, Window } from "../src/values/types.js";
 import type { DashboardQuery, LoadOptions } from "./elements.js";
 import { iso } from "./range.js";
@@ -299,21 +300,10 @@ async function* linesOf({ body }: Response): AsyncGenerator<Uint8Array> {
     if (done) return;
     let from = 0;
     for (let at = value.indexOf(NEWLINE); at >= 0; at = value.indexOf(NEWLINE, from)) {
-      yield joined([...begun.splice(0), value.subarray(from, at)]);
+      const end = value.subarray(from, at);
+      yield begun.length > 0 ? joined([...begun.splice(0), end]) : end;
       from = at + 1;
     }
     if (from < value.length) begun.push(value.subarray(from));
   }
-}
-
-function joined(pieces: readonly Uint8Array[]): Uint8Array {
-  const [first, ...others] = pieces;
-  if (first !== undefined && others.length === 0) return first;
-  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }

@@ -9,7 +9,7 @@ import type { Dimension, Metric, Window } from "../src/values/types.js";
 import { shared } from "./marks.js";
 import { DAY, iso } from "./range.js";
 import { rangeOf, ticksOf } from "./slots.js";
-import { emptyState, failureText, skeleton, View } from "./view.js";
+import { emptyState, failureText, progressOf, skeleton, View } from "./view.js";
 
 type Health = typeof import("../src/health.js");
 
@@ -436,11 +436,9 @@ export class Timeline extends View {
   /** What more can be read for the rules. */
   #more(): TemplateResult | typeof nothing {
     if (this.#reading) {
-      const { done, planned, stop } = this.#reading;
-      const { count } = this.formats;
+      const { stop } = this.#reading;
       return html`<p class="row" role="status">
-        <progress max=${planned || 1} .value=${done} aria-label="Reading history"></progress>
-        ${count(done)} of ${count(planned)} windows
+        ${progressOf(this.#reading, this.formats, "Reading history")}
         <button type="button" @click=${() => stop.abort()}>Cancel</button>
       </p>`;
     }

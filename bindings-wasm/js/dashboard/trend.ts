@@ -12,7 +12,7 @@ import { marks, STATES, shared } from "./marks.js";
 import type { ExportItem } from "./menus.js";
 import { DAY, iso, WEEK } from "./range.js";
 import { offsetOf, rangeOf, type Slot, slotsOf, stepFor } from "./slots.js";
-import { dimensionsOf, emptyState, filtered, painted, View } from "./view.js";
+import { dimensionsOf, emptyState, filtered, painted, progressOf, View } from "./view.js";
 
 /** What the line shows. */
 export type TrendMeasure = "failed" | "filtered" | "delivered";
@@ -243,6 +243,8 @@ export class Trend extends View {
   #model: TrendModel | undefined;
   /** What the band of usual values was learned for; empty if it is not shown. */
   #learned: readonly unknown[] = [];
+  /** What is usual, by the start of its slot. */
+  #usualAt: ReadonlyMap<number, Usual> = new Map();
   /** The history under way. */
   #learning: { done: number; planned: number; readonly stop: AbortController } | undefined;
   #plot: uPlot | undefined;
@@ -277,7 +279,7 @@ export class Trend extends View {
     return this.load !== undefined && this.query !== undefined && !isShare;
   }
 
-  /** Reads two weeks of history, of which only what is new is requested after the first time, and learns what is usual. */
+  /** Reads two weeks of history, and learns what is usual. After the first time, it requests only new windows. */
   async #learn(): Promise<void> {
     this.#learning?.stop.abort();
     const { load, query, shown, range, where } = this;
@@ -367,6 +369,8 @@ export class Trend extends View {
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     this.#scheme.removeEventListener("change", this.#redraw);
+    this.#learning?.stop.abort();
+    this.#learned = [];
     this.#discard();
   }
 
@@ -392,6 +396,9 @@ export class Trend extends View {
           this.wholeOf("tableBefore"),
         ]);
       this.#place = Math.max(0, (this.#model?.slots.length ?? 0) - 1);
+    }
+    if (changed.has("usual")) {
+      this.#usualAt = new Map(this.usual?.map((it) => [Date.parse(it.start), it]));
     }
     const { table, unit, where, range, query } = this;
     const question = JSON.stringify([this.#measure, unit, where, range, query]);
@@ -448,11 +455,8 @@ export class Trend extends View {
 
   #progress(): TemplateResult | typeof nothing {
     if (!this.#learning) return nothing;
-    const { done, planned } = this.#learning;
-    const { count } = this.formats;
     return html`<p class="reading" role="status">
-      <progress max=${planned || 1} .value=${done} aria-label="Reading two weeks"></progress>
-      ${count(done)} of ${count(planned)} windows
+      ${progressOf(this.#learning, this.formats, "Reading two weeks")}
     </p>`;
   }
 
@@ -464,15 +468,11 @@ export class Trend extends View {
     const cell = cells[this.#place];
     if (!cell) return html`${when}: ${STATES.missing}.`;
     const then = before[this.#place];
-    const usual = this.#usualAt(slot);
+    const usual = this.#usualAt.get(slot.start);
     return html`${when}: ${this.#said(cell)}.
     ${then ? html`Last week: ${this.#said(then)}.` : nothing}
     ${usual ? html`Usually ${this.#bound(usual.low)} to ${this.#bound(usual.high)}.` : nothing}
     ${slot.state === "settled" ? nothing : html`<em class="muted">${STATES[slot.state]}.</em>`}`;
-  }
-
-  #usualAt({ start }: { readonly start: number }): Usual | undefined {
-    return this.usual?.find((it) => Date.parse(it.start) === start);
   }
 
   /** A bound of what is usual. It is an estimate, so a count needs no more than whole numbers. */
@@ -497,7 +497,7 @@ export class Trend extends View {
       return this.unit === "percent" ? share(this.#rateOf(cell)) : count(this.#countOf(cell));
     };
     const usually = (start: number) => {
-      const usual = this.#usualAt({ start });
+      const usual = this.#usualAt.get(start);
       return usual ? html`${this.#bound(usual.low)} to ${this.#bound(usual.high)}` : "";
     };
     return html`<div class="rows" tabindex="0" role="group" aria-label="Table of ${this.heading}">
@@ -587,10 +587,9 @@ export class Trend extends View {
   #data(): uPlot.AlignedData {
     const model = this.#model as TrendModel;
     const { x, settled, open, lastWeek } = linesOf(model, this.#heightOf);
-    const usualAt = new Map(this.usual?.map((it) => [Date.parse(it.start), it]));
     const bound = (name: "low" | "high") =>
       model.slots.flatMap(({ start }) => {
-        const it = usualAt.get(start)?.[name] ?? null;
+        const it = this.#usualAt.get(start)?.[name] ?? null;
         return [it, it];
       });
     return [x, bound("low"), bound("high"), lastWeek, settled, open];

@@ -431,6 +431,16 @@ export function turn(): Promise<void> {
   return scheduler?.yield?.() ?? new Promise((resolve) => setTimeout(resolve));
 }
 
+/** How many windows have been read. */
+export function progressOf(
+  { done, planned }: { readonly done: number; readonly planned: number },
+  { count }: Formats,
+  label: string,
+): TemplateResult {
+  return html`<progress max=${planned || 1} .value=${done} aria-label=${label}></progress>
+    ${count(done)} of ${count(planned)} windows`;
+}
+
 /** A page that is not seen draws no frame. */
 const LONGEST_FRAME_MS = 100;
 

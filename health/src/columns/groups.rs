@@ -101,7 +101,8 @@ pub(crate) struct Endpoints<'t> {
 }
 
 impl<'t> Counted<'t> {
-    fn of(table: &'t CountTable) -> Self {
+    /// Makes the counts of a table.
+    pub(crate) fn of(table: &'t CountTable) -> Self {
         let windowed = table.windowed();
         let heads = windowed.windows.iter().map(|rows| Head {
             window: rows.window,

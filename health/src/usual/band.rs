@@ -6,7 +6,7 @@ use tallyfold::{CountTable, Result, TimeStep, Timestamp, Window};
 use super::calendar::{Calendar, Local};
 use super::noise::{Learned, Prior};
 use super::past::{Compare, Known, Past};
-use crate::columns::groups::{Columns, counts_of};
+use crate::columns::groups::{Block, Counted, Grid, read};
 use crate::columns::slots::Slots;
 use crate::measure::Measure;
 
@@ -47,30 +47,19 @@ pub fn usual(
     step: TimeStep,
     measure: Measure,
 ) -> Result<Vec<Usual>> {
-    let windowed = table.windowed();
-    let heads = windowed.windows.iter();
-    let heads = heads.map(|rows| (rows.window, rows.settled));
+    let counted = Counted::of(table);
+    let heads = counted.windows.iter();
+    let heads = heads.map(|head| (head.window, head.settled));
     let Some(slots) = Slots::of(heads, step)? else {
         return Ok(Vec::new());
     };
-    let mut parts = vec![0_u64; slots.len()];
-    let mut wholes = measure.is_rate().then(|| parts.clone());
-    for (rows, place) in windowed.windows.into_iter().zip(&slots.places) {
-        let Some(slot) = *place else {
-            continue;
-        };
-        for (_, counts) in rows {
-            let counts = counts_of(counts);
-            add(&mut parts[slot], measure.part(counts));
-            if let Some((wholes, whole)) = wholes.as_mut().zip(measure.whole(counts)) {
-                add(&mut wholes[slot], whole);
-            }
-        }
-    }
-    let columns = Columns {
-        parts: &parts,
-        wholes: wholes.as_deref(),
+    // Only a dimension that the table lacks is an error. All events are one group.
+    let Ok(grid) = Grid::new(&counted, &[], &[]) else {
+        return Ok(Vec::new());
     };
+    let mut block = [Block::new(&grid, &slots, measure, 1, |group| group)];
+    read(&counted, &mut block);
+    let columns = block[0].columns(0);
     let compare = match measure.is_rate() {
         true => Compare::Shares,
         false => Compare::Counts,
@@ -114,8 +103,4 @@ pub fn usual(
     };
     let range = slots.from(range.start())..slots.from(range.end());
     Ok(range.filter_map(of_slot).collect())
-}
-
-fn add(sum: &mut u64, count: u128) {
-    *sum = u64::try_from(count).map_or(u64::MAX, |count| sum.saturating_add(count));
 }

@@ -4,7 +4,7 @@ import type { FollowQuery } from "../ranges/follow.js";
 import type { Additivity, ProbeQuery } from "../ranges/probe.js";
 import { Following, type FollowOptions } from "../ranges/revisions.js";
 import type { CountTable } from "../tables/table.js";
-import { fieldsOf, OPTIONS, optionalSignal, own } from "../values/input.js";
+import { fieldsOf, joined, OPTIONS, optionalSignal, own } from "../values/input.js";
 import type { Now } from "../values/time.js";
 import type {
   Abortable,
@@ -289,13 +289,7 @@ export class Client {
     } finally {
       this.#driver.close(call);
     }
-    const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
-    let at = 0;
-    for (const piece of pieces) {
-      whole.set(piece, at);
-      at += piece.length;
-    }
-    return [whole, settled];
+    return [joined(pieces), settled];
   }
 
   /** Frees tokens and memory now. Calls under way still run to their end. */

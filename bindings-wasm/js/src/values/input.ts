@@ -110,3 +110,14 @@ export function addressOf(argument: string, value: unknown): unknown {
 export function isUrl(value: unknown): value is URL {
   return Object.prototype.toString.call(value) === "[object URL]";
 }
+
+/** Pieces of bytes as one. */
+export function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}
