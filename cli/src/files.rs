@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Read, Write};
+#[cfg(unix)]
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
@@ -127,7 +129,7 @@ fn target_of(path: &Path) -> io::Result<PathBuf> {
 /// How a file is replaced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Replacement {
-    /// The new file gets the permissions of the old one. If the path is a link, its target is replaced.
+    /// The new file gets the permissions of the old one and, for root, its owner. If the path is a link, its target is replaced.
     Shared,
     /// The same, for a file that only this process replaces. If the file is new, only its owner can read it. The
     /// temporary file is `NAME.new`. A temporary file that a killed process has left is removed first, so there is
@@ -163,6 +165,10 @@ pub(crate) fn replace<E: From<io::Error>>(
     writer.flush()?;
     drop(writer);
     if let Some(old) = old {
+        // For root, the new file belongs to the user to whom the old one belongs: `sudo tallyfold check ack` changes the state of
+        // a service that has a user of its own. Nobody else can give a file away, so a failure changes nothing.
+        #[cfg(unix)]
+        let _ = fchown(file.as_file(), Some(old.uid()), Some(old.gid()));
         file.as_file().set_permissions(old.permissions())?;
     }
     file.as_file().sync_all()?;
@@ -315,9 +321,54 @@ pub(crate) fn file_name(cluster: &str, end: &str) -> String {
     name + end
 }
 
+/// Returns the name of the cluster from which [`file_name`] has made `name`, without the suffix; `None` if it can't have made
+/// this name.
+pub(crate) fn cluster_of(name: &str) -> Option<String> {
+    let mut parts = name.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        bytes.push(u8::from_str_radix(part.get(..2)?, 16).ok()?);
+        bytes.extend(&part.as_bytes()[2..]);
+    }
+    let cluster = String::from_utf8(bytes).ok()?;
+    (file_name(&cluster, "") == name).then_some(cluster)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_of_a_cluster_is_read_from_the_name_of_its_file() {
+        for cluster in ["eu", "", "a b/../%é", "..", "%2"] {
+            assert_eq!(
+                cluster_of(&file_name(cluster, "")).as_deref(),
+                Some(cluster)
+            );
+        }
+        // No cluster has a file with one of these names.
+        for other in [
+            "eu.json", "%", "%4", "%41", "%2E", "%zz", "%é", "%ff", "%+a",
+        ] {
+            assert_eq!(cluster_of(other), None, "{other}");
+        }
+    }
+
+    /// Only root can give a file away, so this tests nothing for other users.
+    #[test]
+    #[cfg(unix)]
+    fn a_file_that_root_replaces_keeps_its_owner() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        fs::write(&path, "old").unwrap();
+        if std::os::unix::fs::chown(&path, Some(65_532), Some(65_532)).is_err() {
+            return;
+        }
+        replace_locked(&path, b"new").unwrap();
+        let found = fs::metadata(&path).unwrap();
+        assert_eq!((found.uid(), found.gid()), (65_532, 65_532));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+    }
 
     #[test]
     #[cfg(unix)]

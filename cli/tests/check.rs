@@ -319,7 +319,7 @@ fn a_state_of_another_service_is_refused_and_its_history_is_not_mixed() {
     let refused = command.current_dir(world.folder.path()).output().unwrap();
     ends(&refused, 2);
     assert!(
-        stderr(&refused).contains("to go on with it, pass --identity"),
+        stderr(&refused).contains("to continue with it, pass --identity"),
         "{}",
         stderr(&refused)
     );
@@ -556,7 +556,11 @@ fn findings_of_an_incident_are_indented_and_are_one_message() {
     assert_eq!(sent.len(), 1);
     let message: Value = serde_json::from_slice(&sent[0].0.body).unwrap();
     let text = message["text"].as_str().unwrap();
+    assert!(text.starts_with("critical: integrations fail: "), "{text}");
     assert!(text.contains("; also found: integrations fail"), "{text}");
+    let id = lines[0].rsplit_once(" [incident ").unwrap().1;
+    assert!(text.contains(&format!(" [incident {id}")), "{text}");
+    assert!(text.contains("\ntallyfold delivery --from "), "{text}");
     let over = world.run(&["--at", AFTER, "--webhook", &chat.url]);
     ends(&over, 0);
     assert_eq!(chat.all().len(), 1);
@@ -676,6 +680,9 @@ fn an_incident_is_held_in_the_cluster_that_is_named() {
     let refused = run(&["check", "ack", id, "--cluster", "eu", "--note", &long]);
     ends(&refused, 2);
     assert!(stderr(&refused).contains("--note: want at most 1000 characters"));
+    let other = run(&["check", "ack", id, "--cluster", "asia"]);
+    ends(&other, 2);
+    assert!(stderr(&other).contains("asia.json"), "{}", stderr(&other));
     let nowhere = run(&["check", "ack", id, "--state", "nowhere"]);
     ends(&nowhere, 2);
     assert!(!world.path("nowhere").exists());

@@ -215,14 +215,14 @@ fn run_with(
 /// What people are told of a finding: where, which rule, what is wrong, and what to do.
 const COMMAND: &str = "tallyfold delivery --from 2026-01-01T00:00:00Z --to 2026-01-01T00:15:00Z --by integration --where 'integration=a b' --cluster eu";
 
-const TEXT: &str =
-    "eu: rule a: a is <wrong> & bad — page the data team — https://wiki.example/failing";
+const TEXT: &str = "eu: rule a: a is <wrong> & bad [incident a] — page the data team — https://wiki.example/failing";
 
 #[test]
 fn a_change_is_sent_once_and_its_end_once() {
     let begun = run(&[firing("a")], webhook(), &Notified::default(), []);
     assert_eq!(begun.sent.len(), 1);
-    assert_eq!(begun.sent[0].1, json!({"text": TEXT}));
+    let text = format!("critical: {TEXT}\n{COMMAND}");
+    assert_eq!(begun.sent[0].1, json!({ "text": text }));
     let goes_on = run(&[firing("a")], webhook(), &begun.notified, []);
     assert!(goes_on.sent.is_empty());
     let over = [finding("a", Status::Resolved)];
@@ -816,8 +816,13 @@ fn a_value_in_a_message_notifies_nobody_and_links_to_nothing() {
             .1
             .clone()
     };
-    let text = format!("eu: rule a: {parted} — page the data team — https://wiki.example/failing");
-    assert_eq!(sent(ReceiverKind::Webhook)["text"], text);
+    let text = format!(
+        "eu: rule a: {parted} [incident a] — page the data team — https://wiki.example/failing"
+    );
+    assert_eq!(
+        sent(ReceiverKind::Webhook)["text"],
+        format!("critical: {text}")
+    );
     assert_eq!(
         sent(ReceiverKind::PagerDuty)["payload"]["summary"],
         format!("rule a: {parted}")

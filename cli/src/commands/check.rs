@@ -276,7 +276,7 @@ pub(super) struct Checks {
     pub(super) is_failing: Cell<Option<bool>>,
     /// When the last successful check ended; `None` before the first.
     pub(super) succeeded: Cell<Option<Instant>>,
-    /// The number of firing incidents, by cluster and severity.
+    /// The number of firing incidents that are not silenced, by cluster and severity.
     pub(super) firing: RefCell<BTreeMap<(String, Severity), u64>>,
 }
 
@@ -419,7 +419,7 @@ impl Basis<'_> {
 
 /// Writes what the last check did not report: failures, rules that can't be judged, and incidents with a new status or
 /// severity. `last` has the keys of what the last check reported; they are replaced by the keys of this check. Returns the
-/// number of firing incidents, by cluster and severity.
+/// number of firing incidents that are not silenced, by cluster and severity.
 fn report_new(
     app: &App,
     found: &CheckReport,
@@ -456,15 +456,19 @@ fn report_new(
             continue;
         };
         for incident in &check.incidents {
-            if incident.status == Status::Firing {
+            if incident.status == Status::Firing && !incident.silenced {
                 let key = (part.cluster.clone(), incident.severity);
                 *firing.entry(key).or_default() += 1;
             }
             let key = key_of(&part.cluster, incident);
             let state = key[2].clone();
             if is_new(key) {
-                let text = escaped(&incident.sentence);
-                app.note(&part.cluster, format_args!("{state}: {text}"));
+                let (text, id) = (
+                    escaped(&incident.sentence),
+                    Incident::short_id(&incident.id),
+                );
+                let text = format_args!("{state}: {text} [incident {id}]");
+                app.note(&part.cluster, text);
             }
         }
     }

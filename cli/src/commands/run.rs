@@ -512,7 +512,7 @@ const INCIDENTS: Meter = Meter(
     "tallyfold_run_incidents",
     FamilyKind::Gauge,
     "",
-    "Incidents that fire, by severity",
+    "Incidents that fire and are neither acknowledged nor silenced, by severity",
 );
 
 fn add_checks(scrape: &mut Scrape, checks: &Checks) {

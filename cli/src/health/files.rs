@@ -151,7 +151,7 @@ impl Memory {
             && ![service, fingerprint].contains(&fields.service.as_str())
         {
             return Err(KIND.wrong(format_args!(
-                "it is of {:?}, not of {service:?}; to go on with it, pass --identity with the former",
+                "it belongs to {:?}, not to {service:?}; to continue with it, pass --identity with the former",
                 fields.service
             )));
         }
@@ -203,7 +203,9 @@ mod tests {
         }
         let other = Memory::parse(json.as_bytes(), Some(("us", "b2"))).unwrap_err();
         assert!(
-            other.message().contains("it is of \"eu\", not of \"us\""),
+            other
+                .message()
+                .contains("it belongs to \"eu\", not to \"us\""),
             "{other}"
         );
     }

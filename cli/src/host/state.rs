@@ -86,7 +86,7 @@ impl StateFile {
         let beside = with_end(&path, ".lock");
         let lock = locked(&beside)?.ok_or_else(|| {
             Failure::usage(format!(
-                "{}: another process uses this file; each process needs a file of its own",
+                "{}: another process uses this file; wait until that process has ended, or name another file",
                 path.display()
             ))
         })?;

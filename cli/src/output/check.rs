@@ -291,9 +291,6 @@ fn write_hold(hold: &IncidentHold, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// How many digits of the identifier of an incident are shown.
-const SHOWN: usize = 8;
-
 fn write_sentence(
     report: &CheckReport,
     cluster: &str,
@@ -317,12 +314,7 @@ fn write_sentence(
     write!(out, ": {rule}: {sentence}")?;
     let incident = finding.incident.as_deref();
     match incident.filter(|_| !is_indented && report.asked.replay.is_none()) {
-        // `check ack` accepts the beginning of an identifier.
-        Some(incident) => writeln!(
-            out,
-            " [incident {}]",
-            incident.get(..SHOWN).unwrap_or(incident)
-        )?,
+        Some(incident) => writeln!(out, " [incident {}]", Incident::short_id(incident))?,
         None => writeln!(out)?,
     }
     for (what, text) in [("note", &finding.note), ("runbook", &finding.runbook)] {

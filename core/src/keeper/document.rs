@@ -158,7 +158,7 @@ impl<'a> Stored<'a> {
                 let message = words![
                     "this isn't a checkpoint of this query: it was made with ",
                     what.clone(),
-                    format!(" {start}, not {expected}; to go on with it, pass the same "),
+                    format!(" {start}, not {expected}; to resume it, pass the same "),
                     what
                 ];
                 return Err(self.wrong(&format!("$.query.{name}"), message, found));

@@ -454,27 +454,27 @@ fn a_checkpoint_of_another_query_is_refused() {
     };
     assert_eq!(
         refused(ingestion),
-        r#"metric: it was made with metric "event_delivery", not "event_ingestion"; to go on with it, pass the same metric"#
+        r#"metric: it was made with metric "event_delivery", not "event_ingestion"; to resume it, pass the same metric"#
     );
     assert_eq!(
         refused(|options| options.keep = Keep::Total),
-        r#"keep: it was made with keep "windows", not "total"; to go on with it, pass the same keep"#
+        r#"keep: it was made with keep "windows", not "total"; to resume it, pass the same keep"#
     );
     assert_eq!(
         refused(|options| options.dimensions.reverse()),
-        r#"dimensions: it was made with dimensions ["integration","reason"], not ["reason","integration"]; to go on with it, pass the same dimensions"#
+        r#"dimensions: it was made with dimensions ["integration","reason"], not ["reason","integration"]; to resume it, pass the same dimensions"#
     );
     assert_eq!(
         refused(|options| options.group_by = Some(Vec::new())),
-        r#"group_by: it was made with group_by ["integration","reason"], not []; to go on with it, pass the same group_by"#
+        r#"group_by: it was made with group_by ["integration","reason"], not []; to resume it, pass the same group_by"#
     );
     assert_eq!(
         refused(|options| options.window = step("30m")),
-        r#"window: it was made with window "1h", not "30m"; to go on with it, pass the same window"#
+        r#"window: it was made with window "1h", not "30m"; to resume it, pass the same window"#
     );
     assert_eq!(
         refused(|options| options.part = Some((1, 2))),
-        "part: it was made with part null, not [1,2]; to go on with it, pass the same part"
+        "part: it was made with part null, not [1,2]; to resume it, pass the same part"
     );
 
     let elsewhere = Machine::new(options().cluster_endpoint("https://other.example"));
@@ -491,7 +491,7 @@ fn a_checkpoint_of_another_query_is_refused() {
     let error = load(&mut collect, &files).expect_err("a refusal");
     let text = error.text_in(Spelling::Flag).to_string();
     let wanted =
-        r#"it was made with --window "1h", not "30m"; to go on with it, pass the same --window"#;
+        r#"it was made with --window "1h", not "30m"; to resume it, pass the same --window"#;
     assert!(text.contains(wanted), "{text}");
 
     // It makes no difference whether the same dimensions are kept by default.

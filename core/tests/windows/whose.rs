@@ -185,7 +185,7 @@ fn states_belong_to_a_client_and_say_whose_they_are() {
     assert_eq!(error.path(), Some("$.query.cluster"));
     let said = text(&error);
     let expected = format!(
-        "it was made with identity \"{ADDRESS}, client sandbox-client\", not \"us\"; to go on with it, pass the same identity"
+        "it was made with identity \"{ADDRESS}, client sandbox-client\", not \"us\"; to resume it, pass the same identity"
     );
     assert!(said.contains(&expected), "{said}");
     // At another port, under the same name.

@@ -8,7 +8,7 @@ use tallyfold::{Result, Timestamp};
 
 use super::alert::Alert;
 use super::options::ReceiverOptions;
-use crate::incidents::incident::id_of;
+use crate::incidents::incident::{Incident, id_of};
 
 mod alertmanager;
 mod opsgenie;
@@ -199,7 +199,18 @@ impl Notice<'_> {
         shortened(&for_chat(&title), most)
     }
 
-    /// Returns the message for a person: the cluster if it has a name, the rule, the sentence, the note and the runbook.
+    /// Returns what the message is about: `resolved`, or the severity and how severe the alert was before.
+    pub(crate) fn head(&self) -> String {
+        let severity = harmless(&self.alert.severity);
+        match (self.until, self.before) {
+            (Some(_), _) => "resolved".to_owned(),
+            (None, Some(before)) => format!("{severity}, before {before}"),
+            (None, None) => severity,
+        }
+    }
+
+    /// Returns the message for a person: the cluster if it has a name, the rule, the sentence, the beginning of the incident's
+    /// identifier, which `tallyfold check ack` accepts, the note and the runbook.
     /// The sentence contains values of events, so it is made harmless for a chat. The user has written the note and the
     /// runbook, so they keep their links.
     pub(crate) fn message(&self) -> String {
@@ -209,9 +220,10 @@ impl Notice<'_> {
             text = format!("{}: ", harmless(cluster));
         }
         text.push_str(&format!(
-            "{}: {}",
+            "{}: {} [incident {}]",
             harmless(&alert.rule),
-            for_chat(&alert.sentence)
+            for_chat(&alert.sentence),
+            Incident::short_id(self.id)
         ));
         for more in [&alert.note, &alert.runbook].into_iter().flatten() {
             text.push_str(" — ");

@@ -164,6 +164,13 @@ impl IncidentHold {
 const MOST_OF_IT: f64 = 0.5;
 
 impl Incident {
+    /// Returns the beginning of an incident's identifier, as people see it: eight digits, which are enough for
+    /// [`State::hold`](crate::State::hold).
+    #[must_use]
+    pub fn short_id(id: &str) -> &str {
+        id.get(..8).unwrap_or(id)
+    }
+
     /// Begins an incident with a finding.
     pub(super) fn of(finding: &Finding) -> Self {
         let since = finding.since.to_string();

@@ -99,7 +99,7 @@ class Outbox:
     ) -> PushReport | None:
         """Sends what is pending; `None` if nothing is. Arguments are as in `tallyfold.push`.
 
-        After an error the revision is still pending: push again to go on with it, or `drop` it.
+        After an error the revision is still pending: push again to resume it, or `drop` it.
         If an earlier push was ended while it was sending samples that are sent at most once,
         `unsure` of the report has their number, also if nothing is pending any more. The file keeps
         the number until a push has returned its report, or raised an error that has it.

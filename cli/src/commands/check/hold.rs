@@ -1,6 +1,7 @@
 //! `tallyfold check ack`, `silence` and `unsilence`: acknowledge an incident, silence it, or undo either.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use tallyfold::Timestamp;
@@ -10,6 +11,7 @@ use tallyfold_health::IncidentHold;
 use crate::app::App;
 use crate::config::load::ServiceFlags;
 use crate::failure::{Exit, Failure, Result};
+use crate::files::cluster_of;
 use crate::health::files::{Memory, places};
 use crate::host::session::unix_ms;
 use crate::host::state::StateFile;
@@ -89,8 +91,7 @@ pub(crate) struct IncidentFlags {
 /// If no cluster has the incident, or several have it. For a state that can't be read or written, or that a running check uses.
 pub(crate) async fn run(app: &App, action: &HoldAction) -> Result<Exit> {
     let (flags, hold) = (action.flags(), action.hold()?);
-    let settings = app.loaded()?;
-    let places = places((&None, &flags.state, &None), &settings.check);
+    let places = places((&None, &flags.state, &None), &app.loaded()?.check);
     let nothing = || {
         Failure::usage(format!(
             "{}: no check has written a state here",
@@ -101,9 +102,8 @@ pub(crate) async fn run(app: &App, action: &HoldAction) -> Result<Exit> {
         return Err(nothing());
     }
     let (mut found, mut refused) = (Vec::new(), None);
-    for cluster in &settings.clusters {
-        let file = StateFile::of_cluster(&places.state, settings, cluster)
-            .map_err(|failure| failure.helped_by("the same command when no check is running"))?;
+    for cluster in clusters(&places.state, &flags.cluster)? {
+        let file = StateFile::existing(&places.state, cluster.as_deref())?;
         let Some(bytes) = file.read()? else {
             continue;
         };
@@ -124,8 +124,8 @@ pub(crate) async fn run(app: &App, action: &HoldAction) -> Result<Exit> {
         Failure::usage(format!("{name}: {}", error.message()))
     });
     let [(cluster, file, memory, sentence)] = &found[..] else {
-        let names = found.iter().map(|(cluster, ..)| escaped(&cluster.name));
-        let names: Vec<String> = names.collect();
+        let names = found.iter().flat_map(|(cluster, ..)| cluster);
+        let names: Vec<String> = names.map(|name| escaped(name)).collect();
         return Err(match names.is_empty() {
             true => refused,
             false => Failure::usage(format!(
@@ -142,12 +142,32 @@ pub(crate) async fn run(app: &App, action: &HoldAction) -> Result<Exit> {
         }) => format!("silenced until {until}"),
         None => "no longer acknowledged or silenced".to_owned(),
     };
-    if settings.is_named {
-        text.push_str(&format!(": {}", escaped(&cluster.name)));
+    if let Some(cluster) = cluster {
+        text.push_str(&format!(": {}", escaped(cluster)));
     }
     app.stderr
         .note(format_args!("{text}: {}", escaped(sentence)));
     Ok(Exit::Fine)
+}
+
+/// Returns the names of the clusters whose states to search: those of `named`, or else all clusters that have a file in the
+/// folder `state`. If `state` is a file, it is the state of a cluster without a name.
+fn clusters(state: &Path, named: &[String]) -> Result<Vec<Option<String>>> {
+    if !named.is_empty() {
+        return Ok(named.iter().cloned().map(Some).collect());
+    }
+    if !state.is_dir() {
+        return Ok(vec![None]);
+    }
+    let files = state
+        .read_dir()
+        .map_err(|error| Failure::file("read", state, &error))?;
+    let names = files.flatten().filter_map(|file| {
+        let name = file.file_name().into_string().ok()?;
+        cluster_of(name.strip_suffix(".json")?)
+    });
+    let names: BTreeSet<String> = names.collect();
+    Ok(names.into_iter().map(Some).collect())
 }
 
 impl HoldAction {
@@ -158,13 +178,12 @@ impl HoldAction {
         }
     }
 
-    /// Sets the configuration and the clusters to those that the action names.
+    /// Sets the configuration to the one that the action names. The state tells which clusters there are.
     pub(crate) fn select(&self, service: &mut ServiceFlags) {
         let flags = self.flags();
         if flags.config.is_some() {
             service.config.clone_from(&flags.config);
         }
-        service.cluster.clone_from(&flags.cluster);
     }
 
     /// Returns the acknowledgement or the silence to store; `None` to remove it.

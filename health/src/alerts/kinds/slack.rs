@@ -28,13 +28,7 @@ struct Message {
 }
 
 fn message(notice: &Notice<'_>) -> String {
-    let severity = notice.alert.severity.as_str();
-    let head = match (notice.until, notice.before) {
-        (Some(_), _) => "resolved".to_owned(),
-        (None, Some(before)) => format!("{severity}, before {before}"),
-        (None, None) => severity.to_owned(),
-    };
-    let mut text = format!("*{head}*: {}", escaped(&notice.message()));
+    let mut text = format!("*{}*: {}", notice.head(), escaped(&notice.message()));
     if let Some(command) = command_for_chat(notice) {
         text += &format!("\n`{}`", escaped(command));
     }

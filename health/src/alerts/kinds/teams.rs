@@ -8,6 +8,7 @@ use tallyfold::sending::Delivery;
 use tallyfold::text::harmless;
 
 use super::{Form, Notice, POST, Writer, command_for_chat, for_chat, shortened};
+use crate::incidents::incident::Incident;
 
 pub(crate) const FORM: Form = Form {
     about: "a Microsoft Teams channel",
@@ -30,20 +31,24 @@ const MOST_CHARACTERS: usize = 4_000;
 
 fn message(notice: &Notice<'_>) -> String {
     let alert = notice.alert;
-    let (head, color) = match (notice.until, alert.severity.as_str()) {
-        (Some(_), _) => ("resolved", "good"),
-        (None, "critical") => ("critical", "attention"),
-        (None, "warning") => ("warning", "warning"),
-        (None, severity) => (severity, "default"),
+    let color = match (notice.until, alert.severity.as_str()) {
+        (Some(_), _) => "good",
+        (None, "critical") => "attention",
+        (None, "warning") => "warning",
+        (None, _) => "default",
     };
-    let head = format!("{head}: {}", for_chat(&alert.rule));
+    let head = format!("{}: {}", notice.head(), for_chat(&alert.rule));
     let block = |text: &str| json!({ "type": "TextBlock", "text": shortened(text, MOST_CHARACTERS), "wrap": true });
     let mut head = block(&head);
     head["weight"] = json!("bolder");
     head["color"] = json!(color);
     let mut body = vec![head, block(&for_chat(&alert.sentence))];
     body.extend(alert.note.as_deref().map(|note| block(&harmless(note))));
-    let facts = [("Cluster", notice.cluster), ("Since", &alert.since)];
+    let facts = [
+        ("Cluster", notice.cluster),
+        ("Since", &alert.since),
+        ("Incident", Incident::short_id(notice.id)),
+    ];
     let facts = facts.map(|(title, value)| json!({ "title": title, "value": for_chat(value) }));
     body.push(json!({ "type": "FactSet", "facts": facts }));
     // A text block would read the underscores of names as italics.

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 use tallyfold::text::{harmless, nearest};
 use tallyfold::{Code, Error};
 
-use super::{Form, Notice, POST, Writer, for_chat};
+use super::{Form, Notice, POST, Writer, command_for_chat, for_chat};
 
 pub(crate) const FORM: Form = Form {
     about: "a webhook",
@@ -29,9 +29,9 @@ pub(crate) const FORM: Form = Form {
 const USUAL: &str = r#"{"text": "{{message}}"}"#;
 
 /// The placeholders for texts. In a template, they must be between quotes.
-const TEXTS: [&str; 11] = [
-    "message", "sentence", "status", "rule", "severity", "since", "until", "cluster", "query",
-    "note", "runbook",
+const TEXTS: [&str; 12] = [
+    "message", "id", "sentence", "status", "rule", "severity", "since", "until", "cluster",
+    "query", "note", "runbook",
 ];
 
 /// The placeholders for JSON values. In a template, they must not be between quotes.
@@ -87,7 +87,15 @@ impl Template {
     fn message(&self, notice: &Notice<'_>) -> String {
         let alert = notice.alert;
         self.fill(|name| match name {
-            "message" => quoted(&notice.message()),
+            "message" => {
+                let mut text = format!("{}: {}", notice.head(), notice.message());
+                if let Some(command) = command_for_chat(notice) {
+                    text.push('\n');
+                    text.push_str(command);
+                }
+                quoted(&text)
+            }
+            "id" => escaped(notice.id),
             "sentence" => quoted(&for_chat(&alert.sentence)),
             "note" => escaped(alert.note.as_deref().unwrap_or_default()),
             "runbook" => escaped(alert.runbook.as_deref().unwrap_or_default()),
@@ -188,14 +196,14 @@ mod tests {
     fn values_are_escaped_and_never_read_as_placeholders() {
         assert_eq!(
             message(USUAL, ""),
-            json!({"text": "integrations fail: \"a\\b\"\u{fffd}\u{fffd}{{rule}} é — ask the data team"})
+            json!({"text": "critical: integrations fail: \"a\\b\"\u{fffd}\u{fffd}{{rule}} é [incident a1] — ask the data team\ntallyfold explain"})
         );
-        let all = r#"{"a": "{{ rule }}: {{status}}/{{severity}}", "b": {{labels}}, "c": [{{finding}}, {{incident}}], "d": "{{since}} {{until}} {{cluster}} {{query}}"}"#;
+        let all = r#"{"a": "{{ rule }}: {{status}}/{{severity}}", "b": {{labels}}, "c": [{{finding}}, {{incident}}], "d": "{{since}} {{until}} {{cluster}} {{query}} {{id}}"}"#;
         let expected = json!({
             "a": "integrations fail: resolved/critical",
             "b": {"integration": "a\"b\\"},
             "c": [{"ln_p": -5.5}, {"parts": []}],
-            "d": "2026-01-01T00:00:00Z 2026-01-01T01:00:00Z eu tallyfold explain",
+            "d": "2026-01-01T00:00:00Z 2026-01-01T01:00:00Z eu tallyfold explain a1",
         });
         assert_eq!(message(all, "2026-01-01T01:00:00Z"), expected);
         assert_eq!(message(r#"["{{status}}"]"#, ""), json!(["firing"]));
