@@ -647,6 +647,21 @@ fn receivers_of_the_configuration_have_their_headers() {
 }
 
 #[test]
+fn a_check_at_a_later_time_says_what_it_could_not_judge() {
+    let world = World::new();
+    // Far behind the clock of the machine, there are no counts.
+    let later = world.run(&["--at", "2999-01-01T00:01:00Z"]);
+    ends(&later, 6);
+    assert!(
+        stderr(&later).contains("not judged: ")
+            && stderr(&later)
+                .contains(" to 2999-01-01T00:00:00Z; these windows have not ended yet"),
+        "{}",
+        stderr(&later)
+    );
+}
+
+#[test]
 fn an_incident_is_held_in_the_cluster_that_is_named() {
     let world = World::new();
     let clusters = [("eu", ""), ("us", "")];
@@ -737,21 +752,26 @@ fn the_first_alert_of_the_guide_fires_and_names_the_cause() {
     let (_, after) = guide.split_once("```toml\n").unwrap();
     let (rules, _) = after.split_once("```").unwrap();
     assert_eq!(rules.lines().count(), 6);
-    let (_, after) = guide.split_once("```sh\n").unwrap();
-    let (command, _) = after.split_once("\n```").unwrap();
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("health.toml"), rules).unwrap();
-    let program = env!("CARGO_BIN_EXE_tallyfold");
-    let arguments = command.split_whitespace().map(|word| match word {
-        "tallyfold" => program,
-        word => word,
-    });
-    let output = Command::new(program)
-        .args(arguments.skip(1))
-        .current_dir(folder.path())
-        .env_clear()
-        .output()
-        .unwrap();
+    let mut commands = guide.split("```sh\n").skip(1);
+    let mut commands = commands
+        .by_ref()
+        .map(|after| after.split_once("\n```").unwrap().0);
+    let mut next = || commands.next().unwrap();
+    let sandbox = next().strip_prefix("tallyfold sandbox ").unwrap();
+    let sandbox = sandbox.replace("8080", "0");
+    let service = Service::with(&sandbox.split(' ').collect::<Vec<_>>());
+    let chat = Sink::start(Vec::new(), TAKEN);
+    let run = |line: &str| {
+        let path = Path::new(env!("CARGO_BIN_EXE_tallyfold"));
+        let path = path.parent().unwrap().as_os_str();
+        let mut command = service.run("/bin/sh", &["-c", line]);
+        command.current_dir(folder.path()).env("PATH", path);
+        command.env("WEBHOOK_URL", &chat.url).output().unwrap()
+    };
+    let check = next();
+    let output = run(check);
     ends(&output, 1);
     let text = stdout(&output);
     let cause = "all for reason \"compliance filter: consent withheld\"";
@@ -759,4 +779,38 @@ fn the_first_alert_of_the_guide_fires_and_names_the_cause() {
         text.starts_with("warning: much is filtered: write key ") && text.contains(cause),
         "{text}"
     );
+    let notify = next();
+    for _ in 0..2 {
+        ends(&run(notify), 1);
+    }
+    let sent = chat.all();
+    assert_eq!(sent.len(), 1, "the second run sends nothing");
+    let message: Value = serde_json::from_slice(&sent[0].0.body).unwrap();
+    let lines: Vec<&str> = message["text"].as_str().unwrap().split('\n').collect();
+    assert_eq!(lines[0], text.trim_end());
+    // The command of the message shows these counts.
+    let counts = run(&format!("{} --format csv", lines[1]));
+    ends(&counts, 0);
+    assert!(
+        stdout(&counts).contains(",compliance filter: consent withheld,"),
+        "{}",
+        stdout(&counts)
+    );
+    let id = text
+        .trim_end()
+        .rsplit_once(' ')
+        .unwrap()
+        .1
+        .trim_end_matches(']');
+    ends(&run(&next().replace("fdf8244f", id)), 0);
+    let silenced = run(check);
+    ends(&silenced, 0);
+    assert!(stdout(&silenced).starts_with("silenced: "));
+    let (_, after) = guide.split_once("`tallyfold explain --since").unwrap();
+    let explained = run(&format!(
+        "tallyfold explain --since{}",
+        after.split_once('`').unwrap().0
+    ));
+    ends(&explained, 0);
+    assert!(stdout(&explained).contains("compliance filter: consent withheld"));
 }

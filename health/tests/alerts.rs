@@ -218,6 +218,32 @@ const COMMAND: &str = "tallyfold delivery --from 2026-01-01T00:00:00Z --to 2026-
 const TEXT: &str = "eu: rule a: a is <wrong> & bad [incident a] — page the data team — https://wiki.example/failing";
 
 #[test]
+fn the_command_groups_by_what_the_finding_names() {
+    let mut finding = firing("a");
+    finding.query.dimensions = Dimension::ALL.to_vec();
+    let by = |finding: &Finding| {
+        let begun = run(
+            std::slice::from_ref(finding),
+            webhook(),
+            &Notified::default(),
+            [],
+        );
+        let text = begun.sent[0].1["text"].as_str().unwrap().to_owned();
+        let (_, after) = text.split_once(" --by ").unwrap();
+        after.split(' ').next().unwrap().to_owned()
+    };
+    assert_eq!(by(&finding), "integration");
+    finding.measure = Measure::Filtered;
+    assert_eq!(by(&finding), "integration,reason");
+    finding.within = vec![(Dimension::WriteKey, "web".to_owned())];
+    assert_eq!(by(&finding), "write_key,integration,reason");
+    finding.measure = Measure::Errors;
+    finding.query.r#where.clear();
+    finding.within.clear();
+    assert_eq!(by(&finding), "event_name,write_key,integration,reason");
+}
+
+#[test]
 fn a_change_is_sent_once_and_its_end_once() {
     let begun = run(&[firing("a")], webhook(), &Notified::default(), []);
     assert_eq!(begun.sent.len(), 1);

@@ -648,6 +648,13 @@ impl Job<'_> {
                 part.failure = part.failure.or(past.failure);
                 part.is_unanswered |= past.is_unanswered;
             }
+            if part.failure.is_none() && !part.gaps.is_empty() {
+                let text = format!(
+                    "not judged: {}; these windows have not ended yet, or their counts could not be read",
+                    spans(&part.gaps)
+                );
+                part.failure = Some(Failure::new(Exit::Missing, text));
+            }
             return Ok(part);
         }
     }

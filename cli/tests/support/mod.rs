@@ -82,11 +82,19 @@ impl Service {
     }
 
     pub(crate) fn with_faults(faults: &[&str]) -> Self {
+        let faults = faults.iter().flat_map(|fault| ["--fault", fault]);
+        Self::with(
+            &["--seed", "7"]
+                .into_iter()
+                .chain(faults)
+                .collect::<Vec<_>>(),
+        )
+    }
+
+    /// A sandbox with these flags.
+    pub(crate) fn with(flags: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
-        command.args(["sandbox", "--seed", "7"]);
-        for fault in faults {
-            command.args(["--fault", fault]);
-        }
+        command.arg("sandbox").args(flags);
         let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap())
             .lines()

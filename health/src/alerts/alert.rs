@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use tallyfold::{Timestamp, Window};
+use tallyfold::{Dimension, Timestamp, Window};
 
 use super::options::NotifyOptions;
 use crate::check::result::Check;
 use crate::incidents::finding::{Finding, Status};
 use crate::incidents::incident::{Incident, IncidentPart};
+use crate::measure::Measure;
 use crate::rules::names::Severity;
 
 /// What receivers are notified of: the incidents of a check, and its findings.
@@ -287,8 +288,7 @@ fn command(finding: &Finding, cluster: Option<&str>) -> String {
         words.extend(["--from".to_owned(), range.start().to_string()]);
         words.extend(["--to".to_owned(), range.end().to_string()]);
     }
-    let by: Vec<&str> = query.dimensions.iter().map(|one| one.as_str()).collect();
-    words.extend(["--by".to_owned(), by.join(",")]);
+    words.extend(["--by".to_owned(), shown(finding).join(",")]);
     for (dimension, values) in &query.r#where {
         for value in values {
             words.push("--where".to_owned());
@@ -299,6 +299,26 @@ fn command(finding: &Finding, cluster: Option<&str>) -> String {
         words.extend(["--cluster".to_owned(), quoted(cluster)]);
     }
     words.join(" ")
+}
+
+/// Returns the dimensions of the query that show what the finding is about: those of its group and its causes, and the reasons
+/// why events are filtered. Further dimensions would only make many rows of few events. Returns all dimensions of the query if
+/// the finding names none.
+fn shown(finding: &Finding) -> Vec<&'static str> {
+    let filtered = matches!(finding.measure, Measure::Filtered | Measure::FilteredRate);
+    let is_named = |one: &Dimension| {
+        let mut causes = finding.causes.iter().flat_map(|cause| &cause.r#where);
+        finding.query.r#where.iter().any(|(name, _)| name == one)
+            || causes.any(|(name, _)| name == one.as_str())
+            || finding.within.iter().any(|(name, _)| name == one)
+            || filtered && *one == Dimension::Reason
+    };
+    let all = &finding.query.dimensions;
+    let mut named: Vec<Dimension> = all.iter().copied().filter(is_named).collect();
+    if named.is_empty() {
+        named.clone_from(all);
+    }
+    named.iter().map(|one| one.as_str()).collect()
 }
 
 /// Returns a word for a shell, in quotation marks if necessary.
