@@ -373,6 +373,10 @@ fn totals_that_contradict_the_counts_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state.json");
     let history = folder.path().join("history");
+    let rules = folder.path().join("health.toml");
+    // A fixed limit, which needs no history.
+    let rule = "[[rule]]\nname = 'r'\nkind = 'threshold'\nmeasure = 'events'\nby = ['integration']\nabove = 1\n";
+    fs::write(&rules, rule).unwrap();
     let wrong = "the totals that the service reports differ from the sums of its counts";
     for all in [
         &["follow", "--from", &from, "--until", &to][..],
@@ -381,6 +385,8 @@ fn totals_that_contradict_the_counts_are_reported() {
             "check",
             "--at",
             &to,
+            "--rules",
+            rules.to_str().unwrap(),
             "--state",
             state.to_str().unwrap(),
             "--history",
