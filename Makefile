@@ -8,7 +8,8 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 # Downloads run while something compiles. Cargo itself lets one compilation after the other use all cores.
-MAKEFLAGS += --no-builtin-rules --jobs=4
+JOBS ?= 4
+MAKEFLAGS += --no-builtin-rules --jobs=$(JOBS)
 .DELETE_ON_ERROR:
 
 PYTHON ?= python3
@@ -105,7 +106,20 @@ cli:
 	cargo build --release --package tallyfold-cli
 	@ls -l target/release/tallyfold
 
-# Everything that the suites of `test` use: `make test` builds it before it runs the suites, two at a time.
+# The suites of `test`, the longest first. `suite-NAME` runs `test-NAME` once all that it needs is built, so suites run while other
+# suites are being built.
+suites := observability python rust docs packages examples js
+suite-observability suite-rust suite-examples: compile-tests
+suite-observability suite-python suite-examples suite-js: $(venv) $(wheel_in_venv)
+suite-examples suite-docs suite-js: $(chromium)
+suite-examples: $(examples)
+suite-docs: $(site)
+suite-packages: $(static_cli) $(packages_python) $(packages_node)
+suite-js: $(tarball) $(bundlers)
+$(addprefix suite-,$(suites)): suite-%:
+	@scripts/suite.sh $*
+
+# Everything that the suites use.
 prepare-tests: compile-tests $(venv) $(wheel_in_venv) $(examples) $(bundlers) $(chromium) $(site) $(static_cli) \
 	$(packages_python) $(packages_node)
 

@@ -69,6 +69,12 @@ export interface DashboardView extends DashboardElement {
   refresh(): Promise<void>;
 }
 
+/** The chart over time. */
+export interface DashboardTrend extends DashboardView {
+  /** Which events the line shows before the visitor selects others. Default: `failed`. */
+  measure: "failed" | "filtered" | "delivered" | undefined;
+}
+
 /** A cluster that the dashboard can show. */
 export interface DashboardCluster {
   readonly name: string;
@@ -119,7 +125,7 @@ declare global {
     "tallyfold-pipeline": DashboardView;
     "tallyfold-reasons": DashboardView;
     "tallyfold-heatmap": DashboardView;
-    "tallyfold-trend": DashboardView;
+    "tallyfold-trend": DashboardTrend;
     "tallyfold-values": DashboardView;
     "tallyfold-silent": DashboardView;
     "tallyfold-cause": DashboardView;

@@ -228,12 +228,15 @@ const STYLES = css`
 export class Trend extends View {
   static override properties = {
     ...View.properties,
+    measure: {},
     marked: { attribute: false },
     usual: { attribute: false },
   };
 
   static override styles = [View.styles, shared, STYLES];
 
+  /** Which events the line shows before the visitor selects others. */
+  declare measure: TrendMeasure | undefined;
   /** The range of time that is marked. */
   declare marked: Window | undefined;
   /** What is usual at some times, in what the line shows: drawn as a band behind it. A button computes it from two weeks. */
@@ -262,7 +265,7 @@ export class Trend extends View {
   }
 
   get #measure(): TrendMeasure {
-    const { measure } = this.state;
+    const { measure = this.measure } = this.state;
     return measure === "filtered" || measure === "delivered" ? measure : "failed";
   }
 
@@ -320,7 +323,7 @@ export class Trend extends View {
     const button = (measure: TrendMeasure, text: string) => html`<button
       type="button"
       aria-pressed=${this.#measure === measure}
-      @click=${() => this.tell({ measure: measure === "failed" ? undefined : measure })}
+      @click=${() => this.tell({ measure: measure === (this.measure ?? "failed") ? undefined : measure })}
     >
       ${text}
     </button>`;

@@ -20,7 +20,7 @@ import { count, DAY, ready, rowsOf } from "../test/dashboard_world.mjs";
 
 const run = promisify(execFile);
 const here = dirname(fileURLToPath(import.meta.url));
-const guide = join(here, "../../../docs/guides/dashboard");
+const docs = join(here, "../../../docs");
 const python = process.env.PYTHON ?? join(here, "../../../.venv/bin/python");
 const { resolve } = createRequire(import.meta.url);
 
@@ -56,7 +56,8 @@ describe("the guide's dashboard", () => {
 
   /** The files of a page: blocks of code that have a title. */
   async function written(page, change = (text) => text) {
-    const text = await readFile(join(guide, `${page}.md`), "utf8");
+    const folderOfPage = page === "page" ? "start" : "guides/dashboard";
+    const text = await readFile(join(docs, folderOfPage, `${page}.md`), "utf8");
     const blocks = [...text.matchAll(/^```\w+ title="([^"]+)"\n(.*?)^```$/gms)];
     assert.ok(blocks.length > 0, `${page}.md has no files`);
     const folder = join(home, page);
@@ -147,8 +148,12 @@ describe("the guide's dashboard", () => {
 
   test("in a plain page", async (t) => {
     const folder = await written("page");
-    const address = await started(t, folder, process.execPath, ["server.mjs"], { PORT: "0" });
+    // From another folder, and also for what is not there.
+    const address = await started(t, home, process.execPath, [join(folder, "server.mjs")], { PORT: "0" });
     await assertCounts(await opened(t, address));
+    for (const missing of ["/none", "/modules/none.js", "/modules/../server.mjs", "/constructor"]) {
+      assert.equal((await fetch(address + missing)).status, 404, missing);
+    }
   });
 
   test("in React, typed", async (t) => {
@@ -202,9 +207,10 @@ describe("the guide's dashboard", () => {
 
   test("with a theme", async (t) => {
     const folder = await written("page");
-    await written("themes");
-    const page = await readFile(join(home, "themes/index.html"));
-    await writeFile(join(folder, "index.html"), page);
+    const theme = await written("themes");
+    for (const file of ["index.html", "style.css"]) {
+      await writeFile(join(folder, file), await readFile(join(theme, file)));
+    }
     const address = await started(t, folder, process.execPath, ["server.mjs"], { PORT: "0" });
     const tab = await opened(t, address);
     await assertCounts(tab);

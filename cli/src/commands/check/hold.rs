@@ -91,19 +91,23 @@ pub(crate) struct IncidentFlags {
 /// If no cluster has the incident, or several have it. For a state that can't be read or written, or that a running check uses.
 pub(crate) async fn run(app: &App, action: &HoldAction) -> Result<Exit> {
     let (flags, hold) = (action.flags(), action.hold()?);
-    let places = places((&None, &flags.state, &None), &app.loaded()?.check);
+    let state = match &flags.state {
+        // This needs no configuration.
+        Some(state) => state.clone(),
+        None => places((&None, &None, &None), &app.loaded()?.check).state,
+    };
     let nothing = || {
         Failure::usage(format!(
             "{}: no check has written a state here",
-            places.state.display()
+            state.display()
         ))
     };
-    if !places.state.exists() {
+    if !state.exists() {
         return Err(nothing());
     }
     let (mut found, mut refused) = (Vec::new(), None);
-    for cluster in clusters(&places.state, &flags.cluster)? {
-        let file = StateFile::existing(&places.state, cluster.as_deref())?;
+    for cluster in clusters(&state, &flags.cluster)? {
+        let file = StateFile::existing(&state, cluster.as_deref())?;
         let Some(bytes) = file.read()? else {
             continue;
         };

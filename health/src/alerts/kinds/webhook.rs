@@ -219,7 +219,7 @@ mod tests {
                 "{\n\"text\": \"{{sentense}}\"}",
                 "line 2: there is no placeholder \"sentense\"; did you mean sentence?",
             ),
-            (r#"{"text": "{{zzzzzz}}"}"#, "want one of message, sentence"),
+            (r#"{"text": "{{zzzzzz}}"}"#, "want one of message, id"),
             (r#"{"text": "{{sentence"}"#, "line 1: {{ without }}"),
         ] {
             let wrong = Template::parse(template).unwrap_err();
