@@ -149,7 +149,9 @@ describe("the guide's dashboard", () => {
   test("in a plain page", async (t) => {
     const folder = await written("page");
     // From another folder, and also for what is not there.
-    const address = await started(t, home, process.execPath, [join(folder, "server.mjs")], { PORT: "0" });
+    const address = await started(t, home, process.execPath, [join(folder, "server.mjs")], {
+      PORT: "0",
+    });
     await assertCounts(await opened(t, address));
     for (const missing of ["/none", "/modules/none.js", "/modules/../server.mjs", "/constructor"]) {
       assert.equal((await fetch(address + missing)).status, 404, missing);

@@ -332,6 +332,20 @@ describe("<tallyfold-trend>", () => {
     });
   }
 
+  test("begins with what its attribute names, until another button is pressed", async (t) => {
+    const tab = await show(t, "trend", { table: now });
+    const pressed = () => text(tab, "[aria-label=Events] [aria-pressed=true]");
+    assert.equal(words(await pressed()), "Failed");
+    await tab.evaluate(() => view.setAttribute("measure", "delivered"));
+    await tab.evaluate(() => view.updateComplete);
+    assert.equal(words(await pressed()), "Delivered");
+    for (const name of ["Failed", "Filtered", "Delivered"]) {
+      await tab.getByRole("button", { name, exact: true }).click();
+      await tab.evaluate(() => view.updateComplete);
+      assert.equal(words(await pressed()), name);
+    }
+  });
+
   test("draws the line where its counts are", async (t) => {
     const tab = await show(t, "trend", { table: now });
     await tab.locator("canvas").waitFor();
