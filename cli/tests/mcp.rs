@@ -126,6 +126,24 @@ impl Assistant {
     }
 }
 
+#[test]
+fn the_list_of_tools_describes_arguments_and_has_only_the_structure_of_results() {
+    let (service, folder) = world();
+    let assistant = Assistant::start(&mut command(&service, &folder, &["mcp"]));
+    let tools = assistant.tools.as_array().unwrap();
+    for tool in tools {
+        let arguments = tool["inputSchema"]["properties"].as_object().unwrap();
+        let is_described = |argument: &Value| argument["description"].is_string();
+        assert!(arguments.values().all(is_described), "{}", tool["name"]);
+        let result = tool["outputSchema"].to_string();
+        assert!(!result.contains("\"description\":\""), "{}", tool["name"]);
+    }
+    // An agent reads all of it.
+    let bytes = assistant.tools.to_string().len();
+    assert!(bytes < 55_000, "{bytes} bytes");
+    assert_eq!(assistant.end(), Some(0));
+}
+
 /// A service, and a folder with rules.
 fn world() -> (Service, TempDir) {
     let folder = tempfile::tempdir().unwrap();

@@ -20,6 +20,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, ServerInitializeError};
 use rmcp::transport::stdio;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -953,10 +954,15 @@ fn tools(line: &Command, app: &App) -> Vec<Tool> {
         let about = command.and_then(|command| command.get_about());
         let about = about.filter(|_| offer.command.replace('-', "_") == offer.name);
         let about = about.map(|about| format!("{about}. ")).unwrap_or_default();
-        let mut output = (offer.output)().to_value();
-        if let Some(members) = output.as_object_mut() {
-            members.remove("$schema");
-        }
+        // An agent reads the list of tools as a whole, so it has only the structure of results; `tallyfold schema` prints the
+        // descriptions of their members.
+        let mut output = (offer.output)();
+        RecursiveTransform(|schema: &mut Schema| {
+            for annotation in ["$schema", "title", "description"] {
+                schema.remove(annotation);
+            }
+        })
+        .transform(&mut output);
         let tool = Tool::new(
             offer.name,
             format!("{about}{}", offer.more).trim_end().to_owned(),
@@ -968,7 +974,7 @@ fn tools(line: &Command, app: &App) -> Vec<Tool> {
             .idempotent(true)
             .open_world(!matches!(offer.name, "incidents" | "clusters"));
         tool.with_annotations(annotations)
-            .with_raw_output_schema(object(output))
+            .with_raw_output_schema(object(output.to_value()))
     });
     of.collect()
 }

@@ -455,8 +455,18 @@ fn until(finding: &Finding) -> Timestamp {
 /// Returns the part that explains most other parts: its events include theirs. A part that deviates less than half as
 /// much as another one with the same measure comes last. Among equals, the most severe part comes first, then the
 /// earliest, then the largest. A part about all events includes every other part and says little, so it is the headline
-/// only if no other part explains half of the parts.
+/// only if no other part explains half of the parts. An info is the headline only if nothing else was found, because the
+/// message has the severity of the incident.
 fn headline<'p>(parts: &[&'p IncidentPart]) -> Option<&'p IncidentPart> {
+    let is_info = |part: &&&IncidentPart| part.severity == Severity::Info;
+    if parts.iter().any(|part| !is_info(&part)) && parts.iter().any(|part| is_info(&part)) {
+        let others: Vec<&IncidentPart> = parts
+            .iter()
+            .filter(|part| !is_info(part))
+            .copied()
+            .collect();
+        return headline(&others);
+    }
     let is_large = |part: &IncidentPart| {
         let mut same = parts.iter().filter(|other| other.measure == part.measure);
         same.all(|other| 2 * part.events.unsigned_abs() >= other.events.unsigned_abs())

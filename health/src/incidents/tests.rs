@@ -316,6 +316,14 @@ fn the_headline_explains_most_of_the_others() {
     // A wider group with few of the events is not the headline.
     let few = [large(fails("S3", 4), 20), large(pair("web", "S3", 4), 300)];
     assert_eq!(headline(&few), few[1].id);
+    // An info is the headline only if nothing worse was found.
+    let info = Finding {
+        severity: Severity::Info,
+        ..large(parts[0].clone(), 1_000)
+    };
+    let worse = [info.clone(), parts[1].clone(), parts[2].clone()];
+    assert_eq!(headline(&worse), parts[2].id);
+    assert_eq!(headline(&[info.clone()]), info.id);
     // The sentence names the other findings in a harmless form.
     let mut hostile = pair("<!channel>\u{202e}\u{1b}[2J", "S3", 4);
     hostile.rule = "a\nb".to_owned();
