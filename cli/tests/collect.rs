@@ -8,6 +8,8 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
 use support::{FROM, Service, UNTIL, ends, stderr};
 
 fn collect<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -191,6 +193,49 @@ fn a_folder_has_a_file_for_each_whole_day() {
         |line: &&String| line.starts_with("2025-03-03T00:00:00Z,2025-03-04T00:00:00Z,");
     assert!(found.iter().filter(is_of_a_day).count() > 3, "{found:?}");
     assert_eq!([old.exists(), young.exists()], [false, true]);
+}
+
+/// The guide's command for a year, here for two days, gives the counts that a single query gives.
+#[test]
+fn the_year_of_the_guide_is_a_folder_of_days() {
+    let guide = include_str!("../../docs/guides/backfill.md");
+    let (_, after) = guide.split_once("```sh\ntallyfold ").unwrap();
+    let (command, _) = after.split_once("\n```").unwrap();
+    let command = command.replace("2026-01-01", "2025-01-03");
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let run = |command: &str| {
+        let mut own = service.tallyfold(&command.split(' ').collect::<Vec<_>>());
+        let output = own.current_dir(folder.path()).output().unwrap();
+        ends(&output, 0);
+        output
+    };
+    run(&command);
+    let days = ["2025-01-01", "2025-01-02"];
+    let files = days.map(|day| {
+        let path = format!("lake/date={day}/counts.parquet");
+        SerializedFileReader::new(File::open(folder.path().join(path)).unwrap()).unwrap()
+    });
+    let mut sums = [0; 3];
+    for row in files
+        .iter()
+        .flat_map(|file| file.get_row_iter(None).unwrap())
+    {
+        for (name, field) in row.unwrap().get_column_iter() {
+            let place = ["success", "errors", "filtered"]
+                .iter()
+                .position(|one| one == name);
+            if let (Some(place), Field::ULong(count)) = (place, field) {
+                sums[place] += count;
+            }
+        }
+    }
+    let range = "--from 2025-01-01 --to 2025-01-03 --window 1h --format json";
+    let document = run(&format!("delivery --by integration {range}"));
+    let document: serde_json::Value = serde_json::from_slice(&document.stdout).unwrap();
+    let totals = &document["clusters"][0]["totals"];
+    let totals = ["success", "errors", "filtered"].map(|name| totals[name].as_u64().unwrap());
+    assert_eq!(sums, totals);
 }
 
 #[test]
