@@ -43,6 +43,8 @@ class Server:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self.connections: list[socket.socket] = []
+        self.has_sent = threading.Event()
+        """Whether the first request has got all that is sent."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
@@ -63,6 +65,12 @@ class Server:
                     if number > 0:
                         time.sleep(0.05)
                     connection.sendall(data)
+                self.has_sent.set()
+
+    @property
+    def address(self) -> str:
+        scheme = "http" if self._tls is None else "https"
+        return f"{scheme}://127.0.0.1:{self.port}"
 
     def close(self) -> None:
         for opened in [self._listener, *self.connections]:
@@ -80,25 +88,27 @@ def serving(sends: list[bytes], tls: ssl.SSLContext | None = None) -> Iterator[S
         server.close()
 
 
-def in_threads(address: str) -> list[int]:
+def in_threads(server: Server) -> list[int]:
     """Two calls after one another over the synchronous client's own transport."""
     with tallyfold.Client(
-        cluster_endpoint=address, access_token=lambda _: ("a-token", 60), max_retries=0
+        cluster_endpoint=server.address, access_token=lambda _: ("a-token", 60), max_retries=0
     ) as client:
         first = client.event_delivery(START, END, ["integration"]).totals.success
-        time.sleep(0.15)
+        assert server.has_sent.wait(60)
         second = client.event_ingestion(START, END, ["integration"]).totals.success
     return [first, second]
 
 
-def in_tasks(address: str) -> list[int]:
+def in_tasks(server: Server) -> list[int]:
     """Two calls after one another over the asynchronous client's own transport."""
 
     async def ask() -> list[int]:
         async with tallyfold.AsyncClient(
-            cluster_endpoint=address, access_token=lambda _: ("a-token", 60), max_retries=0
+            cluster_endpoint=server.address, access_token=lambda _: ("a-token", 60), max_retries=0
         ) as client:
             first = (await client.event_delivery(START, END, ["integration"])).totals.success
+            assert await asyncio.to_thread(server.has_sent.wait, 60)
+            # So long may the loop take to read what has come.
             await asyncio.sleep(0.15)
             second = (await client.event_ingestion(START, END, ["integration"])).totals.success
         return [first, second]
@@ -124,10 +134,10 @@ SURPLUS = {
 @HOSTS
 @pytest.mark.parametrize("sends", SURPLUS.values(), ids=SURPLUS)
 def test_no_call_takes_what_is_left_over(
-    sends: list[bytes], ask: Callable[[str], list[int]]
+    sends: list[bytes], ask: Callable[[Server], list[int]]
 ) -> None:
     with serving(sends) as server:
-        assert ask(f"http://127.0.0.1:{server.port}") == [OWN, OWN]
+        assert ask(server) == [OWN, OWN]
         # A connection with bytes left over is not used again.
         assert len(server.connections) == 2
 
@@ -135,10 +145,10 @@ def test_no_call_takes_what_is_left_over(
 @HOSTS
 @pytest.mark.parametrize("chunked", [False, True])
 def test_a_connection_without_surplus_is_kept(
-    ask: Callable[[str], list[int]], *, chunked: bool
+    ask: Callable[[Server], list[int]], *, chunked: bool
 ) -> None:
     with serving([response(OWN, chunked=chunked)]) as server:
-        assert ask(f"http://127.0.0.1:{server.port}") == [OWN, OWN]
+        assert ask(server) == [OWN, OWN]
         assert len(server.connections) == 1
 
 
@@ -147,7 +157,7 @@ def test_a_connection_without_surplus_is_kept(
 def test_surplus_inside_of_tls(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    ask: Callable[[str], list[int]],
+    ask: Callable[[Server], list[int]],
     surplus: str,
 ) -> None:
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
@@ -165,7 +175,7 @@ def test_surplus_inside_of_tls(
     # A record of TLS holds 16 kB at most, so the long answer comes in several.
     others = response(OTHERS, entries=1 if surplus == "one record" else 1000)
     with serving([response(OWN) + (b"" if surplus == "none" else others)], tls) as server:
-        assert ask(f"https://127.0.0.1:{server.port}") == [OWN, OWN]
+        assert ask(server) == [OWN, OWN]
         # Each connection is in the list twice: with TLS and without.
         assert len(server.connections) == (2 if surplus == "none" else 4)
 

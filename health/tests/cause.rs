@@ -199,6 +199,47 @@ fn a_change_that_chance_makes_is_within_normal_variation() {
 }
 
 #[test]
+fn a_large_change_of_one_or_two_leaves_is_not_normal() {
+    let rows = |now: u64, others: usize| -> Vec<Row> {
+        let steady = (1..=others).map(|other| (vec![other as u8], [1_000, 1_000, 1_003, 1_003]));
+        [(vec![0], [1_000, 1_000, now, now])]
+            .into_iter()
+            .chain(steady)
+            .collect()
+    };
+    let told = |now, others| {
+        let leaves = leaves(1, &rows(now, others));
+        explain_leaves(&leaves, Measure::Success, &ExplainOptions::default())
+    };
+    for others in 0..6 {
+        assert!(!told(500, others).is_normal, "{others}");
+        // A tenth comes and goes.
+        assert!(told(900, others).is_normal || others > 1, "{others}");
+    }
+    for others in 1..6 {
+        let cause = [("a0".to_owned(), "v0".to_owned())];
+        assert_eq!(named(&told(500, others)), [cause], "{others}");
+    }
+    // A rate of two percent doubles.
+    let rates = |now: u64, others: usize| {
+        let steady = (1..=others).map(|other| (vec![other as u8], [200, 10_000, 201, 10_000]));
+        let rows: Vec<Row> = [(vec![0], [200, 10_000, now, 10_000])]
+            .into_iter()
+            .chain(steady)
+            .collect();
+        explain_leaves(
+            &leaves(1, &rows),
+            Measure::ErrorRate,
+            &ExplainOptions::default(),
+        )
+    };
+    for others in 0..4 {
+        assert!(!rates(400, others).is_normal, "{others}");
+        assert!(rates(215, others).is_normal, "{others}");
+    }
+}
+
+#[test]
 fn a_value_that_only_the_part_has_is_a_share_of_all_events() {
     // Events are filtered for a reason; the others have none. One reason swallows more of one source now.
     let rows = [

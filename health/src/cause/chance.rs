@@ -14,8 +14,40 @@ const DRIFT: f64 = 0.0025;
 const MOST: usize = 4096;
 /// Leaves with fewer expected events are left out, because they show little of their drift.
 const LEAST: f64 = 5.0;
+/// The drift that is assumed of leaves as long as few of them show their own: a seventh of the rate.
+const USUAL: f64 = 0.02;
+/// How many leaves the assumption counts for. One or two leaves alone would explain each change of theirs as their own drift.
+const ASSUMED: usize = 3;
 /// The median of the square of a normal variable with variance 1.
 const MEDIAN: f64 = 0.4549;
+
+/// If there are fewer leaves than this, one of them may be most of the sum.
+const FEW: usize = 8;
+
+/// Returns how many times as many events came as were expected. For few leaves, this is their median, weighted by the expected
+/// events, so that one leaf that has changed does not make the others seem to have changed, too.
+fn level(leaves: &[Leaf]) -> f64 {
+    let sums = leaves.iter().fold([0.0; 2], |[came, expected], leaf| {
+        [came + leaf.came, expected + leaf.expected]
+    });
+    if sums[1] <= 0.0 {
+        return 1.0;
+    }
+    if leaves.len() >= FEW {
+        return sums[0] / sums[1];
+    }
+    let expected = leaves.iter().filter(|leaf| leaf.expected > 0.0);
+    let mut ratios: Vec<(f64, f64)> = expected
+        .map(|leaf| (leaf.came / leaf.expected, leaf.expected))
+        .collect();
+    ratios.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+    let mut below = 0.0;
+    let median = ratios.iter().find(|(_, weight)| {
+        below += weight;
+        2.0 * below >= sums[1]
+    });
+    median.map_or(1.0, |(ratio, _)| *ratio)
+}
 
 /// How much the rates of single leaves drift.
 pub(crate) struct Chance {
@@ -25,19 +57,9 @@ pub(crate) struct Chance {
 }
 
 impl Chance {
-    /// Learns the drift of leaves from the median of their squared deviations.
+    /// Learns the drift of leaves from the median of their squared deviations, and of some that drift as usual.
     pub(crate) fn of(counted: &Counted) -> Self {
-        let sums = counted
-            .leaves
-            .iter()
-            .fold([0.0; 2], |[came, expected], leaf| {
-                [came + leaf.came, expected + leaf.expected]
-            });
-        let level = if sums[1] > 0.0 {
-            sums[0] / sums[1]
-        } else {
-            1.0
-        };
+        let level = level(&counted.leaves);
         let large = |leaf: &&Leaf| leaf.expected * level >= LEAST;
         let step = counted.leaves.len().div_ceil(MOST).max(1);
         let leaves: Vec<&Leaf> = counted.leaves.iter().filter(large).step_by(step).collect();
@@ -50,6 +72,7 @@ impl Chance {
                     apart * apart / (mean + mean * mean * (1.0 / leaf.known + drift))
                 })
                 .collect();
+            squares.extend([MEDIAN * USUAL / drift; ASSUMED]);
             squares.sort_unstable_by(f64::total_cmp);
             squares
                 .get(squares.len() / 2)

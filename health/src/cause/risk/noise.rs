@@ -11,6 +11,14 @@ const CLASS: usize = 30;
 const CLASSES: usize = 12;
 /// The minimum variance of the deviation of large leaves: a standard deviation of one percent.
 const LEAST: f64 = 1e-4;
+/// If a side has fewer leaves than this, some leaves that deviate as usual are assumed: one or two leaves alone would explain each
+/// change of theirs as noise.
+const FEW: usize = 6;
+/// How many leaves are assumed, and how far leaves usually deviate: the relative variance, and that of counts.
+const ASSUMED: usize = 3;
+const USUAL: [f64; 2] = [0.02, 2.0];
+/// Half of a normal distribution is within this number of standard deviations.
+const QUARTILE: f64 = 0.6745;
 /// The variance that rounding adds to a leaf of size 1. Both counts are whole numbers, so a leaf of one event isn't evidence.
 const ROUNDING: f64 = 0.25;
 /// How many stray leaves, which deviate further than the noise, are assumed if none was seen. The number is far below one,
@@ -54,9 +62,18 @@ impl Noise {
             };
             sides[usize::from(is_above)].push((libm::fabs(deviation), points.sizes[leaf]));
         }
-        let [below, above] = &sides;
-        let alike = 1.0 + UNLIKE / libm::sqrt(1.0 + below.len().min(above.len()) as f64);
-        let noises = [below, above].map(|side| Self::of_side(side.clone()));
+        let fewest = sides[0].len().min(sides[1].len());
+        let alike = 1.0 + UNLIKE / libm::sqrt(1.0 + fewest as f64);
+        let mut sizes = points.sizes.clone();
+        sizes.sort_unstable_by(f64::total_cmp);
+        let size = sizes.get(sizes.len() / 2).copied().unwrap_or(1.0);
+        let distance = QUARTILE * libm::sqrt(USUAL[0] + USUAL[1] / size);
+        for side in &mut sides {
+            if side.len() < FEW {
+                side.extend([(distance, size); ASSUMED]);
+            }
+        }
+        let noises = sides.clone().map(Self::of_side);
         let [below, above] = [&noises[0], &noises[1]].map(Self::spread);
         let [one, other] = noises;
         if below * alike < above {
@@ -192,8 +209,8 @@ impl Class {
             let place = (leaves * share) as usize;
             distances.get(place).or(distances.last()).copied()
         };
-        // Half of a normal distribution is within 0.6745 standard deviations, and a share of 0.6827 is within 1.
-        let half = quantile(0.5).unwrap_or_default() / 0.6745;
+        // A share of 0.6827 of a normal distribution is within one standard deviation.
+        let half = quantile(0.5).unwrap_or_default() / QUARTILE;
         let deviation = half.max(quantile(0.6827).unwrap_or_default());
         Self {
             leaves,
