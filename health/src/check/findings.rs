@@ -480,6 +480,14 @@ fn place(finding: &Finding, total: i128) -> Option<String> {
     let named = named.filter(|cause| share(cause) >= WORTH_NAMING);
     let mut named: Vec<&Cause> = named.collect();
     named.sort_by(|one, other| share(other).total_cmp(&share(one)));
+    // All events of the query have these values, and the sentence begins with them.
+    let is_told = |(name, own): &(String, String)| {
+        let mut kept = finding.query.r#where.iter();
+        kept.any(|(kept, values)| kept.as_str() == name && std::slice::from_ref(own) == values)
+    };
+    if named.iter().any(|cause| cause.r#where.iter().all(is_told)) {
+        return None;
+    }
     let explained: f64 = named.iter().map(|cause| share(cause)).sum();
     let part = match explained {
         share if share >= 0.995 => "all",
