@@ -323,7 +323,7 @@ fn the_headline_explains_most_of_the_others() {
     };
     let worse = [info.clone(), parts[1].clone(), parts[2].clone()];
     assert_eq!(headline(&worse), parts[2].id);
-    assert_eq!(headline(&[info.clone()]), info.id);
+    assert_eq!(headline(std::slice::from_ref(&info)), info.id);
     // The sentence names the other findings in a harmless form.
     let mut hostile = pair("<!channel>\u{202e}\u{1b}[2J", "S3", 4);
     hostile.rule = "a\nb".to_owned();
