@@ -11,10 +11,10 @@ const CLASS: usize = 30;
 const CLASSES: usize = 12;
 /// The minimum variance of the deviation of large leaves: a standard deviation of one percent.
 const LEAST: f64 = 1e-4;
-/// If a side has fewer leaves than this, some leaves that deviate as usual are assumed: one or two leaves alone would explain each
+/// If there are fewer leaves than this, some leaves that vary as usual are assumed: one or two leaves alone would explain each
 /// change of theirs as noise.
 const FEW: usize = 6;
-/// How many leaves are assumed, and how far leaves usually deviate: the relative variance, and that of counts.
+/// How many leaves are assumed, and how much leaves usually vary: the relative variance, and that of counts.
 const ASSUMED: usize = 3;
 const USUAL: [f64; 2] = [0.02, 2.0];
 /// Half of a normal distribution is within this number of standard deviations.
@@ -64,25 +64,23 @@ impl Noise {
         }
         let fewest = sides[0].len().min(sides[1].len());
         let alike = 1.0 + UNLIKE / libm::sqrt(1.0 + fewest as f64);
-        let mut sizes = points.sizes.clone();
-        sizes.sort_unstable_by(f64::total_cmp);
-        let size = sizes.get(sizes.len() / 2).copied().unwrap_or(1.0);
-        let distance = QUARTILE * libm::sqrt(USUAL[0] + USUAL[1] / size);
-        for side in &mut sides {
-            if side.len() < FEW {
-                side.extend([(distance, size); ASSUMED]);
-            }
-        }
         let noises = sides.clone().map(Self::of_side);
         let [below, above] = [&noises[0], &noises[1]].map(Self::spread);
         let [one, other] = noises;
-        if below * alike < above {
+        let mut noise = if below * alike < above {
             one
         } else if above * alike < below {
             other
         } else {
             Self::of_side(sides.concat())
+        };
+        if points.len() < FEW {
+            let (relative, counting) = variances_of_few(sides.concat().into_iter());
+            if relative < noise.relative {
+                (noise.relative, noise.counting) = (relative, counting);
+            }
         }
+        noise
     }
 
     fn of_side(mut side: Vec<Distance>) -> Self {
@@ -105,13 +103,18 @@ impl Noise {
             .iter()
             .map(|(distance, size)| libm::exp(self.log_regular(*distance, *size)))
             .collect();
+        // None of the leaves that are assumed is a stray one.
+        let leaves = match side.len() < FEW {
+            true => side.len() + ASSUMED,
+            false => side.len(),
+        };
         for _ in 0..20 {
             let stray = self.stray * STRAY_DENSITY;
             let strays: f64 = regular
                 .iter()
                 .map(|regular| stray / (stray + (1.0 - self.stray) * regular))
                 .sum();
-            self.stray = (strays + UNSEEN) / (side.len() as f64 + 2.0 * UNSEEN);
+            self.stray = (strays + UNSEEN) / (leaves as f64 + 2.0 * UNSEEN);
         }
     }
 
@@ -166,6 +169,19 @@ impl Noise {
             high + libm::log1p(libm::exp(low - high))
         }
     }
+}
+
+/// Estimates the relative variance of few leaves from the median of what they show, and of some that vary as usual. Few leaves
+/// don't show their variance of counts, so that of independent events is assumed.
+fn variances_of_few(side: impl Iterator<Item = Distance>) -> (f64, f64) {
+    let of_leaf = |(distance, size): Distance| {
+        let deviation = distance / QUARTILE;
+        (deviation * deviation - USUAL[1] / size).max(LEAST)
+    };
+    let mut all: Vec<f64> = side.map(of_leaf).collect();
+    all.extend([USUAL[0]; ASSUMED]);
+    all.sort_unstable_by(f64::total_cmp);
+    (all[all.len() / 2], USUAL[1])
 }
 
 /// Estimates the two parts of the variance by weighted least squares over classes of sizes. `side` is sorted by size.
