@@ -272,7 +272,13 @@ fn a_run_that_comes_days_late_judges_the_windows_in_between() {
 #[test]
 fn windows_that_may_still_change_are_read_again() {
     let world = World::new();
-    ends(&world.run(&["--settle", "1h"]), 0);
+    // At some times of the day, the made-up traffic has an incident.
+    let first = world.run(&["--settle", "1h"]);
+    assert!(
+        matches!(first.status.code(), Some(0 | 1)),
+        "{}",
+        stderr(&first)
+    );
     let again = world.run(&["-v", "--settle", "1h"]);
     // Those of the last hour, and perhaps one that has closed since.
     assert!((3..=5).contains(&asked(&again)), "{}", stderr(&again));

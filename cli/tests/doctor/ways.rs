@@ -250,7 +250,8 @@ fn a_clock_that_is_off_is_found_by_the_date_of_a_response() {
 #[test]
 fn a_clock_that_is_off_is_found_by_the_date_of_a_call() {
     for endpoint in ["control_token", "event_delivery", "audit_logs"] {
-        let fault = format!(r#"{{"kind":"date","milliseconds":7200000,"endpoint":"{endpoint}"}}"#);
+        // Half a minute more, because a Date has whole seconds and the difference is rounded down.
+        let fault = format!(r#"{{"kind":"date","milliseconds":7230000,"endpoint":"{endpoint}"}}"#);
         let sandbox = Sandbox::start(&[&fault]);
         let found = diagnosed(&mut tallyfold(&sandbox.url));
         assert_eq!(found.failure(), ("clock", "", 2), "{endpoint}");
