@@ -38,9 +38,18 @@ const LONGEST_DAY_OFF: u64 = DAY + 4 * 3_600;
 /// are the bounds of this share. It is the upper bound, or less if fewer events come on weekends.
 const LEFT: std::ops::RangeInclusive<f64> = 0.05..=0.2;
 
-/// The first half of a day off declines by at least this share of the second half's decline. A day off has at least this
-/// share of the events of a weekend day.
-const AT_ONCE: f64 = 0.7;
+/// A day off has at least this share of the events of a weekend day.
+const WEEKEND: f64 = 0.7;
+
+/// A sudden decline explains the counts of a day off as well as a steady one: the logarithm of its likelihood, multiplied by
+/// the first number, is at most the second number lower. Adjacent windows deviate alike, so a small difference shows nothing.
+const SUDDEN: (f64, f64) = (1.05, 4.0);
+
+/// A deviation that pauses for this many seconds or longer is over: what deviates after the pause begins after it.
+const PAUSE: u64 = 3 * 3_600;
+
+/// A pause shows something only if at least this many events would have deviated in it.
+const PAUSE_EVENTS: f64 = 10.0;
 
 /// The natural logarithm of 2. A test of both sides doubles the probability.
 const LN_2: f64 = std::f64::consts::LN_2;
@@ -399,6 +408,16 @@ pub(crate) fn is_late(
     })
 }
 
+/// How long a decline has lasted.
+struct Decline {
+    /// The number of slots for which a constant decline explains the counts best.
+    run: usize,
+    /// All numbers of slots for which it explains them nearly as well.
+    likely: Vec<usize>,
+    /// Whether a decline that grows steadily explains the counts worse, or not much better.
+    is_sudden: bool,
+}
+
 /// What is needed to judge one group.
 struct Group<'g> {
     baseline: &'g Baseline,
@@ -495,10 +514,23 @@ impl Group<'_> {
         if is_day_off != comparing.is_day_off {
             return None;
         }
+        let weight = length as u32;
+        let run = match length {
+            1 => 1,
+            _ => self.run(slot, length, is_high),
+        };
+        // The sum may also contain windows before the deviation, which say nothing about it.
+        let closer = (run < length).then(|| self.past.look(slot + 1, run));
+        let (look, length) = match closer.flatten().filter(|closer| self.is_enough(closer)) {
+            Some(closer) => (closer, run),
+            None => (*look, length),
+        };
+        let look = &look;
         let observed = Amount {
             part: look.sum.part,
             whole: (self.past.compare != Compare::Counts).then_some(look.sum.whole),
         };
+        let least_change = self.least_change(look);
         let level = self.level(look, &noise);
         let normal = Normal::Likely {
             expected: level.expected,
@@ -507,14 +539,10 @@ impl Group<'_> {
             width: least_change.max(far * noise.deviation(look.expected)),
             is_share: self.past.compare == Compare::Shares,
         };
-        let run = match length {
-            1 => 1,
-            _ => self.run(slot, length, is_high),
-        };
         Some(Odd {
             slots: length as u32,
             run: run as u32,
-            weight: length as u32,
+            weight,
             ln_p: Some(ln_p),
             // Single windows decide when a finding ends, and they vary more than sums.
             phi: self.learned.noise(slot, 1).phi.max(noise.phi),
@@ -525,12 +553,14 @@ impl Group<'_> {
     /// Returns whether a decline looks like a day off. On a listed holiday, it is enough that some events are left. On
     /// other days, all parts of a source must also decline alike, at once, before the busy hours, and for about a day at
     /// most.
-    fn is_day_off(&self, slot: usize, comparing: &mut Comparing<'_>) -> bool {
+    fn is_day_off(&mut self, slot: usize, comparing: &mut Comparing<'_>) -> bool {
         let end = slot + 1;
         let calendar = self.past.calendar();
         let hour = calendar.per_hour;
         let most = self.judging.slots.in_seconds(LONGEST_DAY_OFF);
-        let run = self.run(slot, most + 1, false);
+        let phi = self.learned.noise(slot, hour).phi;
+        let decline = self.decline(slot, most + 1, phi);
+        let run = decline.run;
         let is_listed = calendar.is_holiday(slot);
         if run > most && !is_listed {
             return false;
@@ -542,7 +572,7 @@ impl Group<'_> {
         let is_left = |length: usize| {
             let off = self.past.day_off(end, length);
             let usual = self.past.punctual(end, length).map(|look| look.expected);
-            let weekend = off.zip(usual).map(|(off, usual)| AT_ONCE * off / usual);
+            let weekend = off.zip(usual).map(|(off, usual)| WEEKEND * off / usual);
             let least = weekend
                 .unwrap_or(*LEFT.end())
                 .clamp(*LEFT.start(), *LEFT.end());
@@ -560,7 +590,6 @@ impl Group<'_> {
         let Some(parts) = &mut comparing.parts else {
             return false;
         };
-        let start = end - run;
         // The mean expected count per slot. It is also known for slots that are still to come.
         let clock = self.past.clock(end);
         let each = |end: usize, length: usize| {
@@ -571,17 +600,15 @@ impl Group<'_> {
             return false;
         };
         // Allows a tenth above the mean: where all hours are alike, some are above it by chance.
-        let is_quiet =
-            |hours: usize| each(start + hours * hour, hour).is_some_and(|it| it < 1.1 * mean);
-        if !(1..=4).any(is_quiet) {
+        let is_quiet = |run: &usize| {
+            let of = |hours: usize| each(end - run + hours * hour, hour);
+            (1..=4).any(|hours| of(hours).is_some_and(|it| it < 1.1 * mean))
+        };
+        if !decline.likely.iter().any(is_quiet) {
             return false;
         }
         // In fewer than six hours, counts vary too much to tell a sudden decline from a slow one.
-        let half = run / 2;
-        let is_at_once = half < 3 * hour
-            || ratio(start + half, half)
-                .zip(ratio(end, run - half))
-                .is_none_or(|(first, second)| 1.0 - first >= AT_ONCE * (1.0 - second));
+        let is_at_once = run / 2 < 3 * hour || decline.is_sudden;
         is_at_once && parts.mix().is_kept(end, run.max(hour))
     }
 
@@ -608,20 +635,85 @@ impl Group<'_> {
     }
 
     /// Returns how many slots a deviation has lasted. It began where the counts became closer to what is bad than to what
-    /// is usual.
+    /// is usual, or where it continued after a pause.
     fn run(&self, slot: usize, length: usize, is_high: bool) -> usize {
         let sign = if is_high { 1.0 } else { -1.0 };
+        let pause = self.judging.slots.in_seconds(PAUSE);
         let (mut sum, mut most, mut run) = (0.0, 0.0, 1);
+        // The excess and the expected counts: during the run, and in the slots before it.
+        let (mut within, mut before) = ((0.0, 0.0), (0.0, 0.0));
         for slots in 1..=length {
             let Some(look) = self.past.punctual(slot + 2 - slots, 1) else {
                 break;
             };
-            sum += sign * look.excess() - self.least_change(&look) / 2.0;
+            let excess = sign * look.excess();
+            sum += excess - self.least_change(&look) / 2.0;
+            before = (before.0 + excess, before.1 + look.expected);
             if sum > most {
                 (most, run) = (sum, slots);
+                within = (within.0 + before.0, within.1 + before.1);
+                before = (0.0, 0.0);
+            }
+            let alike = within.0 / within.1.max(1.0) * before.1;
+            if slots - run >= pause && alike >= PAUSE_EVENTS && before.0 < alike / 4.0 {
+                break;
             }
         }
         run
+    }
+
+    /// Returns when a decline to a constant share of the usual counts probably began, in the last `most` slots, and whether it
+    /// was sudden. `phi` is how much the group varies.
+    fn decline(&self, slot: usize, most: usize, phi: f64) -> Decline {
+        // Sums over the slots: of the weights, and of the weighted deviations; then of both multiplied by how many slots ago
+        // each slot was, and of the weights multiplied by the square of that number.
+        let (mut weights, mut deviations) = ([0.0; 3], [0.0; 2]);
+        let mut sudden = Vec::with_capacity(most);
+        let mut steady = 0.0;
+        for slots in 1..=most {
+            let Some(look) = self.past.punctual(slot + 2 - slots, 1) else {
+                break;
+            };
+            if look.expected > 0.0 {
+                // The inverse of the variance of the count's ratio to the expected count.
+                let weight = look.expected / (1.0 + phi * look.expected);
+                let deviation = weight * look.excess() / look.expected;
+                let ago = (slots - 1) as f64;
+                weights = [
+                    weights[0] + weight,
+                    weights[1] + weight * ago,
+                    weights[2] + weight * ago * ago,
+                ];
+                deviations = [deviations[0] + deviation, deviations[1] + deviation * ago];
+            }
+            // Twice the logarithm of how much more likely the counts are with a decline that began here.
+            let gain = |sum: f64, weight: f64| {
+                if sum < 0.0 && weight > 0.0 {
+                    sum * sum / weight
+                } else {
+                    0.0
+                }
+            };
+            sudden.push(gain(deviations[0], weights[0]));
+            let length = slots as f64;
+            let square = length * (length * weights[0] - 2.0 * weights[1]) + weights[2];
+            steady = f64::max(steady, gain(length * deviations[0] - deviations[1], square));
+        }
+        let best = sudden.iter().copied().fold(0.0, f64::max);
+        let (times, less) = SUDDEN;
+        let is_likely = |gain: &f64| *gain * times + 2.0 * less >= best;
+        let runs = sudden.iter().zip(1..);
+        Decline {
+            run: runs
+                .clone()
+                .find(|(gain, _)| **gain >= best)
+                .map_or(1, |(_, run)| run),
+            likely: runs
+                .filter(|(gain, _)| is_likely(gain))
+                .map(|(_, run)| run)
+                .collect(),
+            is_sudden: best * times + 2.0 * less >= steady,
+        }
     }
 
     fn level(&self, look: &Look, noise: &Noise) -> Level {
