@@ -87,14 +87,14 @@ const STYLES = css`
     margin-block-end: var(--s2);
     padding: 1px 10px;
     border: 1px solid var(--line-strong);
-    border-radius: 99px;
+    border-radius: calc(12 * var(--radius));
     font-size: var(--small);
   }
   .bar {
     display: block;
     height: 4px;
     margin-block-start: 2px;
-    border-radius: 2px;
+    border-radius: calc(0.25 * var(--radius));
     background: var(--accent);
   }
   .compared {

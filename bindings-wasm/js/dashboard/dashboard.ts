@@ -158,7 +158,7 @@ export class Dashboard extends LitElement {
     css`
       :host {
         container-type: inline-size;
-        background: var(--tallyfold-page, light-dark(#f4f6f8, #101317));
+        background: var(--background);
         min-height: 320px;
       }
       .page {
@@ -262,7 +262,7 @@ export class Dashboard extends LitElement {
         width: 120px;
         height: 6px;
         border: 0;
-        border-radius: 3px;
+        border-radius: calc(0.375 * var(--radius));
         overflow: hidden;
         background: var(--line);
       }

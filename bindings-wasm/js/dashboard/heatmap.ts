@@ -228,7 +228,7 @@ const STYLES = css`
   tr > th:first-child:focus-visible {
     position: sticky;
   }
-  .share0, .change3 { background-color: var(--share-0); color: light-dark(#1c2126, #e6e9ec); }
+  .share0 { background-color: var(--share-0); color: light-dark(#1c2126, #e6e9ec); }
   .share1 { background-color: var(--share-1); color: light-dark(#1c2126, #fff); }
   .share2 { background-color: var(--share-2); color: light-dark(#1c2126, #fff); }
   .share3 { background-color: var(--share-3); color: light-dark(#1c2126, #fff); }
@@ -239,6 +239,7 @@ const STYLES = css`
   .change0 { background-color: var(--change-0); color: light-dark(#fff, #111); }
   .change1 { background-color: var(--change-1); color: light-dark(#111, #000); }
   .change2 { background-color: var(--change-2); color: light-dark(#1c2126, #fff); }
+  .change3 { background-color: var(--change-3); color: light-dark(#1c2126, #e6e9ec); }
   .change4 { background-color: var(--change-4); color: light-dark(#1c2126, #fff); }
   .change5 { background-color: var(--change-5); color: light-dark(#111, #000); }
   .change6 { background-color: var(--change-6); color: light-dark(#fff, #111); }

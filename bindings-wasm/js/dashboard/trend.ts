@@ -120,7 +120,7 @@ const STYLES = css`
   }
   .chart:focus-visible {
     outline-offset: 2px;
-    border-radius: 4px;
+    border-radius: calc(0.5 * var(--radius));
   }
   .u-wrap {
     position: relative;
