@@ -293,22 +293,41 @@ def test_a_killed_run_loses_and_doubles_nothing(sandbox: tallyfold.Sandbox, tmp_
     assert tuple(int(value) for value in found) == expected
 
 
-def test_the_program_of_the_guide(sandbox: tallyfold.Sandbox, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["duckdb", "postgres"])
+def test_the_program_of_the_guide(name: str, sandbox: tallyfold.Sandbox, tmp_path: Path, postgres: str) -> None:
     page = Path(__file__).parents[2] / "docs/guides/warehouses.md"
-    (program,) = re.findall("^```py\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-    end = (START + timedelta(days=1)).isoformat()
-    program = program.replace('"2026-01-30T00:00:00Z")', f'"2026-01-30T00:00:00Z", "{end}")')
+    program, line = re.findall("^```py\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    if name == "postgres":
+        # The page shows the line that changes.
+        changed = re.sub("^pipeline = .*\n", line, program, flags=re.MULTILINE)
+        assert changed != program
+        program = changed
+    environment = {
+        "DLT_DATA_DIR": str(tmp_path),
+        "RUNTIME__DLTHUB_TELEMETRY": "false",
+        "DESTINATION__POSTGRES__CREDENTIALS": postgres,
+    }
+    program += """
+with pipeline.sql_client() as sql:
+    print(*sql.execute_sql("select max(window_end) from event_delivery")[0])
+"""
     run = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,
-        env=os.environ | {"DLT_DATA_DIR": str(tmp_path), "RUNTIME__DLTHUB_TELEMETRY": "false"},
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
     assert run.returncode == 0, run.stderr
+    assert "load package(s) were loaded to destination " + name in run.stdout
+    *rows, end = run.stdout.splitlines()[-4:]
+    # It starts yesterday, so that it ends soon.
+    assert sandbox.stats["event_delivery"] == sandbox.stats["event_ingestion"] <= 192
+    until = datetime.fromisoformat(end)
+    start = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=1)
     with tallyfold.Client.from_env() as client:
-        table = client.collect("event_delivery", START, end, NAMES, window="15m")
+        table = client.collect("event_delivery", start, until, NAMES, window="15m")
     expected = [f"{row.dimensions['integration']} {row.errors}" for row in table.group_by("integration").top(3, by="errors")]
-    assert run.stdout.splitlines()[-3:] == expected
+    assert rows == expected
