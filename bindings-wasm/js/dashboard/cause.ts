@@ -486,7 +486,8 @@ function partsOf(shown: CountTable, before: CountTable, range: Window) {
   const most = shown.length > MANY_GROUPS ? PARTS_OF_MANY : PARTS;
   const windows = Math.floor(shown.windows.length / WINDOWS);
   const step = stepFor(shown, range, Math.max(1, Math.min(most, windows)));
-  return slotsOf(shown.byWindow(step), range).flatMap((slot) => {
+  return slotsOf(shown, step, range).flatMap((slot) => {
+    if (slot.isPart) return [];
     const part = { start: iso(slot.start), end: iso(slot.end) };
     const earlier = shifted(part, -WEEK);
     if (shown.gaps(part).length > 0 || before.gaps(earlier).length > 0) return [];
