@@ -267,6 +267,8 @@ export class Trend extends View {
   #learning: { done: number; planned: number; readonly stop: AbortController } | undefined;
   #plot: uPlot | undefined;
   #chart: typeof uPlot | undefined;
+  /** The code of the chart is being loaded. */
+  #drawing: Promise<void> | undefined;
   /** The slot of the cursor. */
   #place = 0;
   #anchor: number | undefined;
@@ -590,10 +592,21 @@ export class Trend extends View {
     if (changed.has("marked")) this.#showMark();
   }
 
+  /** The first update is complete when the chart is drawn, whose code is loaded first. */
+  protected override async getUpdateComplete(): Promise<boolean> {
+    const isComplete = await super.getUpdateComplete();
+    if (!this.#drawing) return isComplete;
+    await this.#drawing;
+    return super.getUpdateComplete();
+  }
+
   async #draw(chart: HTMLElement): Promise<void> {
     if (!this.#chart) {
-      const { default: loaded } = await import("uplot");
-      this.#chart = loaded;
+      this.#drawing ??= import("uplot").then(({ default: loaded }) => {
+        this.#chart = loaded;
+        this.#drawing = undefined;
+      });
+      await this.#drawing;
       // What has changed meanwhile is drawn, too.
       return this.requestUpdate();
     }
