@@ -5,6 +5,7 @@ import asyncio
 import datetime
 import doctest
 import inspect
+import pathlib
 import re
 import typing
 from collections.abc import Iterator
@@ -122,3 +123,19 @@ def test_there_are_examples() -> None:
         "SandboxResponse",
         "Wait",
     }
+
+
+ROOT = pathlib.Path(__file__).parents[2]
+QUOTED = re.compile(r'^```\w+ title="(cli/deploy/.*?)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+
+
+def test_the_files_of_deployment_are_quoted_as_they_are() -> None:
+    page = (ROOT / "docs/guides/deployment.md").read_text(encoding="utf-8")
+    quoted = dict(QUOTED.findall(page))
+    assert list(quoted) == [
+        "cli/deploy/Dockerfile",
+        "cli/deploy/systemd/tallyfold-run.service",
+        "cli/deploy/kubernetes/run.yaml",
+    ]
+    for path, text in quoted.items():
+        assert text == (ROOT / path).read_text(encoding="utf-8"), path

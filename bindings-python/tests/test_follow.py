@@ -371,6 +371,53 @@ async def collect_all(revisions: tallyfold.AsyncRevisions) -> list[tallyfold.Rev
     return [revision async for revision in revisions]
 
 
+def test_once_gives_what_is_due_and_goes_on_from_its_state(clock: Clock) -> None:
+    service = Service(tallyfold.Sandbox())
+    record(service.sandbox, "success", "email", count=5, at=START)
+    state, found = None, []
+    # Before the first window has ended; once it has; at once again; and after the other windows.
+    for minutes in (10, 5, 0, 40, 120):
+        clock.wait(minutes * 60)
+        before = clock.ms
+        with service.client() as client:
+            revisions = client.follow(
+                "event_delivery", START, DIMENSIONS, window="15m", state=state, once=True
+            )
+            sums = [revision.changes.total_delta.success for revision in revisions]
+            assert list(revisions) == []
+        assert clock.ms == before
+        state = revisions.state()
+        found.append(sums)
+    assert found[:3] == [[], [5], []]
+    assert (len(found[3]), len(found[4])) == (3, 11)
+    assert sum(map(sum, found)) == 5
+
+
+def test_once_for_tasks(clock: Clock) -> None:
+    service = Service(tallyfold.Sandbox())
+    clock.wait(45 * 60)
+
+    async def run() -> int:
+        async with service.async_client() as client:
+            revisions = client.follow("event_delivery", START, DIMENSIONS, window="15m", once=True)
+            return len([revision async for revision in revisions])
+
+    assert asyncio.run(run()) == 3
+
+
+def test_once_raises_what_would_be_waited_for(clock: Clock) -> None:
+    service = Service(tallyfold.Sandbox())
+    clock.wait(20 * 60)
+    service.sandbox.inject("status", endpoint="event_delivery", status=503, every=1)
+    with service.client() as client:
+        revisions = client.follow("event_delivery", START, DIMENSIONS, window="15m", once=True)
+        with pytest.raises(tallyfold.ServiceError, match="503"):
+            next(revisions)
+        wrong: Any = "yes"
+        with pytest.raises(TypeError, match="once"):
+            client.follow("event_delivery", START, DIMENSIONS, window="15m", once=wrong)
+
+
 def test_an_interrupted_reading_is_made_again() -> None:
     service = Service(tallyfold.Sandbox())
 

@@ -12,12 +12,14 @@ import random
 import re
 import runpy
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -201,6 +203,38 @@ def test_a_program_runs(
     assert receiver.heard() == (HEARD.get(Path(page).stem, set()) if is_export else set())
 
 
+ALONE = {
+    page: [
+        number
+        for number in range((ROOT / page).read_text().count("\n```python\n"))
+        if program(ROOT / page, number).strip()
+    ]
+    for page in ("docs/guides/lazy-frames.md", "docs/guides/following.md")
+}
+"""Pages whose blocks are each a program of its own."""
+
+
+@pytest.mark.parametrize(
+    ("page", "number"), [(page, number) for page, numbers in ALONE.items() for number in numbers]
+)
+def test_a_block_runs_alone(
+    page: str, number: int, environment: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "program.py"
+    file.write_text(program(ROOT / page, number))
+    ran = subprocess.run(
+        [sys.executable, file],
+        env={**os.environ, **environment},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ran.stdout
+
+
 def test_the_nightly_backfill_reads_days_again_that_were_not_settled(tmp_path: Path) -> None:
     # A day that has ended with the last full hour, so that its last hour may still change.
     today = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
@@ -340,6 +374,17 @@ def of_parquet(folder: Path) -> Sums:
     return +sum((Sums({(row["integration"], c): row[c] for c in COUNTS}) for row in rows), Sums())
 
 
+def of_sqlite(folder: Path) -> Sums:
+    """Reads the table of a program, by window and integration."""
+    with closing(sqlite3.connect(folder / "counts.db")) as database:
+        rows = database.execute(f"SELECT integration, {', '.join(COUNTS)} FROM counts").fetchall()
+    sums = Sums()
+    for name, *counts in rows:
+        for count, value in zip(COUNTS, counts, strict=True):
+            sums[name, count] += value
+    return +sums
+
+
 def of_registry() -> Sums:
     """Reads what a scrape would show."""
     sums = Sums()
@@ -376,6 +421,8 @@ class Case:
     """Minutes from the end of the span, which lets an event be up to an hour late."""
     latest: int = 59
     """For how many minutes an event may be on its way."""
+    once: bool = False
+    """Whether it gives what is due, in place of waiting."""
     kills: int = 0
     """How often the program is killed, and begun again."""
 
@@ -417,6 +464,22 @@ CASES = [
         ),
         FOLLOW,
         kills=5,
+    ),
+    Case(
+        "docs/guides/following.md",
+        2,
+        HOUR,
+        lambda _, folder, __: of_sqlite(folder),
+        FOLLOW,
+        kills=5,
+    ),
+    Case(
+        "docs/guides/following.md",
+        2,
+        HOUR,
+        lambda _, folder, __: of_sqlite(folder),
+        tuple(range(-60, 76, 15)),
+        once=True,
     ),
     Case("docs/guides/notebooks.md", 0, DAY, named("counts")),
     Case("docs/guides/exports/overview.md", 1, HOUR, sent(influx), FOLLOW, kills=5),
@@ -489,7 +552,11 @@ def test_a_program_counts_the_truth(
     clock.events.sort(key=lambda event: event[0])
     file = tmp_path / "program.py"
     # What the page has imported before.
-    file.write_text(f"import tallyfold\n{program(ROOT / case.page, case.block)}")
+    code = program(ROOT / case.page, case.block)
+    if case.once:
+        code, count = re.subn('end="[^"]+"', "once=True", code)
+        assert count == 1
+    file.write_text(f"import tallyfold\n{code}")
     monkeypatch.chdir(tmp_path)
     for name, value in receiver.environment().items():
         monkeypatch.setenv(name, value)

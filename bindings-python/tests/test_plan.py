@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import tallyfold
+from tallyfold._ranges.ended import ended_windows
 
 EDGES = "2026-01-31T09:10:00Z", "2026-01-31T10:05:00Z"
 
@@ -120,3 +121,35 @@ def test_revisions_can_be_shown_but_their_changes_do_not_travel(client: tallyfol
     assert pickle.loads(pickle.dumps(revision.table)) == revision.table
     with pytest.raises(TypeError, match="can't be pickled"):
         pickle.dumps(revision.changes)
+
+
+@pytest.mark.parametrize(
+    ("start", "now", "wanted"),
+    [
+        ("09:10", "10:05:00.5", ["09:15", "09:30", "09:45", "10:00"]),
+        ("09:10", "10:00:00", ["09:15", "09:30", "09:45", "10:00"]),
+        ("09:10", "09:59:59.999999", ["09:15", "09:30", "09:45"]),
+        ("10:01", "10:05:00", []),
+        ("10:06", "10:05:00", []),
+    ],
+)
+def test_without_an_end_the_windows_are_whole_and_have_ended(
+    start: str, now: str, wanted: list[str]
+) -> None:
+    at = datetime.fromisoformat(f"2026-01-31T{now}Z")
+    windows = ended_windows(f"2026-01-31T{start}:00Z", None, "15m", at)
+    assert [window.end_text[11:16] for window in windows] == wanted
+
+
+def test_the_windows_of_a_day_have_ended_at_midnight() -> None:
+    at = datetime(2026, 1, 31, 23, 59, tzinfo=UTC)
+    assert [one.end_text for one in ended_windows("2026-01-29T00:00:00Z", None, "1d", at)] == [
+        "2026-01-30T00:00:00Z",
+        "2026-01-31T00:00:00Z",
+    ]
+
+
+def test_a_given_end_cuts_the_last_window() -> None:
+    at = datetime(2026, 2, 1, tzinfo=UTC)
+    assert ended_windows(*EDGES, "15m", at) == list(tallyfold.Plan(*EDGES, "15m"))
+    assert ended_windows(*EDGES, "15m", at - timedelta(days=1)) == []

@@ -1,6 +1,7 @@
 """The sandbox as a value, over HTTP and from the command line."""
 
 import http.client
+import inspect
 import json
 import re
 import signal
@@ -337,3 +338,13 @@ def test_a_port_that_can_not_be_is_named(sandbox: tallyfold.Sandbox, port: Any, 
         tallyfold.serve(sandbox, port)
     assert (caught.value.code, caught.value.argument) == ("invalid_argument", "port")
     assert str(caught.value).endswith(says)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("record", "EventArguments"), ("inject", "FaultArguments")]
+)
+def test_methods_show_their_arguments(name: str, options: str) -> None:
+    signature = inspect.signature(getattr(tallyfold.Sandbox, name))
+    kinds = [parameter.kind for parameter in signature.parameters.values()]
+    assert inspect.Parameter.VAR_POSITIONAL not in kinds
+    assert options in str(signature)

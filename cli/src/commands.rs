@@ -106,7 +106,7 @@ pub(crate) struct CommandLine {
 /// How much is written to stderr.
 #[derive(Args, Clone, Copy, Debug)]
 struct MannerFlags {
-    /// Print only errors to stderr
+    /// Print only errors to stderr: no warnings, notes or progress
     #[arg(long, short, global = true, conflicts_with = "verbose")]
     quiet: bool,
     /// Log each request and its outcome

@@ -769,7 +769,7 @@ fn the_first_alert_of_the_guide_fires_and_names_the_cause() {
     let sandbox = sandbox.replace("8080", "0");
     let service = Service::with(&sandbox.split(' ').collect::<Vec<_>>());
     let chat = Sink::start(Vec::new(), TAKEN);
-    let run = |line: &str| {
+    let run = |service: &Service, line: &str| {
         let path = Path::new(env!("CARGO_BIN_EXE_tallyfold"));
         let path = path.parent().unwrap().as_os_str();
         let mut command = service.run("/bin/sh", &["-c", line]);
@@ -777,7 +777,7 @@ fn the_first_alert_of_the_guide_fires_and_names_the_cause() {
         command.env("WEBHOOK_URL", &chat.url).output().unwrap()
     };
     let check = next();
-    let output = run(check);
+    let output = run(&service, check);
     ends(&output, 1);
     let text = stdout(&output);
     let cause = "all for reason \"compliance filter: consent withheld\"";
@@ -787,7 +787,7 @@ fn the_first_alert_of_the_guide_fires_and_names_the_cause() {
     );
     let notify = next();
     for _ in 0..2 {
-        ends(&run(notify), 1);
+        ends(&run(&service, notify), 1);
     }
     let sent = chat.all();
     assert_eq!(sent.len(), 1, "the second run sends nothing");
@@ -795,7 +795,7 @@ fn the_first_alert_of_the_guide_fires_and_names_the_cause() {
     let lines: Vec<&str> = message["text"].as_str().unwrap().split('\n').collect();
     assert_eq!(lines[0], text.trim_end());
     // The command of the message shows these counts.
-    let counts = run(&format!("{} --format csv", lines[1]));
+    let counts = run(&service, &format!("{} --format csv", lines[1]));
     ends(&counts, 0);
     assert!(
         stdout(&counts).contains(",compliance filter: consent withheld,"),
@@ -808,15 +808,36 @@ fn the_first_alert_of_the_guide_fires_and_names_the_cause() {
         .unwrap()
         .1
         .trim_end_matches(']');
-    ends(&run(&next().replace("fdf8244f", id)), 0);
-    let silenced = run(check);
+    ends(&run(&service, &next().replace("96fa9dd6", id)), 0);
+    let silenced = run(&service, check);
     ends(&silenced, 0);
     assert!(stdout(&silenced).starts_with("silenced: "));
     let (_, after) = guide.split_once("`tallyfold explain --since").unwrap();
-    let explained = run(&format!(
-        "tallyfold explain --since{}",
-        after.split_once('`').unwrap().0
-    ));
+    let explained = run(
+        &service,
+        &format!(
+            "tallyfold explain --since{}",
+            after.split_once('`').unwrap().0
+        ),
+    );
     ends(&explained, 0);
     assert!(stdout(&explained).contains("compliance filter: consent withheld"));
+
+    // The incident ends when a service without the scene continues at the same address.
+    let port = service.url().rsplit_once(':').unwrap().1.to_owned();
+    drop(service);
+    let healthy = next().strip_prefix("tallyfold sandbox ").unwrap();
+    let healthy = healthy.replace("8080", &port);
+    let service = Service::with(&healthy.split(' ').collect::<Vec<_>>());
+    ends(&run(&service, next()), 0);
+    let sent = chat.all();
+    assert_eq!(sent.len(), 1);
+    let message: Value = serde_json::from_slice(&sent[0].0.body).unwrap();
+    let text = message["text"].as_str().unwrap();
+    assert!(
+        text.starts_with("resolved: much is filtered: ")
+            && text.contains(&format!("; over [incident {id}]")),
+        "{text}"
+    );
+    assert!(!text.contains('\n'), "no command: {text}");
 }

@@ -195,13 +195,18 @@ fn a_folder_has_a_file_for_each_whole_day() {
     assert_eq!([old.exists(), young.exists()], [false, true]);
 }
 
+/// A command of the guide's page, without `tallyfold`.
+fn of_the_guide(beginning: &str) -> &str {
+    let guide = include_str!("../../docs/guides/backfill.md");
+    let beginning = format!("```sh\ntallyfold {beginning}");
+    let place = guide.find(&beginning).unwrap() + "```sh\ntallyfold ".len();
+    guide[place..].split_once("\n```").unwrap().0
+}
+
 /// The guide's command for a year, here for two days, gives the counts that a single query gives.
 #[test]
 fn the_year_of_the_guide_is_a_folder_of_days() {
-    let guide = include_str!("../../docs/guides/backfill.md");
-    let (_, after) = guide.split_once("```sh\ntallyfold ").unwrap();
-    let (command, _) = after.split_once("\n```").unwrap();
-    let command = command.replace("2026-01-01", "2025-01-03");
+    let command = of_the_guide("collect --from").replace("2026-01-01", "2025-01-03");
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let run = |command: &str| {
@@ -236,6 +241,53 @@ fn the_year_of_the_guide_is_a_folder_of_days() {
     let totals = &document["clusters"][0]["totals"];
     let totals = ["success", "errors", "filtered"].map(|name| totals[name].as_u64().unwrap());
     assert_eq!(sums, totals);
+}
+
+/// The guide's command for each night goes on with the folder of the year, prints nothing, and replaces the last three days.
+#[test]
+fn the_nights_of_the_guide_continue_its_year() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let run = |command: &str| {
+        let mut own = service.tallyfold(&command.split(' ').collect::<Vec<_>>());
+        let output = own.current_dir(folder.path()).output().unwrap();
+        ends(&output, 0);
+        assert_eq!(output.stdout, b"");
+        // In the first hour of a day, the last window is not settled.
+        let lines = stderr(&output);
+        assert!(
+            lines.lines().all(|line| line.contains("may still change")),
+            "{lines}"
+        );
+    };
+    let files = || {
+        let mut days: Vec<_> = fs::read_dir(folder.path().join("lake"))
+            .unwrap()
+            .map(|day| day.unwrap().path().join("counts.parquet"))
+            .collect();
+        days.sort();
+        days
+    };
+    run(&of_the_guide("collect --from").replace("2026-01-01", "2025-01-02"));
+    let year = files();
+    assert_eq!(year.len(), 1);
+    let night = of_the_guide("collect --since");
+    run(night);
+    let days = files();
+    assert_eq!(days.len(), 4, "{days:?}");
+    let schema = |file: &Path| {
+        let reader = SerializedFileReader::new(File::open(file).unwrap()).unwrap();
+        let metadata = reader.metadata().file_metadata();
+        metadata.schema_descr().root_schema().clone()
+    };
+    assert!(days.iter().all(|day| schema(day) == schema(&year[0])));
+    let before: Vec<_> = days.iter().map(|day| fs::read(day).unwrap()).collect();
+    for day in &days[1..] {
+        fs::write(day, "older").unwrap();
+    }
+    run(night);
+    let after: Vec<_> = days.iter().map(|day| fs::read(day).unwrap()).collect();
+    assert_eq!(before, after);
 }
 
 #[test]

@@ -123,6 +123,14 @@ fn a_file_of_the_working_folder_is_used_only_once_it_is_trusted() {
     );
 
     ends(&world.run(&COUNTS), 0);
+    let entry = fs::read_dir(&store).unwrap().next().unwrap().unwrap();
+    fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o666)).unwrap();
+    let exposed = "tallyfold.toml is not trusted any more, because other users can change the record of your trust";
+    refused(&world.run(&COUNTS), exposed);
+    let listed = world.run(&["trust", "--list"]);
+    assert!(stderr(&listed).contains(exposed), "{}", stderr(&listed));
+    ends(&world.run(&["trust"]), 0);
+    ends(&world.run(&COUNTS), 0);
     ends(&world.run(&["trust", "--revoke"]), 0);
     refused(&world.run(&COUNTS), "you have not trusted it yet");
     assert_eq!(stdout(&world.run(&["trust", "--list"])), "");

@@ -1,4 +1,4 @@
-// A page that shows the counts of an hour. It holds no secret and no token: its server asks the service.
+// A page that shows the counts of an hour. It holds no secret and no token: its server queries the service.
 import { Client } from "/modules/index.js";
 
 const client = new Client({ clusterEndpoint: "/tallyfold", tokenless: true });

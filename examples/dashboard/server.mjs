@@ -1,5 +1,5 @@
-// Serves the dashboard on this machine, and keeps the client secret and tokens away from it: the page asks
-// here for counts, which are fetched from the service in the server's name.
+// Serves the page on this machine. The page holds neither the client secret nor a token: it requests counts from this
+// server, which queries the service.
 //
 // Takes the address and the credentials of the service from the environment (TALLYFOLD_CLUSTER_ENDPOINT and so on);
 // the end of the hour is the first argument, or now. PORT is the port, or any free one.
@@ -19,7 +19,7 @@ const files = {
   "/dashboard.mjs": ["text/javascript", new URL("dashboard.mjs", import.meta.url)],
 };
 
-/** Whoever has opened the page here. A real server asks first who the visitor is. */
+/** The cookie of every visitor who has opened the page. A real server must first check who the visitor is. */
 const session = `session=${randomUUID()}`;
 
 const counts = nodeListener(

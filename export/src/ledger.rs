@@ -340,7 +340,7 @@ impl Ledger {
     /// ahead, the totals begin with the first revision. Stamp the totals with [`Ledger::stamp_at`].
     ///
     /// # Errors
-    /// The same, and `invalid_timestamp` for a clock that is not in the years 0 to 9999.
+    /// The same, and `invalid_timestamp` for a clock outside of the years 0 to 9999.
     pub fn add_at(&mut self, rows: &Windowed, addition: Addition, unix_ms: i64) -> Result<()> {
         let is_first = self.subject.is_none();
         self.add_rows(rows, addition)?;
@@ -374,7 +374,7 @@ impl Ledger {
     /// `invalid_checkpoint` if the time before is more than five minutes ahead of the clock.
     pub fn stamp(&mut self, unix_ms: i64) -> Result<()> {
         let at = |ms| {
-            let message = "the clock is not in the years 0 to 9999";
+            let message = "the clock is outside of the years 0 to 9999";
             Timestamp::from_unix_ms(ms).ok_or_else(|| Error::new(Code::InvalidTimestamp, message))
         };
         let now = at(unix_ms)?;

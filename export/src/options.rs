@@ -16,22 +16,22 @@ tallyfold::options! {
         labels: Labels = Labels::default(),
         /// The prefix of the names of metrics, instead of `tallyfold` and the endpoint.
         ///
-        /// The dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other dimensions are
-        /// other metrics, so that no sum contains an event twice. It consists of up to 100 ASCII letters, digits and
-        /// underscores, and does not begin with a digit.
+        /// It consists of up to 100 ASCII letters, digits and underscores, and does not begin with a digit. The names of
+        /// the dimensions follow it, as in `tallyfold_event_delivery_by_integration`. So counts by other dimensions are
+        /// another metric, and no sum contains an event twice.
         name: Option<String> = None,
         /// Which windows are written.
         ///
-        /// By default, CSV and NDJSON contain all windows, and the other formats only settled ones, because counts that
-        /// another system has stored can't be withdrawn. A revision is always written.
+        /// By default, formats of files, such as CSV, contain all windows. Formats of other systems contain only settled
+        /// ones, because counts that another system has stored can't be withdrawn. A revision is always written.
         windows: Option<Windows> = None,
-        /// Whether counts above 2^53 are refused, if the target stores 64-bit floats.
+        /// Refuses counts above 2^53 if the destination stores 64-bit floats.
         ///
         /// By default, they are written, with a note.
         exact: bool = false,
         /// The approximate maximum size of a message in bytes, before compression.
         ///
-        /// By default, as many as the target accepts.
+        /// By default, as many as the destination accepts.
         max_bytes: Option<usize> = None,
         /// The host's clock, in milliseconds since 1970. StatsD has no times, and so takes only windows that just ended.
         now_ms: Option<i64> [Host] = None,

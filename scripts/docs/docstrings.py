@@ -1,10 +1,11 @@
 """Docstrings of what is written in Rust: the type stubs have the signatures, the module has the texts.
 
-Examples become blocks of code.
+Examples become blocks of code. Arguments that a function has as `**options` get their type and their default.
 """
 
 import inspect
 import re
+from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -17,16 +18,95 @@ class NativeDocstrings(griffe.Extension):
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Changes the docstring."""
-        _take_from_package(obj)
-        _mark_examples(obj)
+        _change(obj)
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
-        """Changes the docstring of the package itself."""
+        """Changes the docstring of the package itself, and describes the options of its functions."""
         _mark_examples(pkg)
+        classes = {name: one for module in _modules(pkg) for name, one in module.classes.items() if not one.is_alias}
+        for module in _modules(pkg):
+            for one in [*module.functions.values(), *module.classes.values()]:
+                if not one.is_alias:
+                    _describe_options(one, classes)
 
 
 EXAMPLE = re.compile(r"^( *)>>> .*?(?=\n *\n|\Z)", re.MULTILINE | re.DOTALL)
 """An example, up to the next blank line. Markdown would take it for a quotation."""
+
+
+def _modules(module: griffe.Module) -> Iterator[griffe.Module]:
+    yield module
+    for inner in module.modules.values():
+        if not inner.is_alias:
+            yield from _modules(inner)
+
+
+def _describe_options(obj: griffe.Object, classes: dict[str, griffe.Class]) -> None:
+    """Adds types and defaults to the arguments that are keys of a TypedDict, which a signature lists as `**options`."""
+    if isinstance(obj, griffe.Class):
+        for function in obj.functions.values():
+            if not function.is_alias:
+                _describe_options(function, classes)
+        options = _options(_makers(obj, classes), classes)
+    else:
+        options = _options([obj], classes)
+    # Objects change their docstrings after their package, and a docstring is parsed once.
+    _change(obj)
+    if not options or not obj.docstring:
+        return
+    for section in obj.docstring.parsed:
+        if section.kind is not griffe.DocstringSectionKind.parameters:
+            continue
+        for parameter in section.value:
+            option = options.get(parameter.name)
+            if option is not None and parameter.value is None:
+                parameter.annotation, parameter.value = option
+
+
+def _makers(cls: griffe.Class, classes: dict[str, griffe.Class]) -> list[griffe.Object]:
+    """The functions that take the arguments of a class: its own, or those of a base."""
+    own = [cls.functions[name] for name in ("__init__", "__new__") if name in cls.functions]
+    if own or cls.path.startswith("tallyfold._tallyfold."):
+        return own
+    # A class that is written in Rust may have another name where it is imported.
+    names = [cls.name, *(str(base).rpartition(".")[2] for base in cls.bases)]
+    native = [classes[name] for name in names if name in classes and classes[name] is not cls]
+    return [function for one in native for function in _makers(one, classes)]
+
+
+def _options(functions: list[griffe.Object], classes: dict[str, griffe.Class]) -> dict[str, tuple[Any, str | None]]:
+    """The types and the defaults of what functions take as `**options`."""
+    found: dict[str, tuple[Any, str | None]] = {}
+    for function in functions:
+        for parameter in function.parameters:
+            named = re.fullmatch(r"(?:typing\.)?Unpack\[(\w+)\]", str(parameter.annotation))
+            if named and named[1] in classes:
+                found |= _keys(classes[named[1]], classes)
+    return found
+
+
+def _keys(cls: griffe.Class, classes: dict[str, griffe.Class]) -> dict[str, tuple[Any, str | None]]:
+    keys: dict[str, tuple[Any, str | None]] = {}
+    for base in cls.bases:
+        if str(base) in classes:
+            keys |= _keys(classes[str(base)], classes)
+    for name, attribute in cls.attributes.items():
+        annotation = attribute.annotation
+        text = str(annotation)
+        if text.startswith("Required["):
+            keys[name] = annotation.slice, None
+            continue
+        stated = re.search(r"Default:\s+`([^`]+)`", attribute.docstring.value if attribute.docstring else "")
+        usual = "None" if "None" in text else "False" if text == "bool" else "..."
+        # A long text may be divided after a hyphen, and numbers have separators.
+        default = re.sub(r"(?<=-)\s+|(?<=\d),(?=\d)", "", stated[1]) if stated else usual
+        keys[name] = annotation, default
+    return keys
+
+
+def _change(obj: griffe.Object) -> None:
+    _take_from_package(obj)
+    _mark_examples(obj)
 
 
 def _mark_examples(obj: griffe.Object) -> None:

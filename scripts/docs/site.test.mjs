@@ -58,6 +58,14 @@ describe("the page", () => {
         if (name === "reference/python-tables.html") {
           assert.ok((await page.locator(".highlight").count()) > 20);
         }
+        if (name === "reference/python-sandbox.html") {
+          for (const member of ["record", "inject", "credentials", "stats", "revoke_tokens"]) {
+            assert.equal(await page.locator(`[id="tallyfold.Sandbox.${member}"]`).count(), 1, member);
+          }
+          const argument = (of) => page.locator("tr.doc-section-item", { hasText: of }).last();
+          assert.match(await argument("the seed of generated traffic").innerText(), /None\s*$/);
+          assert.match(await argument("the write key of their source").innerText(), /required\s*$/);
+        }
         // Angle brackets of types are shown without a backslash.
         assert.ok(!(await page.locator("article").innerText()).includes("\\<"));
         // References are long, and look like the others.

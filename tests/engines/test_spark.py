@@ -68,6 +68,18 @@ def test_a_batch_is_what_a_collect_gives(spark: SparkSession, sandbox: tallyfold
     assert all(row.settled and row.window_end - row.window_start == timedelta(minutes=15) for row in windows)
 
 
+def test_without_an_end_only_windows_that_have_ended_are_read(spark: SparkSession) -> None:
+    start = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
+    frame = spark.read.format("tallyfold").options(start=start.isoformat(), partitions="2").load()
+    windows = frame.select(F.unix_timestamp("window_start"), F.unix_timestamp("window_end")).distinct().collect()
+    assert {end - begin for begin, end in windows} == {900}
+    newest = max(end for _, end in windows)
+    assert 0 <= datetime.now(UTC).timestamp() - newest < 2 * 900
+    # No window has ended since then.
+    now = datetime.now(UTC).isoformat()
+    assert spark.read.format("tallyfold").options(start=now).load().count() == 0
+
+
 def test_filters_reach_the_service(spark: SparkSession, sandbox: tallyfold.Sandbox) -> None:
     frame = day(spark)
     hour = frame.where("window_start >= '2026-01-01T06:00:00Z' and window_start < '2026-01-01T07:00:00Z' and integration = 'CRM'")

@@ -79,9 +79,9 @@ def system(binary: Path, tmp_path: Path) -> Path:
     units = tmp_path / "etc/systemd/system"
     shutil.copytree("/lib/systemd/system", tmp_path / "lib/systemd/system", symlinks=True)
     shutil.copytree(DEPLOY / "systemd", units)
-    for folder in ["usr/bin", "bin"]:
+    for folder in ["usr/local/bin", "bin"]:
         (tmp_path / folder).mkdir(parents=True)
-    shutil.copy(binary, tmp_path / "usr/bin/tallyfold")
+    shutil.copy(binary, tmp_path / "usr/local/bin/tallyfold")
     shutil.copy(program("kill"), tmp_path / "bin/kill")
     return tmp_path
 

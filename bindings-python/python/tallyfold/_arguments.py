@@ -117,7 +117,7 @@ class ClientArguments(TypedDict, total=False):
     https, or http on this machine.
     """
     client_id: str | None
-    """The Client ID that the operator of the service has issued, for both APIs."""
+    """The Client ID that the operator of the service has issued, for all APIs."""
     client_secret: str | None
     """The Client Secret that was issued with the Client ID.
 
@@ -135,9 +135,9 @@ class ClientArguments(TypedDict, total=False):
     """A name for the cluster and the client whose counts are read, such as `production`.
 
     Tables and states contain it. Tables and states with another name are refused. By default, it
-    consists of the address, the Client ID, and a checksum of the headers that are added. Set it if
-    the address of a cluster changes, or if you provide the access tokens, which decide whose counts
-    are read.
+    consists of the address, the Client ID, and a checksum of the headers that you add to requests.
+    Set it if the address of a cluster changes, or if you provide the access tokens, which decide
+    whose counts are read.
     """
     tokenless: bool
     """Whether requests carry no token, because the address is that of a server of yours that adds
@@ -164,7 +164,7 @@ class ClientArguments(TypedDict, total=False):
     longest_retry_wait: float
     """The longest `Retry-After` for which a call waits.
 
-    If the service asks for a longer wait, the call fails with `retry_later`. Other waits between
+    If the service requests a longer wait, the call fails with `retry_later`. Other waits between
     retries are limited by this, too. In seconds. Default: `60`.
     """
     timeout: float | None
@@ -224,7 +224,7 @@ class CollectArguments(TypedDict, total=False):
     settle: float
     """For how long after a window's end its counts may still change.
 
-    If a window is read earlier, its counts are used, but a checkpoint marks it as provisional. In
+    If a window is read earlier, its counts are used, but the window is marked as provisional. In
     seconds. Default: `3,600`.
     """
     keep: Step
@@ -239,32 +239,33 @@ class CollectArguments(TypedDict, total=False):
     """About how many bytes the counts may take: the stored counts, and the counts of the responses
     being read.
 
-    A window that needs more than its share is read alone. If the kept counts take more, the collect
-    fails. Default: `1,073,741,824`.
+    What the stored counts leave of it is divided equally among the windows that are read at the
+    same time. A window that needs more than its part is read alone. If that is not enough, or if
+    the stored counts alone take more, reading ends. Default: `1,073,741,824`.
     """
     drop_old: bool
-    """Whether to remove the parts of a checkpoint that lie entirely before the range.
+    """Removes the parts of a checkpoint that lie entirely before the range.
 
     By default they stay, so that a collect of an earlier range can use them.
     """
     probe: bool
-    """Whether to test first that the counts of two adjacent windows add up, with one more call.
+    """Tests first, with one more call, that the counts of two adjacent windows add up.
 
     The test uses the first two adjacent windows that are settled and have not been read yet.
     Without such a pair, nothing is tested.
     """
     patience: float | None
-    """How long to wait for a service that is down; after that, the collect ends.
+    """How long to wait for a service that is down; after that, reading ends.
 
     While the service is down, the workers pause, and one call at a time is tried again, with
     increasing waits of up to a minute. When a call is answered, all workers continue. With 0, a
     window fails once its own retries are used up. In seconds. `None` for no limit. Default: `900`.
     """
     deadline: float | None
-    """How long the whole collect may take, including waits, counted from its first step.
+    """How long reading may take in all, including waits, counted from its first step.
 
-    After that, it fails with `deadline_exceeded`, and keeps what was read. In seconds. `None`, the
-    default, for no limit.
+    After that, reading ends with `deadline_exceeded`, and the windows that were not read are
+    missing. In seconds. `None`, the default, for no limit.
     """
     have: "CountTable | None"
     """A table that holds some of the range already: only its gaps are read, and the windows
@@ -279,7 +280,7 @@ class ExplainArguments(TypedDict, total=False):
     others: int
     """The maximum number of further candidates, best first. Default: `5`."""
     keep_unusual: bool
-    """Whether to keep earlier windows whose rate is unusual.
+    """Keeps earlier windows whose rate is unusual.
 
     By default they are left out.
     """
@@ -291,25 +292,26 @@ class ExportArguments(TypedDict, total=False):
     name: str | None
     """The prefix of the names of metrics, instead of `tallyfold` and the endpoint.
 
-    The dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other
-    dimensions are other metrics, so that no sum contains an event twice. It consists of up to 100
-    ASCII letters, digits and underscores, and does not begin with a digit.
+    It consists of up to 100 ASCII letters, digits and underscores, and does not begin with a digit.
+    The names of the dimensions follow it, as in `tallyfold_event_delivery_by_integration`. So
+    counts by other dimensions are another metric, and no sum contains an event twice.
     """
     windows: ExportWindows | None
     """Which windows are written.
 
-    By default, CSV and NDJSON contain all windows, and the other formats only settled ones, because
-    counts that another system has stored can't be withdrawn. A revision is always written.
+    By default, formats of files, such as CSV, contain all windows. Formats of other systems contain
+    only settled ones, because counts that another system has stored can't be withdrawn. A revision
+    is always written.
     """
     exact: bool
-    """Whether counts above 2^53 are refused, if the target stores 64-bit floats.
+    """Refuses counts above 2^53 if the destination stores 64-bit floats.
 
     By default, they are written, with a note.
     """
     max_bytes: int | None
     """The approximate maximum size of a message in bytes, before compression.
 
-    By default, as many as the target accepts.
+    By default, as many as the destination accepts.
     """
 
 
@@ -341,9 +343,9 @@ class FollowArguments(TypedDict, total=False):
     A window is read again until then. In seconds. Default: `3,600`.
     """
     settle_when_unchanged: bool
-    """Whether two equal readings, at least the window's length apart, settle a window early.
+    """Settles a window early if its readings stay equal for at least its length.
 
-    This takes fewer requests, but loses the events that arrive after the second reading.
+    This takes fewer requests, but loses the events that arrive after the last reading.
     """
     state: str | None
     """The state of an earlier follow of the same query.
@@ -354,9 +356,9 @@ class FollowArguments(TypedDict, total=False):
     """How long to wait for a service that is down; after that, the reading fails.
 
     While the service is down, one reading at a time is tried again, with increasing waits of up to
-    a minute, and all others wait. With 0, a reading fails once its own retries are used up. A
-    window that fails repeatedly while others can be read fails, too. In seconds. `None`, the
-    default, for no limit.
+    a minute, and all others wait. With 0, a reading fails once its own retries are used up. If a
+    window fails repeatedly while others can be read, its reading fails, too. In seconds. `None`,
+    the default, for no limit.
     """
 
 
@@ -399,7 +401,7 @@ class ReceiverArguments(TypedDict, total=False):
     No message quotes their values.
     """
     allow_http: bool
-    """Whether messages may be sent by plain http to another machine.
+    """Allows messages to be sent by plain http to another machine.
 
     The network can then read them.
     """
@@ -448,7 +450,7 @@ class PushArguments(ExportArguments, total=False):
     No message quotes their values.
     """
     allow_http: bool
-    """Whether headers, or a password in the address, may be sent by plain http to another machine.
+    """Allows headers, or a password in the address, to be sent by plain http to another machine.
 
     Others on the network can then read them.
     """
@@ -461,7 +463,7 @@ class PushArguments(ExportArguments, total=False):
     is `at_most_once`, because a loss is reported, but nothing shows a count that was added twice.
     """
     patience: float | None
-    """How long to wait in total for a destination that fails or asks for pauses. In seconds. `None`
+    """How long to wait in total for a destination that fails or requests pauses. In seconds. `None`
     for no limit. Default: `900`.
     """
 

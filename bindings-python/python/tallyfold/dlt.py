@@ -22,7 +22,8 @@ from typing import Any
 from tallyfold._client.client import Client
 from tallyfold._errors import ConfigError, invalid, wrong_type
 from tallyfold._names import DimensionName, MetricName
-from tallyfold._tallyfold import CountTable, Plan
+from tallyfold._ranges.ended import ended_windows
+from tallyfold._tallyfold import CountTable
 from tallyfold._time import Window
 
 try:
@@ -51,6 +52,7 @@ def source(
     dimensions: Sequence[DimensionName] = ("integration", "reason"),
     window: str = "15m",
     cluster: str | None = None,
+    settle: float = 3600,
     provisional: bool = True,
     checkpoint: str | None = None,
     concurrency: int = 8,
@@ -68,11 +70,14 @@ def source(
     Args:
         client: reads the counts. It is not closed.
         start: the start of the first window.
-        end: the end of the last window. By default, now.
+        end: the end of the last window. By default, the newest window that has ended is the last.
         dimensions: the dimensions of the rows. Ingestion has them without `reason`.
         window: the length of the windows.
         cluster: the value of the column `cluster`, for a dataset with several clusters. By default,
             the address of the cluster and the id of the client.
+        settle: for how many seconds after a window's end its counts may still change. Until then,
+            each run reads the window again. Events that arrive later are missed, until a run with a
+            larger `settle` reads their windows again.
         provisional: whether windows are loaded whose counts may still change. They have `settled`
             false, and the next run reads them again. Without them, rows never change.
         checkpoint: a folder in which a run finds what a killed run has read; see `Client.collect`.
@@ -98,13 +103,16 @@ def source(
     if name is None:
         raise invalid(ConfigError, "cluster", "want a name for the cluster of this client")
     now = datetime.now(UTC)
-    windows = list(Plan(start, now if end is None else end, window))
-    if end is None and windows and windows[-1].end > now:
-        windows.pop()
-    options: dict[str, Any] = {"window": window, "concurrency": concurrency}
+    windows = ended_windows(start, end, window, now)
+    options: dict[str, Any] = {"window": window, "concurrency": concurrency, "settle": settle}
+    # A collect of any range finds wrong options before anything is read.
+    client._machine.collect("event_ingestion", now - DAY, now, ["integration"], **options)  # noqa: SLF001
     if checkpoint is not None:
         options |= {"checkpoint": checkpoint, "drop_old": True}
-    reading = _Reading(client, windows, tuple(dimensions), name, identity, options, provisional)
+    settled_until = now - timedelta(seconds=settle)
+    reading = _Reading(
+        client, windows, tuple(dimensions), name, identity, options, provisional, settled_until
+    )
 
     # A function without arguments, so that dlt looks for none in its configuration.
     @dlt.source(name="tallyfold")
@@ -126,6 +134,7 @@ class _Reading:
     identity: str | None
     options: dict[str, Any]
     provisional: bool
+    settled_until: datetime
 
     def resource(self, metric: MetricName) -> DltResource:
         names = self.dimensions
@@ -150,7 +159,12 @@ class _Reading:
     ) -> Iterator[list[dict[str, Any]]]:
         # dlt stores the state together with the rows, or not at all.
         state = self._state(names)
-        settled = [(_time(start), _time(end)) for start, end in state["settled"]]
+        settled = [
+            # With a larger `settle` than before, some windows are no longer settled.
+            (_time(start), min(_time(end), self.settled_until))
+            for start, end in state["settled"]
+            if _time(start) < self.settled_until
+        ]
         due = [
             one
             for one in self.windows

@@ -25,9 +25,10 @@ from tallyfold._client.driver import read_part
 from tallyfold._client.steps import Drive
 from tallyfold._errors import ConfigError, invalid
 from tallyfold._names import DimensionName, MetricName
+from tallyfold._ranges.ended import ended_windows
 from tallyfold._ranges.parts import Assignment, Part, decoded
 from tallyfold._ranges.values import Revision
-from tallyfold._tallyfold import CountTable, Plan
+from tallyfold._tallyfold import CountTable
 from tallyfold._time import Now, Window
 
 try:
@@ -174,7 +175,8 @@ class CountsSource(DataSource):
 
     Its options:
 
-    - `start`, required, and `end` (now): the range.
+    - `start`, required, and `end`: the range. A batch reads the windows that have ended. Without an
+      `end`, the newest of them is the last, and a stream has no end.
     - `metric` (`event_delivery`), `dimensions` (`integration,reason`), `window` (`15m`).
     - `settle` (3600): seconds after a window's end for which its counts may still change.
     - `reread` (the window's length): seconds after a reading, after which a stream reads a window
@@ -244,8 +246,8 @@ class CountsReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Cuts the windows that the filters keep into parts, each with the driver's token."""
         query = self._query
-        end = query.end or datetime.now(UTC)
-        windows = [one for one in Plan(query.start, end, query.window) if self._keeps(one)]
+        planned = ended_windows(query.start, query.end, query.window, datetime.now(UTC))
+        windows = [one for one in planned if self._keeps(one)]
         nothing = [_PartOfRange(None, "", 0)]
         if not windows or [] in self._values.values():
             return nothing

@@ -30,7 +30,7 @@ export const barStyles = css`
     align-items: center;
     max-width: min(420px, 80vw);
     background: var(--accent-soft);
-    border-radius: 6px;
+    border-radius: var(--radius-control);
   }
   .crumb > button {
     min-height: 28px;

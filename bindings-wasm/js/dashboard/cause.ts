@@ -87,14 +87,14 @@ const STYLES = css`
     margin-block-end: var(--s2);
     padding: 1px 10px;
     border: 1px solid var(--line-strong);
-    border-radius: 99px;
+    border-radius: calc(12 * var(--radius));
     font-size: var(--small);
   }
   .bar {
     display: block;
     height: 4px;
     margin-block-start: 2px;
-    border-radius: 2px;
+    border-radius: calc(0.25 * var(--radius));
     background: var(--accent);
   }
   .compared {
@@ -486,7 +486,8 @@ function partsOf(shown: CountTable, before: CountTable, range: Window) {
   const most = shown.length > MANY_GROUPS ? PARTS_OF_MANY : PARTS;
   const windows = Math.floor(shown.windows.length / WINDOWS);
   const step = stepFor(shown, range, Math.max(1, Math.min(most, windows)));
-  return slotsOf(shown.byWindow(step), range).flatMap((slot) => {
+  return slotsOf(shown, step, range).flatMap((slot) => {
+    if (slot.isPart) return [];
     const part = { start: iso(slot.start), end: iso(slot.end) };
     const earlier = shifted(part, -WEEK);
     if (shown.gaps(part).length > 0 || before.gaps(earlier).length > 0) return [];

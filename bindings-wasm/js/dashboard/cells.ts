@@ -61,7 +61,7 @@ function placed(
 ): Cells[] {
   const { window, success, errors, filtered } = series.columns();
   const rates = series.rates();
-  const slotAt = new Map(slots.map(({ start }, place) => [start, place]));
+  const slotAt = new Map(slots.map(({ step }, place) => [step.start, place]));
   const slotOf = window.dictionary.map(({ start }) => slotAt.get(Date.parse(start) + shift));
   const cells = Array.from({ length: count }, () => new Array<Cell | undefined>(slots.length));
   for (let row = 0; row < success.length; row++) {

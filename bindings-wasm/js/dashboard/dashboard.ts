@@ -158,7 +158,7 @@ export class Dashboard extends LitElement {
     css`
       :host {
         container-type: inline-size;
-        background: var(--tallyfold-page, light-dark(#f4f6f8, #101317));
+        background: var(--background);
         min-height: 320px;
       }
       .page {
@@ -262,7 +262,7 @@ export class Dashboard extends LitElement {
         width: 120px;
         height: 6px;
         border: 0;
-        border-radius: 3px;
+        border-radius: calc(0.375 * var(--radius));
         overflow: hidden;
         background: var(--line);
       }
@@ -497,17 +497,16 @@ export class Dashboard extends LitElement {
       this.#error = error;
       this.#range = range;
       this.#readAt = Date.now();
-      this.#tell("tallyfold-load", { query, table });
-      if (error) this.#tell("tallyfold-error", { error });
-      this.requestUpdate();
+      if (table === undefined) throw error;
+      void this.#told(own, { query, table }, error);
       // What is read next would hold up what is to be seen first.
       await this.updateComplete;
       await painted();
-      if (table && !signal.aborted) await this.#readRest(range, dimensions, read);
+      if (!signal.aborted) await this.#readRest(range, dimensions, read);
     } catch (error) {
       if (signal.aborted) return;
       this.#error = error;
-      this.#tell("tallyfold-error", { error });
+      void this.#told(own, undefined, error);
     } finally {
       if (this.#reading === own) {
         this.#reading = undefined;
@@ -516,6 +515,23 @@ export class Dashboard extends LitElement {
         this.requestUpdate();
       }
     }
+  }
+
+  /** Fires the events of a reading when the page shows what it has led to. */
+  async #told({ signal }: AbortController, loaded: unknown, error: unknown): Promise<void> {
+    this.requestUpdate();
+    await this.updateComplete;
+    const views = this.renderRoot.querySelectorAll<LitElement>(".grid > *, .grid > .split > *");
+    await Promise.all(
+      Array.from(views, async (it) => {
+        // Some are loaded when they are first used.
+        if (it.localName.includes("-")) await customElements.whenDefined(it.localName);
+        await it.updateComplete;
+      }),
+    );
+    if (signal.aborted) return;
+    if (loaded) this.#tell("tallyfold-load", loaded);
+    if (error !== undefined) this.#tell("tallyfold-error", { error });
   }
 
   /** Ingestion, and the same time a week before, after the first view. */

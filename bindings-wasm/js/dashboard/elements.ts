@@ -110,12 +110,12 @@ export type SelectEvent = CustomEvent<{ readonly dimension: Dimension; readonly 
 export type BrushEvent = CustomEvent<Window>;
 /** A part of the state that belongs in the address: undefined for what has its default again. */
 export type StateEvent = CustomEvent<{ readonly [name: string]: string | undefined }>;
-/** Counts that were read. */
+/** Counts that were read, and are on the page now. If only some could be read, an event of the failure follows. */
 export type LoadEvent = CustomEvent<{
   readonly query: DashboardQuery;
-  readonly table: CountTable | undefined;
+  readonly table: CountTable;
 }>;
-/** What went wrong. */
+/** What went wrong. Its text is on the page now. */
 export type FailureEvent = CustomEvent<{ readonly error: unknown }>;
 
 declare global {

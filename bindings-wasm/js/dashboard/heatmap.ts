@@ -8,7 +8,7 @@ import type { Dimension, Window } from "../src/values/types.js";
 import { type Cell, type Cells, cellsIn, cellsOf, seriesOf, sumsOf } from "./cells.js";
 import { marks, STATES, shared } from "./marks.js";
 import { iso, WEEK } from "./range.js";
-import { rangeOf, type Slot, slotsOf, stepFor, type Tick, ticksOf } from "./slots.js";
+import { partText, rangeOf, type Slot, slotsOf, stepFor, type Tick, ticksOf } from "./slots.js";
 import { DIMENSIONS, emptyState, View, valueText } from "./view.js";
 
 /** What the colour of a cell shows. */
@@ -61,7 +61,7 @@ export function heatmapOf(
   const others = dictionary.filter((value) => !named.has(value));
 
   const step = stepFor(table, range, COLUMNS);
-  const slots = slotsOf(counts.byWindow(step), range);
+  const slots = slotsOf(counts, step, range);
   const earlier = before?.groupBy(by);
   const both = (some: string[]) => [counts, earlier].map((it) => it?.filter({ [by]: some }));
   const sums = (it: CountTable | undefined, weeks: number) =>
@@ -228,7 +228,7 @@ const STYLES = css`
   tr > th:first-child:focus-visible {
     position: sticky;
   }
-  .share0, .change3 { background-color: var(--share-0); color: light-dark(#1c2126, #e6e9ec); }
+  .share0 { background-color: var(--share-0); color: light-dark(#1c2126, #e6e9ec); }
   .share1 { background-color: var(--share-1); color: light-dark(#1c2126, #fff); }
   .share2 { background-color: var(--share-2); color: light-dark(#1c2126, #fff); }
   .share3 { background-color: var(--share-3); color: light-dark(#1c2126, #fff); }
@@ -239,6 +239,7 @@ const STYLES = css`
   .change0 { background-color: var(--change-0); color: light-dark(#fff, #111); }
   .change1 { background-color: var(--change-1); color: light-dark(#111, #000); }
   .change2 { background-color: var(--change-2); color: light-dark(#1c2126, #fff); }
+  .change3 { background-color: var(--change-3); color: light-dark(#1c2126, #e6e9ec); }
   .change4 { background-color: var(--change-4); color: light-dark(#1c2126, #fff); }
   .change5 { background-color: var(--change-5); color: light-dark(#111, #000); }
   .change6 { background-color: var(--change-6); color: light-dark(#fff, #111); }
@@ -469,7 +470,8 @@ export class Heatmap extends View {
     const { line: at, slot: place } = this.#cursor;
     const line = this.#model?.lines[at];
     if (!line) return "";
-    const { count, share, span, zoneAt } = this.formats;
+    const { formats } = this;
+    const { count, share, span, zoneAt } = formats;
     const name =
       line.value === undefined
         ? html`The other ${count(line.values)} values together`
@@ -478,7 +480,8 @@ export class Heatmap extends View {
     if (!slot) return html`${name}: Enter opens this value.`;
     const cell = line.cells[place];
     const state = STATES[slot.state];
-    const when = html`${span(slot.start, slot.end)} ${zoneAt(slot.start)}`;
+    const part = partText(slot, formats, Date.now());
+    const when = html`${span(slot.start, slot.end)} ${zoneAt(slot.start)}${part}`;
     if (!cell || this.#shareOf(cell) === null) {
       const why = slot.state === "missing" ? state : "no events that were to be sent";
       return html`${name}, ${when}: ${why}.`;

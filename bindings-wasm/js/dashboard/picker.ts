@@ -55,7 +55,7 @@ export const pickerStyles = css`
     width: 320px;
     max-width: 100%;
   }
-  .presets [aria-pressed="true"] {
+  .presets button[aria-pressed="true"] {
     background: var(--accent-soft);
     color: var(--accent);
     font-weight: 500;

@@ -35,5 +35,3 @@ declare module "react" {
     interface IntrinsicElements extends Elements {}
   }
 }
-
-export {};

@@ -1,20 +1,25 @@
 // The windows that a view draws: steps of a table, with the time that nothing is known of in between.
 
-import type { Series, SeriesWindow } from "../src/tables/series.js";
+import type { SeriesWindow } from "../src/tables/series.js";
 import type { CountTable } from "../src/tables/table.js";
 import type { TimeStep } from "../src/values/time.js";
 import type { Window } from "../src/values/types.js";
-import { zoneName } from "./formats.js";
+import { type Formats, zoneName } from "./formats.js";
 import { DAY } from "./range.js";
 
 /** What is known of a slot: all, all so far, a part, or nothing. */
 export type State = "settled" | "provisional" | "partial" | "missing";
 
-/** A step of time in a view. */
+/** A step of time in a view, or as much of it as lies in the range. */
 export interface Slot {
   readonly start: number;
   readonly end: number;
+  /** The whole step. */
+  readonly step: { readonly start: number; readonly end: number };
+  /** What is known of the time from `start` to `end`. */
   readonly state: State;
+  /** Whether its counts are of a part of the step only, so that they can't be compared with those of other steps. */
+  readonly isPart: boolean;
   /** Its place among the windows of the series; -1 if nothing is known of it. */
   readonly window: number;
 }
@@ -60,30 +65,49 @@ export function stateOf({ complete, provisional }: SeriesWindow): State {
   return complete ? "settled" : "partial";
 }
 
-/** The slots of a range: the windows of a series, and the time in between that no window covers. */
-export function slotsOf(series: Series, range: Window): Slot[] {
-  const windows = series.windows.map((it) => ({
-    start: Date.parse(it.start),
-    end: Date.parse(it.end),
-    state: stateOf(it),
-  }));
-  const step = STEPS.find(([name]) => name === series.step)?.[1] ?? DAY;
+/** The slots of a range: the steps of a table, and the time in between that no window covers. */
+export function slotsOf(table: CountTable, name: TimeStep, range: Window): Slot[] {
+  const length = STEPS.find(([own]) => own === name)?.[1] ?? DAY;
   const slots: Slot[] = [];
   const missing = (from: number, to: number) => {
-    for (let start = from; start < to && slots.length < MOST_SLOTS; start += step) {
-      slots.push({ start, end: Math.min(start + step, to), state: "missing", window: -1 });
+    for (let start = from; start < to && slots.length < MOST_SLOTS; ) {
+      const first = Math.floor(start / length) * length;
+      const step = { start: first, end: first + length };
+      const end = Math.min(step.end, to);
+      slots.push({ start, end, step, state: "missing", isPart: false, window: -1 });
+      start = end;
     }
   };
   let reached = Date.parse(range.start);
-  const end = Date.parse(range.end);
-  for (const [window, it] of windows.entries()) {
-    if (it.end <= reached || it.start >= end) continue;
-    missing(reached, it.start);
-    slots.push({ ...it, window });
-    reached = it.end;
+  const last = Date.parse(range.end);
+  for (const [window, it] of table.byWindow(name).windows.entries()) {
+    const step = { start: Date.parse(it.start), end: Date.parse(it.end) };
+    if (step.end <= reached || step.start >= last) continue;
+    const [start, end] = [Math.max(step.start, reached), Math.min(step.end, last)];
+    missing(reached, start);
+    const isCut = start > step.start || end < step.end;
+    // The range has the rest of a step at its edge elsewhere.
+    const complete = it.complete || (isCut && isCovered(table, start, end));
+    const state = stateOf({ ...it, complete });
+    slots.push({ start, end, step, state, isPart: !it.complete, window });
+    reached = end;
   }
-  missing(reached, end);
+  missing(reached, last);
   return slots;
+}
+
+function isCovered({ coverage }: CountTable, start: number, end: number): boolean {
+  return coverage.some((it) => Date.parse(it.start) <= start && end <= Date.parse(it.end));
+}
+
+/** In words, how much of its step a slot at the edge of the range has: nothing if all of it. */
+export function partText({ start, end, step }: Slot, { count }: Formats, nowMs: number): string {
+  if (start === step.start && end === step.end) return "";
+  if (start === step.start && nowMs < step.end) return ", so far";
+  const [part, whole] = [end - start, step.end - step.start];
+  const [unit, name] =
+    part % HOUR === 0 && whole % HOUR === 0 ? [HOUR, "hours"] : [HOUR / 60, "minutes"];
+  return `, ${count(Math.floor(part / unit))} of ${count(whole / unit)} ${name}`;
 }
 
 /** A label over adjacent slots. */
@@ -97,7 +121,11 @@ export interface Tick {
 const TICKS = [HOUR / 4, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY];
 
 /** At most so many labels for the slots, each over slots that begin in the same part of the zone's day. */
-export function ticksOf(slots: readonly Slot[], zone: string, most: number): Tick[] {
+export function ticksOf(
+  slots: readonly Pick<Slot, "start" | "end">[],
+  zone: string,
+  most: number,
+): Tick[] {
   const length = (slots.at(-1)?.end ?? 0) - (slots[0]?.start ?? 0);
   const every = TICKS.find((ms) => length / ms <= most) ?? 14 * DAY;
   const ticks: { start: number; span: number }[] = [];

@@ -6,7 +6,7 @@ import { css } from "lit";
 export const tokens = css`
   :host {
     color-scheme: inherit;
-    --bg: var(--tallyfold-background, light-dark(#ffffff, #14171c));
+    --background: var(--tallyfold-background, light-dark(#f4f6f8, #101317));
     --surface: var(--tallyfold-surface, light-dark(#ffffff, #1a1e25));
     --raised: var(--tallyfold-raised, light-dark(#ffffff, #232831));
     --sunken: var(--tallyfold-sunken, light-dark(#f4f6f8, #101317));
@@ -21,8 +21,8 @@ export const tokens = css`
     --failed: var(--tallyfold-failed, light-dark(#b8330e, #ff8f6b));
     --filtered: var(--tallyfold-filtered, light-dark(#7a5b00, #d9b44a));
     --failed-soft: var(--tallyfold-failed-soft, light-dark(#fdeee9, #3a1f17));
-    --filtered-soft: var(--tallyfold-filtered-soft, light-dark(#fbf4df, #332a12));
     --radius: var(--tallyfold-radius, 8px);
+    --radius-control: calc(0.75 * var(--radius));
     --font: var(--tallyfold-font, system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif);
     --mono: var(--tallyfold-mono, ui-monospace, "SF Mono", Menlo, Consolas, monospace);
     --s1: 4px;
@@ -143,7 +143,7 @@ export const parts = css`
     padding: 3px 10px;
     background: var(--raised);
     border: 1px solid var(--line-strong);
-    border-radius: 6px;
+    border-radius: var(--radius-control);
   }
   button,
   select,
@@ -192,7 +192,7 @@ export const parts = css`
     gap: 2px;
     background: var(--sunken);
     border: 1px solid var(--line);
-    border-radius: 8px;
+    border-radius: var(--radius);
   }
   .segments button {
     min-height: 24px;
@@ -279,7 +279,7 @@ export const parts = css`
     width: 12px;
     height: 12px;
     border: 1px solid var(--line-strong);
-    border-radius: 3px;
+    border-radius: calc(0.375 * var(--radius));
   }
   .mark.provisional::before {
     background: var(--hatch-provisional);
@@ -312,7 +312,7 @@ export const parts = css`
   }
   .skeleton i {
     height: 16px;
-    border-radius: 4px;
+    border-radius: calc(0.5 * var(--radius));
     background: var(--line);
     animation: breathe 1.6s ease-in-out infinite;
   }
@@ -337,7 +337,7 @@ export const parts = css`
     gap: 6px;
     min-height: 28px;
     padding: 3px 8px;
-    border-radius: 6px;
+    border-radius: var(--radius-control);
     border: 1px solid transparent;
     font-size: var(--small);
     white-space: nowrap;
@@ -402,7 +402,7 @@ export const parts = css`
     overflow: auto;
     max-height: 240px;
     background: var(--sunken);
-    border-radius: 6px;
+    border-radius: var(--radius-control);
     font: 12px/1.5 var(--mono);
     white-space: pre;
     direction: ltr;

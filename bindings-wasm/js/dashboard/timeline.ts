@@ -80,7 +80,7 @@ const STYLES = css`
   .track {
     position: relative;
     height: 20px;
-    border-radius: 3px;
+    border-radius: calc(0.375 * var(--radius));
     background: var(--sunken);
   }
   .track button {
@@ -91,7 +91,7 @@ const STYLES = css`
     min-height: 0;
     padding: 0;
     border: 0;
-    border-radius: 3px;
+    border-radius: calc(0.375 * var(--radius));
     background: var(--ink);
   }
   .track button:hover:not(:disabled) {
@@ -111,7 +111,7 @@ const STYLES = css`
     margin-inline-end: var(--s1);
     padding: 0 6px;
     border: 1px solid var(--ink);
-    border-radius: 3px;
+    border-radius: calc(0.375 * var(--radius));
     color: var(--ink);
     font-size: 11px;
   }
@@ -155,7 +155,7 @@ const STYLES = css`
     grid-template-columns: auto 1fr;
     margin-block: var(--s2);
     border: 1px solid var(--line-strong);
-    border-radius: 6px;
+    border-radius: var(--radius-control);
     overflow: hidden;
     background: var(--sunken);
     direction: ltr;

@@ -11,7 +11,7 @@ import { zoneName } from "./formats.js";
 import { marks, STATES, shared } from "./marks.js";
 import type { ExportItem } from "./menus.js";
 import { DAY, iso, WEEK } from "./range.js";
-import { offsetOf, rangeOf, type Slot, slotsOf, stepFor } from "./slots.js";
+import { offsetOf, partText, rangeOf, type Slot, slotsOf, stepFor } from "./slots.js";
 import { dimensionsOf, emptyState, filtered, painted, progressOf, View } from "./view.js";
 
 /** What the line shows. */
@@ -70,7 +70,7 @@ export function trendOf(
   wholes: readonly (CountTable | undefined)[] = [],
 ): TrendModel {
   const step = stepFor(table, range, SLOTS);
-  const slots = slotsOf(table.byWindow(step), range);
+  const slots = slotsOf(table, step, range);
   const sums = (it: CountTable | undefined, weeks: number) =>
     sumsOf(seriesOf(it?.groupBy(), step), slots, weeks * WEEK);
   const [cells = [], then = []] = [table, before].map((it, weeks) =>
@@ -81,14 +81,22 @@ export function trendOf(
 
 /**
  * The lines of a chart. Each slot has two points, so that a line is level while a slot lasts: its start, and just before
- * its end.
+ * its end. The `parts` are points next to the lines.
+ *
+ * @param isApart Whether a slot is not in the lines.
  */
 export function linesOf(
   { slots, cells, before }: TrendModel,
   heightOf: (cell: Cell | undefined) => number | null,
-): { x: number[]; settled: Line; open: Line; lastWeek: Line } {
+  isApart: (slot: Slot) => boolean,
+): { x: number[]; settled: Line; open: Line; parts: Line; lastWeek: Line } {
   const twice = (values: readonly (number | null)[]) => values.flatMap((it) => [it, it]);
-  const now = slots.map((_, place) => heightOf(cells[place]));
+  const all = slots.map((_, place) => heightOf(cells[place]));
+  const inLine = (it: number | null, place: number) => {
+    const slot = slots[place];
+    return slot && isApart(slot) ? null : it;
+  };
+  const now = all.map(inLine);
   const isSettled = slots.map(({ state }) => state === "settled");
   const settled = twice(now.map((it, place) => (isSettled[place] ? it : null)));
   const open = twice(now.map((it, place) => (isSettled[place] ? null : it)));
@@ -105,7 +113,8 @@ export function linesOf(
     x: slots.flatMap(({ start, end }) => [start / 1000, (end - 1) / 1000]),
     settled,
     open,
-    lastWeek: twice(slots.map((_, place) => heightOf(before[place]))),
+    parts: slots.flatMap((slot, place) => [isApart(slot) ? (all[place] ?? null) : null, null]),
+    lastWeek: twice(slots.map((_, place) => inLine(heightOf(before[place]), place))),
   };
 }
 
@@ -120,7 +129,7 @@ const STYLES = css`
   }
   .chart:focus-visible {
     outline-offset: 2px;
-    border-radius: 4px;
+    border-radius: calc(0.5 * var(--radius));
   }
   .u-wrap {
     position: relative;
@@ -177,6 +186,12 @@ const STYLES = css`
   .key.open {
     border-block-start-style: dotted;
   }
+  .key.part {
+    width: 9px;
+    height: 9px;
+    border: 2px solid;
+    border-radius: 50%;
+  }
   .key.week {
     border-color: var(--line-strong);
     border-block-start-width: 1px;
@@ -221,7 +236,7 @@ const STYLES = css`
 
 /**
  * Events over time as a line, with the same time a week before. What may still change is drawn with dots, and time that
- * nothing is known of is left out.
+ * nothing is known of is left out. Counts of only a part of a step, such as of the hour that has just begun, are points.
  *
  * A drag marks a range of time, as do the arrow keys with the shift key; this fires `tallyfold-brush`.
  */
@@ -252,6 +267,8 @@ export class Trend extends View {
   #learning: { done: number; planned: number; readonly stop: AbortController } | undefined;
   #plot: uPlot | undefined;
   #chart: typeof uPlot | undefined;
+  /** The code of the chart is being loaded. */
+  #drawing: Promise<void> | undefined;
   /** The slot of the cursor. */
   #place = 0;
   #anchor: number | undefined;
@@ -444,6 +461,11 @@ export class Trend extends View {
             ? html`<li><span class="key open"></span>may still change</li>`
             : nothing
         }
+        ${
+          model.slots.some(this.#isApart)
+            ? html`<li><span class="key part"></span>covers less time than the line</li>`
+            : nothing
+        }
         ${this.shownBefore ? html`<li><span class="key week"></span>same time last week</li>` : nothing}
         ${this.usual ? html`<li><span class="key usual"></span>usual</li>` : nothing}
       </ul>
@@ -467,15 +489,24 @@ export class Trend extends View {
     const slot = slots[this.#place];
     if (!slot) return "";
     const { span, zoneAt } = this.formats;
-    const when = html`${span(slot.start, slot.end)} ${zoneAt(slot.start)}`;
+    const part = partText(slot, this.formats, Date.now());
+    const when = html`${span(slot.start, slot.end)} ${zoneAt(slot.start)}${part}`;
     const cell = cells[this.#place];
     if (!cell) return html`${when}: ${STATES.missing}.`;
     const then = before[this.#place];
-    const usual = this.#usualAt.get(slot.start);
+    const usual = this.#usualOf(slot);
     return html`${when}: ${this.#said(cell)}.
     ${then ? html`Last week: ${this.#said(then)}.` : nothing}
     ${usual ? html`Usually ${this.#bound(usual.low)} to ${this.#bound(usual.high)}.` : nothing}
     ${slot.state === "settled" ? nothing : html`<em class="muted">${STATES[slot.state]}.</em>`}`;
+  }
+
+  /** Counts of a part of a step are drawn next to the line, which would seem to fall. Shares of a part are as high. */
+  readonly #isApart = ({ isPart }: Slot): boolean => isPart && this.unit === "counts";
+
+  /** What is usual in a slot, if it is known of so long a time. */
+  #usualOf(slot: Slot): Usual | undefined {
+    return this.#isApart(slot) ? undefined : this.#usualAt.get(slot.step.start);
   }
 
   /** A bound of what is usual. It is an estimate, so a count needs no more than whole numbers. */
@@ -499,8 +530,9 @@ export class Trend extends View {
       if (!cell) return "";
       return this.unit === "percent" ? share(this.#rateOf(cell)) : count(this.#countOf(cell));
     };
-    const usually = (start: number) => {
-      const usual = this.#usualAt.get(start);
+    const now = Date.now();
+    const usually = (slot: Slot) => {
+      const usual = this.#usualOf(slot);
       return usual ? html`${this.#bound(usual.low)} to ${this.#bound(usual.high)}` : "";
     };
     return html`<div class="rows" tabindex="0" role="group" aria-label="Table of ${this.heading}">
@@ -516,12 +548,12 @@ export class Trend extends View {
         </thead>
         <tbody>
           ${slots.map(
-            ({ start, end, state }, place) => html`<tr>
-              <th scope="row">${span(start, end)}</th>
+            (slot, place) => html`<tr>
+              <th scope="row">${span(slot.start, slot.end)}${partText(slot, this.formats, now)}</th>
               <td>${shown(cells[place])}</td>
               <td>${shown(before[place])}</td>
-              ${this.usual ? html`<td>${usually(start)}</td>` : nothing}
-              <td>${state}</td>
+              ${this.usual ? html`<td>${usually(slot)}</td>` : nothing}
+              <td>${slot.state}</td>
             </tr>`,
           )}
         </tbody>
@@ -560,10 +592,21 @@ export class Trend extends View {
     if (changed.has("marked")) this.#showMark();
   }
 
+  /** The first update is complete when the chart is drawn, whose code is loaded first. */
+  protected override async getUpdateComplete(): Promise<boolean> {
+    const isComplete = await super.getUpdateComplete();
+    if (!this.#drawing) return isComplete;
+    await this.#drawing;
+    return super.getUpdateComplete();
+  }
+
   async #draw(chart: HTMLElement): Promise<void> {
     if (!this.#chart) {
-      const { default: loaded } = await import("uplot");
-      this.#chart = loaded;
+      this.#drawing ??= import("uplot").then(({ default: loaded }) => {
+        this.#chart = loaded;
+        this.#drawing = undefined;
+      });
+      await this.#drawing;
       // What has changed meanwhile is drawn, too.
       return this.requestUpdate();
     }
@@ -589,13 +632,13 @@ export class Trend extends View {
 
   #data(): uPlot.AlignedData {
     const model = this.#model as TrendModel;
-    const { x, settled, open, lastWeek } = linesOf(model, this.#heightOf);
+    const { x, settled, open, parts, lastWeek } = linesOf(model, this.#heightOf, this.#isApart);
     const bound = (name: "low" | "high") =>
-      model.slots.flatMap(({ start }) => {
-        const it = this.#usualAt.get(start)?.[name] ?? null;
+      model.slots.flatMap((slot) => {
+        const it = this.#usualOf(slot)?.[name] ?? null;
         return [it, it];
       });
-    return [x, bound("low"), bound("high"), lastWeek, settled, open];
+    return [x, bound("low"), bound("high"), lastWeek, settled, open, parts];
   }
 
   #options(chart: HTMLElement): uPlot.Options {
@@ -648,6 +691,12 @@ export class Trend extends View {
         { ...shownLine, stroke: week, width: 1, dash: [4, 4] },
         { ...shownLine, stroke: main, width: 2 },
         { ...shownLine, stroke: main, width: 2, dash: [2, 3] },
+        {
+          stroke: main,
+          width: 0,
+          paths: () => null,
+          points: { show: true, size: 7, width: 2, fill: "transparent" },
+        },
       ],
       bands: [{ series: [2, 1], fill: () => faded(muted()) }],
     };

@@ -176,15 +176,24 @@ export abstract class View extends LitElement {
         this.ingestion = (await source.load(asked, { signal })).table;
       }
       this.tableBefore = (await earlier)?.table;
-      this.emit("tallyfold-load", { query, table });
-      if (error) this.emit("tallyfold-error", { error });
+      await this.#told(own, table && { query, table }, error);
     } catch (error) {
       if (signal.aborted) return;
       this.error = error;
-      this.emit("tallyfold-error", { error });
+      await this.#told(own, undefined, error);
     } finally {
       if (this.#reading === own) this.loading = false;
     }
+  }
+
+  /** Fires the events of a reading when the page shows what it has led to. */
+  async #told(own: AbortController, loaded: unknown, error: unknown): Promise<void> {
+    if (this.#reading !== own) return;
+    this.loading = false;
+    await this.updateComplete;
+    if (this.#reading !== own || own.signal.aborted) return;
+    if (loaded) this.emit("tallyfold-load", loaded);
+    if (error !== undefined) this.emit("tallyfold-error", { error });
   }
 
   override connectedCallback(): void {

@@ -33,5 +33,3 @@ type Elements = {
 declare module "vue" {
   interface GlobalComponents extends Elements {}
 }
-
-export {};

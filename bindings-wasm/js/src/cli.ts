@@ -52,13 +52,25 @@ async function sandbox({ port, host, seed, scene, fault = [] }: Values): Promise
   const known = scene as SandboxOptions["scene"];
   const replica = new Sandbox({ seed: BigInt(whole("seed", seed)), scene: known });
   for (const text of fault) inject(replica, text);
-  const server = await serve(replica, { port: portOf(port), host });
+  const server = await serve(replica, { port: portOf(port), host }).catch((error) => {
+    if (error.code !== "EADDRINUSE") throw error;
+    const hint = "use another --port, or --port 0 for a free one";
+    throw new Error(`${host}:${port} is in use by another program; ${hint}`);
+  });
   const { clientId, clientSecret, controlAudience, orchestrationAudience } = replica.credentials;
   console.log(`tallyfold sandbox on ${server.url}
   client_id              ${clientId}
   client_secret          ${clientSecret}
   control_audience       ${controlAudience}
   orchestration_audience ${orchestrationAudience}
+In another terminal:
+  export TALLYFOLD_CLUSTER_ENDPOINT=${server.url}
+  export TALLYFOLD_BASE_URL=${server.url}
+  export TALLYFOLD_AUTH_URL=${server.url}
+  export TALLYFOLD_CLIENT_ID=${clientId}
+  export TALLYFOLD_CLIENT_SECRET=${clientSecret}
+  export TALLYFOLD_CONTROL_AUDIENCE=${controlAudience}
+  export TALLYFOLD_ORCHESTRATION_AUDIENCE=${orchestrationAudience}
 Ctrl-C stops it.`);
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => server.close());
 }

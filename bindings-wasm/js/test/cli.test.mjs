@@ -12,8 +12,9 @@ const run = (...args) => promisify(execFile)(process.execPath, [cli, ...args]);
 
 describe("the command", () => {
   for (const signal of ["SIGINT", "SIGTERM"]) {
-    test(`serves a sandbox, says how to get in, and ends well at ${signal}`, async () => {
+    test(`serves a sandbox, says how to get in, and ends well at ${signal}`, async (t) => {
       const command = spawn(process.execPath, [cli, "sandbox", "--seed", "7"]);
+      t.after(() => command.kill("SIGKILL"));
       const text = await until(command, "Ctrl-C stops it.");
       const [, url] = /^tallyfold sandbox on (http:\/\/127\.0\.0\.1:\d+)$/m.exec(text);
       const named = (name) => new RegExp(`^ {2}${name} +(\\S+)$`, "m").exec(text)[1];
@@ -28,6 +29,14 @@ describe("the command", () => {
       });
       assert.ok((await client.eventDelivery(query)).totals.success > 0n);
       await client.auditLogs();
+      // The lines that a shell takes are what a client reads.
+      const lines = text.match(/^ {2}export TALLYFOLD_\w+=\S+$/gm).join("\n");
+      const shell = `${lines}\n"${process.execPath}" -p "JSON.stringify(process.env)"`;
+      const { stdout } = await promisify(execFile)("sh", ["-c", shell]);
+      assert.ok(
+        (await Client.fromEnv({ env: JSON.parse(stdout) }).eventDelivery(query)).totals.success >
+          0n,
+      );
       const ended = once(command, "exit");
       command.kill(signal);
       assert.deepEqual(await ended, [0, null]);
@@ -61,12 +70,16 @@ describe("the command", () => {
     }
   });
 
-  test("serves on the port that it is told", async () => {
+  test("serves on the port that it is told", async (t) => {
     const first = spawn(process.execPath, [cli, "sandbox"]);
+    t.after(() => first.kill("SIGKILL"));
     const [, port] = /127\.0\.0\.1:(\d+)/.exec(await until(first, "Ctrl-C"));
     const taken = await run("sandbox", "--port", port).catch((error) => error);
     assert.equal(taken.code, 1);
-    assert.match(taken.stderr, /^tallyfold: .*EADDRINUSE/);
+    assert.equal(
+      taken.stderr,
+      `tallyfold: 127.0.0.1:${port} is in use by another program; use another --port, or --port 0 for a free one\n`,
+    );
     first.kill("SIGINT");
     await once(first, "exit");
     const second = spawn(process.execPath, [cli, "sandbox", "--port", port]);

@@ -826,6 +826,85 @@ describe("the dashboard", () => {
     assert.equal(told.dimension, "reason");
   });
 
+  describe("fires events", () => {
+    const ELEMENTS = {
+      dashboard: '<tallyfold-dashboard src="/tallyfold"></tallyfold-dashboard>',
+      trend: '<tallyfold-trend src="/tallyfold"></tallyfold-trend>',
+      pipeline: '<tallyfold-pipeline src="/tallyfold"></tallyfold-pipeline>',
+    };
+
+    /** The events of a page in their order, and what was on the page when each was fired. */
+    async function fired(t, name, fails, wanted) {
+      const world = new World();
+      world.fails = fails;
+      world.element = ELEMENTS[name];
+      await world.listen();
+      const context = await browser.newContext();
+      t.after(async () => {
+        await context.close();
+        world.close();
+      });
+      const tab = await context.newPage();
+      await tab.clock.setFixedTime(NOW);
+      await tab.addInitScript(() => {
+        globalThis.fired = [];
+        const textOf = (root) =>
+          [...root.querySelectorAll("*")].reduce(
+            (text, it) => text + (it.shadowRoot ? textOf(it.shadowRoot) : ""),
+            root.textContent,
+          );
+        const has = (root, selector) =>
+          root.querySelector(selector) !== null ||
+          [...root.querySelectorAll("*")].some(
+            (it) => it.shadowRoot && has(it.shadowRoot, selector),
+          );
+        for (const type of ["tallyfold-load", "tallyfold-error"]) {
+          addEventListener(type, ({ detail, target }) => {
+            fired.push({
+              type,
+              total: detail.table?.totals.success.toLocaleString("en"),
+              code: detail.error?.code,
+              text: textOf(target.shadowRoot),
+              hasCanvas: has(target.shadowRoot, "canvas"),
+            });
+          });
+        }
+      });
+      await tab.goto(world.url);
+      await tab.waitForFunction((wanted) => fired.length >= wanted, wanted);
+      // Another one would come at the same time.
+      await tab.waitForTimeout(500);
+      return await tab.evaluate(() => fired);
+    }
+
+    for (const name of Object.keys(ELEMENTS)) {
+      test(`when counts are on the page: ${name}`, async (t) => {
+        const [event, ...others] = await fired(t, name, () => false, 1);
+        assert.deepEqual([event.type, others], ["tallyfold-load", []]);
+        if (name === "trend") assert.match(event.text, /delivered/);
+        else assert.ok(event.text.includes(event.total), event.total);
+        assert.equal(event.hasCanvas, name !== "pipeline");
+      });
+
+      test(`when no counts could be read: ${name}`, async (t) => {
+        const [event, ...others] = await fired(t, name, (body) => body.includes("dimensions"), 1);
+        assert.deepEqual([event.type, others], ["tallyfold-error", []]);
+        assert.equal(event.code, "server_error");
+        assert.match(event.text, /could not be read/);
+      });
+    }
+
+    test("when some counts could not be read", async (t) => {
+      const fails = (body) => body.includes('"start":"2026-03-10T06:');
+      const events = await fired(t, "dashboard", fails, 2);
+      assert.deepEqual(
+        events.map(({ type }) => type),
+        ["tallyfold-load", "tallyfold-error"],
+      );
+      for (const { text } of events) assert.match(text, /Some counts are missing/);
+    });
+  });
+
   test("can be imported by a server that renders pages", async () => {
     assert.deepEqual(Object.keys(await import("tallyfold/dashboard")), []);
   });

@@ -409,6 +409,132 @@ describe("<tallyfold-trend>", () => {
     assert.deepEqual(shown[20].slice(1), ["", "", "missing"]);
     assert.equal(shown.filter(([, , , state]) => state === "missing").length, 8);
   });
+
+  describe("of hours, whose first and last lie in the range only in part", () => {
+    const range = { start: "2026-03-03T13:15:00Z", end: "2026-03-10T13:15:00Z" };
+    const [first, last] = [
+      { start: range.start, end: "2026-03-03T14:00:00Z" },
+      { start: "2026-03-10T13:00:00Z", end: range.end },
+    ];
+    const week = 604_800_000;
+    const earlierBy = (it) => new Date(Date.parse(it) - week).toISOString();
+    const properties = { state: { measure: "delivered" }, range };
+    before(async () => {
+      const { client } = world.evening();
+      properties.table = await world.counts(client, range);
+      const [start, end] = [range.start, range.end].map(earlierBy);
+      properties.tableBefore = await world.counts(client, { start, end });
+    });
+
+    /** The trend at a quarter past one, or later. */
+    async function shown(t, more = {}, now = "2026-03-10T13:22:00Z") {
+      const tab = await show(t, "trend", { ...properties, ...more });
+      await tab.clock.setFixedTime(now);
+      await tab.evaluate(() => {
+        view.range = { ...view.range };
+        return view.updateComplete;
+      });
+      await tab.locator("canvas").waitFor();
+      return tab;
+    }
+
+    test("says which time the counts are of", async (t) => {
+      const tab = await shown(t);
+      const totals = (table, part) => table.between(part).totals;
+      const sentence = ({ errors, filtered, success, rates }) =>
+        `${count(errors)} failed (${share(rates.error)}), ${count(filtered)} filtered (${share(rates.filter)}), ` +
+        `${count(success)} delivered (${share(rates.delivery)}).`;
+      const said = ({ start, end }) =>
+        `${sentence(totals(properties.table, { start, end }))} Last week: ` +
+        sentence(totals(properties.tableBefore, { start: earlierBy(start), end: earlierBy(end) }));
+      assert.equal(
+        words(await text(tab, "output")),
+        `Mar 10, 13:00 – 13:15 UTC, so far: ${said(last)}`,
+      );
+      await tab.locator(".chart").focus();
+      await tab.keyboard.press("Home");
+      await tab.evaluate(() => view.updateComplete);
+      assert.equal(
+        words(await text(tab, "output")),
+        `Mar 3, 13:15 – 14:00 UTC, 45 of 60 minutes: ${said(first)}`,
+      );
+      await tab.locator("summary", { hasText: "Table" }).click();
+      await tab.locator("tbody tr").first().waitFor();
+      const rows = (await cells(tab)).map((row) => row.map(words));
+      assert.equal(rows.length, 169);
+      const row = (name, part) => [
+        name,
+        count(totals(properties.table, part).success),
+        count(
+          totals(properties.tableBefore, {
+            start: earlierBy(part.start),
+            end: earlierBy(part.end),
+          }).success,
+        ),
+        "settled",
+      ];
+      assert.deepEqual(rows[0], row("Mar 3, 13:15 – 14:00, 45 of 60 minutes", first));
+      assert.deepEqual(rows.at(-1), row("Mar 10, 13:00 – 13:15, so far", last));
+      assert.equal(rows[1][0], "Mar 3, 14:00 – 15:00");
+    });
+
+    test("says so far only as long as the hour lasts", async (t) => {
+      const tab = await shown(t, {}, "2026-03-10T14:00:00Z");
+      assert.match(
+        words(await text(tab, "output")),
+        /^Mar 10, 13:00 – 13:15 UTC, 15 of 60 minutes:/,
+      );
+    });
+
+    test("draws counts of a part as points next to the line, and shares in the line", async (t) => {
+      /** The rows with ink of the line in the last columns that have any. */
+      const rowsAtEnd = (tab) =>
+        tab.evaluate(() => {
+          const canvas = view.shadowRoot.querySelector("canvas");
+          const ink = getComputedStyle(view.shadowRoot.querySelector(".ink")).color;
+          const wanted = ink.match(/\d+/g).map(Number);
+          const { width, height } = canvas;
+          const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+          const isInk = (x, y) => {
+            const at = 4 * (y * width + x);
+            const isNear = wanted.every((value, part) => Math.abs(data[at + part] - value) < 40);
+            return isNear && data[at + 3] > 100;
+          };
+          const columns = Array.from({ length: width }, (_, x) =>
+            Array.from({ length: height }, (_, y) => y).filter((y) => isInk(x, y)),
+          );
+          const last = columns.findLastIndex((rows) => rows.length > 0);
+          return [...new Set(columns.slice(last - 12).flat())].sort((one, other) => one - other);
+        });
+      const tab = await shown(t);
+      const rows = await rowsAtEnd(tab);
+      const gaps = rows.slice(1).map((row, at) => row - rows[at]);
+      assert.ok(Math.max(...gaps) > 20, `no gap between the line and the point: ${rows}`);
+      assert.match(await text(tab, "[part=legend]"), /covers less time than the line/);
+      const settled = await shown(t, { table: now, range: RANGE });
+      assert.doesNotMatch(await text(settled, "[part=legend]"), /covers less time/);
+      const shares = await shown(t, { unit: "percent" });
+      assert.doesNotMatch(await text(shares, "[part=legend]"), /covers less time/);
+    });
+  });
+
+  test("draws no line where a part of a step is missing", async (t) => {
+    const table = CountTable.mergeAll([
+      now.between({ start: RANGE.start, end: "2026-03-10T05:15:00Z" }),
+      now.between({ start: "2026-03-10T05:45:00Z", end: RANGE.end }),
+    ]);
+    const range = { start: "2026-03-03T00:00:00Z", end: RANGE.end };
+    const tab = await show(t, "trend", { table, range, state: { measure: "delivered" } });
+    await tab.locator("canvas").waitFor();
+    assert.match(await text(tab, "[part=legend]"), /covers less time than the line/);
+    await tab.locator("summary", { hasText: "Table" }).click();
+    await tab.locator("tbody tr").first().waitFor();
+    const rows = await cells(tab);
+    assert.deepEqual(
+      rows.filter(([, , , state]) => state === "partial").map(([name]) => words(name)),
+      ["Mar 10, 05:00 – 06:00"],
+    );
+  });
 });
 
 describe("<tallyfold-cause>", () => {

@@ -51,6 +51,10 @@ pub(crate) trait Flags: Clone {
     /// the value as a user would write it.
     const USUAL: &'static [(&'static str, &'static str)] = &[];
 
+    /// The defaults that the help shows for options whose defaults the command computes: the name of the option as Rust spells
+    /// it, and a description.
+    const COMPUTED: &'static [(&'static str, &'static str)] = &[];
+
     /// Values that shells complete, although other values are accepted, too: the name of the option as Rust spells it, and the
     /// values. For steps without an entry, shells complete the lengths in [`steps`].
     const SUGGESTED: &'static [(&'static str, Suggested)] = &[];
@@ -135,7 +139,8 @@ fn arguments<F: Flags>() -> impl Iterator<Item = &'static Argument> {
 
 fn flag<F: Flags>(argument: &'static Argument) -> Arg {
     let (mut paragraphs, default) = described(argument, F::Options::ARGUMENTS, Spelling::Flag);
-    let default = usual::<F>(argument).map(str::to_owned).or(default);
+    let shown = of(F::COMPUTED, argument).or_else(|| usual::<F>(argument));
+    let default = shown.map(str::to_owned).or(default);
     let mut summary = paragraphs.first().cloned().unwrap_or_default();
     summary.truncate(summary.trim_end_matches('.').len());
     if let Some(default) = default {
@@ -173,10 +178,22 @@ fn suggested<F: Flags>(argument: &Argument) -> Suggested {
 
 /// Returns the command's own default for an option, if it differs from the core's default.
 fn usual<F: Flags>(argument: &Argument) -> Option<&'static str> {
-    let mut usual = F::USUAL.iter();
-    usual
+    of(F::USUAL, argument)
+}
+
+/// Returns the text for an option from a list by the names of options.
+fn of(texts: &[(&'static str, &'static str)], argument: &Argument) -> Option<&'static str> {
+    let mut texts = texts.iter();
+    texts
         .find(|(name, _)| *name == argument.name)
-        .map(|(_, value)| *value)
+        .map(|(_, text)| *text)
+}
+
+/// Adds a paragraph to the help of a flag that several commands share.
+pub(crate) fn with_paragraph(arg: Arg, text: &str) -> Arg {
+    let help = arg.get_long_help().or(arg.get_help());
+    let help = help.map(ToString::to_string).unwrap_or_default();
+    arg.long_help(format!("{help}\n\n{text}"))
 }
 
 /// Returns the paragraphs of an option's description, and its default as a user would write it. The first paragraph is the

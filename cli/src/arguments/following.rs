@@ -16,7 +16,7 @@ pub(crate) struct FollowFlags {
     /// The metric to count
     #[arg(long, value_enum, default_value = "delivery")]
     pub(crate) metric: MetricFlag,
-    /// The dimensions to count by, in this order: write_key, event_name, integration, reason
+    /// The dimensions to count by: any of write_key, event_name, integration, reason
     #[arg(long, value_name = "A,B", default_value = "integration", value_parser = Suggested(dimensions), hide_possible_values = true)]
     pub(crate) by: String,
     /// The length of a window, aligned to the UTC day: 5m, 15m, 1h

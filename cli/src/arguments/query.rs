@@ -38,9 +38,9 @@ pub(crate) fn ranges() -> Vec<String> {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Query")]
 pub(crate) struct QueryFlags {
-    /// The dimensions to count by, in this order: write_key, event_name, integration, reason
+    /// The dimensions to count by: any of write_key, event_name, integration, reason
     ///
-    /// Only event delivery has reasons.
+    /// The output keeps their order. Only event delivery has reasons.
     #[arg(long, value_name = "A,B", default_value = "integration", value_parser = Suggested(dimensions), hide_possible_values = true)]
     pub(crate) by: String,
     /// Keeps only counts with this value; may be repeated
@@ -128,9 +128,10 @@ pub(crate) struct StepFlags {
     /// Also splits counts into windows of this length: 15m, 1h, 1d
     #[arg(long, value_name = "STEP", value_parser = Suggested(steps), hide_possible_values = true)]
     pub(crate) by_window: Option<String>,
-    /// The time zone whose days --by-window 1d counts: Europe/Berlin [default: UTC]
+    /// The time zone of the days of --by-window 1d: Europe/Berlin [default: UTC]
     ///
-    /// A day has 23 or 25 hours when the clocks change. All timestamps stay in UTC, in flags and in the output.
+    /// A day is shorter or longer when the clocks change, in most zones by an hour. All timestamps stay in UTC, in flags
+    /// and in the output.
     #[arg(long, value_name = "ZONE", requires = "by_window")]
     pub(crate) zone: Option<String>,
 }
@@ -159,7 +160,7 @@ impl StepFlags {
             }
             Some(zone) => {
                 let message = format!(
-                    "--zone {zone}: want it with --by-window 1d, not {text}: shorter windows begin with the UTC day"
+                    "--zone {zone}: want it with --by-window 1d, not {text}: shorter windows are aligned to the UTC day"
                 );
                 return Err(Failure::usage(message));
             }
@@ -170,7 +171,8 @@ impl StepFlags {
 }
 
 impl Steps {
-    /// Returns the longest window that splits each step into whole windows.
+    /// Returns a window that splits each step into whole windows: the step itself, or for the days of a time zone, the
+    /// longest of 1h, 30m, 15m, 5m and 1m that does.
     pub(crate) fn unit(&self) -> TimeStep {
         let Some((_, midnights)) = &self.days else {
             return self.step;
@@ -342,7 +344,7 @@ impl Flags for ReadingNow {
     const HEADING: &'static str = "Reading";
 }
 
-/// Options that apply only to a collect with a checkpoint.
+/// Options for what a collect keeps and for sharing its work. `drop_old` needs a checkpoint; the others do not.
 #[derive(Clone, Debug)]
 pub(crate) struct Sharing;
 
@@ -350,6 +352,10 @@ impl Flags for Sharing {
     type Options = CollectOptions;
 
     const NAMES: &'static [&'static str] = &["keep", "part", "drop_old"];
+    const COMPUTED: &'static [(&'static str, &'static str)] = &[(
+        "keep",
+        "the step of --by-window, a day with --by-date, or else windows",
+    )];
     const SUGGESTED: &'static [(&'static str, Suggested)] = &[("keep", Suggested(kept))];
     const HEADING: &'static str = "Checkpoint";
     const IS_COMMON: bool = true;
@@ -361,16 +367,13 @@ impl Flags for Sharing {
 pub(crate) struct RangeFlags {
     /// How far back: 15m, 24h, 7d [default: 1h]
     ///
-    /// Counted from --to. Without --to, the range ends at the last whole minute.
+    /// Counted back from --to. Without --to, the range ends at the last whole minute.
     #[arg(long, value_name = "TIME", conflicts_with = "from", value_parser = Suggested(ranges), hide_possible_values = true)]
     pub(crate) since: Option<String>,
     /// The start, UTC: 2026-01-31T09:00:00Z, a date, today or yesterday
     #[arg(long, value_name = "TIMESTAMP")]
     pub(crate) from: Option<String>,
     /// The end, which is excluded [default: the last whole minute]
-    ///
-    /// For formats that other systems store (openmetrics, otlp-json, influx, dogstatsd), the default is the last minute
-    /// whose counts no longer change.
     #[arg(long, value_name = "TIMESTAMP")]
     pub(crate) to: Option<String>,
 }
@@ -402,7 +405,7 @@ impl RangeFlags {
         };
         let refused = |_| {
             Failure::usage(format!(
-                "--from: want a timestamp before {end}, where the range ends, not {start}"
+                "--from: want a timestamp before the end of the range, {end}; not {start}"
             ))
         };
         Window::new(start, end).map_err(refused)
@@ -467,7 +470,7 @@ fn before(end: Timestamp, since: &str) -> Result<Timestamp> {
 /// # Errors
 /// For a clock outside of the years 0 to 9999.
 pub(crate) fn time_of(unix_ms: i64) -> Result<Timestamp> {
-    let refused = || Failure::usage("the clock is not in the years 0 to 9999");
+    let refused = || Failure::usage("this machine's clock is outside of the years 0 to 9999");
     Timestamp::from_unix_ms(unix_ms).ok_or_else(refused)
 }
 
@@ -476,7 +479,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_add_to_what_is_asked() {
+    fn conditions_add_dimensions_to_the_request() {
         let flags = QueryFlags {
             by: "reason, integration".to_owned(),
             only: ["write_key=a=b", "integration=", "write_key=c"]
@@ -572,7 +575,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_that_is_none_is_refused() {
+    fn invalid_ranges_are_refused() {
         for (since, from, to) in [
             (Some("0h"), None, None),
             (Some("yesterday"), None, None),
@@ -651,7 +654,7 @@ mod tests {
         assert_eq!(given("1d", "Asia/Kathmandu").unwrap(), "15m");
         assert_eq!(
             refused("1h", "Europe/Berlin"),
-            "--zone Europe/Berlin: want it with --by-window 1d, not 1h: shorter windows begin with the UTC day"
+            "--zone Europe/Berlin: want it with --by-window 1d, not 1h: shorter windows are aligned to the UTC day"
         );
         assert_eq!(
             refused("1d", "Europe/Berln"),

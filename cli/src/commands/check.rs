@@ -52,12 +52,12 @@ Examples:
 
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
-The first run reads the history that the rules look back on: eleven weeks, which may take some
-minutes. It judges the last day first. Later runs read only what is new. With several clusters,
---state and --history are folders with files for each cluster.
-An alert is sent when the number of bad windows in the rule's key `for` is reached and their counts
-no longer change, which is --settle after the end of the window. Until then, the finding is pending
-or provisional. Run this command every few minutes.
+The first run reads the history that the rules look back on: ten and a half weeks for the standard
+rules, which may take some minutes. It judges the last day first. Later runs read only what is new.
+If clusters have names, --state and --history are folders with files for each cluster.
+An alert is sent when as many windows are bad as the rule's key `for` requires, and their counts no
+longer change: --settle after the end of the last of them. Until then, the finding is pending or
+provisional. Run this command every few minutes.
 Exit codes: 0 if no warning or critical finding fires, or only silenced or provisional ones; 1 if
 one fires; 2 for invalid flags, rules or files; 3 or 4 if the service or a receiver refuses the
 credentials or fails; 6 if windows or clusters are missing, or if a finding can't be judged any
@@ -81,8 +81,8 @@ pub(crate) struct CheckFlags {
     history: Option<PathBuf>,
     /// Checks as if it were this time, UTC: 2026-01-31T03:00:00Z
     ///
-    /// A run refuses a --state that was left at a later time than its own. So name another --state for a time in the
-    /// future.
+    /// A run refuses a --state whose last check was at a later time. So name another --state for a time in the future:
+    /// otherwise, normal runs refuse the state until then.
     #[arg(
         long,
         value_name = "TIMESTAMP",

@@ -9,7 +9,7 @@ use tallyfold::{CollectOptions, CountTable, Keep, TimeStep, Window};
 use tokio::sync::watch;
 
 use crate::app::{App, each};
-use crate::arguments::declared::Declared;
+use crate::arguments::declared::{Declared, with_paragraph};
 use crate::arguments::query::{
     MetricFlag, Query, QueryFlags, RangeFlags, Reading, Sharing, StepFlags, Steps,
 };
@@ -29,13 +29,18 @@ Examples:
   tallyfold collect --since 30d --checkpoint month --by-window 1d --format csv -o month.csv
       A month. After Ctrl-C or a crash, the same command resumes.
   tallyfold collect --since 3d --by-window 15m --format parquet --by-date lake
-      A nightly job: writes lake/date=2026-01-31/counts.parquet and a file for each other day, in place of an earlier one.
+      A nightly job: writes a file for each day, such as lake/date=2026-01-31/counts.parquet, and replaces an earlier one.
   tallyfold collect --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z --part 0/4 --checkpoint part0
       One of four machines that share the work.
 ";
 
+/// What happens only in this command after `--deadline`.
+const DEADLINE: &str = "The command writes the counts that were read until then, and exits with 6; without any, it exits with 4. --checkpoint keeps \
+     what was read.";
+
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("deadline_ms", |arg| with_paragraph(arg, DEADLINE)))]
 pub(crate) struct CollectFlags {
     /// The metric to count
     #[arg(long, value_enum, default_value_t = MetricFlag::Delivery, help_heading = "Query")]
@@ -48,8 +53,7 @@ pub(crate) struct CollectFlags {
     step: StepFlags,
     /// A folder that keeps what was read; the same command resumes from it
     ///
-    /// With several clusters, it contains a folder for each, with the cluster's name. Python and Node read it, too.
-    /// With --by-window, it keeps the counts of each step by default (--keep).
+    /// If clusters have names, it contains a folder for each, with the cluster's name. Python and Node read it, too.
     #[arg(long, value_name = "FOLDER", help_heading = "Checkpoint")]
     checkpoint: Option<PathBuf>,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use tallyfold::{CollectOptions, Timestamp, Window, compare};
 
 use crate::app::{App, each};
-use crate::arguments::declared::Declared;
+use crate::arguments::declared::{Declared, with_paragraph};
 use crate::arguments::query::{DAY_MS, MetricFlag, QueryFlags, RangeFlags, ReadingNow};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::read;
@@ -24,8 +24,13 @@ Examples:
       What has changed most since the same day of last week.
 ";
 
+/// What happens after `--deadline` in commands that compare two ranges.
+pub(super) const DEADLINE: &str =
+    "The counts of an incomplete range can't be compared, so there is no result for that cluster.";
+
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("deadline_ms", |arg| with_paragraph(arg, DEADLINE)))]
 pub(crate) struct CompareFlags {
     /// The earlier range to compare with
     #[arg(long, value_enum, default_value_t = Against::Previous, help_heading = "Range")]

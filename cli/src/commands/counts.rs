@@ -6,7 +6,7 @@ use tallyfold::text::Fraction;
 use tallyfold::{Counts, Frame, Keep, Metric, Row};
 
 use crate::app::{App, each};
-use crate::arguments::declared::Declared;
+use crate::arguments::declared::{Declared, with_paragraph};
 use crate::arguments::query::{QueryFlags, RangeFlags, ReadingNow, StepFlags, Steps};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::read;
@@ -17,8 +17,17 @@ use crate::output::show::ShowFlags;
 use crate::output::write::write;
 use crate::stderr::Stderr;
 
+/// What `--to` means only for these commands.
+const TO: &str = "With --format openmetrics, otlp-json, influx or dogstatsd, and without --windows, the default is the last minute \
+     whose counts no longer change.";
+
+/// What happens only in these commands after `--deadline`.
+const DEADLINE: &str = "The command prints the counts that were read until then, and exits with 6; without any, it exits with 4.";
+
 /// Flags of commands that show the counts of a range.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("to", |arg| with_paragraph(arg, TO)))]
+#[command(mut_arg("deadline_ms", |arg| with_paragraph(arg, DEADLINE)))]
 pub(crate) struct CountFlags {
     #[command(flatten)]
     pub(crate) range: RangeFlags,
@@ -40,9 +49,9 @@ Examples:
   tallyfold delivery
       The last hour by integration, as a table.
   tallyfold delivery --since 24h --by integration,event_name --top 10
-      Where most events were lost in the last day: the integrations and events with most errors.
+      Where the most events were lost in the last day: the integrations and events with the most errors.
   tallyfold delivery --since 24h --by reason,integration --order filtered --top 10
-      Which filters dropped most events, and for which integrations.
+      Which filters dropped the most events, and for which integrations.
   tallyfold delivery --since 7d --by-window 1d --format csv > week.csv
       One row for each integration and day.
   tallyfold delivery --since 15m --fail-above 5% --quiet > /dev/null
@@ -125,7 +134,8 @@ pub(crate) struct VerdictFlags {
     /// Exits with 1 if more than this share of a row's attempts failed: 5%
     ///
     /// Attempts are events that were delivered or failed, but not filtered events. Rows with fewer attempts than
-    /// --fewest are not judged. It also exits with 1 if there were no events. Failed rows are printed on stderr.
+    /// --fewest are not judged. It also exits with 1 if there were no events. Failed rows are printed on stderr, even with
+    /// --quiet.
     #[arg(long, value_name = "SHARE")]
     pub(crate) fail_above: Option<String>,
     /// Judges only rows with at least this many attempts

@@ -187,7 +187,7 @@ async fn control(prepared: &Prepared, paths: &[PathChecks]) -> Vec<Check> {
         None => skip(
             &mut checks,
             &METRICS,
-            "the clock is not in the years 0 to 9999",
+            "this machine's clock is outside of the years 0 to 9999",
         ),
         Some(windows) => checks.extend(counts(prepared, windows).await),
     }

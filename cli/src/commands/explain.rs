@@ -10,9 +10,9 @@ use tallyfold::text::{grouped, signed};
 use tallyfold::{CollectOptions, Dimension, Metric, Window};
 use tallyfold_health::{Amount, Cause, ExplainOptions, Explanation, Measure, explain};
 
-use super::compare::Against;
+use super::compare::{Against, DEADLINE};
 use crate::app::{App, each};
-use crate::arguments::declared::{Declared, Flags, Suggested, steps};
+use crate::arguments::declared::{Declared, Flags, Suggested, steps, with_paragraph};
 use crate::arguments::query::{
     MetricFlag, Query, RangeFlags, ReadingNow, conditions, dimensions, dimensions_in, instant, step,
 };
@@ -31,18 +31,19 @@ use crate::stderr::Stderr;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold explain --at 2026-01-31T03:00:00Z
-      Why the error rate of that quarter of an hour differs from the quarter before it.
+      Why the error rate in these 15 minutes differs from the rate in the 15 minutes before.
   tallyfold explain --since 1h --against last-week --measure events --format json
       Why there are more or fewer events in the last hour than in the same hour a week ago.
 ";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("deadline_ms", |arg| with_paragraph(arg, DEADLINE)))]
 pub(crate) struct ExplainFlags {
     /// A timestamp in the window to explain, UTC: 2026-01-31T03:00:00Z
     #[arg(long, value_name = "TIMESTAMP", conflicts_with_all = ["since", "from", "to"], help_heading = "Range")]
     at: Option<String>,
-    /// The length of that window
+    /// The length of the window of --at
     #[arg(
         long,
         value_name = "STEP",
@@ -60,10 +61,10 @@ pub(crate) struct ExplainFlags {
     /// Which counts
     #[arg(long, value_enum, default_value_t = MetricFlag::Delivery, help_heading = "Query")]
     metric: MetricFlag,
-    /// What has changed
+    /// The measure that has changed
     #[arg(long, value_name = "MEASURE", default_value = "error_rate", value_parser = measures(), help_heading = "Query")]
     measure: Measure,
-    /// The dimensions to search for causes [default: all; reason only for filtered events]
+    /// The dimensions to search for causes [default: all of the metric; reason only for filtered, filtered_rate and events]
     #[arg(long, value_name = "A,B", help_heading = "Query", value_parser = Suggested(dimensions), hide_possible_values = true)]
     by: Option<String>,
     /// Keeps only counts with this value; may be repeated
@@ -173,7 +174,10 @@ impl ExplainFlags {
         let start = step.floor(instant("--at", at, unix_ms())?);
         let end = step.after(start);
         let window = end.and_then(|end| Window::new(start, end).ok());
-        window.ok_or_else(|| Failure::usage("--at: want a timestamp before the year 9999"))
+        window.ok_or_else(|| {
+            let text = "--at: want an earlier timestamp; the window would end after the year 9999";
+            Failure::usage(text)
+        })
     }
 
     fn query(&self, metric: Metric, measure: Measure) -> Result<Query> {
@@ -238,7 +242,7 @@ pub(crate) struct ExplainedDocument<'a> {
     /// The dimensions that were searched for causes.
     #[schemars(with = "&[String]")]
     dimensions: &'a [Dimension],
-    /// The earlier range that it is compared with.
+    /// The earlier range that `now` is compared with.
     before: Window,
     /// The range that is explained.
     now: Window,

@@ -48,8 +48,8 @@ pub(crate) struct FollowCommand {
     endurance: Declared<Endurance>,
     /// Where to resume next time: a file, or a folder with a file for each named cluster
     ///
-    /// It is stored after each revision is written. So no revision is missing after a restart, even after a crash; the
-    /// last one may be written a second time, with the same number.
+    /// The position is stored after each revision is written. So no revision is missing after a restart, even after a crash;
+    /// the last one may be written a second time, with the same number.
     #[arg(long, value_name = "PATH", help_heading = "Following")]
     state: Option<PathBuf>,
     /// How revisions are written [default: table]
@@ -204,7 +204,8 @@ enum RevisionFormat {
     Table,
     /// One JSON document on each line, for each revision: the newest counts of the window and their changes.
     Json,
-    /// One JSON object on each line, for each group that has changed: the signed changes. Their sum is the newest counts.
+    /// One JSON object on each line, for each group that has changed: the signed changes. The sum of a group's changes over all
+    /// revisions of a window is its newest counts.
     Ndjson,
     /// The same as comma-separated values.
     Csv,

@@ -48,7 +48,7 @@ pub(crate) fn run_man(flags: &ManFlags, command: Command) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Returns the command line with everything that the pages show.
+/// Prepares the command line, so that the pages show all commands and options.
 fn whole(command: Command) -> Command {
     let mut command = shown(command.disable_help_subcommand(true));
     command.build();
@@ -115,12 +115,12 @@ Examples:
 /// Flags of `schema`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SchemaFlags {
-    /// The command that prints the document
+    /// The document
     #[arg(value_enum, value_name = "DOCUMENT", default_value = "counts")]
     document: Of,
 }
 
-/// A document.
+/// A document that has a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Of {
     /// The document of delivery, ingestion, collect and compare.
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_published_schemas_are_those_of_the_documents() {
+    fn the_published_schemas_are_current() {
         for (of, name) in [
             (Of::Counts, "output"),
             (Of::Check, "check"),

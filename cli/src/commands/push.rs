@@ -40,8 +40,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold push --to remote-write http://127.0.0.1:9090/api/v1/write --since 24h
       The settled windows of the last day, once.
-  tallyfold push --to otlp https://otlp.example/v1/metrics --header-env authorization=OTLP_TOKEN \\
-      --follow --state otlp.json
+  tallyfold push --to otlp https://otlp.example/v1/metrics --header-env authorization=OTLP_TOKEN --follow --state otlp.json
       Each window as it closes, and its corrections. When started again, it resumes where it stopped.
   tallyfold push --to otlp http://127.0.0.1:9090/api/v1/otlp/v1/metrics --follow --cumulative --state totals.json
       Running totals of settled windows, for destinations that refuse deltas, such as Prometheus.

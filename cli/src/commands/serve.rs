@@ -74,7 +74,7 @@ pub(crate) struct ServeCommand {
 /// What is served, and where.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ServingFlags {
-    /// The address and port to listen on; port 0 selects a free one, and 0.0.0.0 accepts other machines
+    /// The address and port to listen on; port 0 selects a free one, and 0.0.0.0 accepts connections from other machines
     #[arg(
         long,
         value_name = "ADDRESS:PORT",
@@ -82,7 +82,7 @@ pub(crate) struct ServingFlags {
         help_heading = "Serving"
     )]
     pub(super) listen: String,
-    /// Unhealthy if no window settles for this long [default: --settle plus two windows]
+    /// Unhealthy if no window settles for this long [default: --settle plus --delay plus twice --window, or twice --reread if that is longer]
     #[arg(long, value_name = "TIME", help_heading = "Serving")]
     stale_after: Option<String>,
     /// Answers only requests for this host, such as metrics.example; may be repeated [default: any host]
@@ -129,7 +129,7 @@ pub(super) struct Site {
 /// The maximum number of scrapes that are answered at the same time.
 const MOST_SCRAPES: usize = 32;
 
-/// How many milliseconds scrapes share a document, as long as no total changes.
+/// For how many milliseconds scrapes share a document, as long as no total changes.
 const SHARED_MS: u64 = 1_000;
 
 /// A document with all metrics, as scrapes get it.
@@ -182,7 +182,7 @@ pub(super) struct Totals {
     /// What the server needs to answer requests.
     pub(super) site: Rc<Site>,
     followings: Vec<Following>,
-    /// About when the first counters appear; `None` if every cluster has counters.
+    /// Roughly when the first counters appear; `None` if every cluster has counters.
     first: Option<Timestamp>,
 }
 
@@ -236,7 +236,7 @@ impl Totals {
     }
 
     /// Adds up settled windows until the shutdown begins. If the totals of one cluster can't continue, begins the shutdown,
-    /// because scrapes would show these totals as current. Returns the exit code of each cluster that has failed.
+    /// because scrapes would show these totals as current. Returns for each cluster the exit code if it has failed.
     pub(super) async fn run(&mut self, app: &App, shutdown: &Shutdown) -> Vec<Option<Exit>> {
         let followings = std::mem::take(&mut self.followings);
         let runs = self.site.exporters.iter().zip(followings);
@@ -467,7 +467,8 @@ fn text(site: &Site, format: ScrapeFormat) -> Result<String, String> {
     Ok(scrape.text(format))
 }
 
-/// Returns the format for these values of `Accept`: OpenMetrics if its quality is at least that of plain text.
+/// Returns the format for these values of `Accept`: OpenMetrics if its quality is above 0 and not below the quality of plain
+/// text.
 fn wanted<'a>(accept: impl Iterator<Item = &'a str>) -> ScrapeFormat {
     let (mut open, mut plain) = (0.0, 0.0);
     for range in accept.flat_map(|value| value.split(',')) {
@@ -527,7 +528,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_what_the_scraper_asks_for() {
+    fn the_format_is_what_the_scraper_requests() {
         let prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
                           text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
         for (accept, media) in [

@@ -29,7 +29,7 @@ pub(crate) struct TrustFlags {
     /// Stops trusting the file
     #[arg(long)]
     revoke: bool,
-    /// Prints the trusted files, one per line, and warns about files that have changed since
+    /// Prints the trusted files, one per line, and warns about files that are no longer trusted
     #[arg(long, conflicts_with_all = ["file", "revoke"])]
     list: bool,
 }
@@ -71,6 +71,10 @@ fn list(trust: &Trust, stderr: &Stderr) -> Result<Exit> {
         let verdict = named(path).map(|found| trust.verdict(path, &found.bytes));
         match verdict {
             Ok(Ok(Verdict::Trusted)) => {}
+            Ok(Ok(Verdict::Exposed)) => stderr.warning(format_args!(
+                "{} is not trusted any more, because other users can change the record of your trust",
+                path.display()
+            )),
             Ok(_) => stderr.warning(format_args!("{} has changed since", path.display())),
             Err(failure) => stderr.warning(failure),
         }

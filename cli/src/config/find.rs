@@ -27,14 +27,14 @@ pub(crate) struct Found {
     pub(crate) path: PathBuf,
     /// The content of the file.
     pub(crate) bytes: Vec<u8>,
-    /// If somebody else can change the file, the reason why its commands are not run.
+    /// If somebody else can change the file, a sentence about who.
     pub(crate) distrust: Option<String>,
 }
 
 /// Reads the configuration that the user has named, or the first one that exists in the usual places.
 ///
-/// A configuration in the usual places is used only if nobody else can have written it. A configuration in the working folder
-/// is used only if the user also trusts it.
+/// A configuration in the usual places is used only if nobody but root and the user can change it. The user must also trust
+/// the configuration in the working folder, unless this folder is one of the other usual places.
 ///
 /// # Errors
 /// If a file can't be read or used, or the file that the user has named does not exist.
@@ -66,12 +66,12 @@ pub(crate) fn find(asked: Option<&Path>) -> Result<Option<Found>> {
 /// Reads the configuration that the user has named.
 ///
 /// # Errors
-/// If the file can't be read.
+/// If the file can't be read, is a folder, or is too large.
 pub(crate) fn named(path: &Path) -> Result<Found> {
     read(path).unwrap_or_else(|error| Err(Failure::file("read", path, &error)))
 }
 
-/// Refuses a configuration that somebody else may have written.
+/// Refuses a configuration that somebody else can change.
 ///
 /// # Errors
 /// If somebody else can change the file. The error contains the reason.
@@ -97,6 +97,9 @@ fn check_trust(found: &Found) -> Result<()> {
     let why = match verdict {
         Verdict::Trusted => return Ok(()),
         Verdict::Changed => "has changed since you trusted it",
+        Verdict::Exposed => {
+            "is not trusted any more, because other users can change the record of your trust"
+        }
         Verdict::Unknown => "is in the working folder, and you have not trusted it yet",
     };
     Err(Failure::usage(format!(
@@ -105,7 +108,7 @@ fn check_trust(found: &Found) -> Result<()> {
     .helped_by("tallyfold trust"))
 }
 
-/// Returns the paths at which a configuration is searched, in this order.
+/// Returns the paths where a configuration may be, in the order in which they are tried.
 pub(crate) fn usual_places() -> Vec<PathBuf> {
     places(&variable)
 }
@@ -156,6 +159,8 @@ pub(crate) enum Verdict {
     Trusted,
     /// The user trusts the configuration only with other content.
     Changed,
+    /// The user trusts the configuration with its current content, but other users can change the entry, so it does not count.
+    Exposed,
     /// The user does not trust the configuration with any content.
     Unknown,
 }
@@ -171,12 +176,14 @@ impl Trust {
         Some(Self { folder })
     }
 
-    /// Returns whether the user trusts a configuration with this content.
+    /// Returns whether the user trusts a configuration with this content. An entry that other users can change does not count.
     pub(crate) fn verdict(&self, path: &Path, bytes: &[u8]) -> io::Result<Verdict> {
         let path = known_path(path)?;
-        let is_ours = |metadata: fs::Metadata| distrust(&metadata).is_none();
-        if fs::metadata(self.entry(&path, bytes)).is_ok_and(is_ours) {
-            return Ok(Verdict::Trusted);
+        if let Ok(metadata) = fs::metadata(self.entry(&path, bytes)) {
+            return Ok(match distrust(&metadata) {
+                None => Verdict::Trusted,
+                Some(_) => Verdict::Exposed,
+            });
         }
         let is_known = self.list()?.contains(&path);
         Ok(if is_known {
@@ -197,7 +204,7 @@ impl Trust {
         })
     }
 
-    /// Stops trusting a configuration with any content. Returns whether it was trusted.
+    /// Stops trusting a configuration, whatever its content. Returns whether it was trusted.
     pub(crate) fn revoke(&self, path: &Path) -> io::Result<bool> {
         let path = known_path(path)?;
         let mut was_trusted = false;
@@ -226,7 +233,7 @@ impl Trust {
         let mut found = Vec::new();
         for entry in entries {
             let entry = entry?.path();
-            // Skips an entry that another process has just removed.
+            // Skips an entry that can't be read, such as one that another process has just removed.
             if let Ok(path) = fs::read(&entry) {
                 found.push((entry, path_of(path)));
             }
@@ -245,7 +252,7 @@ impl Trust {
 }
 
 /// Returns the path that is stored in an entry: the folder without links, and the file's name in that folder. A link to a
-/// trusted file isn't trusted itself, because relative paths in the file may start at another folder then.
+/// trusted file isn't trusted itself, because relative paths in the file would start at the folder of the link.
 fn known_path(path: &Path) -> io::Result<PathBuf> {
     let folder = path
         .parent()
@@ -281,7 +288,7 @@ pub(super) fn folder(variable: Variable<'_>, name: &str, usual: &str) -> Option<
     absolute(name).or_else(in_home)
 }
 
-/// Returns why the commands in a file are not run; `None` if only root and the user can change the file.
+/// Returns why a file is not trusted: who else can change it. Returns `None` if only root and the user can.
 #[cfg(unix)]
 pub(super) fn distrust(metadata: &fs::Metadata) -> Option<String> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -345,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_read_is_said() {
+    fn unreadable_files_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let text = |path: &Path| match find(Some(path)) {
             Ok(_) => "found".to_owned(),
@@ -382,6 +389,25 @@ mod tests {
         assert_eq!(trust.verdict(&other, b"a = 2").unwrap(), Verdict::Unknown);
         assert!(trust.revoke(&path).unwrap());
         assert_eq!(verdict(b"a = 2"), Verdict::Unknown);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_entry_that_others_can_change_does_not_count() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = tempfile::tempdir().unwrap();
+        let trust = Trust {
+            folder: folder.path().join("trusted"),
+        };
+        let path = folder.path().join("tallyfold.toml");
+        trust.allow(&path, b"a = 1").unwrap();
+        let entry = trust.entry(&known_path(&path).unwrap(), b"a = 1");
+        fs::set_permissions(&entry, fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(trust.verdict(&path, b"a = 1").unwrap(), Verdict::Exposed);
+        assert_eq!(trust.verdict(&path, b"a = 2").unwrap(), Verdict::Changed);
+        trust.allow(&path, b"a = 1").unwrap();
+        assert_eq!(trust.verdict(&path, b"a = 1").unwrap(), Verdict::Trusted);
     }
 
     #[cfg(unix)]

@@ -42,7 +42,7 @@ const OF_ONE_CLUSTER: [&str; 8] = [
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Service")]
 pub(crate) struct ServiceFlags {
-    /// The configuration file [default: tallyfold.toml here, if you trust it, or in the user's or system's configuration folder]
+    /// The configuration file [default: ./tallyfold.toml, which you must trust, or else the user's or the system's]
     #[arg(long, value_name = "FILE", env = "TALLYFOLD_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Queries only this cluster of the configuration; may be repeated [default: all clusters]

@@ -13,14 +13,15 @@ use crate::arguments::declared::{described, written};
 /// The maximum width of comments, in characters.
 const WIDTH: usize = 100;
 
-const HEAD: &str = r#"# The configuration of the command tallyfold. It reads the first of these files:
-#   the one in --config or TALLYFOLD_CONFIG, ./tallyfold.toml if you trust it (tallyfold trust),
+const HEAD: &str = r#"# The configuration of the command tallyfold. The command reads the first of these files that exists:
+#   the one in --config or TALLYFOLD_CONFIG, ./tallyfold.toml,
 #   ~/.config/tallyfold/tallyfold.toml (or below XDG_CONFIG_HOME), /etc/tallyfold/tallyfold.toml.
+# It refuses a ./tallyfold.toml that you have not trusted (tallyfold trust).
 # To use a setting that has a # in front, remove the #. Lengths of time have a unit: "500ms", "30s", "15m", "24h".
 #
 # Flags override environment variables, which override this file. Variables such as TALLYFOLD_CLIENT_ID and flags such as
-# --client-id describe one cluster. If several clusters are queried, they are refused: choose a cluster with --cluster.
-# A variable that this file names (client_secret_env = "NAME") is read only where it is named.
+# --client-id describe one cluster. A command that queries several clusters refuses them: choose a cluster with --cluster.
+# A variable that this file names (client_secret_env = "NAME") sets only the key that names it.
 #
 # Do not put secrets here. A secret comes from an environment variable, from a file that only its owner can read, or from
 # the output of a command. Relative paths start at the folder of this file.
@@ -52,8 +53,8 @@ const PUSH: &str = r"
 ";
 
 const CHECK: &str = r"
-# Files of tallyfold check. Without a rules file, it uses the standard rules:
-# tallyfold init --rules health.toml writes them.
+# Files of tallyfold check. Without a rules file, the command uses the standard rules, which
+# tallyfold init --rules health.toml writes to a file.
 #[check]
 ";
 
@@ -190,14 +191,15 @@ fn default_of(argument: &Argument) -> Option<String> {
 fn about(name: &str) -> &'static str {
     match name {
         "client_secret_env" => {
-            "The environment variable with the client secret. Set exactly one of these three keys."
+            "The environment variable with the client secret. Set exactly one of client_secret_env, client_secret_file and \
+            client_secret_command."
         }
         "client_secret_file" => {
             "A file with the client secret. Its group and others must not have access to it (mode 0600 or 0400), except for \
             secrets from systemd (LoadCredential=) and Kubernetes."
         }
         "client_secret_command" => {
-            "A command that prints the client secret within a minute. The shell runs it if it is a text instead of an array."
+            "A command that prints the client secret within a minute: an array, or a text that the shell runs."
         }
         "ca_file" => "A PEM file of CA certificates to trust in addition to the system's.",
         "proxy" => {
@@ -213,7 +215,8 @@ fn about(name: &str) -> &'static str {
         "dashboard" => "The address and port of the dashboard.",
         "rules" => "The file with the rules.",
         "state" => {
-            "The state that a run leaves for the next one: findings, and who was notified of them. With several clusters, a folder."
+            "The state that a run leaves for the next one: findings, and who was notified of them. A folder if clusters have names, \
+            as here; otherwise a file."
         }
         "history" => "A folder for the earlier counts that rules compare with.",
         "template" => {
@@ -258,7 +261,7 @@ fn example(name: &str) -> &'static str {
         "url" => r#""https://collector.example/v1/metrics""#,
         "guarantee" => r#""at_most_once""#,
         "rules" => r#""health.toml""#,
-        "state" => r#""/var/lib/tallyfold/check.json""#,
+        "state" => r#""/var/lib/tallyfold/check""#,
         "history" => r#""/var/lib/tallyfold/history""#,
         "template" => r#""chat.json""#,
         "routing_key" => r#"{ env = "PAGERDUTY_KEY" }"#,
@@ -375,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_are_those_of_the_core() {
+    fn defaults_equal_the_core_defaults() {
         let text = in_use("client_secret_env");
         let mut given = written(&text).clusters.remove(0).given;
         for name in ["ca_file", "proxy", "labels", "headers", "client_secret"] {

@@ -9,7 +9,7 @@ pub(crate) fn of_code(code: Code, status: Option<u16>) -> &'static str {
         return advice;
     }
     let found = BY_CODE.iter().find(|(known, _)| *known == code);
-    // The default is never used: a test checks that each code has its own advice.
+    // The default is never used: a test checks that there is advice for each code.
     found.map_or("Report this as a bug of tallyfold.", |(_, advice)| advice)
 }
 
@@ -17,10 +17,12 @@ pub(crate) fn of_code(code: Code, status: Option<u16>) -> &'static str {
 fn of_status(status: u16) -> Option<&'static str> {
     Some(match status {
         404 => {
-            "Check the address: it is the base address, without the path of an endpoint such as /v1.1, and with a prefix if \
-             your operator has named one."
+            "Check the address: it must be the base address, without the path of an endpoint such as /v1.1, and with a prefix \
+             if your operator has named one."
         }
-        405 => "Check the address: something else answers there that does not accept this method.",
+        405 => {
+            "Check the address: another server answers there, and it does not accept this method."
+        }
         407 => PROXY_CREDENTIALS,
         _ => return None,
     })
@@ -74,12 +76,12 @@ const BY_CODE: &[(Code, &str)] = &[
     (Code::MemoryLimit, LARGE),
     (Code::UnsupportedByFormat, NOT_HERE),
     (Code::OutOfOrder, NOT_HERE),
-    (Code::TokenRefused, "Check the client id, the client secret and the audience with the operator of the service; the service does not say which of them it refused."),
+    (Code::TokenRefused, "Check the client id, the client secret and the audience with the operator of the service; the service does not report which of them it refused."),
     (Code::InvalidTokenResponse, "Check the address: what answers there is not a token endpoint as the reference describes it."),
     (Code::InvalidTokenLifetime, "Show the operator this message: the lifetime of the token can't be read."),
     (Code::TokenRejected, "Check the audience of this API: a token of one API is not valid for the other. Then check that the id may use this API."),
     (Code::TokenProviderFailed, NOT_HERE),
-    (Code::Redirected, "Set the address to where the redirect leads, if that is your deployment; if it leads to a login page, a proxy or gateway wants you to log in first."),
+    (Code::Redirected, "Set the address to where the redirect leads, if that is your deployment; if it leads to a login page, a proxy or gateway requires you to log in first."),
     (Code::Forbidden, "Ask the operator whether this client id has access: the Event Metrics API is in Beta and access is arranged with them. A gateway or firewall in between may also have answered."),
     (Code::RateLimited, "Wait, and send fewer requests: lower --concurrency, or use fewer jobs at the same time."),
     (Code::RetryLater, "Wait as long as the message says, or allow longer waits with --longest-retry-wait."),
@@ -117,13 +119,13 @@ const BY_CODE: &[(Code, &str)] = &[
     (Code::WasmForbidden, NOT_HERE),
     (Code::Crashed, NOT_HERE),
     (Code::InvalidTable, NOT_HERE),
-    (Code::WindowsNotAdditive, "Do not add up windows of this service before the operator has explained it: sums over adjacent windows would be wrong."),
+    (Code::WindowsNotAdditive, "Do not add up windows of this service before the operator has explained why they do not add up: sums over adjacent windows would be wrong."),
 ];
 
 #[rustfmt::skip]
 const BY_TROUBLE: &[(&str, &str)] = &[
     ("ENOTFOUND", "Check the spelling of the address, and whether this machine has a network and a name server that knows it (`getent hosts NAME`)."),
-    ("ECONNREFUSED", "Check the port; if it is right, the server is down or a firewall refuses: ask whoever runs it."),
+    ("ECONNREFUSED", "Check the port; if it is right, the server is down or a firewall refuses the connection: ask the operator of the server."),
     ("ECONNRESET", "Check what is between here and the server: a firewall, a proxy or a load balancer ends the connection."),
     ("EHOSTUNREACH", "Check the network of this machine, its VPN and its routes: there is no route to the server."),
     ("ENETUNREACH", "Check the network of this machine, its VPN and its routes: there is no route to the server."),
@@ -135,7 +137,7 @@ const BY_TROUBLE: &[(&str, &str)] = &[
     ("CERT_HAS_EXPIRED", "Ask the operator of the server to renew its certificate; check the clock of this machine too."),
     ("CERT_NOT_YET_VALID", "Check the clock of this machine: the certificate is valid only from a later time on."),
     ("ERR_TLS_CERT_ALTNAME_INVALID", "Use the name that the certificate is for as the address, or ask for a certificate with this name."),
-    ("UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "If your company has its own certificate authority, or a proxy that intercepts TLS, set its certificate file with --ca-file (or ca_file in the configuration); otherwise the server does not send its intermediate certificate."),
+    ("UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "If your company has its own certificate authority, or a proxy that intercepts TLS, set its certificate file with --ca-file (or ca_file in the configuration). If neither is the case, the server does not send its intermediate certificate: ask its operator."),
     ("CERT_REVOKED", "Do not continue: the certificate was revoked. Ask the operator of the server for a new one."),
     ("CERT_UNTRUSTED", "Ask the operator of the server for a certificate that can be verified; set the certificate file of your own authority with --ca-file."),
 ];
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_says_more_than_its_code() {
+    fn advice_for_a_status_is_more_specific() {
         assert!(of_code(Code::UnexpectedStatus, Some(404)).contains("base address"));
         assert_eq!(
             of_code(Code::UnexpectedStatus, Some(418)),

@@ -1,4 +1,4 @@
-//! Checks whether the settings are valid for a client, and whether requests go to the host directly or through a proxy.
+//! Checks whether the settings are valid for a client, and whether requests go to the server directly or through a proxy.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said() {
+    fn missing_settings_are_reported() {
         let (check, _) = checked(&[WHOLE[0], WHOLE[2], WHOLE[3]]);
         assert_eq!(
             (check.result, check.exit),
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_authorities_that_is_none_is_a_setting_to_correct() {
+    fn a_missing_ca_file_is_a_setting_to_correct() {
         let mut cluster = cluster(&WHOLE);
         cluster.network.ca_file = Some("no such file".into());
         let stderr = Rc::new(Stderr::new(true, false));

@@ -418,7 +418,7 @@ mod tests {
             Exit::Service,
             "no answer",
             "It is refused.",
-            "Check the port, and ask whoever runs it.",
+            "Check the port, and ask its operator.",
         );
         let checks = vec![
             Check::ok(CheckName::Configuration, "set in an environment"),
@@ -438,7 +438,7 @@ eu
 https://a.example
   FAILED  connection              no answer
           wrong: It is refused.
-          next:  Check the port, and ask whoever runs it.
+          next:  Check the port, and ask its operator.
 1 ok, 1 failed, 0 warnings, 0 skipped
 ";
         assert_eq!(printed(Screen::PLAIN), expected);
@@ -459,7 +459,7 @@ https://a.example
             "configuration           set in an\n                                  environment";
         assert!(text.contains(wrapped), "{text}");
         assert!(
-            text.contains("next:  Check the port, and ask whoever\n                 runs it."),
+            text.contains("next:  Check the port, and ask its\n                 operator."),
             "{text}"
         );
     }

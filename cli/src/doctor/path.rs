@@ -1,6 +1,6 @@
 //! Checks the network path to an address: name, connection, TLS, HTTP, and the server's clock. One response shows when the
-//! server's certificate expires, and whether its clock agrees with this machine's. TLS has already verified that the certificate
-//! is trusted.
+//! server's certificate expires, and whether the server's clock agrees with this machine's. TLS has already verified that the
+//! certificate is trusted.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -105,8 +105,9 @@ impl Looker<'_> {
     }
 
     /// Sends a request without a token to the base address itself. The service reference does not define the response,
-    /// so any status passes except the statuses by which proxies and gateways report errors. The response shows that
-    /// there is an HTTP server, and comes with the server's certificate and the time of its clock.
+    /// so any status is fine except for the statuses by which proxies and gateways report errors: 407 fails, and 502 to
+    /// 504 cause a warning. The response shows that there is an HTTP server, and comes with the server's certificate and
+    /// the time of its clock.
     async fn ask(&self, place: &Place, proxy: Option<&ProxyOnPath>, checks: &mut Vec<Check>) {
         let started = Instant::now();
         let agent = concat!("tallyfold-cli/", env!("CARGO_PKG_VERSION"));
@@ -303,7 +304,7 @@ fn skip_rest(checks: &mut Vec<Check>) {
     }
 }
 
-/// A certificate that expires sooner than this causes a warning.
+/// A certificate that expires within this time causes a warning.
 const EXPIRES_SOON_S: i64 = 14 * 86_400;
 
 /// Checks when a trusted certificate (DER) expires. `authorities` describes the authorities that this machine trusts.
@@ -397,15 +398,15 @@ pub(crate) fn clock_ahead(ahead_ms: i64) -> Check {
     }
 }
 
-const SET_CLOCK: &str = "Let this machine set its clock over the network (`timedatectl set-ntp true`, or chrony); if its clock is right, tell the \
-     operator that the server's is not.";
+const SET_CLOCK: &str = "Let this machine set its clock over the network (`timedatectl set-ntp true`, or chrony); if its clock is right, the server's \
+     clock is wrong: inform the operator.";
 
 /// Describes the consequences of a wrong clock.
 fn clock_problem(ahead_ms: i64) -> &'static str {
     match ahead_ms > 0 {
         true => {
-            "This clock is ahead: windows count as settled while their counts may still change, and \"the last hour\" ends in the \
-             server's future."
+            "This clock is ahead: \"the last hour\" ends in the server's future. Windows settle by the server's clock, so no window \
+             settles too early."
         }
         false => {
             "This clock is behind: windows stay provisional for too long, \"the last hour\" lacks the newest events, and a \
@@ -452,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn any_answer_shows_a_server_but_those_of_proxies() {
+    fn any_status_passes_except_from_proxies() {
         for (status, outcome) in [
             (200, CheckResult::Ok),
             (302, CheckResult::Ok),
@@ -467,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_ends_at_its_first_failure_and_goes_on_with_a_wrong_clock() {
+    fn a_path_ends_at_its_first_failure_and_continues_despite_a_wrong_clock() {
         let server = Server {
             host: "none.example".to_owned(),
             port: 1,
@@ -592,7 +593,7 @@ mod tests {
     }
 
     #[test]
-    fn a_date_that_is_none_says_nothing() {
+    fn an_invalid_date_is_skipped() {
         for date in [
             None,
             Some(""),

@@ -487,7 +487,7 @@ mod tests {
                 .next
                 .as_ref()
                 .unwrap()
-                .contains("does not say which")
+                .contains("does not report which")
         );
     }
 

@@ -73,7 +73,8 @@ pub(crate) fn rules(path: Option<&Path>) -> Result<Rules> {
     Rules::parse(&text).map_err(as_failure)
 }
 
-/// Returns the fingerprint of the service's address. States of earlier versions contain it in place of the client's identity.
+/// Returns the fingerprint of the service's address. A history contains it. A state contains it in place of the client's
+/// identity if that is unknown.
 ///
 /// # Errors
 /// For an address that can't be read from its source.
@@ -102,7 +103,7 @@ const KIND: DocumentKind = DocumentKind {
 /// The state that a run saves for the next run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Memory {
-    /// The identity of the client whose counts were checked.
+    /// The identity of the client whose counts were checked; if it is unknown, the fingerprint of the service's address.
     service: String,
     /// The state of the rules.
     pub(crate) rules: State,
@@ -139,8 +140,8 @@ impl Memory {
         }
     }
 
-    /// Reads the state from a document. `of` contains the identity of the client that the state must belong to, and the
-    /// fingerprint of the service's address.
+    /// Reads the state from a document. `of` contains the client's identity and the fingerprint of the service's address. The
+    /// state must belong to one of the two. With `None`, it may belong to any client.
     ///
     /// # Errors
     /// `invalid_checkpoint` for a document that is damaged, or that belongs to another cluster or client.
@@ -151,8 +152,8 @@ impl Memory {
             && ![service, fingerprint].contains(&fields.service.as_str())
         {
             return Err(KIND.wrong(format_args!(
-                "it belongs to {:?}, not to {service:?}; to continue with it, pass --identity with the former",
-                fields.service
+                "it belongs to {:?}, not to {service:?}; to continue with it, pass --identity {:?}",
+                fields.service, fields.service
             )));
         }
         Ok(Self {
@@ -181,7 +182,7 @@ impl Memory {
 mod tests {
     use super::*;
 
-    /// The fields of a state as version 0.1 wrote them.
+    /// The fields of a stored state. This format must stay readable.
     const WRITTEN: &str = r#"{"service":"a1","rules":"","told":{"webhook:chat":{"id":{"rule":"r","severity":"critical","labels":{"integration":"\"é\""},"sentence":"s","query":"q","since":"2026-01-01T00:00:00Z","finding":"{}"}}}}"#;
 
     #[test]
@@ -203,9 +204,9 @@ mod tests {
         }
         let other = Memory::parse(json.as_bytes(), Some(("us", "b2"))).unwrap_err();
         assert!(
-            other
-                .message()
-                .contains("it belongs to \"eu\", not to \"us\""),
+            other.message().contains(
+                "it belongs to \"eu\", not to \"us\"; to continue with it, pass --identity \"eu\""
+            ),
             "{other}"
         );
     }

@@ -41,10 +41,10 @@ const HEADING: &str = "Notifications";
 pub(crate) struct NotifyFlags {
     #[command(flatten)]
     targets: Targets,
-    /// The message of --webhook: JSON with placeholders such as {{sentence}} [default: {"text": "{{message}}"}]
+    /// A file with the message of --webhook: JSON with placeholders such as {{sentence}} [default: {"text": "{{message}}"}]
     #[arg(long, value_name = "FILE", requires = "webhook")]
     template: Option<PathBuf>,
-    /// How long an Alertmanager keeps an alert that is not sent again [default: four windows, and at least 1h]
+    /// How long an Alertmanager keeps an alert that is not sent again [default: four times the longest window of the rules, at least 1h]
     #[arg(long, value_name = "TIME", requires = "alertmanager")]
     alert_for: Option<String>,
     /// A header for a receiver given by its address, with the value in an environment variable: authorization=VARIABLE

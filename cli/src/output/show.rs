@@ -28,7 +28,7 @@ pub(crate) struct ShowFlags {
     /// keeps all of its windows. Totals include all rows.
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
-    /// Orders rows by this count, highest first; comparisons by its change
+    /// Orders rows by this count or rate, highest first; `compare` orders by its change
     #[arg(long, value_enum, value_name = "COUNT")]
     pub(crate) order: Option<OrderFlag>,
     /// Writes to this file instead of stdout (-); an existing file is replaced atomically

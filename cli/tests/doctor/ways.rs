@@ -237,7 +237,7 @@ fn a_clock_that_is_off_is_found_by_the_date_of_a_response() {
         if result == "failed" {
             assert_eq!(found.failure(), ("clock", "", 2));
             assert!(
-                found.text("clock").contains("settled"),
+                (found.text("clock")).contains("Windows settle by the server's clock"),
                 "{}",
                 found.text("clock")
             );

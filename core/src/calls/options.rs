@@ -34,7 +34,7 @@ crate::options! {
         ///
         /// https, or http on this machine.
         cluster_endpoint: Option<String> [Address] = None,
-        /// The Client ID that the operator of the service has issued, for both APIs.
+        /// The Client ID that the operator of the service has issued, for all APIs.
         client_id: Option<String> = None,
         /// The Client Secret that was issued with the Client ID.
         ///
@@ -51,8 +51,8 @@ crate::options! {
         /// A name for the cluster and the client whose counts are read, such as `production`.
         ///
         /// Tables and states contain it. Tables and states with another name are refused. By default, it consists of
-        /// the address, the Client ID, and a checksum of the headers that are added. Set it if the address of a cluster
-        /// changes, or if you provide the access tokens, which decide whose counts are read.
+        /// the address, the Client ID, and a checksum of the headers that you add to requests. Set it if the address of
+        /// a cluster changes, or if you provide the access tokens, which decide whose counts are read.
         identity: Option<String> = None,
         /// Whether the host provides the tokens, instead of a client secret.
         host_tokens: bool = false,
@@ -83,7 +83,7 @@ crate::options! {
         max_retries: u32 = 3,
         /// The longest `Retry-After` for which a call waits.
         ///
-        /// If the service asks for a longer wait, the call fails with `retry_later`. Other waits between retries are
+        /// If the service requests a longer wait, the call fails with `retry_later`. Other waits between retries are
         /// limited by this, too.
         longest_retry_wait_ms: u64 [Milliseconds] = 60_000,
         /// How long one request may take, from connecting to the last byte of the response; at most a day.

@@ -74,9 +74,9 @@ crate::options! {
         ///
         /// A window is read again until then.
         settle_ms: u64 [Milliseconds] = SETTLE_MS,
-        /// Whether two equal readings, at least the window's length apart, settle a window early.
+        /// Settles a window early if its readings stay equal for at least its length.
         ///
-        /// This takes fewer requests, but loses the events that arrive after the second reading.
+        /// This takes fewer requests, but loses the events that arrive after the last reading.
         settle_when_unchanged: bool = false,
         /// The state of an earlier follow of the same query.
         ///
@@ -85,8 +85,8 @@ crate::options! {
         /// How long to wait for a service that is down; after that, the reading fails.
         ///
         /// While the service is down, one reading at a time is tried again, with increasing waits of up to a minute,
-        /// and all others wait. With 0, a reading fails once its own retries are used up. A window that fails
-        /// repeatedly while others can be read fails, too.
+        /// and all others wait. With 0, a reading fails once its own retries are used up. If a window fails repeatedly
+        /// while others can be read, its reading fails, too.
         patience_ms: Patience = Patience::Endless,
     }
 }

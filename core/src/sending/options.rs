@@ -41,7 +41,7 @@ crate::options! {
         ///
         /// No message quotes their values.
         headers: TargetHeaders = TargetHeaders::default(),
-        /// Whether headers, or a password in the address, may be sent by plain http to another machine.
+        /// Allows headers, or a password in the address, to be sent by plain http to another machine.
         ///
         /// Others on the network can then read them.
         allow_http: bool = false,
@@ -52,7 +52,7 @@ crate::options! {
         /// again, and this option is refused. For other destinations, the default is `at_most_once`, because a loss is
         /// reported, but nothing shows a count that was added twice.
         guarantee: Option<Guarantee> = None,
-        /// How long to wait in total for a destination that fails or asks for pauses.
+        /// How long to wait in total for a destination that fails or requests pauses.
         patience_ms: Patience = Patience::Milliseconds(PATIENCE_MS),
         /// How many samples an earlier push of the same export has finished: this one resumes after them.
         finished: u64 [Host] = 0,

@@ -1,4 +1,5 @@
-//! Decides when the counts of a window are final, by a clock that agrees with the service's.
+//! Decides when the counts of a window are final: when its settle time has passed by this machine's clock and by the
+//! service's clock, if a response shows that. So the clock that is behind decides.
 
 use serde::{Serialize, Serializer};
 
@@ -80,7 +81,7 @@ impl ServiceTime {
             ahead_ms,
             is_alarming: ahead_ms.saturating_abs() > ALARMING_MS,
             message: format!(
-                "this computer's clock is {minutes} min {side} the service's (Date): {so}; set the clock that is wrong"
+                "this machine's clock is {minutes} min {side} the service's (Date): {so}; set the clock that is wrong"
             ),
         })
     }

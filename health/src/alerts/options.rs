@@ -20,7 +20,7 @@ tallyfold::options! {
         ///
         /// No message quotes their values.
         headers: TargetHeaders = TargetHeaders::default(),
-        /// Whether messages may be sent by plain http to another machine.
+        /// Allows messages to be sent by plain http to another machine.
         ///
         /// The network can then read them.
         allow_http: bool = false,

@@ -19,7 +19,7 @@ tallyfold::options! {
         most: usize = 5,
         /// The maximum number of further candidates, best first.
         others: usize = 5,
-        /// Whether to keep earlier windows whose rate is unusual.
+        /// Keeps earlier windows whose rate is unusual.
         ///
         /// By default they are left out.
         keep_unusual: bool = false,

@@ -18,7 +18,7 @@ const AGAIN_MS: i64 = 6 * 3_600_000;
 pub(crate) struct Following {
     /// The incidents that are open, that ended shortly before, or that ended in this check.
     all: Vec<Incident>,
-    /// The identifiers of the incidents that were over before this check.
+    /// The identifiers of the incidents that were over before this check and that it has not reopened.
     over: BTreeSet<String>,
 }
 
@@ -31,9 +31,9 @@ impl Following {
         }
     }
 
-    /// Takes findings that have fired, in any order. It replays them in chronological order: when each began to fire, and
-    /// when a window showed that it was over. `over` has the latter time for each finding. So a late check has the same
-    /// result as checks after each window.
+    /// Takes the findings that `is_taken` selects, in any order. It replays in chronological order when each finding began
+    /// to fire, and when a window showed that it was over; `over` has this second time for each finding. So a late check has
+    /// the same result as checks after each window.
     pub(crate) fn follow(
         &mut self,
         findings: &mut [Finding],
@@ -81,8 +81,8 @@ impl Following {
         open.any(|one| one.is_firing(&finding.id, finding.since))
     }
 
-    /// Takes findings of the same time. Findings of open incidents come first, then the widest and the most severe ones,
-    /// so that the others join them. Returns the incident of each finding.
+    /// Takes several findings. Findings of open incidents come first, and then those that fired first, the widest, and the
+    /// most severe, so that the others join them. Returns the incident of each finding.
     fn take(&mut self, mut findings: Vec<(usize, Finding)>) -> Vec<(usize, String)> {
         findings.sort_by_cached_key(|(_, finding)| {
             let mut open = self.all.iter().filter(|one| one.status != Status::Resolved);
@@ -219,11 +219,14 @@ fn fit(finding: &IncidentPart, incident: &Incident) -> Option<(bool, usize)> {
 
 /// Returns how many values a finding and a part have in common, or `None` if they don't belong to the same incident.
 ///
-/// - A finding or a part about all events belongs only to a headline that began together with it.
-/// - A finding that began together with the headline must share a value of its group or cause. Besides, it must deviate alike,
-///   or no dimension may have different values in the two groups. So an integration that fails for two sources is one incident.
-/// - A finding that began at another time, or that is compared with another part, must deviate alike and lie inside of the
-///   part. If both began together, the part may also lie inside of the finding and explain at least half of it.
+/// If the finding or the part is about all events, they belong together only if the part is the headline and both began
+/// together. Otherwise, they need a value in common, of their groups or causes, and:
+///
+/// - If the part is the headline and both began together, they must deviate alike, or no dimension has different values in
+///   the two groups. So an integration that fails for two sources is one incident.
+/// - In all other cases, they must deviate alike, and the part must have a group that the finding lies inside of. If both
+///   began together, it is also enough that the part lies inside of the finding's group and explains at least half of the
+///   finding.
 fn fit_part(finding: &IncidentPart, part: &IncidentPart, is_headline: bool) -> Option<usize> {
     let (new, known) = (finding.place(), part.place());
     let is_together = ms_between(part.since, finding.since).abs() <= NEAR_MS;

@@ -10,7 +10,7 @@ from tallyfold._client.async_driver import AsyncDriver
 from tallyfold._client.callbacks import async_function
 from tallyfold._client.facade import given_api, parsed
 from tallyfold._client.steps import Drive
-from tallyfold._errors import TallyfoldError
+from tallyfold._errors import TallyfoldError, wrong_type
 from tallyfold._files.async_checkpoint import AsyncCheckpoint
 from tallyfold._files.async_keeper import AsyncKeeper
 from tallyfold._files.stores import Path
@@ -280,6 +280,7 @@ class AsyncClient(AsyncDriver):
         dimensions: Dimensions,
         *,
         on_failure: Callable[[Window, TallyfoldError], object] | None = None,
+        once: bool = False,
         **options: Unpack[FollowArguments],
     ) -> AsyncRevisions:
         """Reads windows as they close, and again while their counts may change.
@@ -312,6 +313,9 @@ class AsyncClient(AsyncDriver):
                 Without it, `anext` raises the error
                 and may be called again, or another `async for` loop may be begun. If the function
                 raises, so does `anext`.
+            once: whether the iteration gives what is due now, and ends where it would wait. A job
+                that runs every few minutes resumes with the `state` of its last run. If the service
+                is down, `anext` raises the error instead of waiting.
 
         Raises:
             ConfigError: for arguments that can't be used. If a reading fails, and there is no
@@ -325,10 +329,12 @@ class AsyncClient(AsyncDriver):
         [7, 0]
         """
         async_function("on_failure", on_failure)
+        if not isinstance(once, bool):
+            raise wrong_type("once", "want True or False", once)
         machine = self._machine._follow_of_client(  # noqa: SLF001
-            ["on_failure"], metric, start, dimensions, **options
+            ["on_failure", "once"], metric, start, dimensions, **options
         )
-        return AsyncRevisions(machine, self._reader(), on_failure)
+        return AsyncRevisions(machine, self._reader(), on_failure, once=once)
 
     async def probe_additivity(
         self,

@@ -11,7 +11,7 @@ from tallyfold._client.callbacks import function
 from tallyfold._client.driver import Driver
 from tallyfold._client.facade import given_api, parsed
 from tallyfold._client.steps import Drive
-from tallyfold._errors import TallyfoldError
+from tallyfold._errors import TallyfoldError, wrong_type
 from tallyfold._files.checkpoint import Checkpoint
 from tallyfold._files.keeper import Keeper
 from tallyfold._files.stores import Path
@@ -285,6 +285,7 @@ class Client(Driver):
         dimensions: Dimensions,
         *,
         on_failure: Callable[[Window, TallyfoldError], object] | None = None,
+        once: bool = False,
         **options: Unpack[FollowArguments],
     ) -> Revisions:
         """Reads windows as they close, and again while their counts may change.
@@ -317,6 +318,9 @@ class Client(Driver):
                 Without it, `next` raises the error
                 and may be called again, or another `for` loop may be begun. If the function
                 raises, so does `next`.
+            once: whether the iteration gives what is due now, and ends where it would wait. A job
+                that runs every few minutes resumes with the `state` of its last run. If the service
+                is down, `next` raises the error instead of waiting.
 
         Raises:
             ConfigError: for arguments that can't be used. If a reading fails, and there is no
@@ -330,10 +334,12 @@ class Client(Driver):
         [7, 0]
         """
         function("on_failure", on_failure)
+        if not isinstance(once, bool):
+            raise wrong_type("once", "want True or False", once)
         machine = self._machine._follow_of_client(  # noqa: SLF001
-            ["on_failure"], metric, start, dimensions, **options
+            ["on_failure", "once"], metric, start, dimensions, **options
         )
-        return Revisions(machine, self._reader(), on_failure)
+        return Revisions(machine, self._reader(), on_failure, once=once)
 
     def probe_additivity(
         self,

@@ -38,11 +38,14 @@ class AsyncRevisions(AsyncIterator[Revision]):
         machine: Follow,
         reader: AsyncReader,
         on_failure: Callable[[Window, TallyfoldError], object] | None = None,
+        *,
+        once: bool = False,
     ) -> None:
         """Reads nothing yet."""
         self._machine = machine
         self._reader = reader
         self._on_failure = on_failure
+        self._once = once
         self._log = OutageLog()
 
     def __aiter__(self) -> Self:
@@ -63,6 +66,8 @@ class AsyncRevisions(AsyncIterator[Revision]):
                     revision = await self._read(drive)
                     if revision is not None:
                         return revision
+                case Wait() if self._once:
+                    await self.close()
                 case Wait(ms=ms):
                     await self._reader.pause(ms / 1000)
                 case Done():
@@ -92,9 +97,10 @@ class AsyncRevisions(AsyncIterator[Revision]):
                 raise
             await async_finished("on_failure", self._on_failure(drive.window, error))
             return None
-        self._log.note(self._machine.waiting, thrown)
+        if not self._once:
+            self._log.note(self._machine.waiting, thrown)
         # Without a revision the machine waits for the service, or the call has not ended.
-        if thrown is not None and self._machine.waiting is None:
+        if thrown is not None and (self._once or self._machine.waiting is None):
             raise thrown
         return revision
 

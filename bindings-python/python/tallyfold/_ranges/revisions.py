@@ -39,11 +39,14 @@ class Revisions(Iterator[Revision]):
         machine: Follow,
         reader: Reader,
         on_failure: Callable[[Window, TallyfoldError], object] | None = None,
+        *,
+        once: bool = False,
     ) -> None:
         """Reads nothing yet."""
         self._machine = machine
         self._reader = reader
         self._on_failure = on_failure
+        self._once = once
         self._log = OutageLog()
 
     def __iter__(self) -> Self:
@@ -64,6 +67,8 @@ class Revisions(Iterator[Revision]):
                     revision = self._read(drive)
                     if revision is not None:
                         return revision
+                case Wait() if self._once:
+                    self.close()
                 case Wait(ms=ms):
                     self._reader.pause(ms / 1000)
                 case Done():
@@ -93,9 +98,10 @@ class Revisions(Iterator[Revision]):
                 raise
             finished("on_failure", self._on_failure(drive.window, error))
             return None
-        self._log.note(self._machine.waiting, thrown)
+        if not self._once:
+            self._log.note(self._machine.waiting, thrown)
         # Without a revision the machine waits for the service, or the call has not ended.
-        if thrown is not None and self._machine.waiting is None:
+        if thrown is not None and (self._once or self._machine.waiting is None):
             raise thrown
         return revision
 

@@ -4,9 +4,12 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 import httpx2
 
+from tallyfold._arguments import EventArguments, FaultArguments, Instant
+from tallyfold._names import CountName, FaultKind
 from tallyfold._tallyfold import Sandbox as Service
 from tallyfold._time import Now
 
@@ -69,6 +72,52 @@ class Sandbox(Service):
     """
 
     __slots__ = ()
+
+    def record(
+        self, timestamp: Instant, outcome: CountName, **options: Unpack[EventArguments]
+    ) -> None:
+        """Stores `count` events of one timestamp and one outcome.
+
+        Args:
+            timestamp: an aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC.
+            outcome: `"success"`, `"errors"` or `"filtered"`.
+            event_name: the name of the events.
+            write_key: the write key of their source.
+            integration: the integration that they were for.
+            reason: why they were filtered; by default, the empty text.
+            count: how many; by default, one.
+
+        Raises:
+            ConfigError: for a timestamp or an outcome that can't be used.
+
+        >>> sandbox.record(
+        ...     "2026-02-01T00:00:00Z", "success",
+        ...     event_name="Page Viewed", write_key="web", integration="warehouse",
+        ... )
+        """
+        super().record(timestamp, outcome, **options)
+
+    def inject(self, kind: FaultKind, **options: Unpack[FaultArguments]) -> None:
+        """Adds a fault.
+
+        Args:
+            kind: what goes wrong.
+            endpoint: at which endpoint; `None` for all.
+            every: `k` for every `k`-th matching request; `None` for the next one only.
+            status: the status to answer with, for `"status"`.
+            retry_after: the `Retry-After` header to answer with, for `"status"`.
+            milliseconds: how long to wait, for `"delay"`; how far `Date` is behind, for `"date"`.
+            bytes: after how many bytes of the body to break off, for `"truncate"`.
+            content_type: what the body claims to be, for `"content_type"`.
+            body: what to answer with, for `"body"`.
+            amount: what to add to a total, for `"wrong_total"`.
+
+        Raises:
+            ConfigError: for a fault that can't be used.
+
+        >>> sandbox.inject("delay", endpoint="audit_logs", milliseconds=1)
+        """
+        super().inject(kind, **options)
 
     def handle(
         self,

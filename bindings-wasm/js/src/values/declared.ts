@@ -1051,7 +1051,7 @@ export interface CollectArguments {
   /**
    * For how long after a window's end its counts may still change.
    *
-   * If a window is read earlier, its counts are used, but a checkpoint marks it as provisional. In
+   * If a window is read earlier, its counts are used, but the window is marked as provisional. In
    * milliseconds. Default: `3,600,000`.
    */
   readonly settleMs?: number | undefined;
@@ -1068,25 +1068,26 @@ export interface CollectArguments {
    * About how many bytes the counts may take: the stored counts, and the counts of the responses
    * being read.
    *
-   * A window that needs more than its share is read alone. If the kept counts take more, the
-   * collect fails. Default: `1,073,741,824`.
+   * What the stored counts leave of it is divided equally among the windows that are read at the
+   * same time. A window that needs more than its part is read alone. If that is not enough, or if
+   * the stored counts alone take more, reading ends. Default: `1,073,741,824`.
    */
   readonly memoryLimit?: number | undefined;
   /**
-   * Whether to remove the parts of a checkpoint that lie entirely before the range.
+   * Removes the parts of a checkpoint that lie entirely before the range.
    *
    * By default they stay, so that a collect of an earlier range can use them.
    */
   readonly dropOld?: boolean | undefined;
   /**
-   * Whether to test first that the counts of two adjacent windows add up, with one more call.
+   * Tests first, with one more call, that the counts of two adjacent windows add up.
    *
    * The test uses the first two adjacent windows that are settled and have not been read yet.
    * Without such a pair, nothing is tested.
    */
   readonly probe?: boolean | undefined;
   /**
-   * How long to wait for a service that is down; after that, the collect ends.
+   * How long to wait for a service that is down; after that, reading ends.
    *
    * While the service is down, the workers pause, and one call at a time is tried again, with
    * increasing waits of up to a minute. When a call is answered, all workers continue. With 0, a
@@ -1095,10 +1096,10 @@ export interface CollectArguments {
    */
   readonly patienceMs?: number | undefined;
   /**
-   * How long the whole collect may take, including waits, counted from its first step.
+   * How long reading may take in all, including waits, counted from its first step.
    *
-   * After that, it fails with `deadline_exceeded`, and keeps what was read. In milliseconds.
-   * `Infinity`, the default, for no limit.
+   * After that, reading ends with `deadline_exceeded`, and the windows that were not read are
+   * missing. In milliseconds. `Infinity`, the default, for no limit.
    */
   readonly deadlineMs?: number | undefined;
 }
@@ -1110,7 +1111,7 @@ export interface ExplainArguments {
   /** The maximum number of further candidates, best first. Default: `5`. */
   readonly others?: number | undefined;
   /**
-   * Whether to keep earlier windows whose rate is unusual.
+   * Keeps earlier windows whose rate is unusual.
    *
    * By default they are left out.
    */
@@ -1131,21 +1132,21 @@ export interface ExportArguments {
   /**
    * The prefix of the names of metrics, instead of `tallyfold` and the endpoint.
    *
-   * The dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other
-   * dimensions are other metrics, so that no sum contains an event twice. It consists of up to 100
-   * ASCII letters, digits and underscores, and does not begin with a digit.
+   * It consists of up to 100 ASCII letters, digits and underscores, and does not begin with a
+   * digit. The names of the dimensions follow it, as in `tallyfold_event_delivery_by_integration`.
+   * So counts by other dimensions are another metric, and no sum contains an event twice.
    */
   readonly name?: string | undefined;
   /**
    * Which windows are written.
    *
-   * By default, CSV and NDJSON contain all windows, and the other formats only settled ones,
-   * because counts that another system has stored can't be withdrawn. A revision is always
-   * written.
+   * By default, formats of files, such as CSV, contain all windows. Formats of other systems
+   * contain only settled ones, because counts that another system has stored can't be withdrawn. A
+   * revision is always written.
    */
   readonly windows?: ExportWindows | undefined;
   /**
-   * Whether counts above 2^53 are refused, if the target stores 64-bit floats.
+   * Refuses counts above 2^53 if the destination stores 64-bit floats.
    *
    * By default, they are written, with a note.
    */
@@ -1153,7 +1154,7 @@ export interface ExportArguments {
   /**
    * The approximate maximum size of a message in bytes, before compression.
    *
-   * By default, as many as the target accepts.
+   * By default, as many as the destination accepts.
    */
   readonly maxBytes?: number | undefined;
 }
@@ -1200,9 +1201,9 @@ export interface FollowArguments {
    */
   readonly settleMs?: number | undefined;
   /**
-   * Whether two equal readings, at least the window's length apart, settle a window early.
+   * Settles a window early if its readings stay equal for at least its length.
    *
-   * This takes fewer requests, but loses the events that arrive after the second reading.
+   * This takes fewer requests, but loses the events that arrive after the last reading.
    */
   readonly settleWhenUnchanged?: boolean | undefined;
   /**
@@ -1215,9 +1216,9 @@ export interface FollowArguments {
    * How long to wait for a service that is down; after that, the reading fails.
    *
    * While the service is down, one reading at a time is tried again, with increasing waits of up
-   * to a minute, and all others wait. With 0, a reading fails once its own retries are used up. A
-   * window that fails repeatedly while others can be read fails, too. In milliseconds. `Infinity`,
-   * the default, for no limit.
+   * to a minute, and all others wait. With 0, a reading fails once its own retries are used up. If
+   * a window fails repeatedly while others can be read, its reading fails, too. In milliseconds.
+   * `Infinity`, the default, for no limit.
    */
   readonly patienceMs?: number | undefined;
 }
@@ -1252,7 +1253,7 @@ export interface MachineArguments {
    * https, or http on this machine.
    */
   readonly clusterEndpoint?: string | Url | undefined;
-  /** The Client ID that the operator of the service has issued, for both APIs. */
+  /** The Client ID that the operator of the service has issued, for all APIs. */
   readonly clientId?: string | undefined;
   /**
    * The Client Secret that was issued with the Client ID.
@@ -1272,9 +1273,9 @@ export interface MachineArguments {
    * A name for the cluster and the client whose counts are read, such as `production`.
    *
    * Tables and states contain it. Tables and states with another name are refused. By default, it
-   * consists of the address, the Client ID, and a checksum of the headers that are added. Set it
-   * if the address of a cluster changes, or if you provide the access tokens, which decide whose
-   * counts are read.
+   * consists of the address, the Client ID, and a checksum of the headers that you add to
+   * requests. Set it if the address of a cluster changes, or if you provide the access tokens,
+   * which decide whose counts are read.
    */
   readonly identity?: string | undefined;
   /** Whether the host provides the tokens, instead of a client secret. */
@@ -1314,7 +1315,7 @@ export interface MachineArguments {
   /**
    * The longest `Retry-After` for which a call waits.
    *
-   * If the service asks for a longer wait, the call fails with `retry_later`. Other waits between
+   * If the service requests a longer wait, the call fails with `retry_later`. Other waits between
    * retries are limited by this, too. In milliseconds. Default: `60,000`.
    */
   readonly longestRetryWaitMs?: number | undefined;
@@ -1426,7 +1427,7 @@ export interface PushArguments {
    */
   readonly headers?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
   /**
-   * Whether headers, or a password in the address, may be sent by plain http to another machine.
+   * Allows headers, or a password in the address, to be sent by plain http to another machine.
    *
    * Others on the network can then read them.
    */
@@ -1441,7 +1442,7 @@ export interface PushArguments {
    */
   readonly guarantee?: Guarantee | undefined;
   /**
-   * How long to wait in total for a destination that fails or asks for pauses. In milliseconds.
+   * How long to wait in total for a destination that fails or requests pauses. In milliseconds.
    * `Infinity` for no limit. Default: `900,000`.
    */
   readonly patienceMs?: number | undefined;
@@ -1502,7 +1503,7 @@ export interface ReceiverArguments {
    */
   readonly headers?: Readonly<Record<string, string>> | Iterable<readonly string[]> | undefined;
   /**
-   * Whether messages may be sent by plain http to another machine.
+   * Allows messages to be sent by plain http to another machine.
    *
    * The network can then read them.
    */

@@ -1,4 +1,4 @@
-//! The server for web pages about one cluster. It answers the requests that the core's rules allow, and keeps the answers for
+//! The server for the web app of one cluster. It answers the requests that the core's rules allow, and keeps the answers for
 //! settled windows in memory and on the disk.
 
 use std::cell::{Cell, RefCell};
@@ -44,7 +44,7 @@ const WORTH_COMPRESSING: usize = 1024;
 const RANGE_PATIENCE: Duration = Duration::from_secs(1);
 /// The maximum number of windows of a range that are looked up ahead of the window being sent.
 const AHEAD: usize = 64;
-/// When a client may repeat a request that found the queue full, in seconds.
+/// After how many seconds a client may repeat a request that found the queue full.
 const BUSY_S: u64 = 1;
 /// The approximate memory that an answer takes in addition to its key and its body, in bytes.
 const ENTRY_BYTES: usize = 500;
@@ -83,7 +83,7 @@ enum Manner {
     Range(Arc<Semaphore>),
 }
 
-/// The server for web pages about one cluster.
+/// The server for the web app of one cluster.
 pub(super) struct Pages {
     session: Rc<Session>,
     options: PagesOptions,
@@ -258,7 +258,7 @@ impl Pages {
                 let reference = format!("{:016x}", random());
                 let (name, text) = (&self.session.name, text_of(&error));
                 self.session.stderr.warning(format_args!(
-                    "{name}: the page got no answer (reference {reference}): {text}"
+                    "{name}: the dashboard got no answer (reference {reference}): {text}"
                 ));
                 Err(Missed::Failed(error, reference))
             }
@@ -283,7 +283,7 @@ impl Pages {
         }
         Ok(Found {
             body: body.into(),
-            // The table also considers the service's clock, because this computer's clock may be ahead.
+            // The table also considers the service's clock, because this machine's clock may be ahead.
             is_settled: table.provisional().is_empty(),
         })
     }
@@ -386,8 +386,8 @@ impl Pages {
         }
     }
 
-    /// Returns the lines of a window. If the window should be settled but is not, or has failed, changes the beginning of all
-    /// tags, so that browsers request the range again.
+    /// Returns the lines of a window. If a window that should be settled is provisional or has failed, changes the beginning of
+    /// all tags, so that browsers request the range again.
     fn lines_of(&self, question: &MetricsQuestion, found: Result<Found, Missed>) -> Vec<u8> {
         let query = &question.query;
         let is_settled = found.as_ref().is_ok_and(|found| found.is_settled);

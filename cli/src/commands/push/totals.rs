@@ -33,7 +33,7 @@ struct Totals<'a> {
     file: StateFile,
     /// The totals as they are on the disk. [`Totals::change`] stores a change before it makes the change here.
     ledger: Mutex<Ledger>,
-    /// Wakes `send_all` when totals have changed, and when no change will follow.
+    /// Wakes `send_all` when totals have changed, and at the end, when they will not change any more.
     changed: Notify,
     is_done: Cell<bool>,
     total: RefCell<PushReport>,
@@ -94,7 +94,8 @@ async fn begin<'a>(
         }
     })?;
     ledger.begin(following.state());
-    // Reject invalid labels and names now. An export needs a stamped ledger. Stamp a copy, because the clock may be wrong.
+    // Reject invalid labels and names now. An export needs a stamped ledger. Stamp only a copy, because the first stamp stays,
+    // and the clock may be wrong.
     let mut trial = ledger.clone();
     if trial.stamped().is_none() {
         trial.stamp(unix_ms())?;
@@ -247,9 +248,10 @@ impl Totals<'_> {
 
     /// Stamps the totals with the current time.
     ///
-    /// If the wall clock is ahead of the service's, this uses the service's time. Otherwise, the totals would be from the
-    /// future after the clock is corrected. A time before the last stamp would make the stored totals look as if they were from
-    /// the future. So the last stamp remains if it is later and the wall clock has reached it.
+    /// If the wall clock is ahead of the service's clock, this uses the service's time: with the time of the wall clock, the
+    /// totals would be from the future once the clock is corrected. If the last stamp is later than this time, and the wall
+    /// clock has reached it, the new stamp follows the last one: compared with an earlier time, the stored totals could look as
+    /// if they were from the future.
     fn stamp(&self, ledger: &mut Ledger) -> tallyfold::Result<()> {
         let wall_ms = unix_ms();
         let now_ms = self.session.corrected_ms().unwrap_or(wall_ms);

@@ -1,4 +1,4 @@
-//! Ready-made dashboards, and rules for Prometheus, that query what `serve` and `push` write.
+//! Ready-made dashboards, and rules for Prometheus, that query the metrics of `serve` and `push`.
 //!
 //! The queries take the names of metrics from the code that writes the metrics: [`Names`] for counts, and each [`Meter`] of the
 //! exporter. So the names in both places are always the same.
@@ -87,8 +87,8 @@ impl Subject {
     /// Returns an expression for the growth of a counter over a span that ends at the query's time. It subtracts two totals, so
     /// the growth is exact.
     ///
-    /// A counter may have no sample before the span. If Prometheus already scraped the exporter then, the counter is new and
-    /// began at 0. Otherwise, the growth is counted from the counter's first sample in the span.
+    /// A counter may have no sample in the day before the span. If the exporter has one, Prometheus already scraped it, so the
+    /// counter is new and began at 0. Otherwise, the growth is counted from the counter's first sample in the span.
     fn growth(&self, count: CountName, chosen: &str, span: &str) -> String {
         let counter = format!("{}_total{chosen}", self.names.counter(count));
         let build = BUILD.sample_name();
@@ -116,7 +116,7 @@ impl Subject {
         layout.place(
             6,
             4,
-            panel.described("Failed events, of those that were to be sent."),
+            panel.described("The share of failed events among failed and delivered events."),
         );
 
         let by = main.map_or_else(String::new, |name| format!(" by ({name})"));
@@ -321,7 +321,7 @@ impl Subject {
                 "{what}: {{{{ $value | humanizePercentage }}}} of attempts failed in {long}"
             );
             let more = format!(
-                "The error budget is {BUDGET} of attempts. At this rate, it is used up {rate} times as fast as it may be."
+                "The error budget is {BUDGET} of attempts. At this rate, it is used up {rate} times as fast as allowed."
             );
             write(alert(name, severity, "5m", &expr, &summary, &more));
         }
@@ -372,7 +372,7 @@ impl Subject {
             "0m",
             &format!("increase({contradictions}[1h]) > 0"),
             "The service's totals differ from the sums of its counts",
-            "The counts are what the rows of the response add up to. The log of the exporter names the windows.",
+            "The counts are the sums of the rows. The log of the exporter names the windows.",
         ));
         let clock = CLOCK.sample_name();
         write(alert(
@@ -381,7 +381,8 @@ impl Subject {
             "15m",
             &format!("abs({clock}) > 300"),
             "{{ $labels.instance }}: the clock differs from the service's by {{ $value | humanizeDuration }}",
-            "Windows settle by the service's clock, so the counts are right. Tokens and logs use this clock.",
+            "Windows settle by the clock that is behind, so the counts are right; if it is the exporter's clock, they are late. \
+             Tokens and logs use the exporter's clock.",
         ));
         text
     }
@@ -447,14 +448,14 @@ impl Source for Counters<'_> {
     }
 
     fn description(&self) -> &'static str {
-        "Counters of tallyfold serve. They contain settled windows only, and so lag by the time of --settle, an hour by default."
+        "Counters of tallyfold serve. They contain settled windows only, so they lag by --settle, an hour by default."
     }
 
     fn total(&self, count: CountName, span: &str) -> String {
         self.0.growth(count, &self.0.chosen(), span)
     }
 
-    // Each group has all three counters, so a sum is never empty.
+    // Each group has all three counters, so the sum of one count is empty only if all sums are.
     fn or_none(&self, sum: String, _span: &str) -> String {
         sum
     }
@@ -789,7 +790,7 @@ impl Panel {
         panel
     }
 
-    /// Adds a link to each value that opens the dashboard for this value only.
+    /// Adds to each value a link that opens the dashboard for this value only.
     fn linked(mut self, uid: &str, name: &str) -> Self {
         self.0["fieldConfig"]["overrides"] = json!([{
             "matcher": { "id": "byName", "options": name },

@@ -371,7 +371,7 @@ pub(super) const CLOCK: Meter = Meter(
     "tallyfold_exporter_clock_ahead_seconds",
     FamilyKind::Gauge,
     "seconds",
-    "By how much this computer's clock is ahead of the service's; 0 if they differ by no more than a minute",
+    "By how much this machine's clock is ahead of the service's; 0 if they differ by no more than a minute",
 );
 pub(super) const HEALTHY: Meter = Meter(
     "tallyfold_exporter_healthy",

@@ -397,7 +397,7 @@ fn paths_are_relative_to_the_configuration() {
 }
 
 #[test]
-fn what_is_no_text_is_refused_at_its_byte() {
+fn bytes_that_are_not_utf8_are_located() {
     let path = Path::new("t.toml");
     let failure = text_of(path, b"a = \"\xff\"").unwrap_err();
     assert_eq!(failure.text, "t.toml: byte 5: want UTF-8 text");
@@ -433,7 +433,7 @@ fn check_hidden(bytes: &[u8]) {
     );
 }
 
-/// Returns the template with all settings in use, and with a secret in place of each text.
+/// Returns the template with all settings in use, and with a secret in place of each value that is a text.
 fn secrets() -> String {
     template()
         .lines()
@@ -448,7 +448,7 @@ fn secrets() -> String {
         .collect()
 }
 
-/// Generates values of all types, some of them with secrets.
+/// Generates values of all types, and invalid ones. Some contain secrets.
 fn value() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just(format!("\"{CANARY}\"")),
@@ -567,7 +567,7 @@ fn a_configuration_that_is_cut_hides_its_secrets() {
 }
 
 #[test]
-fn large_documents_are_read_in_little_time_and_room() {
+fn large_documents_are_read_in_little_time() {
     let mega = 1_000_000;
     let key = "k".repeat(mega / 2);
     for text in [

@@ -54,7 +54,7 @@ crate::options! {
         part: Option<(u32, u32)> = None,
         /// For how long after a window's end its counts may still change.
         ///
-        /// If a window is read earlier, its counts are used, but a checkpoint marks it as provisional.
+        /// If a window is read earlier, its counts are used, but the window is marked as provisional.
         settle_ms: u64 [Milliseconds] = SETTLE_MS,
         /// What is kept of the windows that were read: `windows`, a step such as `1h` or `1d`, or `total`.
         ///
@@ -64,9 +64,11 @@ crate::options! {
         keep: Keep = Keep::Windows,
         /// About how many bytes the counts may take: the stored counts, and the counts of the responses being read.
         ///
-        /// A window that needs more than its share is read alone. If the kept counts take more, the collect fails.
+        /// What the stored counts leave of it is divided equally among the windows that are read at the same time. A
+        /// window that needs more than its part is read alone. If that is not enough, or if the stored counts alone take
+        /// more, reading ends.
         memory_limit: u64 = 1024 * 1024 * 1024,
-        /// Whether to remove the parts of a checkpoint that lie entirely before the range.
+        /// Removes the parts of a checkpoint that lie entirely before the range.
         ///
         /// By default they stay, so that a collect of an earlier range can use them.
         drop_old: bool = false,
@@ -75,20 +77,20 @@ crate::options! {
         /// Only its gaps are read, and the windows that are provisional in it. Windows that lie outside of the
         /// range, or partly, are ignored.
         have: Option<CountTable> [Host] = None,
-        /// Whether to test first that the counts of two adjacent windows add up, with one more call.
+        /// Tests first, with one more call, that the counts of two adjacent windows add up.
         ///
         /// The test uses the first two adjacent windows that are settled and have not been read yet. Without such a
         /// pair, nothing is tested.
         probe: bool = false,
-        /// How long to wait for a service that is down; after that, the collect ends.
+        /// How long to wait for a service that is down; after that, reading ends.
         ///
         /// While the service is down, the workers pause, and one call at a time is tried again, with increasing waits
         /// of up to a minute. When a call is answered, all workers continue. With 0, a window fails once its own
         /// retries are used up.
         patience_ms: Patience = Patience::Milliseconds(900_000),
-        /// How long the whole collect may take, including waits, counted from its first step.
+        /// How long reading may take in all, including waits, counted from its first step.
         ///
-        /// After that, it fails with `deadline_exceeded`, and keeps what was read.
+        /// After that, reading ends with `deadline_exceeded`, and the windows that were not read are missing.
         deadline_ms: Patience = Patience::Endless,
     }
 }
