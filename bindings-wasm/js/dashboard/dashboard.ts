@@ -941,7 +941,11 @@ export class Dashboard extends LitElement {
                   max=${Math.max(progress.planned, 1)}
                   value=${progress.done}
                 ></progress
-                >Reading ${count(progress.done)} of ${count(progress.planned)} windows`
+                >${
+                  progress.planned > 0
+                    ? html`Reading ${count(progress.done)} of ${count(progress.planned)} windows`
+                    : "Reading the first windows"
+                }`
             : this.#readAt
               ? html`${this.#table ? "Read" : "Tried"} at ${time(this.#readAt)} ${zoneAt(this.#readAt)}${
                   this.live && !this.period.includes("/") ? ", follows new windows" : ""

@@ -405,7 +405,11 @@ export function failureText(error: unknown): { title: string; text: string } {
     };
   }
   const { code, status } = error;
-  const message = serverText(error) ?? error.message;
+  const said = serverText(error);
+  const message = said ?? error.message;
+  // What the server for pages has answered, and what the browser got no answer to, have the same codes.
+  const [who, whom] =
+    said === undefined ? ["Your server", ""] : ["The service", " from your server"];
   if (status === 401 || status === 403) {
     return {
       title: "Your session has expired",
@@ -413,8 +417,8 @@ export function failureText(error: unknown): { title: string; text: string } {
     };
   }
   const titles: Partial<Record<string, string>> = {
-    network_failed: "The server can't be reached",
-    timed_out: "The server took too long",
+    network_failed: `${who} can't be reached${whom}`,
+    timed_out: `${who} took too long`,
     rate_limited: "Too many requests",
     wasm_forbidden: "The page's security policy forbids WebAssembly",
   };

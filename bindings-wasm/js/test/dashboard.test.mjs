@@ -397,6 +397,47 @@ describe("the dashboard", () => {
     );
   });
 
+  test("says which of the two servers can't be reached", async (t) => {
+    const { world, tab } = await opened(t, {}, (it) => {
+      it.isReachable = false;
+    });
+    const alert = tab.getByRole("alert");
+    assert.match(await alert.textContent(), /^\s*The service can't be reached from your server/);
+    await tab.route("**/tallyfold/**", (route) => route.abort("connectionrefused"));
+    await alert.getByRole("button", { name: "Try again" }).click();
+    await ready(tab);
+    assert.match(await alert.textContent(), /^\s*Your server can't be reached/);
+    world.isReachable = true;
+    await tab.unroute("**/tallyfold/**");
+    await alert.getByRole("button", { name: "Try again" }).click();
+    await ready(tab);
+    assert.equal(await alert.count(), 0);
+  });
+
+  test("says that it reads before it knows how much", async (t) => {
+    const { tab } = await opened(t);
+    await tab.route("**/tallyfold/**", () => {});
+    await tab.evaluate(() => {
+      const dashboard = document.querySelector("tallyfold-dashboard");
+      globalThis.texts = [];
+      new MutationObserver(() => {
+        texts.push(dashboard.shadowRoot.querySelector("[part=status] .reading").textContent);
+      }).observe(dashboard.shadowRoot, { subtree: true, childList: true, characterData: true });
+      dashboard.period = "12h";
+    });
+    const seen = await tab.waitForFunction(() => {
+      const { shadowRoot } = document.querySelector("tallyfold-dashboard");
+      const text = shadowRoot.querySelector("[part=status] .reading").textContent.trim();
+      return text.startsWith("Reading") && text;
+    });
+    assert.match(await seen.jsonValue(), /^Reading/);
+    const texts = await tab.evaluate(() => globalThis.texts);
+    assert.deepEqual(
+      texts.filter((text) => / 0 windows/.test(text)),
+      [],
+    );
+  });
+
   test("shows an empty range as empty", async (t) => {
     const { tab } = await opened(t, {
       hash: "range=2026-03-01T00:00:00Z/2026-03-01T01:00:00Z&integration=Nobody",

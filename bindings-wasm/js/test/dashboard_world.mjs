@@ -25,6 +25,8 @@ export class World {
   isOpen = true;
   /** Which requests of the server fail: told by their bodies. */
   fails = () => false;
+  /** Whether the service can be reached. */
+  isReachable = true;
   /** The paths that the page asked for. */
   asked = [];
   element = '<tallyfold-dashboard src="/tallyfold"></tallyfold-dashboard>';
@@ -35,6 +37,7 @@ export class World {
   constructor(options = {}) {
     this.sandbox = new Sandbox({ seed: 3, now: () => this.now, ...options });
     const fetch = async (url, init) => {
+      if (!this.isReachable) throw new TypeError("fetch failed");
       const text = init.body === undefined ? "" : new TextDecoder().decode(init.body);
       if (this.fails(text)) return new Response("{}", { status: 500 });
       return await this.sandbox.fetch(url, init);
