@@ -50,7 +50,8 @@ export interface PageServerOptions extends PagesArguments {
   readonly store?: AnswerStore | undefined;
   /**
    * Called with an error of a call to the service, whose text may quote addresses and bodies, and with the reference that the browser
-   * got in its place. By default, both are written to the console. It may be asynchronous, and the answer waits for it for a second at
+   * got in its place. By default, both are written to the console, and equal errors within ten seconds are one line and have one
+   * reference. It may be asynchronous, and the answer waits for it for a second at
    * most. If it throws, the server's promise rejects with the same error.
    */
   readonly onFailure?: ((error: TallyfoldError, reference: string) => unknown) | undefined;
@@ -176,7 +177,9 @@ class PageServer {
   readonly #provisionalMs: number;
   readonly #turns: Turns;
   readonly #kept: Kept;
-  readonly #onFailure: (error: TallyfoldError, reference: string) => unknown;
+  /** The caller's own; otherwise errors go to the console. */
+  readonly #onFailure: ((error: TallyfoldError, reference: string) => unknown) | undefined;
+  readonly #console = new Lines();
   /** Of errors that several requests have met. */
   readonly #references = new WeakMap<TallyfoldError, string>();
   /** The calls under way, by key. */
@@ -197,7 +200,7 @@ class PageServer {
       throw invalidArgument("store", "want an object with the functions get and set");
     }
     const [provisionalMs, concurrency, memoryBytes, queue] = pagesCore().pagesOptions(options);
-    this.#onFailure = optionalFunction("onFailure", onFailure, "want a function") ?? written;
+    this.#onFailure = optionalFunction("onFailure", onFailure, "want a function");
     this.#client = client;
     this.#bytesOf = client.bytesOf();
     // Others may use the same store, and must not find this client's answers.
@@ -242,11 +245,11 @@ class PageServer {
   async #referenceTo(error: TallyfoldError): Promise<string> {
     const known = this.#references.get(error);
     if (known !== undefined) return known;
-    const bytes = crypto.getRandomValues(new Uint8Array(8));
-    const reference = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    const make = this.#onFailure ? newReference : () => this.#console.written(error, this.#nowMs());
+    const reference = make();
     this.#references.set(error, reference);
     // What it rejects with must not end the process.
-    await soon(this.#onFailure(error, reference));
+    if (this.#onFailure) await soon(this.#onFailure(error, reference));
     return reference;
   }
 
@@ -511,8 +514,39 @@ function answerOf([status, text, ...flat]: unknown[]): Answer {
   };
 }
 
-function written({ message }: TallyfoldError, reference: string): void {
-  console.error(`tallyfold: the page server got no answer (reference ${reference}): ${message}`);
+function newReference(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(8));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Equal errors within this time are one line of the console: in an outage, every window of a range fails. */
+const LINE_MS = 10_000;
+/** Of so many different errors the lines are remembered. */
+const MOST_LINES = 100;
+
+/** The errors that were written to the console. */
+class Lines {
+  readonly #last = new Map<string, { reference: string; atMs: number; repeats: number }>();
+
+  /** Writes an error, unless an equal one was just written. Gives the reference under which the console has it. */
+  written({ message }: TallyfoldError, nowMs: number): string {
+    const last = this.#last.get(message);
+    if (last && nowMs - last.atMs < LINE_MS) {
+      last.repeats += 1;
+      return last.reference;
+    }
+    const reference = newReference();
+    const repeats = last?.repeats ?? 0;
+    const more = repeats > 0 ? `; ${repeats} equal errors since the last line` : "";
+    console.error(
+      `tallyfold: the page server got no answer (reference ${reference}): ${message}${more}`,
+    );
+    this.#last.delete(message);
+    this.#last.set(message, { reference, atMs: nowMs, repeats: 0 });
+    const [oldest] = this.#last.keys();
+    if (this.#last.size > MOST_LINES && oldest !== undefined) this.#last.delete(oldest);
+    return reference;
+  }
 }
 
 function encoded(text: string): Bytes {

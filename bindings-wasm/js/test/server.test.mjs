@@ -797,6 +797,36 @@ test("what the service and the network say stays inside, under a reference", asy
   assert.match((await wrong.json()).message, /colour/);
 });
 
+test("an outage is a line of the console in ten seconds, and its reference is that of all requests", async () => {
+  const sandbox = service();
+  const now = clocks();
+  const fetch = async (url, init) => {
+    if (!url.includes("analytics")) return sandbox.fetch(url, init);
+    throw Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } });
+  };
+  const handle = pageServer({ client: clientOf(sandbox, { fetch, now }), authorize });
+  /** What the console gets of a day's windows, and the references that the page gets. */
+  const day = async () => {
+    const references = new Set();
+    const lines = await told(async () => {
+      for (const { start, end } of new Plan({ ...DAY, window: "15m" })) {
+        const refused = await post(handle, delivery, { ...query, start, end });
+        references.add(/[0-9a-f]{16}/.exec((await refused.json()).message)[0]);
+      }
+    });
+    return { lines: lines.map(([line]) => line), references: [...references] };
+  };
+  const first = await day();
+  assert.equal(first.lines.length, 1, first.lines.slice(0, 3).join("\n"));
+  assert.equal(first.references.length, 1);
+  assert.match(first.lines[0], new RegExp(`reference ${first.references[0]}`));
+  now.pass(10);
+  const second = await day();
+  assert.equal(second.lines.length, 1);
+  assert.match(second.lines[0], /; 95 equal errors since the last line$/);
+  assert.notDeepEqual(second.references, first.references);
+});
+
 test("a callback that rejects ends its request, and not the process", async () => {
   const sandbox = service();
   sandbox.inject({ kind: "status", status: 500, endpoint: "event_delivery" });
