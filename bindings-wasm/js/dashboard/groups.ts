@@ -488,7 +488,7 @@ export abstract class Groups extends View {
       ${this.#columns.map((column) => this.#cell(column, row, value))}
       <td>${this.#share(row, value, most)}</td>
       ${this.#isCompared ? html`<td>${this.#change(value)}</td>` : nothing}
-      <td>${barsOf(trends?.get(value), trends?.marks)}</td>
+      <td>${barsOf(trends?.get(value), trends)}</td>
     </tr>`;
   }
 

@@ -14,6 +14,8 @@ export interface Trend {
   readonly filtered: Float64Array;
 }
 
+/** The width of a bar, and the rest is the gap to the next. */
+const WIDTH = 0.7;
 /** At most so many bars. */
 const MOST_BARS = 48;
 
@@ -31,6 +33,8 @@ const STEPS: readonly (readonly [TimeStep, number])[] = [
 
 export interface Trends {
   readonly marks: readonly State[];
+  /** How much of each step lies in the range, from 0 to 1. */
+  readonly shares: readonly number[];
   /** Prepares the bars of these values. */
   draw(values: readonly string[]): void;
   get(value: string): Trend | undefined;
@@ -56,10 +60,16 @@ export function trendsOf(table: CountTable, by: Dimension, range: Window): Trend
   const marks: State[] = Array.from({ length: bars }, () => "missing");
   for (const [at, it] of columns.window.dictionary.entries())
     marks[slots[at] as number] = markOf(it, range);
+  const [start, end] = [Date.parse(range.start), Date.parse(range.end)];
+  const shares = marks.map((_, at) => {
+    const from = first + at * stepMs;
+    return (Math.min(from + stepMs, end) - Math.max(from, start)) / stepMs;
+  });
   const places = new Map(columns[by].dictionary.map((value, id) => [value, id]));
   const drawn = new Map<string, Trend>();
   return {
     marks,
+    shares,
     get: (value) => drawn.get(value),
     draw: (values) => {
       const wanted = new Map<number, Trend>();
@@ -91,14 +101,19 @@ function markOf(window: SeriesWindow, range: Window): State {
   return stateOf({ ...window, complete: window.complete || isEdge });
 }
 
-/** Bars, on a scale of their own: what failed, and on top of it what was filtered. Provisional steps are paler. */
+/**
+ * Bars, on a scale of their own: what failed, and on top of it what was filtered. Provisional steps are paler. A step that lies in
+ * the range only in part is as much narrower, and as high as if it were whole: its area is its count.
+ */
 export function barsOf(
   trend: Trend | undefined,
-  marks: readonly State[] | undefined,
+  trends: Pick<Trends, "marks" | "shares"> | undefined,
 ): TemplateResult | typeof nothing {
-  if (!trend || !marks) return nothing;
-  const { errors, filtered } = trend;
-  const heights = errors.map((failed, at) => failed + (filtered[at] as number));
+  if (!trend || !trends) return nothing;
+  const { marks, shares } = trends;
+  const shareAt = (at: number) => shares[at] ?? 1;
+  const errors = trend.errors.map((failed, at) => failed / shareAt(at));
+  const heights = errors.map((failed, at) => failed + (trend.filtered[at] as number) / shareAt(at));
   const most = Math.max(
     heights.reduce((one, other) => Math.max(one, other), 0),
     1,
@@ -111,8 +126,11 @@ export function barsOf(
     }
     const open = mark === "settled" ? 0 : 1;
     const [low, high] = [(errors[at] as number) / most, (heights[at] as number) / most];
-    if (low > 0) paths.failed[open] += bar(at, 0, low);
-    if (high > low) paths.filtered[open] += bar(at, low, high);
+    // The first step has its end in the range, the last one its beginning.
+    const width = WIDTH * shareAt(at);
+    const left = at === 0 ? WIDTH - width : at;
+    if (low > 0) paths.failed[open] += bar(left, width, 0, low);
+    if (high > low) paths.filtered[open] += bar(left, width, low, high);
   }
   return html`<svg
     class="bars"
@@ -131,7 +149,8 @@ export function barsOf(
 }
 
 /** From one height to another, each from 0 to 1. */
-function bar(at: number, from: number, to: number): string {
+function bar(left: number, width: number, from: number, to: number): string {
   const height = Math.max((to - from) * 20, 0.6);
-  return `M${at} ${(20 - from * 20).toFixed(2)}h.7v-${height.toFixed(2)}h-.7z`;
+  const [x, wide] = [left, width].map((it) => Number(it.toFixed(3)));
+  return `M${x} ${(20 - from * 20).toFixed(2)}h${wide}v-${height.toFixed(2)}h-${wide}z`;
 }

@@ -397,6 +397,41 @@ describe("the dashboard", () => {
     );
   });
 
+  test("draws bars of half a step half as wide, and as high as their time deserves", async (t) => {
+    const range = { start: "2026-03-09T13:15:00Z", end: "2026-03-10T13:15:00Z" };
+    const { world, tab } = await opened(t, { hash: `range=${range.start}/${range.end}` });
+    const table = (await delivery(world, undefined, range)).groupBy("integration");
+    const [{ dimensions }] = table.top(1, LOST);
+    const series = table.filter(dimensions).byWindow("30m").fillZeros();
+    const lost = Array.from(series, ({ errors, filtered }) => Number(errors + filtered));
+    const shares = lost.map((_, at) => (at === 0 || at === lost.length - 1 ? 0.5 : 1));
+    const rates = lost.map((count, at) => count / shares[at]);
+    const most = Math.max(...rates);
+    const bars = await tab
+      .locator("tallyfold-destinations tbody tr[aria-rowindex] svg.bars")
+      .first()
+      .evaluate((svg) => {
+        const places = new Map();
+        for (const path of svg.querySelectorAll("path[fill]")) {
+          for (const [, x, width, height] of path
+            .getAttribute("d")
+            .matchAll(/M([\d.]+) [\d.]+h([\d.]+)v-([\d.]+)/g)) {
+            const at = Math.floor(Number(x));
+            const [, sum = 0] = places.get(at) ?? [];
+            places.set(at, [Number(width), sum + Number(height)]);
+          }
+        }
+        return [...places].sort(([one], [other]) => one - other);
+      });
+    assert.equal(lost.length, 49);
+    for (const [at, [width, height]] of bars) {
+      assert.ok(Math.abs(width - 0.7 * shares[at]) < 0.01, `bar ${at} is ${width} wide`);
+      const wanted = (20 * rates[at]) / most;
+      assert.ok(Math.abs(height - wanted) < 0.7, `bar ${at} is ${height} high, not ${wanted}`);
+    }
+    assert.ok(bars.length > 40, `${bars.length} bars`);
+  });
+
   test("says which of the two servers can't be reached", async (t) => {
     const { world, tab } = await opened(t, {}, (it) => {
       it.isReachable = false;
