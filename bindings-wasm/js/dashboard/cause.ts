@@ -171,6 +171,8 @@ export class Cause extends View {
   #changes: readonly Change[] | undefined;
   #failed: unknown;
   #searching: AbortController | undefined;
+  /** Until the last search has ended. */
+  #searched: Promise<void> | undefined;
 
   protected override get heading(): string {
     return this.marked ? "What changed here?" : "Changes since last week";
@@ -227,7 +229,14 @@ export class Cause extends View {
   protected override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed);
     const inputs = ["marked", "table", "tableBefore", "where", "state", "load"];
-    if (inputs.some((name) => changed.has(name))) void this.#search();
+    if (inputs.some((name) => changed.has(name))) this.#searched = this.#search();
+  }
+
+  /** An update is complete when it is known what to show. */
+  protected override async getUpdateComplete(): Promise<boolean> {
+    await super.getUpdateComplete();
+    await this.#searched;
+    return super.getUpdateComplete();
   }
 
   override disconnectedCallback(): void {

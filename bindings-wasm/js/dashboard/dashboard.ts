@@ -498,11 +498,12 @@ export class Dashboard extends LitElement {
       this.#range = range;
       this.#readAt = Date.now();
       if (table === undefined) throw error;
-      void this.#told(own, { query, table }, error);
+      this.requestUpdate();
       // What is read next would hold up what is to be seen first.
       await this.updateComplete;
       await painted();
       if (!signal.aborted) await this.#readRest(range, dimensions, read);
+      void this.#told(own, { query, table }, error);
     } catch (error) {
       if (signal.aborted) return;
       this.#error = error;

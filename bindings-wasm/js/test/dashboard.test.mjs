@@ -960,6 +960,7 @@ describe("the dashboard", () => {
         if (name === "trend") assert.match(event.text, /delivered/);
         else assert.ok(event.text.includes(event.total), event.total);
         assert.equal(event.hasCanvas, name !== "pipeline");
+        assert.doesNotMatch(event.text, /Reading|Loading/);
       });
 
       test(`when no counts could be read: ${name}`, async (t) => {
