@@ -272,6 +272,62 @@ fn a_small_integration_that_fails_completely_is_found_within_an_hour_and_not_ove
 }
 
 #[test]
+fn a_deviation_begins_after_an_earlier_one_and_ends_soon_where_an_outage_is_usual() {
+    // In each quarter of an hour, 3 of 200 attempts fail: from two o'clock on each third day nearly all for 45 minutes, and
+    // on the last of these days also for 75 minutes from half past ten on.
+    let mut fixture = Fixture::new("event_delivery", &["integration"], 900);
+    let day = 48;
+    fixture.fill(0..(day + 1) * 96, |slot| {
+        let of_day = slot % 96;
+        let is_usual = (slot / 96).is_multiple_of(3) && (8..11).contains(&of_day);
+        let is_out = is_usual || slot / 96 == day && (42..47).contains(&of_day);
+        let errors = if is_out { 180 } else { noise(slot as u64, 7) };
+        vec![
+            (vec!["out"], [200 - errors, errors, 0]),
+            (vec!["other"], [500, 2, 0]),
+        ]
+    });
+    let rules = "[[rule]]\nname = 'it'\nkind = 'rate'\nby = ['integration']\nside = 'high'";
+    let replay = replay(rules, &fixture, day * 96, (day + 1) * 96);
+    let [finding] = &replay.findings[..] else {
+        panic!("want one finding: {:?}", sentences(&replay.findings));
+    };
+    let shown = |timestamp: tallyfold::Timestamp| timestamp.to_string();
+    assert_eq!(shown(finding.since), "2026-02-18T10:30:00Z");
+    assert_eq!(
+        finding.resolved.map(shown).as_deref(),
+        Some("2026-02-18T11:45:00Z")
+    );
+    let numbers =
+        "90% of attempts failed from 2026-02-18 10:30 to 11:45 UTC (900 of 1,000; usually ";
+    assert!(finding.sentence.contains(numbers), "{}", finding.sentence);
+    // The outage was seen to be over within two hours.
+    let rules = Rules::parse(rules).unwrap();
+    let checks = [day * 96 + 47, day * 96 + 55].into_iter();
+    let checks = fixture::checks(&rules, &fixture, checks);
+    let status = checks.iter().map(|check| check.findings[0].status);
+    let status: Vec<Status> = status.collect();
+    assert_eq!(status, [Status::Firing, Status::Resolved]);
+}
+
+#[test]
+fn a_stray_failure_before_a_severe_deviation_is_no_part_of_it() {
+    let start = 48 * 96;
+    let mut fixture = Fixture::new("event_delivery", &["integration"], 900);
+    fixture.fill(0..start + 8, |slot| {
+        let errors = match slot {
+            slot if slot >= start => 10,
+            slot if [start - 6, start - 9].contains(&slot) => 1,
+            slot => u64::from(slot.is_multiple_of(50)),
+        };
+        vec![(vec!["small"], [10 - errors, errors, 0])]
+    });
+    let rules = "[[rule]]\nname = 'it'\nkind = 'rate'\nby = ['integration']\nleast = 30";
+    let replay = replay(rules, &fixture, start, start + 8);
+    assert_eq!(replay.findings[0].since, fixture.instant(start));
+}
+
+#[test]
 fn a_stream_without_events_is_silent() {
     let fixture = with(|slot, (values, counts)| {
         if in_hours(slot, 100..110) && values[0] == "page" {
@@ -503,6 +559,31 @@ fn a_source_that_has_a_day_off_is_an_info_and_a_longer_decline_is_none() {
             "{left:?}: {found:?}"
         );
     }
+}
+
+#[test]
+fn a_steady_decline_that_begins_in_a_quiet_hour_is_no_day_off() {
+    // For 30 hours from a quiet hour on, ever fewer of the usual events.
+    let day = 48;
+    let start = day * 24 + 5;
+    let mut fixture = Fixture::delivery(&["write_key", "event_name", "integration"]);
+    fixture.fill(0..day * 24 + 60, |slot| {
+        let usual = if (slot + 19) % 24 < 7 { 60 } else { 600 };
+        let left = 100 - 2 * slot.saturating_sub(start).min(30) as u64;
+        let row = |number: usize| {
+            let seed = (slot * 4 + number) as u64;
+            let events = (usual + noise(seed, usual / 10)) * left / 100;
+            let name = ["order", "page"][number / 2];
+            (
+                vec!["web", name, ["Amazon S3", "Webhook"][number % 2]],
+                [events, 0, 0],
+            )
+        };
+        (0..4).map(row).collect()
+    });
+    let found = of_day_off(DECLINES, day, &fixture);
+    let less = found.iter().find(|(rule, _)| rule == "less");
+    assert!(less.is_some_and(|(_, fired)| *fired < 24), "{found:?}");
 }
 
 #[test]

@@ -456,16 +456,16 @@ fn until(finding: &Finding) -> Timestamp {
 /// much as another one with the same measure comes last. Among equals, the most severe part comes first, then the
 /// earliest, then the largest. A part about all events includes every other part and says little, so it is the headline
 /// only if no other part explains half of the parts. An info is the headline only if nothing else was found, because the
-/// message has the severity of the incident.
+/// message has the severity of the incident. A part that no longer fires is the headline only if none fires.
 fn headline<'p>(parts: &[&'p IncidentPart]) -> Option<&'p IncidentPart> {
-    let is_info = |part: &&&IncidentPart| part.severity == Severity::Info;
-    if parts.iter().any(|part| !is_info(&part)) && parts.iter().any(|part| is_info(&part)) {
-        let others: Vec<&IncidentPart> = parts
-            .iter()
-            .filter(|part| !is_info(part))
-            .copied()
-            .collect();
-        return headline(&others);
+    let is_severe = |part: &&&IncidentPart| part.severity != Severity::Info;
+    let is_firing = |part: &&&IncidentPart| part.status == Status::Firing;
+    let only = |is_wanted: &dyn Fn(&&&'p IncidentPart) -> bool| {
+        let wanted: Vec<&'p IncidentPart> = parts.iter().filter(is_wanted).copied().collect();
+        (!wanted.is_empty() && wanted.len() < parts.len()).then_some(wanted)
+    };
+    if let Some(parts) = only(&is_severe).or_else(|| only(&is_firing)) {
+        return headline(&parts);
     }
     let is_large = |part: &IncidentPart| {
         let mut same = parts.iter().filter(|other| other.measure == part.measure);

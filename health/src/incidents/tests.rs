@@ -324,6 +324,15 @@ fn the_headline_explains_most_of_the_others() {
     let worse = [info.clone(), parts[1].clone(), parts[2].clone()];
     assert_eq!(headline(&worse), parts[2].id);
     assert_eq!(headline(std::slice::from_ref(&info)), info.id);
+    // What no longer fires is the headline only if nothing fires.
+    let unjudged = Finding {
+        status: Status::Unjudged,
+        ..large(parts[0].clone(), 1_000)
+    };
+    let state = check(&[], 5, &parts).0;
+    let findings = [unjudged, parts[1].clone(), parts[2].clone()];
+    assert_eq!(check(&state, 9, &findings).1[0].headline, parts[2].id);
+    assert_eq!(check(&state, 9, &findings[..1]).1[0].headline, parts[0].id);
     // The sentence names the other findings in a harmless form.
     let mut hostile = pair("<!channel>\u{202e}\u{1b}[2J", "S3", 4);
     hostile.rule = "a\nb".to_owned();

@@ -45,12 +45,6 @@ const WEEKEND: f64 = 0.7;
 /// the first number, is at most the second number lower. Adjacent windows deviate alike, so a small difference shows nothing.
 const SUDDEN: (f64, f64) = (1.05, 4.0);
 
-/// A deviation that pauses for this many seconds or longer is over: what deviates after the pause begins after it.
-const PAUSE: u64 = 3 * 3_600;
-
-/// A pause shows something only if at least this many events would have deviated in it.
-const PAUSE_EVENTS: f64 = 10.0;
-
 /// The natural logarithm of 2. A test of both sides doubles the probability.
 const LN_2: f64 = std::f64::consts::LN_2;
 
@@ -545,7 +539,7 @@ impl Group<'_> {
             weight,
             ln_p: Some(ln_p),
             // Single windows decide when a finding ends, and they vary more than sums.
-            phi: self.learned.noise(slot, 1).phi.max(noise.phi),
+            phi: self.learned.noise(slot, 1).calm.max(noise.calm),
             ..Odd::of(slot, observed, look.expected, normal)
         })
     }
@@ -635,31 +629,33 @@ impl Group<'_> {
     }
 
     /// Returns how many slots a deviation has lasted. It began where the counts became closer to what is bad than to what
-    /// is usual, or where it continued after a pause.
+    /// is usual.
     fn run(&self, slot: usize, length: usize, is_high: bool) -> usize {
+        let (run, size) = self.lasted(slot, length, is_high, 0.0);
+        // An earlier deviation, or a single event where few are expected, is no part of one that is much larger.
+        self.lasted(slot, run, is_high, size / 4.0).0
+    }
+
+    /// Returns how many slots a deviation has lasted, and its size relative to the expected counts. A slot is part of it if
+    /// its deviation is at least `least` of the expected count and half of the smallest change that matters.
+    fn lasted(&self, slot: usize, length: usize, is_high: bool, least: f64) -> (usize, f64) {
         let sign = if is_high { 1.0 } else { -1.0 };
-        let pause = self.judging.slots.in_seconds(PAUSE);
-        let (mut sum, mut most, mut run) = (0.0, 0.0, 1);
-        // The excess and the expected counts: during the run, and in the slots before it.
-        let (mut within, mut before) = ((0.0, 0.0), (0.0, 0.0));
+        let (mut sum, mut excess, mut expected) = (0.0, 0.0, 0.0);
+        let (mut most, mut run, mut size) = (0.0, 1, 0.0);
         for slots in 1..=length {
             let Some(look) = self.past.punctual(slot + 2 - slots, 1) else {
                 break;
             };
-            let excess = sign * look.excess();
-            sum += excess - self.least_change(&look) / 2.0;
-            before = (before.0 + excess, before.1 + look.expected);
+            let own = sign * look.excess();
+            sum += own - f64::max(self.least_change(&look) / 2.0, least * look.expected);
+            excess += own;
+            expected += look.expected;
             if sum > most {
                 (most, run) = (sum, slots);
-                within = (within.0 + before.0, within.1 + before.1);
-                before = (0.0, 0.0);
-            }
-            let alike = within.0 / within.1.max(1.0) * before.1;
-            if slots - run >= pause && alike >= PAUSE_EVENTS && before.0 < alike / 4.0 {
-                break;
+                size = excess / expected.max(f64::MIN_POSITIVE);
             }
         }
-        run
+        (run, size.max(0.0))
     }
 
     /// Returns when a decline to a constant share of the usual counts probably began, in the last `most` slots, and whether it

@@ -35,7 +35,7 @@ impl Prior {
             Compare::Shares => Self {
                 least: 0.01,
                 unknown: 0.09,
-                margins: [2.3, 2.0, 1.8],
+                margins: [2.3, 2.3, 2.1],
             },
             Compare::Ratios => Self {
                 least: 0.000_4,
@@ -51,6 +51,8 @@ impl Prior {
 pub(crate) struct Noise {
     /// The variance of a count is `expected + phi * expected²`.
     pub(crate) phi: f64,
+    /// The same on half of the days: less where an incident is usual.
+    pub(crate) calm: f64,
     /// The scores from which a count is remarkable, on the upper and on the lower side. On all but a few days, the scores
     /// of the group stay below these limits.
     pub(crate) limits: [f64; 2],
@@ -110,6 +112,7 @@ impl<'n> Learned<'n> {
     pub(crate) fn least(&self) -> Noise {
         Noise {
             phi: self.prior.least,
+            calm: self.prior.least,
             limits: [0.0; 2],
         }
     }
@@ -179,6 +182,7 @@ fn noise_of(days: &[Vec<Look>], prior: Prior, margin: f64) -> Noise {
     if days.len() < FEWEST_DAYS {
         return Noise {
             phi: prior.unknown,
+            calm: prior.unknown,
             limits: [0.0; 2],
         };
     }
@@ -192,6 +196,7 @@ fn noise_of(days: &[Vec<Look>], prior: Prior, margin: f64) -> Noise {
         .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     let noise = Noise {
         phi: ratio(&sum).max(prior.least),
+        calm: ratio(&spreads[spreads.len() / 2]).max(prior.least),
         limits: [0.0; 2],
     };
     let limits = [1.0, -1.0].map(|sign| {
