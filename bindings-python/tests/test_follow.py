@@ -132,7 +132,7 @@ def test_a_window_settles_early_only_if_asked_to(clock: Clock) -> None:
 
 def test_a_clock_that_is_ahead_settles_nothing(clock: Clock) -> None:
     service = Service(tallyfold.Sandbox())
-    # The service's clock is three hours behind this computer's.
+    # The service's clock is three hours behind this machine's.
     service.sandbox.inject("date", milliseconds=3 * 3_600_000, every=1)
     seen: list[tallyfold.Attempt] = []
     clock.ms = 5 * 3_600_000

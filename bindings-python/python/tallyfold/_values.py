@@ -351,7 +351,7 @@ class ComparisonRow(_Values):
 
 @dataclass(frozen=True, slots=True)
 class ClockDifference:
-    """How this computer's clock differs from the service's `Date`.
+    """How this machine's clock differs from the service's `Date`.
 
     No window settles before its time by either of them.
 
@@ -360,7 +360,7 @@ class ClockDifference:
     """
 
     ahead: float
-    """By how many seconds this computer's clock is ahead; a negative number if it is behind."""
+    """By how many seconds this machine's clock is ahead; a negative number if it is behind."""
     is_alarming: bool
     """Whether they differ by more than five minutes. Then there is a `ClockWarning`, too."""
     message: str
@@ -402,7 +402,7 @@ class Attempt:
     """The call tries again after this many seconds or later; `None` if it does not try again. If it
     is one of a collect or follow that waits for a service that is down, these try again."""
     clock: ClockDifference | None = None
-    """How this computer's clock differs from the response's `Date`, if by more than a minute."""
+    """How this machine's clock differs from the response's `Date`, if by more than a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -467,7 +467,7 @@ class Limits:
             for each group (`group_limit`).
 
     Raises:
-        ConfigError: for a limit that is not a number, or too large for this computer.
+        ConfigError: for a limit that is not a number, or too large for this machine.
 
     >>> tallyfold.Limits(groups=1000).groups
     1000

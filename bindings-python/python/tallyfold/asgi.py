@@ -381,7 +381,7 @@ class PageServer:
             answer = good_answer(stored)
         else:
             answer, table = await self._asked(call, limit)
-            # By the service's clock, too: this computer's may be ahead.
+            # By the service's clock, too: this machine's may be ahead.
             is_settled = not table.provisional
         until = float("inf") if is_settled else _seconds() + self._provisional
         self._kept.set(key, answer, until)

@@ -132,7 +132,7 @@ describe("a follow", () => {
     assert.deepEqual(settled, [false, true]);
   });
 
-  test("goes by the service's clock if this computer's is ahead", async (t) => {
+  test("goes by the service's clock if this machine's is ahead", async (t) => {
     t.after(() => mock.timers.reset());
     const attempts = [];
     const { sandbox, client, now, pass } = world({
@@ -170,7 +170,7 @@ describe("a follow", () => {
     assert.match(error.message, /from the future/);
   });
 
-  test("waits for a window that has ended only by this computer's clock", async (t) => {
+  test("waits for a window that has ended only by this machine's clock", async (t) => {
     t.after(() => mock.timers.reset());
     const { sandbox, client, now, pass } = world();
     sandbox.inject({ kind: "date", milliseconds: 60 * minute, every: 1 });

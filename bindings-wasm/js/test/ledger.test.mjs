@@ -391,7 +391,7 @@ describe("totals that are pushed", () => {
     assert.equal(document, before);
   });
 
-  test("have the service's time if this computer's clock is ahead", async (t) => {
+  test("have the service's time if this machine's clock is ahead", async (t) => {
     const { url, got } = await receiver(t, () => 200);
     let document = null;
     const keep = (text) => {

@@ -245,7 +245,7 @@ test("a failed call is not kept", async () => {
 
 test("an answer is kept for good only if it is settled by the service's clock, too", async () => {
   const sandbox = service();
-  // By this computer's clock, the window ended long ago; by the service's, it goes on.
+  // By this machine's clock, the window ended long ago; by the service's, it goes on.
   let monotonicMs = 0;
   const unixMs = Date.parse(query.end) + 2 * 3_600_000;
   const now = () => ({ monotonicMs, unixMs: unixMs + monotonicMs });

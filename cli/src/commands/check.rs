@@ -81,8 +81,8 @@ pub(crate) struct CheckFlags {
     history: Option<PathBuf>,
     /// Checks as if it were this time, UTC: 2026-01-31T03:00:00Z
     ///
-    /// A run refuses a --state whose last check was at a later time. So name another --state for a time in the future:
-    /// otherwise, normal runs refuse the state until then.
+    /// If the time is in the future, windows that have not ended are reported as not judged, the command exits with 6, and
+    /// later runs refuse the --state until then: a run refuses a state whose last check was at a later time.
     #[arg(
         long,
         value_name = "TIMESTAMP",

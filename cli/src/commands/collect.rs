@@ -28,8 +28,8 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold collect --since 30d --checkpoint month --by-window 1d --format csv -o month.csv
       A month. After Ctrl-C or a crash, the same command resumes.
-  tallyfold collect --since 3d --by-window 15m --format parquet --by-date lake
-      A nightly job: writes a file for each day, such as lake/date=2026-01-31/counts.parquet, and replaces an earlier one.
+  tallyfold collect --since 3d --to today --by-window 15m --format parquet --by-date lake
+      A nightly job: writes a file for each of three days, such as lake/date=2026-01-31/counts.parquet, and replaces an earlier one.
   tallyfold collect --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z --part 0/4 --checkpoint part0
       One of four machines that share the work.
 ";

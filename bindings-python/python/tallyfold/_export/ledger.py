@@ -131,8 +131,8 @@ class Ledger:
         """Sends the totals as cumulative sums, which receivers take that refuse deltas.
 
         Arguments are as in `tallyfold.push`; the format is `"otlp"` or `"otlp-json"`. Each sum
-        begins when the ledger did, and has the time of now: by this computer's clock, or by the
-        service's if the last revision has shown that this computer's is ahead. It is a millisecond
+        begins when the ledger did, and has the time of now: by this machine's clock, or by the
+        service's if the last revision has shown that this machine's is ahead. It is a millisecond
         more than before if the clock was set back. With a path, both are on the disk before
         anything is sent. So it may be sent any number of times and is never in doubt; after an
         error, the next push makes up for it. Push after each revision that is settled, and at least

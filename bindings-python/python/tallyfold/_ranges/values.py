@@ -66,7 +66,7 @@ class Revision:
     """How many revisions of the window were given before this one, also by earlier follows whose
     `state` was taken up: 0 for the first. No two revisions of a window have the same number."""
     clock_ahead: float = 0.0
-    """By how many seconds this computer's clock was ahead of the service's when the window was
+    """By how many seconds this machine's clock was ahead of the service's when the window was
     read: 0.0 if it was not, or if the response had no `Date`."""
 
 

@@ -137,8 +137,8 @@ export class Ledger {
   /**
    * Sends the totals as cumulative sums of OTLP, which receivers take that refuse deltas.
    *
-   * Each sum begins when the ledger did, and has the time of now: by this computer's clock, or by the service's if the last
-   * revision has shown that this computer's is ahead. It is a millisecond more than before if the clock was set back. Both
+   * Each sum begins when the ledger did, and has the time of now: by this machine's clock, or by the service's if the last
+   * revision has shown that this machine's is ahead. It is a millisecond more than before if the clock was set back. Both
    * are stored before anything is sent. So it may be sent any number of times and is never in doubt; after an
    * error, the next push makes up for it. Push after each revision that is settled, and at least every few minutes,
    * because Prometheus forgets a sum after five. A revision may be added meanwhile.

@@ -34,7 +34,7 @@ export interface Revision<D extends Dimension | undefined = Dimension | undefine
    */
   readonly number: number;
   /**
-   * By how many milliseconds this computer's clock was ahead of the service's when the window was read: 0 if it was not,
+   * By how many milliseconds this machine's clock was ahead of the service's when the window was read: 0 if it was not,
    * or if the response had no `Date`.
    */
   readonly clockAheadMs: number;
