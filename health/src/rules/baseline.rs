@@ -514,12 +514,14 @@ impl Group<'_> {
             _ => self.run(slot, length, is_high),
         };
         // The sum may also contain windows before the deviation, which say nothing about it.
-        let closer = (run < length).then(|| self.past.look(slot + 1, run));
-        let (look, length) = match closer.flatten().filter(|closer| self.is_enough(closer)) {
-            Some(closer) => (closer, run),
-            None => (*look, length),
+        let closer = match run < length {
+            true => self.past.look(slot + 1, run),
+            false => None,
         };
-        let look = &look;
+        let closer = closer.filter(|closer| self.is_enough(closer));
+        let (look, length) = closer
+            .as_ref()
+            .map_or((look, length), |closer| (closer, run));
         let observed = Amount {
             part: look.sum.part,
             whole: (self.past.compare != Compare::Counts).then_some(look.sum.whole),
@@ -550,12 +552,15 @@ impl Group<'_> {
     fn is_day_off(&mut self, slot: usize, comparing: &mut Comparing<'_>) -> bool {
         let end = slot + 1;
         let calendar = self.past.calendar();
+        let is_listed = calendar.is_holiday(slot);
+        if !is_listed && !self.judging.may_be_off {
+            return false;
+        }
         let hour = calendar.per_hour;
         let most = self.judging.slots.in_seconds(LONGEST_DAY_OFF);
         let phi = self.learned.noise(slot, hour).phi;
         let decline = self.decline(slot, most + 1, phi);
         let run = decline.run;
-        let is_listed = calendar.is_holiday(slot);
         if run > most && !is_listed {
             return false;
         }
@@ -577,9 +582,6 @@ impl Group<'_> {
         }
         if is_listed {
             return true;
-        }
-        if !self.judging.may_be_off {
-            return false;
         }
         let Some(parts) = &mut comparing.parts else {
             return false;
@@ -652,10 +654,14 @@ impl Group<'_> {
             expected += look.expected;
             if sum > most {
                 (most, run) = (sum, slots);
-                size = excess / expected.max(f64::MIN_POSITIVE);
+                size = if expected > 0.0 {
+                    excess / expected
+                } else {
+                    0.0
+                };
             }
         }
-        (run, size.max(0.0))
+        (run, size)
     }
 
     /// Returns when a decline to a constant share of the usual counts probably began, in the last `most` slots, and whether it
@@ -697,7 +703,7 @@ impl Group<'_> {
         }
         let best = sudden.iter().copied().fold(0.0, f64::max);
         let (times, less) = SUDDEN;
-        let is_likely = |gain: &f64| *gain * times + 2.0 * less >= best;
+        let is_near = |gain: f64, other: f64| gain * times + 2.0 * less >= other;
         let runs = sudden.iter().zip(1..);
         Decline {
             run: runs
@@ -705,10 +711,10 @@ impl Group<'_> {
                 .find(|(gain, _)| **gain >= best)
                 .map_or(1, |(_, run)| run),
             likely: runs
-                .filter(|(gain, _)| is_likely(gain))
+                .filter(|(gain, _)| is_near(**gain, best))
                 .map(|(_, run)| run)
                 .collect(),
-            is_sudden: best * times + 2.0 * less >= steady,
+            is_sudden: is_near(best, steady),
         }
     }
 
