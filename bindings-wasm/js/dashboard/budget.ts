@@ -45,7 +45,7 @@ const STYLES = css`
     min-width: 80px;
     height: 4px;
     margin-block-start: 1px;
-    border-radius: calc(0.375 * var(--radius));
+    border-radius: var(--radius-bar);
     background: var(--line);
     overflow: hidden;
   }
@@ -53,7 +53,7 @@ const STYLES = css`
     position: absolute;
     inset-block: 0;
     inset-inline-start: 0;
-    border-radius: calc(0.375 * var(--radius));
+    border-radius: var(--radius-bar);
     background: var(--accent);
   }
   .over .meter i {

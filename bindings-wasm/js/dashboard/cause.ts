@@ -94,7 +94,7 @@ const STYLES = css`
     display: block;
     height: 4px;
     margin-block-start: 2px;
-    border-radius: calc(0.25 * var(--radius));
+    border-radius: var(--radius-swatch);
     background: var(--accent);
   }
   .compared {

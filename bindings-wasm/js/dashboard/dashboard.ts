@@ -262,7 +262,7 @@ export class Dashboard extends LitElement {
         width: 120px;
         height: 6px;
         border: 0;
-        border-radius: calc(0.375 * var(--radius));
+        border-radius: var(--radius-bar);
         overflow: hidden;
         background: var(--line);
       }

@@ -179,14 +179,14 @@ export abstract class Groups extends View {
     .rate i {
       display: block;
       height: 6px;
-      border-radius: calc(0.375 * var(--radius));
+      border-radius: var(--radius-bar);
       background: var(--line);
       overflow: hidden;
     }
     .rate b {
       display: block;
       height: 100%;
-      border-radius: calc(0.375 * var(--radius));
+      border-radius: var(--radius-bar);
       background: var(--failed);
     }
     .by-reason .rate b {

@@ -100,7 +100,7 @@ export const shared = css`
     width: 16px;
     height: 12px;
     border: 1px solid var(--line-strong);
-    border-radius: calc(0.25 * var(--radius));
+    border-radius: var(--radius-swatch);
     forced-color-adjust: none;
   }
   .swatch.provisional {

@@ -69,7 +69,7 @@ export class Pipeline extends View {
       .stage-label i {
         width: 8px;
         height: 8px;
-        border-radius: calc(0.25 * var(--radius));
+        border-radius: var(--radius-swatch);
         background: var(--colour, var(--accent));
       }
       .number {
@@ -138,7 +138,7 @@ export class Pipeline extends View {
       }
       .bar i {
         min-width: 2px;
-        border-radius: calc(0.25 * var(--radius));
+        border-radius: var(--radius-swatch);
       }
       .bar i[hidden] {
         display: none;

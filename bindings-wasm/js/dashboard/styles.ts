@@ -23,6 +23,9 @@ export const tokens = css`
     --failed-soft: var(--tallyfold-failed-soft, light-dark(#fdeee9, #3a1f17));
     --radius: var(--tallyfold-radius, 8px);
     --radius-control: calc(0.75 * var(--radius));
+    --radius-line: calc(0.5 * var(--radius));
+    --radius-bar: calc(0.375 * var(--radius));
+    --radius-swatch: calc(0.25 * var(--radius));
     --font: var(--tallyfold-font, system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif);
     --mono: var(--tallyfold-mono, ui-monospace, "SF Mono", Menlo, Consolas, monospace);
     --s1: 4px;
@@ -279,7 +282,7 @@ export const parts = css`
     width: 12px;
     height: 12px;
     border: 1px solid var(--line-strong);
-    border-radius: calc(0.375 * var(--radius));
+    border-radius: var(--radius-bar);
   }
   .mark.provisional::before {
     background: var(--hatch-provisional);
@@ -312,7 +315,7 @@ export const parts = css`
   }
   .skeleton i {
     height: 16px;
-    border-radius: calc(0.5 * var(--radius));
+    border-radius: var(--radius-line);
     background: var(--line);
     animation: breathe 1.6s ease-in-out infinite;
   }

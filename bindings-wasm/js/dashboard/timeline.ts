@@ -80,7 +80,7 @@ const STYLES = css`
   .track {
     position: relative;
     height: 20px;
-    border-radius: calc(0.375 * var(--radius));
+    border-radius: var(--radius-bar);
     background: var(--sunken);
   }
   .track button {
@@ -91,7 +91,7 @@ const STYLES = css`
     min-height: 0;
     padding: 0;
     border: 0;
-    border-radius: calc(0.375 * var(--radius));
+    border-radius: var(--radius-bar);
     background: var(--ink);
   }
   .track button:hover:not(:disabled) {
@@ -111,7 +111,7 @@ const STYLES = css`
     margin-inline-end: var(--s1);
     padding: 0 6px;
     border: 1px solid var(--ink);
-    border-radius: calc(0.375 * var(--radius));
+    border-radius: var(--radius-bar);
     color: var(--ink);
     font-size: 11px;
   }

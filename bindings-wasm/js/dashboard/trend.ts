@@ -129,7 +129,7 @@ const STYLES = css`
   }
   .chart:focus-visible {
     outline-offset: 2px;
-    border-radius: calc(0.5 * var(--radius));
+    border-radius: var(--radius-line);
   }
   .u-wrap {
     position: relative;

@@ -245,11 +245,11 @@ class PageServer {
   async #referenceTo(error: TallyfoldError): Promise<string> {
     const known = this.#references.get(error);
     if (known !== undefined) return known;
-    const make = this.#onFailure ? newReference : () => this.#console.written(error, this.#nowMs());
-    const reference = make();
+    const onFailure = this.#onFailure;
+    const reference = onFailure ? newReference() : this.#console.written(error, this.#nowMs());
     this.#references.set(error, reference);
     // What it rejects with must not end the process.
-    if (this.#onFailure) await soon(this.#onFailure(error, reference));
+    if (onFailure) await soon(onFailure(error, reference));
     return reference;
   }
 
