@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::config::find::{HERE, Trust, Verdict, check_owner, named};
+use crate::config::find::{EXPOSED, HERE, Trust, Verdict, check_owner, named};
 use crate::failure::{Exit, Failure, Result};
 use crate::output::sink::write_to;
 use crate::stderr::Stderr;
@@ -71,10 +71,9 @@ fn list(trust: &Trust, stderr: &Stderr) -> Result<Exit> {
         let verdict = named(path).map(|found| trust.verdict(path, &found.bytes));
         match verdict {
             Ok(Ok(Verdict::Trusted)) => {}
-            Ok(Ok(Verdict::Exposed)) => stderr.warning(format_args!(
-                "{} is not trusted any more, because other users can change the record of your trust",
-                path.display()
-            )),
+            Ok(Ok(Verdict::Exposed)) => {
+                stderr.warning(format_args!("{} {EXPOSED}", path.display()));
+            }
             Ok(_) => stderr.warning(format_args!("{} has changed since", path.display())),
             Err(failure) => stderr.warning(failure),
         }

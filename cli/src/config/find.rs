@@ -86,6 +86,10 @@ pub(crate) fn check_owner(found: &Found) -> Result<()> {
     }
 }
 
+/// Why a file is not trusted, after its path.
+pub(crate) const EXPOSED: &str =
+    "is not trusted any more, because other users can change the record of your trust";
+
 fn check_trust(found: &Found) -> Result<()> {
     let path = found.path.display();
     let verdict = match Trust::of_user() {
@@ -97,9 +101,7 @@ fn check_trust(found: &Found) -> Result<()> {
     let why = match verdict {
         Verdict::Trusted => return Ok(()),
         Verdict::Changed => "has changed since you trusted it",
-        Verdict::Exposed => {
-            "is not trusted any more, because other users can change the record of your trust"
-        }
+        Verdict::Exposed => EXPOSED,
         Verdict::Unknown => "is in the working folder, and you have not trusted it yet",
     };
     Err(Failure::usage(format!(
