@@ -313,7 +313,7 @@ def test_an_answer_is_kept_for_good_only_if_it_is_settled_by_the_services_clock(
     start, end = (
         time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now - ago)) for ago in (8_100, 7_200)
     )
-    # By this machine's clock, the window ended two hours ago; by the service's, it goes on.
+    # By this machine's clock, the window ended two hours ago; by the service's, it has not ended.
     sandbox.inject("date", milliseconds=7_500_000, every=1)
 
     async def test() -> None:

@@ -176,6 +176,23 @@ def test_there_are_programs() -> None:
     assert len(PROGRAMS) >= 6
 
 
+def result_of(
+    text: str, environment: dict[str, str], folder: Path
+) -> subprocess.CompletedProcess[str]:
+    """Runs a program in a folder, in which it may leave files."""
+    file = folder / "program.py"
+    file.write_text(text)
+    return subprocess.run(
+        [sys.executable, file],
+        env={**os.environ, **environment},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize("page", PROGRAMS)
 def test_a_program_runs(
     page: str, environment: dict[str, str], receiver: Receiver, tmp_path: Path
@@ -184,17 +201,7 @@ def test_a_program_runs(
     assert code
     if ".show()" in PROGRAMS[page] and not HAS_WIDGET:
         pytest.skip("the npm package was not built")
-    file = tmp_path / "program.py"
-    file.write_text(PROGRAMS[page])
-    ran = subprocess.run(
-        [sys.executable, file],
-        env={**os.environ, **environment},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    ran = result_of(PROGRAMS[page], environment, tmp_path)
     # A health job says by its exit code that deliveries fail.
     expected = {0, 1} if re.search(r"^sys\.exit\(1 if", PROGRAMS[page], re.M) else {0}
     assert ran.returncode in expected, ran.stdout + ran.stderr
@@ -220,17 +227,7 @@ ALONE = {
 def test_a_block_runs_alone(
     page: str, number: int, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    file = tmp_path / "program.py"
-    file.write_text(program(ROOT / page, number))
-    ran = subprocess.run(
-        [sys.executable, file],
-        env={**os.environ, **environment},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    ran = result_of(program(ROOT / page, number), environment, tmp_path)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert ran.stdout
 

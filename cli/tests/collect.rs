@@ -6,6 +6,7 @@ mod support;
 
 use std::fs::{self, File};
 use std::path::Path;
+use std::process::Output;
 use std::time::{Duration, SystemTime};
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -203,18 +204,21 @@ fn of_the_guide(beginning: &str) -> &str {
     guide[place..].split_once("\n```").unwrap().0
 }
 
+/// The output of a command that runs in a folder and exits with 0.
+fn output_in(folder: &Path, service: &Service, command: &str) -> Output {
+    let mut command = service.tallyfold(&command.split(' ').collect::<Vec<_>>());
+    let output = command.current_dir(folder).output().unwrap();
+    ends(&output, 0);
+    output
+}
+
 /// The guide's command for a year, here for two days, gives the counts that a single query gives.
 #[test]
 fn the_year_of_the_guide_is_a_folder_of_days() {
     let command = of_the_guide("collect --from").replace("2026-01-01", "2025-01-03");
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
-    let run = |command: &str| {
-        let mut own = service.tallyfold(&command.split(' ').collect::<Vec<_>>());
-        let output = own.current_dir(folder.path()).output().unwrap();
-        ends(&output, 0);
-        output
-    };
+    let run = |command: &str| output_in(folder.path(), &service, command);
     run(&command);
     let days = ["2025-01-01", "2025-01-02"];
     let files = days.map(|day| {
@@ -243,15 +247,13 @@ fn the_year_of_the_guide_is_a_folder_of_days() {
     assert_eq!(sums, totals);
 }
 
-/// The guide's command for each night goes on with the folder of the year, prints nothing, and replaces the last three days.
+/// The guide's command for each night continues the folder of the year, prints nothing, and replaces the last three days.
 #[test]
 fn the_nights_of_the_guide_continue_its_year() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let run = |command: &str| {
-        let mut own = service.tallyfold(&command.split(' ').collect::<Vec<_>>());
-        let output = own.current_dir(folder.path()).output().unwrap();
-        ends(&output, 0);
+        let output = output_in(folder.path(), &service, command);
         assert_eq!(output.stdout, b"");
         // In the first hour of a day, the last window is not settled.
         let lines = stderr(&output);
