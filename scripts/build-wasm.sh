@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles the wasm binding to its six modules, the library, the sandbox, the server for pages, exports, health and
+# Compiles the wasm binding to its six modules, the library, the sandbox, the server for web apps, exports, health and
 # notifications, generates their JavaScript glue and optimizes them, all into bindings-wasm/js/wasm/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -43,8 +43,8 @@ modules=(library:tallyfold_wasm sandbox:tallyfold_sandbox pages:tallyfold_pages 
 # finish FEATURE NAME: the glue of a compiled module, and the module optimized, sorted and deflated.
 finish() {
   local module=$out/$2_bg.wasm
-  target/debug/xtask "$compiled/modules/$2.wasm" $out
-  $optimizer -O3 -ocimfs 100 -fimfs 10 --low-memory-unused --strip-debug --strip-producers --dealign "$module" -o "$module"
+  target-wasm/debug/xtask "$compiled/modules/$2.wasm" $out
+  $optimizer -O3 -ocimfs 100 -fimfs 10 --converge --low-memory-unused --strip-debug --strip-producers --dealign "$module" -o "$module"
   node bindings-wasm/js/order.mjs "$module"
   $optimizer --reorder-functions-by-name --strip-debug "$module" -o "$module"
   node bindings-wasm/js/deflate.mjs "$module"
@@ -53,7 +53,8 @@ finish() {
 
 rm -rf $out
 mkdir -p $compiled/modules $out
-cargo build --quiet --package xtask &
+# In a directory of its own: cargo locks target/ for as long as it compiles the tests there.
+cargo build --quiet --package xtask --target-dir target-wasm &
 xtask=$!
 # The compiler links a module on one core. Meanwhile the module before it is finished on another.
 finishing=

@@ -39,7 +39,7 @@ CLASSES = {"Counts"}
 #: Options whose fields exclude each other, which the packages declare by hand.
 BY_HAND = {"FaultOptions"}
 #: What the packages say of the state of a check, which is a document in them.
-STATE = "What the next check has to know, as a document with a checksum: give it as `state`."
+STATE = "The state for the next check, as a document with a checksum: pass it as `state`."
 #: Not a type of its own in the packages.
 INLINED = {"FaultKind": None, "Scene": None, "Outcome": "CountName", "Target": None, "HostFailure": None}
 
@@ -54,6 +54,36 @@ class Texts(Protocol):
     def __len__(self) -> int: ...
 """.lstrip()
 
+#: Between its arguments, and the arguments that have one of it.
+LIMITS = """
+@dataclass(frozen=True, slots=True, init=False)
+class Limits:
+    \"""{about}
+
+    Limits that you don't set have their defaults.
+
+    Args:
+{arguments}
+
+    Raises:
+        ConfigError: for a limit that is not a number, or too large for this machine.
+
+    >>> tallyfold.Limits(groups=1000).groups
+    1000
+    \"""
+
+{fields}
+
+    def __init__(self, **limits: Unpack[LimitsArguments]) -> None:
+        \"""Checks the limits, and uses the defaults for the others.\"""
+        for name, value in limits_of(**limits).items():
+            object.__setattr__(self, name, value)
+
+
+# Pickles and docs should name the package, from which users import the class.
+Limits.__module__ = "tallyfold"
+""".strip()
+
 
 def main() -> None:
     surface = json.loads(subprocess.check_output(SURFACE.split(), cwd=ROOT))
@@ -61,7 +91,7 @@ def main() -> None:
     files = {
         TYPESCRIPT: TypeScript(surface).text(),
         PYTHON / "_names.py": python.names_module(),
-        PYTHON / "_calls.pyi": python.calls_module(),
+        PYTHON / "_endpoints.pyi": python.calls_module(),
         PYTHON / "_arguments.py": python.arguments_module(),
         PYTHON / "_health/results.py": python.results_module(),
         PYTHON / "codes.py": python.codes_module(),
@@ -178,7 +208,7 @@ class TypeScript(Language):
         parts = ["What went wrong: one of {@link errorCodes}."]
         for kind, about in KINDS.items():
             meanings = [f"`{code}`: {meaning}" for code, meaning in self.meanings_of_codes(kind)]
-            parts += [f"Of kind `{kind}`. {about}", "\n".join(meanings)]
+            parts += [f"Codes of kind `{kind}`: {about[0].lower()}{about[1:]}", "\n".join(meanings)]
         return "\n\n".join(parts)
 
     def union(self, name: str, schema: dict) -> str:
@@ -466,7 +496,7 @@ class Python(Language):
     NOT_OF_CLIENTS: ClassVar[list[str]] = ["host_tokens", "in_browser", "dangerously_allow_browser"]
     #: What a client of Python hands to the core as an object of its own.
     HAVE = (
-        '    have: "CountTable | None"\n'
+        "    have: CountTable | None\n"
         '    """A table that holds some of the range already: only its gaps are read, and the windows\n'
         '    that are provisional in it. Windows that lie outside of the range, or partly, are ignored."""'
     )
@@ -518,7 +548,7 @@ class Python(Language):
     def codes_module(self) -> str:
         parts, meanings = [], []
         for kind, about in KINDS.items():
-            parts.append(f"Of a `{kind.capitalize()}Error`, kind `{kind}`. {about}")
+            parts.append(f"Codes of `{kind.capitalize()}Error` (kind `{kind}`): {about[0].lower()}{about[1:]}")
             for code, meaning in self.meanings_of_codes(kind):
                 parts.append(f"`{code}`: {meaning}")
                 line = f'    "{code}": {json.dumps(meaning)},'
@@ -555,20 +585,21 @@ class Python(Language):
                 classes.append(self.typed_dict(base, "TypedDict", "Client", of_client))
                 arguments = [of for of in arguments if of not in of_client]
             classes.append(self.typed_dict(name, base, taker, arguments))
+            if taker == "Limits":
+                classes.append(self.limits())
         return (
             "\n\n".join(
                 [
                     f'"""Arguments by their names, as types.\n\n{NOTICE}\n"""',
                     (
-                        "from collections.abc import Iterator, Mapping, Sequence\nfrom datetime import datetime, timedelta\n"
-                        "from typing import TYPE_CHECKING, Protocol, Required, TypedDict"
+                        "from collections.abc import Iterator, Mapping, Sequence\nfrom dataclasses import dataclass\n"
+                        "from datetime import datetime, timedelta\nfrom typing import Protocol, Required, TypedDict, Unpack"
                     ),
                     (
                         "from tallyfold._names import (\n    DimensionName,\n    EndpointName,\n    ExportWindows,\n    Guarantee,\n"
-                        "    MetricName,\n    Scene,\n    Tolerance,\n)"
+                        "    MetricName,\n    Scene,\n    Tolerance,\n)\nfrom tallyfold._tallyfold import CountTable, limits_of"
                     ),
-                    ("if TYPE_CHECKING:\n    from tallyfold._tallyfold import CountTable\n    from tallyfold._values import Limits"),
-                    exported(["ENVIRONMENT", *declared, "Dimensions", "Instant", "Step", "Texts"]),
+                    exported(["ENVIRONMENT", *declared, "Dimensions", "Instant", "Limits", "Step", "Texts"]),
                     self.environment(),
                     f"\n{TEXTS}",
                     ('Dimensions = Sequence[DimensionName] | Texts\n"""Names of dimensions. Any `Sequence[str]` will do; editors complete the known ones."""'),
@@ -579,6 +610,13 @@ class Python(Language):
             + "".join(f"\n\n\n{of}" for of in classes)
             + "\n"
         )
+
+    def limits(self) -> str:
+        """The class of limits, which has its arguments as fields."""
+        docs = {of["name"]: self.doc(of["doc"]) for of in self.options["Limits"]}
+        arguments = [textwrap.fill(f"{name}: {doc[0].lower()}{doc[1:]}", 100, initial_indent=" " * 8, subsequent_indent=" " * 12) for name, doc in docs.items()]
+        fields = [f"    {name}: int\n{docstring(doc, '    ')}" for name, doc in docs.items()]
+        return LIMITS.format(about=self.abouts["Limits"].strip(), arguments="\n".join(arguments), fields="\n".join(fields))
 
     def results_module(self) -> str:
         names = sorted(self.LISTS[name] for name in self.referred(self.RESULTS) if name in self.LISTS)
@@ -668,7 +706,7 @@ class Python(Language):
         rust = re.sub(r"^Option<(.*)>$", r"\1", of["rust"])
         kind = self.kind(of, rust)
         if of["kind"] == "Nested":
-            return f'"{kind} | None"'
+            return f"{kind} | None"
         return kind if rust == of["rust"] else f"{kind} | None"
 
     def kind(self, of: dict, rust: str) -> str:

@@ -63,7 +63,7 @@ SENTENCES = {
     "the task of its call": "the thread of its call",
     "\n    Its functions may be coroutine functions.": "",
     "such as `CancelledError`": "such as `KeyboardInterrupt`",
-    "attributes `partial`, `gaps` and `failures`.": """attributes `partial`, `gaps` and `failures`. Waits
+    "checkpoint was open, or once the result was complete.": """checkpoint was open, or once the result was complete. Waits
         and transfers are stopped, but a `transport` that was given to the client can't be stopped:
         its transfers are waited for, for at most `timeout` seconds.""",
 }

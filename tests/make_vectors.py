@@ -2024,6 +2024,7 @@ def comparison_vectors():
 # --- collects: long ranges, window by window ------------------------------------------------------
 
 collects = []
+error_log = []
 HOUR = ["2026-01-01T00:00:00Z", MID, END, "2026-01-01T00:45:00Z", "2026-01-01T01:00:00Z"]
 
 
@@ -2060,6 +2061,12 @@ def quarter(index):
 
 def usual_answers(*but):
     return {quarter(index): answered(*quarter(index), ("a", index + 1)) for index in range(4) if index not in but}
+
+
+def dated(answers, dates):
+    """The same answers, some of them with a `Date`."""
+    headers = {quarter(index): [*JSON_HEAD, ["Date", date]] for index, date in dates.items()}
+    return {key: {"respond": {**answer["respond"], "headers": headers.get(key, JSON_HEAD)}} for key, answer in answers.items()}
 
 
 def quarters(*indexes, start=HOUR):
@@ -2153,6 +2160,9 @@ def collect_vectors():
     )
     had = provisional(quarters(0, 1, 3), HOUR[1])
     collected("provisional windows of what is there are read again", {"table": quarters(0, 1, 2, 3)}, have=had, answers=usual_answers(0, 3))
+    # A `Date` has whole seconds, so the last second of the settle time is not surely over.
+    just = dated(usual_answers(), {2: "Thu, 01 Jan 2026 01:45:00 GMT", 3: "Thu, 01 Jan 2026 01:59:59 GMT"})
+    collected("a window settles when its settle time is surely over by Date", {"table": provisional(quarters(0, 1, 2, 3), HOUR[3])}, answers=just)
     collected(
         "a time that was stored twice is used once",
         {"table": quarters(0, 1, 2, 3)},
@@ -2256,6 +2266,55 @@ def collect_vectors():
     collected("a probe of windows that do not", doubled, answers=probed(2), asked=list(probed(2))[:3], query={"probe": True})
 
 
+def noted(name, *notes):
+    """Each note is a text, the milliseconds, and what is expected: the number of the note whose reference it gets if the log has a line
+    already, or the end of its own line."""
+    references = [f"{number:016x}" for number in range(len(notes))]
+    case = {"name": name, "notes": []}
+    for (text, at_ms, expected), own in zip(notes, references):
+        is_new = isinstance(expected, str)
+        reference = own if is_new else references[expected]
+        line = f"(reference {own}): {text}{expected}" if is_new else None
+        case["notes"].append({"text": text, "at_ms": at_ms, "random": own, "reference": reference, "line": line})
+    error_log.append(case)
+
+
+def error_log_vectors():
+    noted(
+        "equal errors within ten seconds are one line",
+        ("down", 0, ""),
+        ("down", 9_999, 0),
+        ("down", 9_999, 0),
+        ("down", 10_000, "; 2 equal errors since the last line"),
+        ("down", 10_001, 3),
+        ("down", 20_000, "; 1 equal error since the last line"),
+        ("down", 30_000, ""),
+    )
+    noted("the ten seconds begin with the line", ("down", 5_000, ""), ("down", 12_000, 0), ("down", 15_000, "; 1 equal error since the last line"))
+    noted("each error has lines of its own", ("down", 0, ""), ("denied", 1, ""), ("down", 2, 0), ("denied", 3, 1), ("Down", 4, ""))
+    noted("a clock that stands still or runs backwards", ("down", 5_000, ""), ("down", 5_000, 0), ("down", 0, 0))
+    hundred = [(f"error {number}", number, "") for number in range(100)]
+    noted(
+        "the lines of a hundred errors are remembered",
+        *hundred,
+        ("error 0", 100, 0),
+        ("error 99", 101, 99),
+        ("one more", 102, ""),
+        ("error 1", 103, 1),
+        ("error 0", 104, ""),
+    )
+    noted(
+        "the oldest line is forgotten first",
+        *hundred,
+        ("error 1", 100, 1),
+        ("error 0", 10_000, ""),
+        ("one more", 10_001, ""),
+        ("error 2", 10_001, 2),
+        ("error 0", 10_002, 101),
+        ("error 1", 10_003, ""),
+    )
+
+
 def main():
     response_vectors()
     exchange_vectors()
@@ -2266,6 +2325,7 @@ def main():
     rate_vectors()
     comparison_vectors()
     collect_vectors()
+    error_log_vectors()
     files = {
         "responses": responses,
         "exchanges": exchanges,
@@ -2274,6 +2334,7 @@ def main():
         "rates": rates,
         "comparisons": comparisons,
         "collects": collects,
+        "error_log": error_log,
     }
     stale = []
     for name, cases in files.items():

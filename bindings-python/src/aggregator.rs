@@ -12,15 +12,15 @@ use crate::error::Result;
 use crate::host::{Chunk, random_seed};
 use crate::table::CountTable;
 
-/// Folds the bytes of one event metrics result (service reference 2.2) into a `CountTable`, chunk
-/// by chunk as they arrive. Memory grows with groups, not with bytes.
+/// Parses and aggregates the bytes of one event metrics result (service reference 2.2) into a
+/// `CountTable`, chunk by chunk as they arrive. Memory grows with groups, not with bytes.
 ///
 /// Args:
 ///     dimensions: the dimensions that were requested, one to four names.
 ///     group_by: the dimensions to keep; `None` keeps all.
 ///     metric: `"event_delivery"` or `"event_ingestion"`, if it is known.
 ///     window: the `(start, end)` that was requested, to check the response against.
-///     limits: `Limits` other than the defaults.
+///     limits: `Limits` of the response, if the defaults don't fit.
 ///     tolerate: names of deviations to tolerate; `CountTable.notes` counts them:
 ///         `"repeated_combination"`, `"null_dimension"`.
 ///
@@ -64,11 +64,11 @@ impl Aggregator {
         })
     }
 
-    /// Takes the next bytes of the response, any number of them.
+    /// Reads the next bytes of the response, any number of them.
     ///
     /// Raises:
-    ///     ResponseError: as soon as the bytes can't be a valid response; every further call raises
-    ///         it again.
+    ///     ResponseError: as soon as the bytes can't be a valid response. Every further call raises
+    ///         the same error.
     ///
     /// >>> tallyfold.Aggregator(["integration"]).push(b"<html>")
     /// Traceback (most recent call last):
@@ -82,7 +82,7 @@ impl Aggregator {
         })?)
     }
 
-    /// Ends the response and gives its table, once.
+    /// Ends the response and returns its table, once.
     ///
     /// Raises:
     ///     ResponseError: `truncated_body` or `empty_body` if bytes are missing, or the error that

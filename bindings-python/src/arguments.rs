@@ -197,7 +197,10 @@ fn read_if(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Option<Va
 
 fn read(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Value> {
     let wanted = wanted(kind);
-    let wrong_type = || Failure::wrong_type(name, wanted, value);
+    let wrong_type = || match wrong_item(value, kind) {
+        Some(item) => Failure::wrong_item(name, wanted, &item),
+        None => Failure::wrong_type(name, wanted, value),
+    };
     let read = match kind {
         Kind::Text | Kind::Address => text(name, value)?.map(Value::Text),
         Kind::Texts => texts(name, value)?.map(Value::Texts),
@@ -236,6 +239,26 @@ fn read(name: &str, value: &Bound<'_, PyAny>, kind: Kind) -> Result<Value> {
         Kind::Nested(_) | Kind::Host => None,
     };
     read.ok_or_else(wrong_type)
+}
+
+/// The first item of the wrong type, if the value has the right type.
+fn wrong_item<'py>(value: &Bound<'py, PyAny>, kind: Kind) -> Option<Bound<'py, PyAny>> {
+    let items: Vec<Bound<'py, PyAny>> = match kind {
+        _ if is_bytes(value) => return None,
+        Kind::Texts => value.extract().ok()?,
+        Kind::Pair => pair(value)?.into(),
+        Kind::Mapping => {
+            let items = value.cast::<PyMapping>().ok()?.items().ok()?;
+            let pairs = items.iter().filter_map(|item| pair(&item));
+            pairs.flatten().collect()
+        }
+        _ => return None,
+    };
+    let is_right = |item: &Bound<'py, PyAny>| match kind {
+        Kind::Pair => matches!(whole(item), Ok(Some(_))),
+        _ => item.is_instance_of::<PyString>(),
+    };
+    items.into_iter().find(|item| !is_right(item))
 }
 
 fn text(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
@@ -319,13 +342,20 @@ fn instant_if(name: &str, value: &Bound<'_, PyAny>) -> Result<Option<String>> {
             .map_or_else(|_| refused(LONE_SURROGATE), |text| Ok(Some(text)));
     }
     if let Ok(moment) = value.cast::<PyDateTime>() {
-        let offset = moment.call_method0("utcoffset");
-        if offset.is_ok_and(|offset| offset.is_none()) {
+        // Only pandas' NaT differs from itself.
+        if moment.ne(moment)? {
+            return refused("NaT names no instant");
+        }
+        let offset = moment.call_method0("utcoffset").map_err(|error| {
+            let message = "the datetime's time zone has failed to give an offset from UTC";
+            Failure::refused(name, Code::InvalidTimestamp, message).because(value.py(), error)
+        })?;
+        if offset.is_none() {
             return refused(
                 "a naive datetime names no instant: give it a time zone, such as datetime.timezone.utc",
             );
         }
-        // Such as pandas' NaT, and the last hours of the year 9999 west of Greenwich.
+        // Such as the last hours of the year 9999 west of Greenwich.
         let message = "the datetime is outside of the years 1 to 9999 in UTC";
         return in_utc(moment).map_or_else(|_| refused(message), |text| Ok(Some(text)));
     }

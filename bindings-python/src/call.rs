@@ -14,11 +14,11 @@ use crate::host::{self, Chunk, Clocks, pairs};
 use crate::plain::{object, plain};
 use crate::table::CountTable;
 
-/// One call of a `Machine`: ask for the next `step`, do it, and report the result. Always `close`
-/// it at the end.
+/// One call of a `Machine`: get the next `step`, do it, and report the result. Always `close`
+/// the call at the end.
 ///
-/// Every method may raise `ConfigError` with `out_of_order`, if the step did not ask for it, or the
-/// error that ends the call. Only one thread may drive a call.
+/// Every method may raise `ConfigError` with `out_of_order`, if it doesn't match the last step, or
+/// the error that ends the call. Only one thread may drive a call.
 #[pyclass(frozen, generic, module = "tallyfold")]
 pub(crate) struct Call {
     core: Mutex<tallyfold::Call>,
@@ -60,15 +60,15 @@ impl Call {
         }?)
     }
 
-    /// How many milliseconds are left until the call's deadline; `None` if it has none. End what the
-    /// last step requested when they are over, and report it with `failed(..., timed_out=True)`.
+    /// How many milliseconds are left until the call's deadline; `None` if it has no deadline. When they
+    /// are over, end what the last step requested, and report `failed(..., timed_out=True)`.
     fn time_left(&self, py: Python<'_>, now: &Bound<'_, PyAny>) -> Result<Option<u64>> {
         let now = Clocks::of("now", now)?;
         Ok(locked(py, &self.core, BRIEF, |call| call.time_left(now.0)))
     }
 
-    /// Takes the response's status and headers. If it returns `True`, pass the body to `chunk` and
-    /// then call `end`. If `False`, drop the response and ask for the next step.
+    /// Reports the status and headers of the response. If the method returns `True`, pass the body to
+    /// `chunk` and then call `end`. If it returns `False`, drop the response and get the next step.
     fn head(
         &self,
         py: Python<'_>,
@@ -81,7 +81,7 @@ impl Call {
         })?)
     }
 
-    /// Takes the next bytes of the response's body, any number of them.
+    /// Reports the next bytes of the response's body, any number of them.
     fn chunk(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> Result<()> {
         let data = Chunk::of("data", data)?;
         self.received.fetch_add(data.len(), Ordering::Relaxed);
@@ -114,8 +114,8 @@ impl Call {
         })?)
     }
 
-    /// Answers `ProvideToken` with a token, and for how many seconds from now it is valid; `None`
-    /// if that is not known.
+    /// Answers `ProvideToken` with a token and its remaining lifetime in seconds; `None` if the
+    /// lifetime is not known.
     #[pyo3(signature = (value, lifetime = None))]
     fn token(
         &self,
@@ -134,7 +134,7 @@ impl Call {
         })?)
     }
 
-    /// Answers `ProvideToken` if the host's own source of tokens failed.
+    /// Answers `ProvideToken` if your own source of tokens failed.
     fn token_failed(&self, py: Python<'_>) -> Result<()> {
         Ok(locked(
             py,
@@ -144,7 +144,13 @@ impl Call {
         )?)
     }
 
-    /// The call's result, once, after `Done`.
+    /// Makes the call fail as soon as the service is down. `since` is what `Machine._failures` returned when its caller began to
+    /// wait.
+    fn _fail_fast(&self, py: Python<'_>, since: u64) {
+        locked(py, &self.core, BRIEF, |call| call.fail_fast(since));
+    }
+
+    /// The result of the call; available once, after `Done`.
     fn output<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>> {
         Ok(
             match locked(py, &self.core, BRIEF, tallyfold::Call::output)? {
@@ -157,14 +163,14 @@ impl Call {
         )
     }
 
-    /// The request that has ended since this was last called; each request is given once. Call it
-    /// after each `Send`, also if the call has ended.
+    /// The request that has ended since the previous call of this method; each request is returned once.
+    /// Call the method after each `Send`, even if the call has ended.
     fn attempt<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &locked(py, &self.core, BRIEF, tallyfold::Call::attempt))
     }
 
     /// Ends the call early, so that another call can fetch the token that this call may be
-    /// fetching. It may also be called after the end.
+    /// fetching. After the end of the call, `close` does nothing.
     fn close(&self, py: Python<'_>) {
         locked(py, &self.core, BRIEF, tallyfold::Call::close);
     }

@@ -17,8 +17,8 @@ use crate::table::CountTable;
 
 /// Compares two tables, group by group.
 ///
-/// The tables may cover any times: windows of different lengths, or both the same time. Counts are
-/// not scaled; `before_coverage` and `after_coverage` say which time they cover.
+/// The tables may cover any times: windows of different lengths, or the same time. Counts are
+/// not scaled; `before_coverage` and `after_coverage` show the covered times.
 ///
 /// Raises:
 ///     ConfigError: `incompatible_tables` for other dimensions, another metric or another filter.
@@ -50,10 +50,10 @@ pub(crate) fn compare<'py>(
     Ok(Comparison::made(py, comparison, Some(tables))?)
 }
 
-/// What changed from one table to another: one row for each group that is in at least one of them.
-/// `compare` makes it.
+/// The changes from one table to another: one row for each group that occurs in either table.
+/// `compare` returns it.
 ///
-/// A comparison does not change. Its rows are sorted by their dimension values, in the order of
+/// A comparison is immutable. Its rows are sorted by their dimension values, in the order of
 /// `dimensions`. Counts are numbers of events (service reference 2.3); deltas are exact `int`, from
 /// -(2**64 - 1) to 2**64 - 1.
 ///
@@ -84,25 +84,25 @@ impl PartialEq for Comparison {
 
 #[pymethods]
 impl Comparison {
-    /// The time that the table before covers: sorted `Window` objects; adjacent windows are joined.
+    /// The time that the table `before` covers: sorted `Window` objects; adjacent windows are joined.
     #[getter]
     fn before_coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, self.core.before_coverage())
     }
 
-    /// The time that the table after covers, likewise.
+    /// The time that the table `after` covers: sorted `Window` objects; adjacent windows are joined.
     #[getter]
     fn after_coverage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, self.core.after_coverage())
     }
 
-    /// The totals of the table before, as `Counts`.
+    /// The totals of the table `before`, as `Counts`.
     #[getter]
     fn before_totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.core.before_totals())
     }
 
-    /// The totals of the table after, as `Counts`.
+    /// The totals of the table `after`, as `Counts`.
     #[getter]
     fn after_totals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.core.after_totals())
@@ -114,13 +114,13 @@ impl Comparison {
         plain(py, &self.core.total_delta())
     }
 
-    /// The rows of the groups that only the table after has.
+    /// The rows of the groups that occur only in the table `after`.
     #[getter(new)]
     fn added<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         rows::picked(&*self.core, py, self.core.positions(Presence::New))
     }
 
-    /// The rows of the groups that only the table before has.
+    /// The rows of the groups that occur only in the table `before`.
     #[getter]
     fn vanished<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         rows::picked(&*self.core, py, self.core.positions(Presence::Vanished))

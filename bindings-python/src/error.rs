@@ -26,10 +26,25 @@ impl Failure {
 
     /// An argument with a value of the wrong type.
     pub(crate) fn wrong_type(argument: &str, wanted: &str, value: &Bound<'_, PyAny>) -> Self {
-        let class = value.get_type().name().map(|class| class.to_string());
-        let message = format!("{wanted}, not {}", class.unwrap_or_default());
+        let message = format!("{wanted}, not {}", class_name(value));
+        Self::of_type(argument, message, value.py())
+    }
+
+    /// An argument that contains something of the wrong type.
+    pub(crate) fn wrong_item(argument: &str, wanted: &str, item: &Bound<'_, PyAny>) -> Self {
+        let message = format!("{wanted}, but this contains {}", class_name(item));
+        Self::of_type(argument, message, item.py())
+    }
+
+    fn of_type(argument: &str, message: String, py: Python<'_>) -> Self {
         let error = Error::argument(Name::of_caller(argument), Code::InvalidArgument, message);
-        Self::of(value.py(), &error, "ArgumentTypeError", None)
+        Self::of(py, &error, "ArgumentTypeError", None)
+    }
+
+    /// The same exception, raised from another.
+    pub(crate) fn because(self, py: Python<'_>, cause: PyErr) -> Self {
+        self.0.set_cause(py, Some(cause));
+        self
     }
 
     /// The exception of an error that has more to it than its own fields.
@@ -133,4 +148,9 @@ pub(crate) fn error_codes(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         .iter()
         .map(|code| (code.as_str(), code.kind().as_str()))
         .into_py_dict(py)
+}
+
+fn class_name(value: &Bound<'_, PyAny>) -> String {
+    let name = value.get_type().name();
+    name.map(|name| name.to_string()).unwrap_or_default()
 }

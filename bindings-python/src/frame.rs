@@ -46,14 +46,14 @@ impl Frame {
         PyTuple::new(py, self.core().dimensions().names())
     }
 
-    /// `"event_delivery"` or `"event_ingestion"`; `None` if it was not given to an `Aggregator`.
+    /// `"event_delivery"` or `"event_ingestion"`; `None` if an `Aggregator` made the table without a metric.
     #[getter]
     fn metric(&self) -> Option<&'static str> {
         self.core().metric().map(Metric::as_str)
     }
 
-    /// The `n` rows that are highest in `by`, highest first. In a comparison, the rows with the
-    /// largest change of it, up or down. Rows of equal rank keep their order.
+    /// The `n` rows with the highest `by`, highest first. In a comparison, the rows whose `by` changed
+    /// most, up or down. Rows of equal rank keep their order.
     ///
     /// `by` is a count (`success`, `errors`, `filtered`, or `undelivered`: errors and filtered
     /// together) or a rate (`error_rate`, of success and errors; `filtered_rate`, of all events).
@@ -75,9 +75,9 @@ impl Frame {
         Ok(rows::picked(&*self.0, py, positions)?)
     }
 
-    /// JSON text, with counts as strings of digits; it is the same in every language.
-    /// `CountTable.from_json` reads the JSON of a table. The JSON of a series or comparison can't
-    /// be read back: save the tables.
+    /// JSON text, with counts as strings of digits. The text is the same in every language.
+    /// `CountTable.from_json` reads the JSON of a table. Nothing reads the JSON of a series or a
+    /// comparison, so save the tables.
     ///
     /// >>> tallyfold.CountTable.from_json(table.to_json()) == table
     /// True
@@ -146,11 +146,11 @@ impl Frame {
         arrow::schema(py, &self.0)
     }
 
-    /// Refuses to be made an array: numpy, and `pandas.DataFrame(table)`, which asks for one, would put whole
+    /// Refuses to become an array: numpy, and `pandas.DataFrame(table)`, which requests one, would put whole
     /// rows into it.
     ///
     /// Raises:
-    ///     TypeError: with the calls that give columns.
+    ///     TypeError: always; the message names the methods that return columns.
     #[pyo3(signature = (dtype = None, copy = None))]
     fn __array__(
         slf: &Bound<'_, Self>,

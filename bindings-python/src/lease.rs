@@ -28,6 +28,7 @@ impl Lease {
             host,
             pid,
             stat,
+            thread: None,
             seed,
         };
         Self(Mutex::new(keeper::Lease::new(holder)))

@@ -67,7 +67,7 @@ mod _tallyfold {
     use crate::outbox::Held;
     #[pymodule_export]
     use crate::pages::{
-        VisibleRows, busy_answer, failed_answer, failed_line, good_answer, last_line,
+        ErrorLog, VisibleRows, busy_answer, failed_answer, failed_line, good_answer, last_line,
         page_question, pages_options, range_answer, range_tag, sealed, unsealed, window_lines,
     };
     #[pymodule_export]

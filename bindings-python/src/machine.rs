@@ -42,8 +42,13 @@ impl MachineBase {
         Ok(self.0.shared_identity()?)
     }
 
+    /// How many requests of this client have failed temporarily, for `Call._fail_fast`.
+    fn _failures(&self) -> u64 {
+        self.0.failures()
+    }
+
     /// A call for an access token of `"control"` or `"orchestration"`, whose output is the token and its remaining
-    /// lifetime in seconds. The token is the machine's own, which is fetched or renewed only if it is time.
+    /// lifetime in seconds. The machine uses the same token itself, and fetches or renews it only when needed.
     ///
     /// Raises:
     ///     ConfigError: for arguments that can't be used.
@@ -53,7 +58,7 @@ impl MachineBase {
         Ok(Call::new(self.0.token(api)?.untyped()))
     }
 
-    /// Begins to collect a long range: makes the `Collect` that workers drive.
+    /// Begins to collect a long range. Your workers drive the `Collect` that it returns.
     ///
     /// The arguments are the same as for `Client.collect`, without `checkpoint`, `on_progress` and `progress`.
     ///
@@ -75,7 +80,7 @@ impl MachineBase {
         self.collect_of(positional, named, &names(&others))
     }
 
-    /// Begins to follow windows as they close: makes the `Follow` that a host drives.
+    /// Begins to follow windows as they close. Your program drives the `Follow` that it returns.
     ///
     /// The arguments are the same as for `Client.follow`.
     ///
@@ -97,8 +102,8 @@ impl MachineBase {
         self.follow_of(positional, named, &names(&others))
     }
 
-    /// Begins to test whether the service's windows are half-open: makes the `Probe` that a host
-    /// drives.
+    /// Begins to test whether the service's windows are half-open. Your program drives the `Probe` that
+    /// it returns.
     ///
     /// The arguments are the same as for `Client.probe_additivity`.
     ///
@@ -115,13 +120,13 @@ impl MachineBase {
     }
 
     /// How many seconds one exchange may take, and the wait for a token that another call fetches;
-    /// `None` for no limit. The host enforces it.
+    /// `None` for no limit. Your program enforces this limit.
     #[getter]
     fn timeout(&self) -> Option<f64> {
         self.0.timeout().ms().map(|ms| ms as f64 / 1000.0)
     }
 
-    /// A number that changes whenever a token fetch has ended. A `Blocked` call waits for this.
+    /// A number that changes whenever a token fetch has ended. A `Blocked` call waits for this change.
     fn token_epoch(&self) -> u64 {
         self.0.token_epoch()
     }
@@ -178,13 +183,13 @@ impl MachineBase {
     }
 }
 
-/// A client without I/O: it says what to send, and gets the responses from its host.
+/// A client without I/O: it creates the requests, and your program sends them and passes the responses back.
 ///
-/// `Client` and `AsyncClient` each drive one of these; you can also drive one with any other HTTP
-/// stack. All threads and calls of a program may share one machine, and share its tokens (service
-/// reference 5). It has the arguments of `Client`, and two more. With `host_tokens`, the host
-/// answers `ProvideToken` steps instead of giving a secret. With `in_browser`, visitors can read
-/// what the machine holds, as with Pyodide; a secret is refused then, unless
+/// `Client` and `AsyncClient` each drive a machine; you can also drive one with any other HTTP
+/// stack. All threads and calls of a program may share one machine and its tokens (service
+/// reference 5). A machine has the arguments of `Client`, and three more. With `host_tokens`, your program
+/// answers `ProvideToken` steps instead of passing a secret. Set `in_browser` if the program runs in a page, as
+/// with Pyodide, where visitors can read everything in memory; the machine then refuses a secret, unless
 /// `dangerously_allow_browser` is set.
 ///
 /// Raises:

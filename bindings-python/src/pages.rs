@@ -1,6 +1,6 @@
-//! What a server for pages asks the core.
+//! What a server for web apps asks the core.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -11,7 +11,7 @@ use tallyfold::{
 };
 
 use crate::arguments::{Named, keywords, one_or_more};
-use crate::detach::detached;
+use crate::detach::{BRIEF, detached, locked};
 use crate::error::Result;
 use crate::host::{self, Clocks, random_seed};
 
@@ -53,7 +53,31 @@ impl VisibleRows {
     }
 }
 
-/// What the host of a server for pages does with its options: for how many seconds it keeps provisional answers, how
+/// The errors that a server for web apps has written to its log.
+#[pyclass(frozen, module = "tallyfold._tallyfold")]
+#[derive(Default)]
+pub(crate) struct ErrorLog(Mutex<tallyfold::ErrorLog>);
+
+#[pymethods]
+impl ErrorLog {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// The reference under which the log has an error, and the line to write if it doesn't have it yet.
+    fn note(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        now_ms: u64,
+        reference: String,
+    ) -> (String, Option<String>) {
+        locked(py, &self.0, BRIEF, |log| log.note(text, now_ms, reference))
+    }
+}
+
+/// What the host of a server for web apps does with its options: for how many seconds it keeps provisional answers, how
 /// many calls it makes at the same time, how many may wait, and how many bytes it keeps.
 #[pyfunction]
 #[pyo3(signature = (**named))]

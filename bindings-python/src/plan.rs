@@ -10,14 +10,14 @@ use crate::rows::{self, Rows};
 
 /// A range of time `[start, end)` cut at the edges of a step of the UTC day, all of it or one part.
 ///
-/// It is a sequence of `Window` objects. Each is computed when it is requested, so a plan of a year
-/// in steps of a second takes no memory. The first and the last window are shorter if the range
-/// does not start or end at an edge. The service advises windows of 5 to 15 minutes (service
-/// reference 8).
+/// A plan is a sequence of `Window` objects. Each window is computed when you request it, so a plan
+/// of a year in steps of a second takes no memory. If the range does not start or end at an edge of
+/// the step, the first or the last window is shorter. The service advises windows of 5 to 15 minutes
+/// (service reference 8).
 ///
 /// Args:
 ///     start: an aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC.
-///     end: likewise, after `start`.
+///     end: a timestamp after `start`, in the same forms.
 ///     window: the step, such as `"15m"` and `"1h"`, or a `timedelta`; it must divide a day.
 ///
 /// Raises:
@@ -52,8 +52,8 @@ impl Plan {
         })
     }
 
-    /// One of `of` parts, counted from 0. The parts have no window in common and together make up
-    /// this plan: the window at position `i` belongs to part `i % of`. A part can be cut into parts
+    /// One of `of` parts, counted from 0. The window at position `i` belongs to part `i % of`, so the
+    /// parts together are the whole plan and have no window in common. A part can be cut into parts
     /// again.
     ///
     /// Raises:
@@ -75,7 +75,7 @@ impl Plan {
         })
     }
 
-    /// The `Window` of the whole plan, also if this is a part of it.
+    /// The `Window` of the whole plan, even if this plan is a part of it.
     #[getter]
     fn range<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.plan.range())

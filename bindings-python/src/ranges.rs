@@ -1,7 +1,7 @@
 //! The machines without I/O that make many calls: `Collect`, `Probe` and `Follow`.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -16,11 +16,11 @@ use crate::host::{Clocks, TextOrBytes};
 use crate::plain::{object, plain};
 use crate::table::CountTable;
 
-/// Reads a long range window by window, without I/O; `Client.collect` drives one.
+/// Reads a long range window by window, without I/O; `Client.collect` drives a `Collect`.
 ///
-/// Any number of workers share it: each gets the `next` step, drives the call of a `Drive` to its end, and settles it.
-/// A window that fails does not end the collect; a window whose response is too large or too slow is read again as two
-/// halves. Calls do their own retries.
+/// Any number of workers share it: each gets the `next` step, drives the call of a `Drive` to its end, and settles the
+/// call. A window that fails does not end the collect. A window whose response is too large or too slow is read again
+/// as two halves. Calls do their own retries.
 ///
 /// >>> machine = tallyfold.Machine(cluster_endpoint="https://cluster.example", host_tokens=True)
 /// >>> collect = machine.collect(
@@ -59,10 +59,10 @@ impl Collect {
         Ok(shown(py, step)?)
     }
 
-    /// Takes the result of a call; if the call has not ended, its window will be read again.
+    /// Reports the result of a call; if the call has not ended, its window will be read again.
     /// Returns what became of the window: `"kept"`, or `"provisional"` if its counts may still
     /// change; `"halved"`, `"failed"`, `"given_back"`; `"postponed"` if the service counts as down
-    /// and the window will be read again once it is back; or `"probed"`.
+    /// and the window will be read again once the service is back; or `"probed"`.
     ///
     /// Raises:
     ///     ConfigError: `out_of_order` for a task that is not under way.
@@ -94,8 +94,8 @@ impl Collect {
         })
     }
 
-    /// Takes adjacent windows, at most so many, for another process: `(task, start, end, windows)`. A collect of the
-    /// same query from `start` to `end`, with the same `window`, `finest`, `settle` and `keep`, reads them there.
+    /// Assigns at most `most` adjacent windows to another process: `(task, start, end, windows)`. There, a collect of
+    /// the same query from `start` to `end`, with the same `window`, `finest`, `settle` and `keep`, reads them.
     /// `None` if no window is left, or the collect has ended.
     ///
     /// Raises:
@@ -119,8 +119,8 @@ impl Collect {
         }))
     }
 
-    /// Takes the table of an assigned range, or of a part of it, and returns the windows that it lacks. With `again`,
-    /// they are assigned again; otherwise they count as failed.
+    /// Adds the table of an assigned range, or of a part of it, and returns the windows that the table lacks. With
+    /// `again`, these windows are assigned again; otherwise they count as failed.
     ///
     /// Raises:
     ///     ConfigError: `out_of_order` for a task that is not under way, also one that was settled before;
@@ -146,7 +146,7 @@ impl Collect {
         Ok(plain(py, &missing)?)
     }
 
-    /// How many windows are to be read at the same time.
+    /// How many windows to read at the same time.
     #[getter]
     fn concurrency(&self, py: Python<'_>) -> u32 {
         locked(py, &self.core, BRIEF, |collect| collect.concurrency())
@@ -190,13 +190,13 @@ impl Collect {
         Some((segment.name, PyBytes::new(py, segment.json.as_bytes())))
     }
 
-    /// The name of the stored segment that `load` wants next.
+    /// The name of the stored segment to `load` next.
     fn wanted(&self, py: Python<'_>) -> String {
         locked(py, &self.core, BRIEF, |collect| collect.wanted())
     }
 
-    /// Loads the stored segment that is `wanted` next. Load segments before the first step, until
-    /// the wanted one is not there. Their windows are not read again, except provisional ones.
+    /// Loads the stored segment with the name `wanted`. Load segments before the first step, until
+    /// there is no segment with that name. Their windows are not read again, except provisional ones.
     /// `name` may be a path that ends in the segment's name; errors then name that path.
     ///
     /// Raises:
@@ -215,9 +215,9 @@ impl Collect {
     /// The table of all windows.
     ///
     /// Raises:
-    ///     TallyfoldError: if windows are missing: the error that ended the collect, that of the
-    ///         first failed window, or `out_of_order`; with `partial`, `gaps` and `failures`. This
-    ///         may be called at any time.
+    ///     TallyfoldError: if windows are missing: the error that ended the collect, the error of the
+    ///         first failed window, or `out_of_order`; with `partial`, `gaps` and `failures`. You may
+    ///         call this method at any time.
     fn finish<'py>(&self, py: Python<'py>) -> Result<Bound<'py, CountTable>> {
         match locked(py, &self.core, usize::MAX, |collect| collect.finish()) {
             Ok(table) => Ok(CountTable::made(py, table)?),
@@ -248,8 +248,8 @@ pub(crate) fn segment_name(number: &Bound<'_, PyAny>) -> Result<String> {
     Ok(tallyfold::keeper::segment_name(required("number", number)?))
 }
 
-/// Finds out whether the service's windows are half-open, without I/O; `Client.probe_additivity`
-/// drives one.
+/// Tests whether the service's windows are half-open, without I/O; `Client.probe_additivity` drives a
+/// `Probe`.
 ///
 /// >>> machine = tallyfold.Machine(cluster_endpoint="https://cluster.example", host_tokens=True)
 /// >>> edges = "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z", "2026-01-01T00:10:00Z"
@@ -272,7 +272,7 @@ impl Probe {
         shown(py, locked(py, &self.0, BRIEF, tallyfold::Probe::step))
     }
 
-    /// Takes the result of a call. A call that has not ended is given again.
+    /// Reports the result of a call. If the call has not ended, a later step returns it again.
     ///
     /// Raises:
     ///     TallyfoldError: the call's final error; `out_of_order` for a task that is not under way.
@@ -307,8 +307,8 @@ impl Probe {
     }
 }
 
-/// Reads windows as they close, and again while their counts may change; `Client.follow` drives
-/// one.
+/// Reads windows as they close, and again while their counts may change; `Client.follow` drives a
+/// `Follow`.
 ///
 /// >>> machine = tallyfold.Machine(cluster_endpoint="https://cluster.example", host_tokens=True)
 /// >>> follow = machine.follow(
@@ -319,11 +319,57 @@ impl Probe {
 /// >>> follow.next(tallyfold.Now(monotonic_ms=300000, unix_ms=1767225900000)).window
 /// Window('2026-01-01T00:00:00Z', '2026-01-01T00:05:00Z')
 #[pyclass(frozen, module = "tallyfold")]
-pub(crate) struct Follow(Mutex<tallyfold::Follow>);
+pub(crate) struct Follow {
+    core: Mutex<tallyfold::Follow>,
+    /// The last revision, until the next step: an interrupt may keep it from whoever has settled its call.
+    last: Mutex<Option<Revised>>,
+}
 
 impl Follow {
     pub(crate) fn new(core: tallyfold::Follow) -> Self {
-        Self(Mutex::new(core))
+        Self {
+            core: Mutex::new(core),
+            last: Mutex::new(None),
+        }
+    }
+
+    /// The last revision as a new object.
+    fn shown<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let last = locked(py, &self.last, BRIEF, |last| last.clone());
+        last.map(|revised| revised.shown(py)).transpose()
+    }
+}
+
+/// A revision whose large parts are objects.
+#[derive(Clone)]
+struct Revised {
+    window: tallyfold::Window,
+    table: Arc<Py<CountTable>>,
+    changes: Arc<Py<Comparison>>,
+    settled: bool,
+    number: u32,
+    clock_ahead_s: f64,
+}
+
+impl Revised {
+    fn of(py: Python<'_>, revision: tallyfold::Revision) -> PyResult<Self> {
+        Ok(Self {
+            window: revision.window,
+            table: Arc::new(CountTable::made(py, revision.table)?.unbind()),
+            changes: Arc::new(Comparison::made(py, revision.changes, None)?.unbind()),
+            settled: revision.settled,
+            number: revision.number,
+            clock_ahead_s: revision.clock_ahead_ms as f64 / 1000.0,
+        })
+    }
+
+    /// Runs code of Python, which an interrupt may end.
+    fn shown<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let window = plain(py, &self.window)?;
+        let (table, changes) = (self.table.bind(py), self.changes.bind(py));
+        let (settled, number) = (self.settled, self.number);
+        let fields = (window, table, changes, settled, number, self.clock_ahead_s);
+        object(py, "Revision", fields)
     }
 }
 
@@ -332,11 +378,12 @@ impl Follow {
     /// What to do next: a `Drive`; a `Wait`, which is not longer than a window; or `Done`.
     ///
     /// Raises:
-    /// ConfigError: at first, if the state that it resumes from is in the future of `now`.
+    ///     ConfigError: in the first step, if the state to resume from is later than `now`.
     fn next<'py>(&self, py: Python<'py>, now: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>> {
         let now = Clocks::of("now", now)?;
+        locked(py, &self.last, BRIEF, |last| *last = None);
         Ok(
-            match locked(py, &self.0, BRIEF, |follow| follow.next(now.0)) {
+            match locked(py, &self.core, BRIEF, |follow| follow.next(now.0)) {
                 FollowStep::Drive(drive) => driven(py, drive),
                 FollowStep::Wait { ms } => object(py, "Wait", (ms,)),
                 FollowStep::Failed(error) => return Err(error.into()),
@@ -345,9 +392,9 @@ impl Follow {
         )
     }
 
-    /// Takes the result of a call and returns a `Revision` of its window. If the call has not
-    /// ended, it returns `None`, and the window is read again at once. It also returns `None`, and
-    /// the window is read again later, if the service counts as down: then `waiting` is a number.
+    /// Reports the result of a call, and returns a `Revision` of its window. If the call has not
+    /// ended, the method returns `None`, and the window is read again at once. If the service counts
+    /// as down, it returns `None`, too, `waiting` is a number, and the window is read again later.
     ///
     /// Raises:
     ///     TallyfoldError: the call's final error; its window is read again later. `out_of_order`
@@ -364,39 +411,40 @@ impl Follow {
             driven_call(call)?,
             Clocks::of("now", now)?,
         );
-        let revision = locked(py, &self.0, call.received(), |follow| {
+        let revision = locked(py, &self.core, call.received(), |follow| {
             call.with(|call| follow.settle(task, call, now.0))
         })?;
-        let Some(revision) = revision else {
-            return Ok(None);
-        };
-        let window = plain(py, &revision.window)?;
-        let table = CountTable::made(py, revision.table)?;
-        let changes = Comparison::made(py, revision.changes, None)?;
-        let clock_ahead_s = revision.clock_ahead_ms as f64 / 1000.0;
-        let (settled, number) = (revision.settled, revision.number);
-        let fields = (window, table, changes, settled, number, clock_ahead_s);
-        Ok(Some(object(py, "Revision", fields)?))
+        let revised = revision.map(|revision| Revised::of(py, revision));
+        let revised = revised.transpose()?;
+        locked(py, &self.last, BRIEF, |last| *last = revised);
+        Ok(self.shown(py)?)
+    }
+
+    /// Resumes after an interrupt, such as Ctrl-C, that came between `next` and the end of `settle`. Returns the revision
+    /// of the last `settle`, if `next` was not called since. All windows whose calls were not settled are read again.
+    fn recover<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        locked(py, &self.core, BRIEF, |follow| follow.give_back());
+        self.shown(py)
     }
 
     /// While the follow waits for a service that is down: how many seconds it waits before the next
     /// try, counted from when a call was last settled. Otherwise `None`.
     #[getter]
     fn waiting(&self, py: Python<'_>) -> Option<f64> {
-        seconds(locked(py, &self.0, BRIEF, |follow| follow.waiting_ms()))
+        seconds(locked(py, &self.core, BRIEF, |follow| follow.waiting_ms()))
     }
 
     /// The position of the follow, as JSON: with it as `state`, a later follow of the same query resumes from the
     /// revisions that were returned so far.
     fn state(&self, py: Python<'_>) -> String {
-        locked(py, &self.0, BRIEF, |follow| follow.state())
+        locked(py, &self.core, BRIEF, |follow| follow.state())
     }
 
-    /// The windows whose reading has begun and that are not settled.
+    /// The windows that were read, or are being read, and are not settled.
     fn provisional<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(
             py,
-            &locked(py, &self.0, BRIEF, |follow| follow.provisional()),
+            &locked(py, &self.core, BRIEF, |follow| follow.provisional()),
         )
     }
 

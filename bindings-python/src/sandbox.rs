@@ -1,4 +1,4 @@
-//! `Sandbox`: a replica of the service, without a network.
+//! `Sandbox`: a simulated service, without a network.
 
 use std::sync::Mutex;
 
@@ -39,7 +39,7 @@ impl Sandbox {
         Ok(Self { core, options })
     }
 
-    /// What a client needs to be let in, named as `Client` names it.
+    /// The credentials that the sandbox accepts, with the names of the arguments of `Client`.
     ///
     /// >>> sorted(sandbox.credentials)
     /// ['client_id', 'client_secret', 'control_audience', 'orchestration_audience']
@@ -54,7 +54,7 @@ impl Sandbox {
         dict(py, &credentials)
     }
 
-    /// How many requests each endpoint has got.
+    /// How many requests each endpoint has received.
     ///
     /// >>> sandbox.stats["audit_logs"]
     /// 0
@@ -138,7 +138,7 @@ impl Sandbox {
         })?)
     }
 
-    /// Makes all tokens that were given out so far invalid.
+    /// Revokes all tokens that the sandbox has issued so far.
     ///
     /// >>> sandbox.revoke_tokens()
     fn revoke_tokens(&self, py: Python<'_>) {

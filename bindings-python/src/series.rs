@@ -13,17 +13,17 @@ use crate::frame::{self, Frame, Reduced};
 use crate::plain::{object, plain};
 use crate::rows::{Content, Rows};
 
-/// A table's counts in the order of time: one row for each window and combination of dimension
-/// values. `CountTable.by_window` makes it.
+/// A table's counts in chronological order: one row for each window and combination of dimension
+/// values. `CountTable.by_window` returns it.
 ///
-/// A series does not change. Its rows are sorted by window, then by their dimension values, in the
+/// A series is immutable. Its rows are sorted by window, then by their dimension values, in the
 /// order of `dimensions`. Counts are numbers of events, as `int` from 0 to 2**64 - 1, never `float`
 /// (service reference 2.2 and 2.3).
 ///
 /// polars, pandas, duckdb and pyarrow read a series through `__arrow_c_stream__`: `window_start`
 /// and `window_end` as timestamps in UTC, rounded down to the microsecond as `Window.start` is, `complete`
-/// and `settled` as booleans, then the columns of a table. `settled` says that the counts of the window are all that
-/// there are and no longer change.
+/// and `settled` as booleans, then the columns of a table. `settled` is true if the counts of the window are complete
+/// and no longer change.
 ///
 /// >>> series = table.group_by("integration").by_window("15m")
 /// >>> for row in series:
@@ -58,14 +58,14 @@ struct Origin {
 
 #[pymethods]
 impl Series {
-    /// The step in its largest unit, such as `"15m"`, `"90m"` and `"1h"`; `None` if the windows are
-    /// those of the responses.
+    /// The step in its largest unit, such as `"15m"`, `"90m"` and `"1h"`; `None` if each response keeps
+    /// its own window.
     #[getter]
     fn step(&self) -> Option<String> {
         self.0.series.step().map(|step| step.to_string())
     }
 
-    /// The name of the time zone whose days the windows are; `None` if they aren't days of a zone.
+    /// The name of the time zone, if the windows are days of a zone; otherwise `None`.
     ///
     /// >>> table.by_window("1d", zone="Asia/Kolkata").zone
     /// 'Asia/Kolkata'
@@ -74,8 +74,8 @@ impl Series {
         self.0.series.zone()
     }
 
-    /// The windows as `SeriesWindow` objects, sorted, including those without rows. Windows of
-    /// which the table covers nothing are left out.
+    /// The windows as `SeriesWindow` objects, sorted, including windows without rows. Windows that
+    /// the table doesn't cover at all are left out.
     #[getter]
     fn windows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.0.windows(py)?.call_method0("copy")
@@ -87,7 +87,7 @@ impl Series {
         plain(py, &self.0.series.totals())
     }
 
-    /// Whether the table covers all of each window. If not, the `complete` of each window and row says which.
+    /// Whether the table covers all windows completely. If not, `complete` of each window and row shows which.
     ///
     /// >>> table.by_window("15m").complete, table.by_window("1h").complete
     /// (True, False)
@@ -96,10 +96,10 @@ impl Series {
         self.0.series.complete()
     }
 
-    /// The series with a row for each window and each combination that any of its windows has. The rows that
-    /// were missing have counts of 0. A series without dimensions gets a row for each window.
+    /// The series with a row for each window and each combination that occurs in any window. Added rows have counts
+    /// of 0. A series without dimensions gets a row for each window.
     ///
-    /// No window is added: nothing is known of those that the table does not cover.
+    /// Windows that the table does not cover are not added, because their counts are unknown.
     ///
     /// Raises:
     ///     ResponseError: `group_limit` for more than 2**25 rows.
@@ -118,11 +118,11 @@ impl Series {
         Ok(Self::of(py, series, origin)?)
     }
 
-    /// The same series of the responses that lie in `[start, end)`: the slice of its table, by window. A step that lies in
-    /// the range only in part is not `complete`.
+    /// The same series for the responses that lie in `[start, end)`. A step that lies only partly in the range is
+    /// not `complete`.
     ///
     /// Raises:
-    ///     ConfigError: as `CountTable.between`.
+    ///     ConfigError: as for `CountTable.between`.
     ///
     /// >>> series = table.by_window("1h")
     /// >>> series.between("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z") == series

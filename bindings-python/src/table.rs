@@ -17,17 +17,17 @@ use crate::series::Series;
 
 /// Exact counts, grouped by dimension values, of one response or of several merged ones.
 ///
-/// A table does not change: its methods give new ones. Rows are sorted by their dimension values,
+/// A table is immutable: its methods return new tables. Rows are sorted by their dimension values,
 /// in the order of `dimensions`, whatever order the service sent them in. Counts are numbers of
 /// events, as `int` from 0 to 2**64 - 1, never `float` (service reference 2.2 and 2.3).
 ///
 /// polars, pandas, duckdb and pyarrow read a table through `__arrow_c_stream__`: a categorical
 /// column for each dimension, then `success`, `errors` and `filtered` as unsigned 64-bit integers.
-/// If you need text instead of categories, for example to join with text, convert them in one line.
-/// `pandas.DataFrame(table)` raises `TypeError`: it would make a column of whole rows.
+/// If you need text instead of categories, for example for a join, convert the columns, or use `to_polars` or
+/// `to_pandas`. `pandas.DataFrame(table)` raises `TypeError`, because it would make a column of whole rows.
 ///
 /// Do not subtract such columns: a difference of unsigned integers wraps around below 0, to 2**64 - 1 instead of
-/// -1. `compare` gives signed changes; or convert to signed integers first.
+/// -1. Use `compare`, which returns signed changes, or convert the columns to signed integers first.
 ///
 /// >>> len(table), table.totals
 /// (2, Counts(success=7, errors=1, filtered=2))
@@ -51,8 +51,8 @@ impl CountTable {
         plain(py, &self.0.totals())
     }
 
-    /// `totalDelivered`, `totalErrors` and `totalFiltered` as the service reported them, added up
-    /// over all windows, as `Counts`; `None` for a filtered table, or if a sum is above 2**64 - 1
+    /// The sums over all windows of `totalDelivered`, `totalErrors` and `totalFiltered`, as the service
+    /// reported them, as `Counts`; `None` for a filtered table, or if a sum is above 2**64 - 1
     /// (service reference 2.2).
     #[getter]
     fn reported<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -60,7 +60,7 @@ impl CountTable {
     }
 
     /// Whether the reported totals are the sums of the counts, as `Reconciliation`. A difference
-    /// raises nothing: the API is Beta, and the caller decides.
+    /// raises no error: the API is Beta, so your program decides.
     #[getter]
     fn reconciliation<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         plain(py, &self.0.reconciliation())
@@ -78,9 +78,9 @@ impl CountTable {
         plain(py, &self.0.windows())
     }
 
-    /// The windows whose counts may still change, because they were read less than an hour after their end (or
-    /// less than `settle`, by a `collect` or `follow` that was given one), sorted. A table of an `Aggregator`,
-    /// which has no clock, has none.
+    /// The windows whose counts may still change, sorted. They were read less than an hour after their end, or
+    /// less than the `settle` of the `collect` or `follow`. A table of an `Aggregator` has no such windows, because
+    /// an `Aggregator` has no clock.
     ///
     /// >>> table.provisional
     /// []
@@ -95,8 +95,8 @@ impl CountTable {
         plain(py, &self.0.notes())
     }
 
-    /// Adds rows up by some of the dimensions, in the given order. Without any dimension, all rows
-    /// become one row; a table without rows stays without rows.
+    /// Adds up rows by some of the dimensions, in the given order. Without any dimension, all rows
+    /// become one row; an empty table stays empty.
     ///
     /// Raises:
     ///     ConfigError: `unknown_dimension` for a name that the table lacks, `repeated_dimension`.
@@ -115,8 +115,8 @@ impl CountTable {
         Ok(Self::made(py, table)?)
     }
 
-    /// Keeps the rows whose value is the wanted one, or among the wanted ones, for each dimension
-    /// named. `reported` becomes `None`, because the service's totals are of all events.
+    /// Keeps the rows that have the given value, or one of the given values, in each named dimension.
+    /// `reported` becomes `None`, because the service's totals are of all events.
     ///
     /// Raises:
     ///     ConfigError: `unknown_dimension` for a name that the table lacks.
@@ -139,7 +139,7 @@ impl CountTable {
         Ok(Self::made(py, table)?)
     }
 
-    /// The counts as a widget of a notebook, by the elements of the dashboard. See `tallyfold.show`.
+    /// The counts as a widget for a notebook, with the elements of the dashboard. See `tallyfold.show`.
     ///
     /// >>> table.show()
     /// <CountTable: event_delivery by ('integration', 'reason'), 2 rows, success=7, errors=1, filtered=2>
@@ -152,7 +152,7 @@ impl CountTable {
         module.call_method1("show", (slf, ingestion))
     }
 
-    /// Adds the counts of a table of another time to these. The order of merging makes no
+    /// Adds the counts of another table, which covers another time. The order of merging makes no
     /// difference.
     ///
     /// With `replace`, windows of the other table replace those windows of this table that they
@@ -208,10 +208,10 @@ impl CountTable {
         Ok(Self::made(py, table)?)
     }
 
-    /// Adds up the counts of several clusters or clients, which cover the same time. The label is
-    /// the `identity` of the sum.
+    /// Adds up the counts of several clusters or clients for the same time. The label becomes the
+    /// `identity` of the sum.
     ///
-    /// `merge` and `merge_all` refuse tables of different clusters, so that none are mixed by mistake.
+    /// `merge` and `merge_all` refuse tables of different clusters, so that you don't mix them by mistake.
     ///
     /// Raises:
     ///     ConfigError: `missing_argument` for no table at all; `incompatible_tables` for other
@@ -235,8 +235,8 @@ impl CountTable {
         Ok(Self::made(py, table)?)
     }
 
-    /// Which cluster and client the counts belong to: the client's `identity`. `None` if it is not
-    /// known, as of an `Aggregator`.
+    /// The `identity` of the client that read the counts. `None` if it is not known, as for a table
+    /// of an `Aggregator`.
     #[getter]
     fn identity(&self) -> Option<&str> {
         self.0.identity().as_str()
@@ -262,8 +262,8 @@ impl CountTable {
         Ok(plain(py, &self.0.gaps(range))?)
     }
 
-    /// The counts by window. Without a step, each response keeps its own window. With one, each is
-    /// added to the step of the UTC day that it lies in.
+    /// The counts by window. Without a step, each response keeps its own window. With a step, each
+    /// response is added to the step of the UTC day in which its window lies.
     ///
     /// Args:
     ///     step: digits and one of `s`, `m`, `h` and `d`, such as `"5m"`, `"15m"`, `"1h"` and
@@ -323,7 +323,7 @@ impl CountTable {
         )?)
     }
 
-    /// The table that `to_json` wrote, from `str` or bytes.
+    /// Reads a table from the JSON of `to_json`, as `str` or bytes.
     ///
     /// Raises:
     ///     ResponseError: `invalid_table` for anything else.

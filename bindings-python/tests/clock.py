@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tallyfold
-from tallyfold._client import async_driver
+from tallyfold._calls import async_driver
 from tallyfold._http.stop import Stop
 
 if TYPE_CHECKING:

@@ -3,11 +3,12 @@
 import asyncio
 import copy
 import inspect
+import math
 import pickle
 import typing
 import weakref
 from collections.abc import Callable
-from datetime import date, datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
 import httpx2
@@ -67,6 +68,28 @@ def test_times_that_are_no_instant(client: tallyfold.Client, instant: datetime) 
         with pytest.raises(tallyfold.ConfigError) as caught:
             tallyfold.Aggregator(["reason"], window=window)
         assert (caught.value.code, caught.value.argument) == ("invalid_timestamp", argument)
+
+
+class Broken(tzinfo):
+    """A zone that fails."""
+
+    def utcoffset(self, _: datetime | None) -> timedelta:
+        raise LookupError("no zone")
+
+    tzname = dst = utcoffset  # type: ignore[assignment]
+
+
+def test_a_time_says_why_it_is_no_instant(client: tallyfold.Client) -> None:
+    with pytest.raises(tallyfold.ConfigError, match="NaT names no instant"):
+        client.event_delivery(pd.NaT, END, ["reason"])  # type: ignore[arg-type]
+    with pytest.raises(tallyfold.ConfigError, match="zone has failed to give an offset") as caught:
+        client.event_delivery(datetime(2026, 1, 1, tzinfo=Broken()), END, ["reason"])
+    assert isinstance(caught.value.__cause__, LookupError)
+
+
+def test_no_message_names_milliseconds() -> None:
+    with pytest.raises(tallyfold.ConfigError, match="longest_retry_wait: want at most 24 days"):
+        make(tallyfold.Machine, longest_retry_wait=math.inf)
 
 
 def test_a_date_is_told_what_is_wanted(client: tallyfold.Client) -> None:
@@ -149,6 +172,21 @@ def test_a_slip_is_told_what_was_meant(
 @pytest.mark.parametrize(
     ("act", "argument", "message"),
     [
+        (
+            lambda client: client.event_delivery(START, END, [1]),
+            "dimensions",
+            "want a sequence of str, but this contains int",
+        ),
+        (
+            lambda client: client.collect("event_delivery", START, END, ["reason"], part=(True, 2)),
+            "part",
+            "want a pair of ints, but this contains bool",
+        ),
+        (
+            lambda _: make(tallyfold.Machine, headers={1: "a"}),
+            "headers",
+            "want a dict of str to str, but this contains int",
+        ),
         (lambda client: client.audit_logs(page=1.5), "page", "want an int, not float"),
         (lambda client: client.audit_logs(page=True), "page", "want an int, not bool"),
         (
@@ -164,7 +202,7 @@ def test_a_slip_is_told_what_was_meant(
         (
             lambda client: client.collect("event_delivery", START, END, ["reason"], part=[1, "2"]),
             "part",
-            "want a pair of ints, not list",
+            "want a pair of ints, but this contains str",
         ),
         (
             lambda client: client.collect("event_delivery", START, END, ["reason"], have=5),
@@ -368,6 +406,36 @@ def test_a_line_break_behind_a_credential_is_named(
     with pytest.raises(tallyfold.ConfigError, match="this ends with a line break") as caught:
         tallyfold.Client(cluster_endpoint="https://cluster.example", **credentials)
     assert (caught.value.code, caught.value.argument) == ("invalid_argument", name)
+
+
+@pytest.mark.parametrize("name", ["client_id", "client_secret"])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (" canary", "begins or ends with white space"),
+        ("canary\t", "begins or ends with white space"),
+        (" ", "begins or ends with white space"),
+        ("can\tary", "contains a control character"),
+    ],
+)
+def test_white_space_around_a_credential_and_control_characters_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+    sandbox: tallyfold.Sandbox,
+    name: str,
+    text: str,
+    message: str,
+) -> None:
+    credentials: Any = {**sandbox.credentials, name: text}
+    with pytest.raises(tallyfold.ConfigError, match=message) as caught:
+        tallyfold.Client(cluster_endpoint="https://cluster.example", **credentials)
+    assert (caught.value.code, caught.value.argument) == ("invalid_argument", name)
+    assert "canary" not in str(caught.value)
+    for key, value in credentials.items():
+        monkeypatch.setenv(f"TALLYFOLD_{key.upper()}", value)
+    monkeypatch.setenv("TALLYFOLD_CLUSTER_ENDPOINT", "https://cluster.example")
+    with pytest.raises(tallyfold.ConfigError, match=message) as caught:
+        tallyfold.Client.from_env()
+    assert caught.value.argument == name
 
 
 @pytest.mark.parametrize("address", ["https://cluster.example\n", " https://cluster.example"])

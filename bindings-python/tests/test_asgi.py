@@ -1,7 +1,8 @@
-"""The server for pages, asked by pages' clients and by plain requests."""
+"""The server for web apps, asked by pages' clients and by plain requests."""
 
 import asyncio
 import json
+import re
 import socket
 import threading
 import time
@@ -12,6 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 import uvicorn
+from clock import Clock
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Mount
@@ -866,6 +868,104 @@ def test_a_window_of_a_range_that_fails_has_a_line_and_is_asked_for_again() -> N
         again = await get(app, ranged(), {"if-none-match": response.headers["etag"]})
         assert again.status_code == 200
         assert len(again.text.splitlines()) == 2 * 96 + 1
+
+    run(test)
+
+
+class _Cache(dict[str, bytes]):
+    set = dict.__setitem__
+
+
+class _Down(httpx2.AsyncBaseTransport):
+    """A sandbox whose endpoints can't be reached while it is down."""
+
+    def __init__(self, sandbox: tallyfold.Sandbox, path: str) -> None:
+        self.is_down = True
+        self.requests = 0
+        self._path = path
+        self._up = sandbox.async_transport()
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if not self.is_down or self._path not in request.url.path:
+            return await self._up.handle_async_request(request)
+        self.requests += 1
+        message = "connection refused"
+        raise httpx2.ConnectError(message)
+
+
+@pytest.mark.parametrize("path", ["analytics", "token"])
+def test_a_range_of_a_service_that_is_down_ends_at_once(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test() -> None:
+        sandbox = tallyfold.Sandbox(seed=1)
+        store = _Cache()
+        morning = {**DAY, "end": "2026-01-01T12:00:00Z"}
+        await get(PageServer(client_of(sandbox), allow, store=store), ranged(**morning))
+        transport = _Down(sandbox, path)
+        app = PageServer(client_of(sandbox, transport=transport, max_retries=3), allow, store=store)
+        begun = time.monotonic()
+        response = await get(app, ranged())
+        assert time.monotonic() - begun < 3
+        lines = [json.loads(line) for line in response.text.splitlines()]
+        failed = [line["error"] for line in lines if "error" in line]
+        assert sum("settled" in line for line in lines) == len(failed) == 48
+        assert {error["code"] for error in failed} == {"network_failed"}
+        assert transport.requests <= 16
+        # They are one line of the log.
+        (record,) = [each for each in caplog.records if each.name == "tallyfold"]
+        references = {error["message"].rsplit(" ", 1)[1] for error in failed}
+        assert len(references) == 1
+        assert references.pop() in record.getMessage()
+        transport.is_down = False
+        again = await get(app, ranged())
+        assert len(again.text.splitlines()) == 193
+        assert '"error":' not in again.text
+
+    run(test)
+
+
+def test_refused_credentials_cost_one_token_request_in_ten_seconds(
+    sandbox: tallyfold.Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(1_767_312_000_000)
+    monkeypatch.setattr(tallyfold.Now, "read", clock.now)
+
+    async def test() -> None:
+        app = PageServer(client_of(sandbox, client_secret="revoked"), allow)
+        for requests in (1, 2):
+            for window in tallyfold.Plan(DAY["start"], DAY["end"], "15m"):
+                edges = {"start": window.start.isoformat(), "end": window.end.isoformat()}
+                answer = await post(app, PATH, {**QUERY, **edges})
+                assert answer.json()["code"] == "token_refused"
+            assert sandbox.stats["control_token"] == requests
+            clock.wait(10)
+
+    run(test)
+
+
+def test_an_outage_is_a_line_of_the_log_in_ten_seconds(
+    sandbox: tallyfold.Sandbox, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock(1_767_312_000_000)
+    monkeypatch.setattr(tallyfold.Now, "read", clock.now)
+
+    async def test() -> None:
+        app = PageServer(client_of(sandbox, transport=_Down(sandbox, "analytics")), allow)
+        for seconds, line in [
+            (0, r"reference (\w+)\): network_failed: [^;]+$"),
+            (9.9, None),
+            (0.1, r"reference (\w+)\): .+; 2 equal errors since the last line$"),
+        ]:
+            clock.wait(seconds)
+            caplog.clear()
+            references = set()
+            for _ in range(2 if line else 1):
+                message = (await post(app, PATH)).json()["message"]
+                references.add(message.rsplit(" ", 1)[1])
+            texts = [each.getMessage() for each in caplog.records if each.name == "tallyfold"]
+            found = [re.search(line, text) for text in texts] if line else texts
+            assert [each and each[1] for each in found] == (list(references) if line else [])
 
     run(test)
 

@@ -91,6 +91,7 @@ def in_tasks(script: Script, shelf: Shelf, query: Case) -> tallyfold.CountTable:
     return asyncio.run(collect())
 
 
+@pytest.mark.filterwarnings("ignore::tallyfold.ClockWarning")
 @pytest.mark.parametrize("collect", [in_threads, in_tasks])
 def test_collects(collect: Callable[[Script, Shelf, Case], tallyfold.CountTable]) -> None:
     file = json.loads(FILE.read_text(encoding="utf-8"))

@@ -177,7 +177,7 @@ def test_windows_that_may_change_are_left_out_with_a_warning(sandbox: tallyfold.
     with client:
         table = client.event_delivery(instants[0], instants[1], ["integration"])
     assert len(table.provisional) == 1
-    with pytest.warns(tallyfold.WindowsLeftOutWarning, match="1 windows .*windows.*all"):
+    with pytest.warns(tallyfold.WindowsLeftOutWarning, match="1 window .*windows.*all"):
         export = tallyfold.export(table, "openmetrics")
     assert [note.kind for note in export.notes] == ["windows_left_out"]
     assert text(export) == "# EOF\n"

@@ -44,6 +44,31 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(
 
 
 @BOTH
+def test_an_error_names_the_file_and_not_its_temporary_file(
+    tmp_path: Path, put: Callable[[Path, bytes], None]
+) -> None:
+    path = tmp_path / "missing" / "state.json"
+    with pytest.raises(FileNotFoundError) as caught:
+        put(path, b"new")
+    assert caught.value.filename == str(path)
+
+
+@BOTH
+def test_a_file_system_that_becomes_read_only_is_reported_with_the_file(
+    tmp_path: Path, put: Callable[[Path, bytes], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: object, **_: object) -> None:
+        raise OSError(errno.EROFS, "read-only", None if isinstance(path, int) else str(path))
+
+    monkeypatch.setattr(os, "fsync", refused)
+    monkeypatch.setattr(Path, "unlink", refused)
+    path = tmp_path / "state.json"
+    with pytest.raises(OSError, match="read-only") as caught:
+        put(path, b"new")
+    assert caught.value.filename == str(path)
+
+
+@BOTH
 @pytest.mark.parametrize(("platform", "tries"), [("win32", 3), ("linux", 1)])
 def test_on_windows_a_file_that_another_program_has_open_is_tried_again(
     tmp_path: Path,

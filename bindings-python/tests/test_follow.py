@@ -1,6 +1,7 @@
 """Windows as they close, in a time of the tests' own."""
 
 import asyncio
+import contextlib
 import itertools
 import random
 import threading
@@ -13,13 +14,14 @@ import httpx2
 import pytest
 from clock import Clock
 from service import Service, answer, busy_day, other_tasks
-from support import record
+from support import interrupting, record
 
 import tallyfold
 
 START, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z"
 START_MS = 1_767_225_600_000
 DIMENSIONS: list[tallyfold.DimensionName] = ["integration"]
+SIX_HOURS = START, "2026-01-01T06:00:00Z"
 
 
 @pytest.fixture
@@ -173,6 +175,25 @@ def test_a_clock_that_is_ahead_freezes_no_checkpoint(clock: Clock, tmp_path: Pat
         again = client.collect(*query, checkpoint=tmp_path / "hours")
     assert len(service.asked) == asked + 4
     assert again.totals.success == table.totals.success + 1
+
+
+@pytest.mark.parametrize("event", ["call", "return"])
+@pytest.mark.parametrize(
+    "function", ["_read", "_next", "now", "settle", "Drive.__init__", "Revision.__init__"]
+)
+def test_an_interrupt_loses_no_revision(clock: Clock, function: str, event: str) -> None:
+    clock.ms = 6 * 3_600_000
+    with Service(busy_day()).client() as client:
+        truth = client.collect("event_delivery", *SIX_HOURS, DIMENSIONS).totals.success
+        for position in range(4):
+            options: Any = {"window": "1h", "end": SIX_HOURS[1], "settle": 0}
+            revisions = client.follow("event_delivery", START, DIMENSIONS, **options)
+            total = 0
+            with interrupting(function, event, position), contextlib.suppress(KeyboardInterrupt):
+                for revision in revisions:
+                    total += revision.changes.total_delta.success
+            total += sum(revision.changes.total_delta.success for revision in revisions)
+            assert total == truth, position
 
 
 def test_tasks_follow_too(clock: Clock) -> None:

@@ -74,6 +74,28 @@ def test_all_that_is_missing_is_named_at_once(kind: Clients) -> None:
 
 
 @both
+def test_a_variable_that_cannot_be_used_is_named(kind: Clients, sandbox: tallyfold.Sandbox) -> None:
+    env = variables(sandbox)
+    for name, value, text in [
+        ("client_secret", "hunter2\n", "this ends with a line break; was it read from a file?"),
+        ("client_id", " me", "this begins or ends with white space"),
+        ("cluster_endpoint", "ftp://cluster.example", ""),
+    ]:
+        variable = f"TALLYFOLD_{name.upper()}"
+        with pytest.raises(tallyfold.ConfigError) as refused:
+            kind.from_env({**env, variable: value})
+        code = refused.value.code
+        assert str(refused.value).startswith(f"{code}: {variable}: {text}")
+        assert refused.value.argument == name
+        assert "hunter2" not in str(refused.value)
+        # A value that the caller has passed isn't that of the variable.
+        passed: dict[str, Any] = {name: value}
+        with pytest.raises(tallyfold.ConfigError) as refused:
+            kind.from_env(env, **passed)
+        assert str(refused.value).startswith(f"{code}: {name}: {text}")
+
+
+@both
 @pytest.mark.parametrize("env", [{1: 2}, {b"TALLYFOLD_CLIENT_ID": "me"}])
 def test_an_environment_has_names(kind: Clients, env: Any) -> None:
     with pytest.raises(tallyfold.ConfigError) as refused:

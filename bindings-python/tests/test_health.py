@@ -159,7 +159,8 @@ def test_an_incident_that_somebody_knows_of_is_silenced() -> None:
     assert not later(tallyfold.unsilence(known.state, incident.id)).healthy
     soon, past = now + timedelta(hours=1), now - timedelta(hours=1)
     assert later(tallyfold.silence(first.state, incident.id, soon)).healthy
-    assert not later(tallyfold.silence(first.state, incident.id, past)).healthy
+    with pytest.raises(tallyfold.ConfigError, match="until: this is in the past"):
+        tallyfold.silence(first.state, incident.id, past)
 
 
 def test_without_counts_nothing_is_judged() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from service import HOUR, Service, busy_day
+from support import interrupting
 
 import tallyfold
 
@@ -242,6 +243,40 @@ def test_a_process_that_cannot_be_inspected_holds_it_until_it_is_silent(
     os.utime(lock, (time.time() - 65, time.time() - 65))
     run(tmp_path)
     assert not lock.exists()
+
+
+@pytest.mark.parametrize("event", ["call", "return"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        "Lock.__init__",
+        "Lock.release",
+        "_take",
+        "create",
+        "Keeper.__init__",
+        "Keeper.__enter__",
+        "Keeper.load",
+        "Keeper.__exit__",
+        "Directory.__enter__",
+        "Directory.__exit__",
+        "collect",
+        "CollectRun.finish",
+    ],
+)
+def test_an_interrupt_at_any_moment_keeps_nobody_out(
+    tmp_path: Path, function: str, event: str
+) -> None:
+    with Service(busy_day()).client() as client:
+        query: Any = ("event_delivery", *HOUR, ["integration"])
+        with interrupting(function, event), pytest.raises(KeyboardInterrupt) as caught:
+            client.collect(*query, checkpoint=tmp_path)
+        if function in {"Keeper.load", "Keeper.__exit__", "CollectRun.finish"}:
+            assert caught.value.gaps is not None  # type: ignore[attr-defined]
+        table = client.collect(*query, checkpoint=tmp_path)
+    assert table.totals.success > 0
+    assert not list(tmp_path.glob("lock-*"))
+    names = {thread.name for thread in threading.enumerate() if thread.is_alive()}
+    assert sum("checkpoint lock" in name for name in names) <= 1
 
 
 def test_of_many_that_begin_at_once_one_writes(tmp_path: Path) -> None:

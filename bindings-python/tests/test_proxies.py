@@ -112,6 +112,22 @@ def test_a_proxy_carries_requests_and_token_requests(
         assert "hunter2" not in shown
 
 
+@pytest.mark.parametrize(
+    ("address", "says"),
+    [
+        ("127.0.0.1:1", "the proxy refused the connection.* \\(PROXY_ECONNREFUSED, "),
+        ("no-such-proxy.invalid:3128", "the proxy's name was not found.* \\(PROXY_E"),
+    ],
+)
+def test_a_proxy_that_is_down_is_not_taken_for_the_server(
+    ask: Ask, address: str, says: str
+) -> None:
+    with pytest.raises(tallyfold.ServiceError, match=says) as caught:
+        ask(cluster_endpoint="https://192.0.2.1:4443", proxy=f"http://me:hunter2@{address}")
+    assert caught.value.code == "network_failed"
+    assert "hunter2" not in str(caught.value)
+
+
 def test_a_proxy_of_the_environment_counts_only_when_it_is_to(
     ask: Ask, secure: Relay, keys: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

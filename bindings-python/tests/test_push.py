@@ -174,7 +174,7 @@ def test_a_web_page_is_nobodys_yes(push: Pusher, receiver: Receiver, name: Any) 
         # Nothing is dropped: a push that goes on from here sends everything.
         assert (noted or [0])[-1] == 0
     receiver.answers = [(203, {}, b"hello")]
-    with pytest.raises(tallyfold.ServiceError, match="is the address that of the destination"):
+    with pytest.raises(tallyfold.ServiceError, match="is this the address of the destination"):
         push(counted(), name, receiver.url)
 
 

@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 from service import busy_day
 
 import tallyfold
-from tallyfold._ranges import scan as module
+from tallyfold import _scan as module
 
 DAY = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 ALL: list[tallyfold.DimensionName] = ["event_name", "write_key", "integration", "reason"]

@@ -157,7 +157,7 @@ NAMELESS = ZoneInfo.from_file(
 
 
 @pytest.mark.parametrize(
-    "zone", ["", "Mars/Olympus", "../UTC", "America", "\0", 5, UTC, ["UTC"], NAMELESS]
+    "zone", ["", "Mars/Olympus", "../UTC", "America", "localtime", "\0", 5, UTC, ["UTC"], NAMELESS]
 )
 def test_a_zone_that_is_none(merged: tallyfold.CountTable, zone: Any) -> None:
     with pytest.raises(tallyfold.ConfigError, match="America/New_York") as caught:

@@ -24,7 +24,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from support import ADDRESS, record
 
 import tallyfold
-from tallyfold._client import async_driver
+from tallyfold._calls import async_driver
 from tallyfold._export import async_sender, sender
 from tallyfold._files import file
 from tallyfold._http.stop import Stop

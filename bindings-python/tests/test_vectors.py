@@ -73,6 +73,17 @@ def test_comparisons() -> None:
     run("comparisons", check_comparison)
 
 
+def test_error_log() -> None:
+    run("error_log", check_error_log)
+
+
+def check_error_log(case: Case) -> None:
+    log = _tallyfold.ErrorLog()
+    for note in case["notes"]:
+        found = log.note(note["text"], note["at_ms"], note["random"])
+        assert found == (note["reference"], note["line"])
+
+
 def test_every_code_has_a_vector() -> None:
     def codes(value: object) -> set[str]:
         if isinstance(value, list):

@@ -102,12 +102,19 @@ export async function commandPage() {
   for (const { path, contents } of outputFiles) await packed(basename(path), contents);
   // Parts that are loaded later are entry points, too.
   const isEntry = ([, { entryPoint }]) => entryPoint === "dist/dashboard.js";
-  const entry = Object.entries(metafile.outputs).find(isEntry);
+  const [path, { imports }] = Object.entries(metafile.outputs).find(isEntry);
   const style = await readFile("dashboard/page.css");
   const styleName = `page-${createHash("sha256").update(style).digest("hex").slice(0, 8)}.css`;
   await packed(styleName, style);
   const page = await readFile("dashboard/page.html", "utf8");
-  const text = page.replace("page.css", styleName).replace("dashboard.js", basename(entry[0]));
+  // The browser requests them next to the module that imports them, and not after it.
+  const early = imports
+    .filter(({ kind }) => kind === "import-statement")
+    .map((it) => `<link rel="modulepreload" href="${basename(it.path)}" />\n    `);
+  const text = page
+    .replace("page.css", styleName)
+    .replace("<script", `${early.join("")}<script`)
+    .replace("dashboard.js", basename(path));
   await writeFile(join(PAGE, "index.html"), text);
 }
 

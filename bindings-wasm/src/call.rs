@@ -127,6 +127,12 @@ impl Call {
         Ok(plain(&self.0.attempt()))
     }
 
+    /// Makes it fail as soon as the service is down.
+    #[wasm_bindgen(js_name = failFast)]
+    pub fn fail_fast(&mut self, since: u64) {
+        self.0.fail_fast(since);
+    }
+
     /// Gives up the token fetch that it waits for.
     pub fn overtake(&mut self, epoch: u64) {
         self.0.overtake(epoch);

@@ -13,11 +13,12 @@ pub struct Lease(keeper::Lease);
 impl Lease {
     /// A lease that is not taken yet.
     #[wasm_bindgen(constructor)]
-    pub fn new(host: &str, pid: u32, stat: Option<String>) -> Self {
+    pub fn new(host: &str, pid: u32, stat: Option<String>, thread: Option<u32>) -> Self {
         Self(keeper::Lease::new(Holder {
             host,
             pid,
             stat: stat.as_deref(),
+            thread,
             seed: random_seed(),
         }))
     }

@@ -4,7 +4,7 @@
 //! read by [`arguments`], plain values cross by [`plain`], errors by [`error`].
 //!
 //! Six modules are made of it, by feature: the library; the sandbox, which most pages do without; what only a
-//! server for pages needs; exports into other systems; health, which judges counts; and notifications of its findings.
+//! server for web apps needs; exports into other systems; health, which judges counts; and notifications of its findings.
 #![cfg_attr(
     not(all(
         feature = "library",

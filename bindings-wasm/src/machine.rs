@@ -98,6 +98,11 @@ impl Machine {
         Ok(Probe(self.core.probe_additivity(&options)?))
     }
 
+    /// How many requests have failed temporarily.
+    pub fn failures(&self) -> u64 {
+        self.core.failures()
+    }
+
     /// Grows with every change of a token.
     #[wasm_bindgen(js_name = tokenEpoch)]
     pub fn token_epoch(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! What a server for pages asks the core.
+//! What a server for web apps asks the core.
 
 use std::sync::Arc;
 

@@ -12,9 +12,11 @@ use crate::config::load::{ServiceFlags, load};
 use crate::config::settings::{Cluster, Settings};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::network::Http;
+use crate::host::ranges::{FollowEvent, Following};
 use crate::host::session::Session;
-use crate::host::shutdown::Stop;
-use crate::output::report::{Missing, Report, contradiction};
+use crate::host::shutdown::{Shutdown, Stop};
+use crate::host::state::StateFile;
+use crate::output::report::{Missing, Part, Report, contradiction};
 use crate::output::safe::escaped;
 use crate::stderr::Stderr;
 
@@ -135,24 +137,80 @@ impl App {
         })
     }
 
-    /// Writes a warning about a cluster, with its name if clusters have names.
+    /// Runs `work` for the clusters with these names, or for all clusters if `names` is empty, at the same time. Returns the
+    /// report of the results.
+    ///
+    /// # Errors
+    /// Same as [`App::sessions_of`].
+    pub(crate) async fn report<A, T, F: Future<Output = Result<Part<T>>>>(
+        &self,
+        asked: A,
+        names: &[String],
+        work: impl Fn(Cluster, Rc<Session>) -> F,
+    ) -> Result<Report<A, T>> {
+        let sessions = self.sessions_of(names)?;
+        let (parts, missing) = each(&sessions, work).await;
+        Ok(Report {
+            asked,
+            parts,
+            missing,
+            is_named: self.settings.is_named,
+        })
+    }
+
+    /// Writes a warning about a cluster.
     pub(crate) fn warn(&self, cluster: &str, text: impl Display) {
+        self.stderr.warning(self.named(cluster, text));
+    }
+
+    /// Writes a note about a cluster.
+    pub(crate) fn note(&self, cluster: &str, text: impl Display) {
+        self.stderr.note(self.named(cluster, text));
+    }
+
+    /// Returns a text about a cluster, with its name if clusters have names.
+    fn named(&self, cluster: &str, text: impl Display) -> String {
         match self.settings.is_named {
-            true => self
-                .stderr
-                .warning(format_args!("{}: {text}", escaped(cluster))),
-            false => self.stderr.warning(text),
+            true => format!("{}: {text}", escaped(cluster)),
+            false => text.to_string(),
         }
     }
 
-    /// Writes a note about a cluster, with its name if clusters have names.
-    pub(crate) fn note(&self, cluster: &str, text: impl Display) {
-        match self.settings.is_named {
-            true => self
-                .stderr
-                .note(format_args!("{}: {text}", escaped(cluster))),
-            false => self.stderr.note(text),
+    /// Waits for the next revision of a follow, whose state is in `file`. Warns of windows that will be read again later, and of
+    /// contradictory totals. Returns `None` when all windows are settled or the shutdown begins.
+    ///
+    /// # Errors
+    /// For a state from the future, and for a window that can't be read before any other was read.
+    pub(crate) async fn next_revision(
+        &self,
+        following: &mut Following,
+        file: Option<&StateFile>,
+        shutdown: &Shutdown,
+    ) -> Result<Option<Box<Revision>>> {
+        while let Some(found) = shutdown.unless_begun(following.next()).await {
+            let cluster = &following.session.name;
+            match found {
+                FollowEvent::Done => break,
+                FollowEvent::Ahead(error) => {
+                    return Err(match file {
+                        Some(file) => file.as_failure(error),
+                        None => error.into(),
+                    });
+                }
+                FollowEvent::Failed(window, error) => {
+                    let failure = Failure::from(error);
+                    if !following.has_read {
+                        return Err(failure.of_cluster(cluster));
+                    }
+                    self.warn_unread(cluster, window, &failure);
+                }
+                FollowEvent::Revision(revision) => {
+                    self.warn_contradiction(cluster, &revision);
+                    return Ok(Some(revision));
+                }
+            }
         }
+        Ok(None)
     }
 
     /// Warns that a window could not be read and will be read again later.
@@ -168,7 +226,8 @@ impl App {
     /// Warns if a window is settled and its reported totals differ from the sums of its counts. Returns whether it
     /// warned.
     pub(crate) fn warn_contradiction(&self, cluster: &str, revision: &Revision) -> bool {
-        let text = contradiction(&revision.table).filter(|_| revision.settled);
+        let text = contradiction(revision.table.reconciliation());
+        let text = text.filter(|_| revision.settled);
         if let Some(text) = &text {
             let window = revision.window;
             self.warn(cluster, format_args!("{window:?}: {text}"));
@@ -178,15 +237,8 @@ impl App {
 
     /// Writes why a cluster has failed, and what the user can try.
     pub(crate) fn fail(&self, cluster: &str, failure: &Failure) {
-        match self.settings.is_named {
-            true => self
-                .stderr
-                .error(format_args!("{}: {failure}", escaped(cluster))),
-            false => self.stderr.error(failure),
-        }
-        if let Some(help) = &failure.help {
-            self.stderr.note(format_args!("try: {help}"));
-        }
+        self.stderr.error(self.named(cluster, failure));
+        self.stderr.suggest(failure);
     }
 
     /// If a cluster has failed, writes why and returns the exit code for that failure.

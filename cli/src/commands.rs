@@ -21,7 +21,6 @@ mod serve;
 mod trust;
 mod watch;
 
-use std::ffi::OsString;
 use std::io;
 use std::rc::Rc;
 
@@ -60,14 +59,14 @@ const EXAMPLES: &str = "\
 Examples:
   tallyfold delivery --since 24h --by integration --format csv
   tallyfold delivery --by integration,event_name --top 10     where most events are lost
-  tallyfold check                                  for cron: prints what is wrong, and exits with 1
+  tallyfold check                                  for cron: prints what is wrong; exits with 1 if anything is
   tallyfold explain --at 2026-01-31T03:00:00Z      which integration or source explains a change
   tallyfold dashboard                              a dashboard in the browser
   tallyfold serve --state totals.json              a scrape endpoint for Prometheus
   tallyfold doctor                                 diagnoses the set-up and suggests fixes
   tallyfold mcp                                    tools for an assistant, over stdin and stdout
   tallyfold init                                   writes a configuration with comments
-  tallyfold sandbox -- tallyfold delivery          runs a command against a fake of the service
+  tallyfold sandbox -- tallyfold delivery          runs a command against a simulated service
 ";
 
 /// The layout of the help: what the command does, examples, usage, flags, and text at the end.
@@ -98,14 +97,14 @@ fn command_line() -> clap::Command {
 #[command(name = "tallyfold", version, about = ABOUT, before_help = EXAMPLES, after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct CommandLine {
     #[command(flatten)]
-    manner: MannerFlags,
+    verbosity: VerbosityFlags,
     #[command(subcommand)]
     command: Command,
 }
 
 /// How much is written to stderr.
 #[derive(Args, Clone, Copy, Debug)]
-struct MannerFlags {
+struct VerbosityFlags {
     /// Print only errors to stderr: no warnings, notes or progress
     #[arg(long, short, global = true, conflicts_with = "verbose")]
     quiet: bool,
@@ -116,11 +115,11 @@ struct MannerFlags {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Counts of events sent to integrations
+    /// Counts of delivered, failed and filtered events
     #[command(before_help = counts::DELIVERY_EXAMPLES)]
     Delivery(Asking<counts::CountFlags>),
-    /// Counts of events received
-    #[command(before_help = counts::INGESTION_EXAMPLES)]
+    /// Counts of events that arrived at the router
+    #[command(before_help = counts::INGESTION_EXAMPLES, mut_arg("by", counts::of_ingestion))]
     Ingestion(Asking<counts::CountFlags>),
     /// Counts of a long range, with a checkpoint
     #[command(before_help = collect::EXAMPLES)]
@@ -161,7 +160,7 @@ enum Command {
     /// Serves totals, pushes counts, applies rules and serves the dashboard, in one process
     #[command(before_help = run::EXAMPLES, after_help = run::ENDING)]
     Run(Asking<run::RunCommand>),
-    /// Serves a fake of the service on this machine, to try things out
+    /// Serves a simulated service on this machine, to try things out
     #[command(before_help = sandbox::EXAMPLES)]
     Sandbox(sandbox::SandboxFlags),
     /// Tools for an assistant: a server of the Model Context Protocol on stdin and stdout
@@ -173,7 +172,7 @@ enum Command {
         /// The shell
         shell: Shell,
     },
-    /// Manual pages
+    /// Prints or writes the manual pages
     #[command(before_help = printed::MAN_EXAMPLES)]
     Man(printed::ManFlags),
     /// Prints the JSON Schema of a command's JSON output
@@ -185,7 +184,7 @@ enum Command {
     /// Lets commands use the configuration of a working folder
     ///
     /// A configuration names secrets and the addresses that they are sent to. So a tallyfold.toml that commands find in the
-    /// working folder is used only if you have trusted it. After any change, it has to be trusted again. A file that is
+    /// working folder is used only if you have trusted it. After any change, you have to trust it again. A file that is
     /// named on the command line needs no trust.
     #[command(before_help = trust::EXAMPLES)]
     Trust(trust::TrustFlags),
@@ -202,7 +201,7 @@ struct Asking<F: Args> {
 
 /// Parses the command line, runs the command, and returns the exit code.
 pub(crate) fn run() -> Exit {
-    let matches = command_line().try_get_matches_from(arguments());
+    let matches = command_line().try_get_matches();
     let line = match matches.and_then(|matches| CommandLine::from_arg_matches(&matches)) {
         Ok(line) => line,
         Err(error) => {
@@ -215,21 +214,15 @@ pub(crate) fn run() -> Exit {
             };
         }
     };
-    let stderr = Rc::new(Stderr::new(line.manner.quiet, line.manner.verbose));
+    let stderr = Rc::new(Stderr::new(line.verbosity.quiet, line.verbosity.verbose));
     match start(line.command, &stderr) {
         Ok(exit) => exit,
         Err(failure) => {
             stderr.error(&failure);
-            if let Some(help) = &failure.help {
-                stderr.note(format_args!("try: {help}"));
-            }
+            stderr.suggest(&failure);
             failure.exit
         }
     }
-}
-
-fn arguments() -> impl Iterator<Item = OsString> {
-    std::env::args_os()
 }
 
 fn start(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
@@ -295,10 +288,17 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
         }
         Compare(asking) => until_stopped(&asking, stderr, compare::run).await,
         Check(asking) => match &asking.flags.action {
-            Some(action) => {
+            Some(check::CheckAction::Hold(action)) => {
                 let mut service = asking.service.clone();
                 action.select(&mut service);
                 check::hold::run(&App::new(&service, stderr)?, action).await
+            }
+            Some(check::CheckAction::TestReceivers(flags)) => {
+                let flags = flags.clone();
+                let mut service = asking.service;
+                flags.select(&mut service);
+                let asking = Asking { flags, service };
+                until_stopped(&asking, stderr, check::receivers::run).await
             }
             None => until_stopped(&asking, stderr, check::run).await,
         },

@@ -89,6 +89,8 @@ pub(crate) struct Failure {
     pub(crate) code: Option<Code>,
     /// What to try next, usually a command.
     pub(crate) help: Option<String>,
+    /// The kind of the error, if the file system returned it.
+    pub(crate) io: Option<io::ErrorKind>,
 }
 
 impl Failure {
@@ -104,12 +106,26 @@ impl Failure {
             text: text.into(),
             code: None,
             help: None,
+            io: None,
         }
     }
 
     /// Creates the failure for a file that could not be used. `action` is a verb such as `read`.
     pub(crate) fn file(action: &str, path: &Path, error: &io::Error) -> Self {
-        Self::usage(format!("can't {action} {}: {error}", path.display()))
+        Self {
+            io: Some(error.kind()),
+            ..Self::usage(format!("can't {action} {}: {error}", path.display()))
+        }
+    }
+
+    /// Returns whether nothing can be written at a place that can still be read: the disk is full or read-only, or the user may
+    /// only read.
+    pub(crate) fn is_unwritable(&self) -> bool {
+        use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        matches!(
+            self.io,
+            Some(PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+        )
     }
 
     /// Suggests `tallyfold doctor` for the cluster, if the failure has no other suggestion.
@@ -122,6 +138,12 @@ impl Failure {
         }
     }
 
+    /// Adds to the text.
+    pub(crate) fn and(mut self, more: &str) -> Self {
+        self.text.push_str(more);
+        self
+    }
+
     /// Sets what to try next.
     pub(crate) fn helped_by(mut self, command: impl Into<String>) -> Self {
         self.help = Some(command.into());
@@ -131,18 +153,23 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        let error = match error.argument_name() {
-            // The flag `--by` sets these options.
-            Some("dimensions" | "group_by") => error.with_argument(Name::of_caller("--by")),
-            // The address is the positional argument `URL`.
-            Some("url") => error.with_argument(Name::of_caller("URL")),
-            _ => error,
-        };
+        // The flag `--by` sets the first two options, each `--label` sets one of the labels, and the address is the positional
+        // argument `URL`.
+        let own = [
+            ("dimensions", "--by"),
+            ("group_by", "--by"),
+            ("labels", "--label"),
+            ("url", "URL"),
+        ];
+        let error = own.into_iter().fold(error, |error, (name, own)| {
+            error.renaming(name, &Name::of_caller(own))
+        });
         Self {
             exit: error.kind().into(),
             text: error.text_in(Spelling::Flag).to_string(),
             code: Some(error.code()),
             help: None,
+            io: None,
         }
     }
 }

@@ -56,17 +56,32 @@ pub(crate) fn open_written(path: &Path) -> io::Result<File> {
 /// For a file that can't be opened or read, that is larger than a mebibyte, or that is not UTF-8.
 pub(crate) fn read_text(path: &Path, what: &str) -> Result<String> {
     const MOST_BYTES: u64 = 1 << 20;
-    let as_failure = |error| Failure::file("read", path, &error);
-    // Limits the reading instead of checking the size, because a pipe or a device does not report its size.
-    let file = open_written(path).map_err(as_failure)?;
-    let (mut bytes, mut file) = (Vec::new(), file.take(MOST_BYTES + 1));
-    file.read_to_end(&mut bytes).map_err(as_failure)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        let text = format!("{}: this is too large to be {what}", path.display());
-        return Err(Failure::usage(text));
-    }
+    let read = open_written(path).and_then(|file| read_at_most(file, MOST_BYTES));
+    let read = read.map_err(|error| Failure::file("read", path, &error))?;
+    let bytes = read.ok_or_else(|| {
+        Failure::usage(format!(
+            "{}: this is too large to be {what}",
+            path.display()
+        ))
+    })?;
     String::from_utf8(bytes)
         .map_err(|_| Failure::usage(format!("{}: want UTF-8 text", path.display())))
+}
+
+/// Reads an open file; returns `None` if it has more than `most` bytes. Limits the reading instead of checking the size,
+/// because a pipe or a device does not report its size.
+pub(crate) fn read_at_most(file: File, most: u64) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = Vec::new();
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= most).then_some(bytes))
+}
+
+/// Returns `None` in place of the error that a file does not exist.
+pub(crate) fn if_exists<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        result => result.map(Some),
+    }
 }
 
 fn irregular() -> io::Error {
@@ -153,10 +168,9 @@ pub(crate) fn replace<E: From<io::Error>>(
 ) -> Result<(), E> {
     let (target, old) = match replacement {
         Replacement::Private => (path.to_owned(), None),
-        Replacement::Shared | Replacement::Locked => match fs::metadata(path) {
-            Ok(old) => (fs::canonicalize(path)?, Some(old)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => (target_of(path)?, None),
-            Err(error) => return Err(error.into()),
+        Replacement::Shared | Replacement::Locked => match if_exists(fs::metadata(path))? {
+            Some(old) => (fs::canonicalize(path)?, Some(old)),
+            None => (target_of(path)?, None),
         },
     };
     let mut file = temporary(&target, replacement)?;
@@ -252,10 +266,7 @@ fn temporary(target: &Path, replacement: Replacement) -> io::Result<NamedTempFil
             builder.prefix(&name).suffix(".tmp").rand_bytes(16)
         }
         Replacement::Locked => {
-            match fs::remove_file(with_end(target, ".new")) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            if_exists(fs::remove_file(with_end(target, ".new")))?;
             builder.prefix(&name).suffix(".new").rand_bytes(0)
         }
     };

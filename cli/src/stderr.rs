@@ -8,6 +8,8 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Effects};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::failure::Failure;
+
 /// How much the command writes to stderr.
 #[derive(Debug)]
 pub(crate) struct Stderr {
@@ -47,6 +49,13 @@ impl Stderr {
     pub(crate) fn note(&self, text: impl Display) {
         if !self.quiet {
             line(text);
+        }
+    }
+
+    /// Writes what the user can try after a failure.
+    pub(crate) fn suggest(&self, failure: &Failure) {
+        if let Some(help) = &failure.help {
+            self.note(format_args!("try: {help}"));
         }
     }
 

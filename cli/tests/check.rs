@@ -46,6 +46,17 @@ struct World {
 }
 
 impl World {
+    /// A command for clusters of a configuration, whose file ends with this section.
+    fn of_clusters(&self, clusters: &[(&str, &str)], arguments: &[&str], section: &str) -> Command {
+        let command = self
+            .service
+            .clusters(self.folder.path(), clusters, arguments);
+        let config = self.path("tallyfold.toml");
+        let text = fs::read_to_string(&config).unwrap();
+        fs::write(&config, text + section).unwrap();
+        command
+    }
+
     fn new() -> Self {
         Self::with_faults(&[])
     }
@@ -143,13 +154,49 @@ fn a_first_run_says_what_it_reads_and_judges_the_last_day_first() {
     let said = stderr(&first);
     let place = |text: &str| said.lines().position(|line| line.contains(text));
     let reads = place("windows of history, with a request for each: about 1 min");
-    let early = place("by the last day alone, critical: integration Push");
+    let early = place("preliminary, by the last day alone: integration Push");
     assert!(reads.is_some() && reads < early, "{said}");
     let again = world.run(&["-v", "--at", DURING]);
     ends(&again, 1);
     let said = stderr(&again);
     assert!(!said.contains("by the last day"), "{said}");
     assert_eq!(asked(&again), 0);
+}
+
+#[test]
+fn the_first_judgement_of_the_last_day_leaves_out_what_is_silenced_and_promises_nothing() {
+    let world = World::new();
+    let rules = format!(
+        "{RULES}[[silence]]\nuntil = 2099-01-01T00:00:00Z\n[[rule]]\nname = 'new'\nkind = 'new'\n\
+         by = ['integration']\nhistory = '4w'\n"
+    );
+    fs::write(world.path("health.toml"), rules).unwrap();
+    let first = world.run(&["--at", DURING]);
+    ends(&first, 0);
+    let said = stderr(&first);
+    assert!(!said.contains("attempts failed"), "{said}");
+    let place = |text: &str| said.lines().position(|line| line.contains(text));
+    let sooner = place("run in another terminal: tallyfold delivery --since 24h --top 5");
+    let early = place("most rules can't judge before the history is read");
+    assert!(sooner.is_some() && sooner < early, "{said}");
+    // The command that the note names works as it stands.
+    let command = ["delivery", "--since", "24h", "--top", "5"];
+    ends(&world.service.tallyfold(&command).output().unwrap(), 0);
+}
+
+#[test]
+fn an_explanation_names_the_measure_that_has_changed_more() {
+    let service = Service::with(&["--scene", "consent_filter"]);
+    let explain = |more: &[&str]| {
+        let all = [&["explain", "--since", "4h"], more].concat();
+        let output = service.tallyfold(&all).output().unwrap();
+        ends(&output, 0);
+        stderr(&output)
+    };
+    let hint = "the filtered rate has changed more: add --measure filtered_rate";
+    let said = explain(&[]);
+    assert!(said.contains(hint), "{said}");
+    assert!(!explain(&["--measure", "filtered_rate"]).contains(hint));
 }
 
 /// What the pages of the only query contain.
@@ -201,6 +248,137 @@ fn a_full_disk_is_an_error_and_loses_nothing() {
     let room = world.run(&["-v", "--at", "2026-11-22T23:46:00Z"]);
     ends(&room, 0);
     assert_eq!(asked(&room), 3, "{}", stderr(&room));
+}
+
+/// Makes a file impossible to replace, as on a full disk: the folder is where its temporary file would be.
+fn block(path: &Path) {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    fs::create_dir_all(PathBuf::from(name)).unwrap();
+}
+
+#[test]
+fn a_full_disk_hides_no_finding_and_holds_up_no_alert() {
+    let world = World::new();
+    let chat = Sink::start(Vec::new(), TAKEN);
+    let check = ["check", "--at", DURING, "--webhook", &chat.url];
+    let mut full = world.service.on_full_disk(&check);
+    let full = full.current_dir(world.folder.path()).output().unwrap();
+    ends(&full, 2);
+    assert!(
+        stdout(&full).starts_with("critical: integrations fail: integration Push"),
+        "{}",
+        stdout(&full)
+    );
+    let said = stderr(&full);
+    assert!(
+        said.contains("error: can't write ") && said.contains(".page: "),
+        "{said}"
+    );
+    assert_eq!(chat.all().len(), 1);
+    assert!(world.days().is_empty());
+    ends(&world.run(&["--at", LATER, "--webhook", &chat.url]), 1);
+    assert_eq!(world.days().len(), 2);
+}
+
+#[test]
+fn rules_that_look_back_do_without_the_counts_that_a_full_disk_does_not_keep() {
+    let world = World::new();
+    let new = "[[rule]]\nname = 'new'\nkind = 'new'\nby = ['integration']\nhistory = '2w'";
+    fs::write(world.path("health.toml"), format!("{RULES}{new}")).unwrap();
+    let mut full = world.service.on_full_disk(&["check", "-v", "--at", DURING]);
+    let full = full.current_dir(world.folder.path()).output().unwrap();
+    ends(&full, 2);
+    assert!(stdout(&full).starts_with("critical: integrations fail: integration Push"));
+    let said = stderr(&full);
+    assert!(
+        said.contains("only the windows of the last day are read"),
+        "{said}"
+    );
+    // Twice, because the last day is judged before the history is read.
+    assert!(asked(&full) <= 2 * 2 * 96, "{} windows", asked(&full));
+}
+
+#[test]
+fn a_state_that_cannot_be_stored_holds_up_no_alert() {
+    let world = World::new();
+    block(&world.path("health.state"));
+    let chat = Sink::start(Vec::new(), TAKEN);
+    let unstored = world.run(&["--at", DURING, "--webhook", &chat.url]);
+    ends(&unstored, 2);
+    assert!(stdout(&unstored).starts_with("critical: integrations fail"));
+    assert!(
+        stderr(&unstored).contains("error: can't write health.state: "),
+        "{}",
+        stderr(&unstored)
+    );
+    assert_eq!(chat.all().len(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_replay_needs_only_to_read_the_history() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+
+    let world = World::new();
+    let replay = [
+        "--replay",
+        "--from",
+        "2026-11-22T20:00:00Z",
+        "--to",
+        "2026-11-22T23:00:00Z",
+    ];
+    let first = world.run(&replay);
+    ends(&first, 0);
+    let query = only(&world.path("health.history"));
+    let may = |path: &Path, mode: u32| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    names(&query).iter().for_each(|path| may(path, 0o444));
+    for (path, mode) in [(&query, 0o555), (&world.folder.path().to_owned(), 0o755)] {
+        may(path, mode);
+    }
+    let mut command = world.command(&replay);
+    command.env("HOME", world.folder.path());
+    command.env_remove("XDG_CONFIG_HOME");
+    // Root could write anyway.
+    if fs::metadata(world.folder.path()).unwrap().uid() == 0 {
+        command.uid(65_534).gid(65_534);
+    }
+    let again = command.arg("-v").output().unwrap();
+    may(&query, 0o755);
+    ends(&again, 0);
+    assert_eq!(stdout(&again), stdout(&first));
+    assert_eq!(asked(&again), 0, "{}", stderr(&again));
+}
+
+#[test]
+fn a_cluster_that_does_not_answer_delays_no_alert_of_another() {
+    let world = World::new();
+    let chat = Sink::start(Vec::new(), TAKEN);
+    let clusters = [
+        ("a", ""),
+        ("b", "cluster_endpoint = \"http://127.0.0.1:1\""),
+    ];
+    let arguments = [
+        "check",
+        "--at",
+        DURING,
+        "--webhook",
+        &chat.url,
+        "--patience",
+        "1h",
+    ];
+    let mut command = world
+        .service
+        .clusters(world.folder.path(), &clusters, &arguments);
+    let mut check = command.spawn().unwrap();
+    let sent = chat.requests.recv_timeout(Duration::from_secs(60));
+    let is_waiting = check.try_wait().unwrap().is_none();
+    check.kill().unwrap();
+    check.wait().unwrap();
+    assert!(sent.is_ok() && is_waiting, "{sent:?}");
 }
 
 #[test]
@@ -612,12 +790,7 @@ fn receivers_of_the_configuration_have_their_headers() {
         "main",
     ];
     let clusters = [("eu", ""), ("us", "")];
-    let mut command = world
-        .service
-        .clusters(world.folder.path(), &clusters, &arguments);
-    let config = world.path("tallyfold.toml");
-    let text = fs::read_to_string(&config).unwrap();
-    fs::write(&config, text + &section).unwrap();
+    let mut command = world.of_clusters(&clusters, &arguments, &section);
     command
         .env("CHAT_URL", &chat.url)
         .env("CHAT_TOKEN", "Bearer x");
@@ -650,6 +823,79 @@ fn receivers_of_the_configuration_have_their_headers() {
             .lines()
             .all(|line| line.starts_with("eu: ") || line.starts_with("us: "))
     );
+}
+
+#[test]
+fn a_test_message_shows_which_receivers_accept_it_and_changes_no_state() {
+    let world = World::new();
+    let chat = Sink::start(Vec::new(), TAKEN);
+    let refusing = Sink::start(Vec::new(), Reply::Answer(403, "", "invalid_token"));
+    let base = chat.url.trim_end_matches("/write");
+    let section = format!(
+        "[slack.oncall]\nurl = \"{}\"\n[webhook.chat]\nurl = \"{base}\"\ntemplate = \"t.json\"\n\
+         [alertmanager.main]\nurl = \"{base}\"\n",
+        refusing.url
+    );
+    fs::write(
+        world.path("t.json"),
+        r#"{"status": "{{status}}", "text": "{{message}}", "cluster": "{{cluster}}", "incident": {{incident}}}"#,
+    )
+    .unwrap();
+    let run = |more: &[&str]| {
+        let arguments = [&["check", "test-receivers"], more].concat();
+        let clusters = [("eu", "labels = { team = \"data\" }"), ("us", "")];
+        let mut command = world.of_clusters(&clusters, &arguments, &section);
+        command.output().unwrap()
+    };
+    // Without flags, all receivers of the configuration get the message.
+    let all = run(&[]);
+    ends(&all, 4);
+    assert_eq!(
+        stderr(&all),
+        "error: slack oncall: the destination wants other credentials; pass them in the headers (status 403: invalid_token)\n"
+    );
+    assert_eq!(
+        stdout(&all),
+        "webhook chat: accepted the test message\nalertmanager main: accepted the test message\n"
+    );
+    assert_eq!(refusing.all().len(), 1);
+    let bodies = |sink: &Sink| -> Vec<Value> {
+        let all = sink.all().into_iter();
+        all.map(|(one, _)| serde_json::from_slice(&one.body).unwrap())
+            .collect()
+    };
+    let [webhook, alerts] = &bodies(&chat)[..] else {
+        panic!("want two messages");
+    };
+    let text = webhook["text"].as_str().unwrap();
+    assert!(
+        text.starts_with("info: test message: this is a test of the receiver"),
+        "{text}"
+    );
+    assert_eq!(webhook["incident"]["severity"], "info");
+    assert_eq!(alerts[0]["labels"]["severity"], "info");
+    assert_eq!(alerts[0]["labels"]["cluster"], Value::Null);
+    // The end of the test is the second message, and a cluster adds its name and its labels.
+    let both = run(&[
+        "--resolve",
+        "--cluster=eu",
+        "--webhook=chat",
+        "--alertmanager=main",
+    ]);
+    ends(&both, 0);
+    let got = bodies(&chat);
+    let of_webhook: Vec<_> = got.iter().filter(|body| body.is_object()).collect();
+    assert_eq!(of_webhook.len(), 2);
+    assert_eq!(of_webhook[0]["status"], "firing");
+    assert_eq!(of_webhook[1]["status"], "resolved");
+    assert_eq!(of_webhook[0]["cluster"], "eu");
+    let of_alertmanager: Vec<_> = got.iter().filter(|body| body.is_array()).collect();
+    let labels = |place: usize| &of_alertmanager[place][0]["labels"];
+    assert_eq!((labels(0), &labels(0)["team"]), (labels(1), &"data".into()));
+    // A receiver that the configuration does not have.
+    ends(&run(&["--slack=other"]), 2);
+    let files = ["state", "history"].map(|end| world.path("health").with_extension(end));
+    assert!(files.iter().all(|path| !path.exists()));
 }
 
 #[test]
@@ -754,6 +1000,12 @@ fn documents_fit_their_schemas() {
 
 #[test]
 fn the_first_alert_of_the_guide_fires_and_names_the_cause() {
+    // Each command judges the windows that have ended by then, so all of them run within one window of a quarter of an hour.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let rest = Duration::from_secs(900 - now.as_secs() % 900);
+    if rest < Duration::from_secs(90) {
+        thread::sleep(rest);
+    }
     let guide = include_str!("../../docs/guides/alerts.md");
     let (_, after) = guide.split_once("```toml\n").unwrap();
     let (rules, _) = after.split_once("```").unwrap();

@@ -22,8 +22,8 @@ impl World {
         let services = [Service::start("7"), Service::start("8")];
         let section = |name: &str, url: &str| {
             format!(
-                "[cluster.{name}]\ncluster_endpoint = \"{url}\"\nclient_id = \"sandbox-client\"\n\
-                 control_audience = \"sandbox-control\"\nclient_secret_env = \"SECRET_OF_THE_TEST\"\nmax_retries = 0\n"
+                "[cluster.{name}]\ncluster_endpoint = \"{url}\"\nbase_url = \"{url}\"\nauth_url = \"{url}\"\nclient_id = \"sandbox-client\"\n\
+                 control_audience = \"sandbox-control\"\norchestration_audience = \"sandbox-orchestration\"\nclient_secret_env = \"SECRET_OF_THE_TEST\"\nmax_retries = 0\n"
             )
         };
         let text = [
@@ -39,15 +39,20 @@ impl World {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
-        command.args(arguments).args([
+        let range = [
             "--from",
             "2026-01-01T00:00:00Z",
             "--to",
             "2026-01-01T00:15:00Z",
             "--by",
             "reason",
-        ]);
+        ];
+        self.tallyfold(&[arguments, &range].concat())
+    }
+
+    fn tallyfold(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
+        command.args(arguments);
         for variable in [
             "CLUSTER_ENDPOINT",
             "CLIENT_ID",
@@ -160,6 +165,29 @@ fn every_format_names_the_clusters() {
         .collect();
     assert_eq!(names, ["eu", "us"]);
     assert_eq!(report["missing"][0]["cluster"], "ap");
+}
+
+#[test]
+fn an_incomplete_result_is_kept_beside_the_file_until_a_complete_one_replaces_it() {
+    let world = World::new();
+    let path = |name: &str| world.folder.path().join(name);
+    for command in ["delivery", "audit-logs"] {
+        let run = |more: &[&str]| match command {
+            "delivery" => world.run(&[&[command, "-o", "result"], more].concat()),
+            _ => world.tallyfold(&[&[command, "-o", "result"], more].concat()),
+        };
+        fs::write(path("result"), "earlier").unwrap();
+        let done = run(&[]);
+        assert_eq!(done.status.code(), Some(6), "{command}");
+        assert_eq!(fs::read_to_string(path("result")).unwrap(), "earlier");
+        assert!(!fs::read(path("result.partial")).unwrap().is_empty());
+        let note = "result.partial contains what could be read; result is replaced only by a complete result";
+        assert!(text(&done.stderr).contains(note), "{command}");
+        let done = run(&["--cluster", "eu", "--cluster", "us"]);
+        assert_eq!(done.status.code(), Some(0), "{command}");
+        assert_ne!(fs::read_to_string(path("result")).unwrap(), "earlier");
+        assert!(!path("result.partial").exists(), "{command}");
+    }
 }
 
 #[test]

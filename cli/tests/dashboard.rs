@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::thread;
@@ -97,11 +97,15 @@ struct Dashboard {
 
 impl Dashboard {
     fn start(command: &mut Command, folder: &Path) -> Self {
+        Self::start_with(command, folder, Stdio::null())
+    }
+
+    fn start_with(command: &mut Command, folder: &Path, stderr: Stdio) -> Self {
         let mut process = command
             .current_dir(folder.join("run"))
             .env("TALLYFOLD_DASHBOARD_PAGE", folder.join("page"))
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(stderr)
             .spawn()
             .unwrap();
         let printed = lines(process.stdout.take().unwrap());
@@ -152,11 +156,11 @@ fn the_printed_address_lets_one_browser_in() {
         "/?token=",
         "/?token=0",
     ] {
-        assert_eq!(dashboard.get(path, &[]).status, 403, "{path}");
+        assert_eq!(dashboard.get(path, &[]).status, 401, "{path}");
     }
     assert_eq!(
         dashboard.get(&format!("/c/default{RANGE}"), &[]).status,
-        403
+        401
     );
     let welcome = dashboard.get(&dashboard.path, &[]);
     assert_eq!((welcome.status, &*welcome.headers["location"]), (303, "/"));
@@ -167,7 +171,7 @@ fn the_printed_address_lets_one_browser_in() {
     );
     let cookie = whole.split(';').next().unwrap().to_owned();
     // It works once, and the next one is printed.
-    assert_eq!(dashboard.get(&dashboard.path, &[]).status, 403);
+    assert_eq!(dashboard.get(&dashboard.path, &[]).status, 401);
     assert_eq!(
         dashboard
             .get(&dashboard.path, &[("cookie", &cookie)])
@@ -370,15 +374,22 @@ fn kept_answers_survive_a_restart() {
         .get(&path, &[("cookie", &dashboard.open())])
         .text();
     let kept = folder.path().join("run/health.history/default/pages");
-    let mut files = 0;
-    for _ in 0..500 {
-        files = fs::read_dir(&kept).unwrap().count();
-        if files == 24 {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(10));
+    // A file that is being written already has its name, so this waits until each can be read to its end.
+    let is_whole = |file: PathBuf| {
+        let mut decoder = flate2::read::GzDecoder::new(fs::File::open(file).unwrap());
+        std::io::copy(&mut decoder, &mut std::io::sink()).is_ok()
+    };
+    let begun = Instant::now();
+    let whole = || {
+        fs::read_dir(&kept)
+            .unwrap()
+            .filter(|file| is_whole(file.as_ref().unwrap().path()))
+            .count()
+    };
+    while whole() < 24 {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        thread::sleep(Duration::from_millis(10));
     }
-    assert_eq!(files, 24);
     drop(dashboard);
     let mut command = service.tallyfold(&["dashboard", "--listen", "127.0.0.1:0"]);
     // The service is gone.
@@ -388,6 +399,60 @@ fn kept_answers_survive_a_restart() {
         .get(&path, &[("cookie", &dashboard.open())])
         .text();
     assert_eq!(second, first);
+}
+
+#[test]
+fn an_outage_is_reported_at_once_and_is_one_line_on_stderr() {
+    let (service, folder) = (Service::start(), folder());
+    let mut command = service.tallyfold(&["dashboard", "--listen", "127.0.0.1:0"]);
+    // The service is gone.
+    drop(service);
+    let mut dashboard = Dashboard::start_with(&mut command, folder.path(), Stdio::piped());
+    let cookie = dashboard.open();
+    let begun = Instant::now();
+    let path = format!("/c/default{RANGE}");
+    let text = dashboard.get(&path, &[("cookie", &cookie)]).text();
+    assert!(begun.elapsed() < Duration::from_secs(3));
+    let mut references = Vec::new();
+    for line in text.lines().filter(|line| line.contains("error")) {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["error"]["code"], "network_failed");
+        let message = line["error"]["message"].as_str().unwrap();
+        references.push(message.rsplit(' ').next().unwrap().to_owned());
+    }
+    assert_eq!(references.len(), 24);
+    references.dedup();
+    let [reference] = &*references else {
+        panic!("{references:?}");
+    };
+    dashboard.process.kill().unwrap();
+    let mut printed = String::new();
+    let stderr = dashboard.process.stderr.as_mut().unwrap();
+    stderr.read_to_string(&mut printed).unwrap();
+    assert_eq!(printed.matches("got no answer").count(), 1, "{printed}");
+    assert!(printed.contains(&**reference), "{printed}");
+}
+
+#[test]
+fn refused_credentials_cost_one_token_request_in_ten_seconds() {
+    let (service, folder) = (Service::start(), folder());
+    let mut command = service.tallyfold(&["dashboard", "-v", "--listen", "127.0.0.1:0"]);
+    command.env("TALLYFOLD_CLIENT_SECRET", "revoked");
+    let mut dashboard = Dashboard::start_with(&mut command, folder.path(), Stdio::piped());
+    let cookie = dashboard.open();
+    let path = format!("/c/default{RANGE}");
+    let begun = Instant::now();
+    for _ in 0..4 {
+        let text = dashboard.get(&path, &[("cookie", &cookie)]).text();
+        assert_eq!(text.matches("\"code\":\"token_refused\"").count(), 24);
+    }
+    let most = 1 + begun.elapsed().as_secs() as usize / 10;
+    dashboard.process.kill().unwrap();
+    let mut printed = String::new();
+    let stderr = dashboard.process.stderr.as_mut().unwrap();
+    stderr.read_to_string(&mut printed).unwrap();
+    let requests = printed.matches(": token attempt ").count();
+    assert!((1..=most).contains(&requests), "{printed}");
 }
 
 #[test]
@@ -471,10 +536,17 @@ fn other_machines_need_a_password_or_a_proxy() {
     let begun = Instant::now();
     thread::scope(|scope| {
         for _ in 0..2 {
-            scope.spawn(|| assert_eq!(login("wrong").status, 401));
+            scope.spawn(|| {
+                let wrong = login("wrong");
+                assert_eq!(wrong.status, 401);
+                let alert = "<p role=\"alert\">Wrong password.</p>";
+                assert!(wrong.text().contains(alert), "{}", wrong.text());
+                assert!(wrong.text().contains("type=\"password\""));
+            });
         }
     });
     assert!(begun.elapsed() >= Duration::from_secs(2));
+    assert!(!page.text().contains("role=\"alert\""));
     let begun = Instant::now();
     let welcome = login("correct+horse");
     assert!(begun.elapsed() >= Duration::from_secs(1));
@@ -489,6 +561,25 @@ fn other_machines_need_a_password_or_a_proxy() {
         "password=correct+horse",
     );
     assert_eq!(foreign.status, 403);
+    // While 20 attempts wait, no other is checked.
+    let host = dashboard
+        .url
+        .trim_start_matches("http://")
+        .trim_end_matches('/');
+    let waiting: Vec<TcpStream> = (0..40)
+        .map(|_| {
+            let mut stream = TcpStream::connect(host).unwrap();
+            let request = "POST /login HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\n\r\nx";
+            stream.write_all(request.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let busy = login("correct+horse");
+    drop(waiting);
+    assert_eq!(busy.status, 503);
+    assert!(busy.headers.contains_key("retry-after"));
+    let alert = "<p role=\"alert\">Busy: your password was not checked. Try again.</p>";
+    assert!(busy.text().contains(alert), "{}", busy.text());
 
     let mut command = service.tallyfold(&[
         "dashboard",
@@ -498,8 +589,8 @@ fn other_machines_need_a_password_or_a_proxy() {
         "x-user",
     ]);
     let proxied = Dashboard::start(&mut command, folder.path());
-    assert_eq!(proxied.get("/", &[]).status, 403);
-    assert_eq!(proxied.get("/", &[("x-user", "")]).status, 403);
+    assert_eq!(proxied.get("/", &[]).status, 401);
+    assert_eq!(proxied.get("/", &[("x-user", "")]).status, 401);
     assert_eq!(proxied.get("/", &[("x-user", "ada")]).status, 200);
     for (flags, said) in [
         (

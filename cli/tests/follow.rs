@@ -227,6 +227,32 @@ fn a_state_that_was_damaged_is_refused() {
 }
 
 #[test]
+fn the_state_of_another_query_is_refused_with_the_flag_to_pass() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state.json");
+    let run = |by: &str| {
+        let mut command = service.tallyfold(&["follow", "--by", by, "--state"]);
+        command.arg(&state).args(RANGE).output().unwrap()
+    };
+    ends(&run("write_key"), 0);
+    let refused = run("integration");
+    ends(&refused, 2);
+    let said = stderr(&refused);
+    let text = "this isn't a state of this query: it was made with --by [\"write_key\"], not [\"integration\"]; to \
+                resume it, pass the same --by";
+    assert!(said.contains(text), "{said}");
+    fs::write(&state, "not a state").unwrap();
+    let refused = run("integration");
+    ends(&refused, 2);
+    assert!(
+        !stderr(&refused).contains("checkpoint, "),
+        "{}",
+        stderr(&refused)
+    );
+}
+
+#[test]
 fn a_state_is_for_one_process() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();

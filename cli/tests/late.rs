@@ -381,6 +381,7 @@ fn totals_that_contradict_the_counts_are_reported() {
     for all in [
         &["follow", "--from", &from, "--until", &to][..],
         &["compare", "--from", &from, "--to", &to],
+        &["explain", "--from", &from, "--to", &to],
         &[
             "check",
             "--at",

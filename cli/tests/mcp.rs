@@ -393,7 +393,12 @@ fn a_failure_shows_what_was_sent_and_is_short() {
             "since",
             "would begin before the year 0",
         ),
-        (json!({"since": "a".repeat(100_000)}), "since", "aaaa…"),
+        (json!({"since": "a".repeat(10_000)}), "since", "aaaa…"),
+        (
+            json!({"where": [format!("integration={}", "a".repeat(3_000_000))]}),
+            "where",
+            "where: want at most 16000 bytes",
+        ),
     ] {
         let (code, text, named) = assistant.refused("delivery", arguments.clone());
         assert_eq!(named, argument, "{arguments}: {code}: {text}");
@@ -418,6 +423,118 @@ fn a_failure_shows_what_was_sent_and_is_short() {
         let error = assistant.ask(method, params)["error"].take();
         assert_eq!(error["code"], code, "{error}");
         assert!(error["message"].as_str().unwrap().contains(said), "{error}");
+    }
+}
+
+#[test]
+fn a_line_that_is_no_json_is_ignored() {
+    let (service, folder) = world();
+    let mut assistant = Assistant::start(command(&service, &folder, &["mcp"]));
+    for line in ["{\"jsonrpc\": \"2.0\", \"id\": 7, \"method\"", "hello", ""] {
+        writeln!(assistant.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+    assert_eq!(assistant.ask("ping", json!({}))["result"], json!({}));
+    assert_eq!(assistant.end(), Some(0));
+}
+
+#[test]
+fn what_is_no_request_is_refused_or_ignored() {
+    let (service, folder) = world();
+    let mut assistant = Assistant::start(command(&service, &folder, &["mcp"]));
+    let line_of = |assistant: &mut Assistant, line: &str| {
+        writeln!(assistant.stdin.as_mut().unwrap(), "{line}").unwrap();
+    };
+    for line in [
+        "[]",
+        "{}",
+        r#"{"jsonrpc": "1.0", "id": 7, "method": "ping"}"#,
+        r#"{"jsonrpc": "2.0", "id": null, "method": "ping"}"#,
+        r#"{"jsonrpc": "2.0", "id": 7, "method": "ping", "result": {}}"#,
+        r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": []}"#,
+    ] {
+        line_of(&mut assistant, line);
+        let answer = assistant.answer();
+        assert_eq!(answer["error"]["code"], -32600, "{line}: {answer}");
+        assert_eq!(answer.get("id"), None, "{line}: {answer}");
+    }
+    let long = format!(
+        r#"{{"jsonrpc": "2.0", "id": 7, "method": "{}"}}"#,
+        "a".repeat(17 << 20)
+    );
+    for line in [
+        r#"{"jsonrpc": "2.0", "id": 7, "result": {}}"#,
+        r#"{"jsonrpc": "2.0", "id": 7, "error": {"code": 1, "message": "x"}}"#,
+        r#"{"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}"#,
+        r#"{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}"#,
+        &long,
+    ] {
+        line_of(&mut assistant, line);
+    }
+    assert_eq!(assistant.ask("ping", json!({}))["result"], json!({}));
+    // A message may begin with a byte order mark.
+    line_of(
+        &mut assistant,
+        "\u{feff}{\"jsonrpc\": \"2.0\", \"id\": \"x\", \"method\": \"ping\"}",
+    );
+    assert_eq!(
+        assistant.answer(),
+        json!({"jsonrpc": "2.0", "id": "x", "result": {}})
+    );
+    assert_eq!(assistant.end(), Some(0));
+}
+
+#[test]
+fn requests_of_clients_of_any_version_are_answered() {
+    let (service, folder) = world();
+    let mut assistant = Assistant::start(command(&service, &folder, &["mcp"]));
+    let templates = assistant.ask("resources/templates/list", json!({}))["result"].take();
+    assert_eq!(templates["resourceTemplates"], json!([]), "{templates}");
+    let error = assistant.ask("prompts/list", json!({}))["error"].take();
+    assert_eq!(error["code"], -32601, "{error}");
+    // Clients of the newest version don't initialize a session: each request says who sends it.
+    let newest = json!({"_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }});
+    let found = assistant.ask("server/discover", newest.clone())["result"].take();
+    let versions = found["supportedVersions"].as_array().unwrap();
+    for version in ["2024-11-05", "2025-06-18", "2026-07-28"] {
+        assert!(versions.contains(&version.into()), "{found}");
+    }
+    let found = assistant.ask("resources/list", newest)["result"].take();
+    assert_eq!(found["resources"].as_array().unwrap().len(), 2, "{found}");
+    assert_eq!(found["resultType"], "complete", "{found}");
+    assert_eq!(assistant.end(), Some(0));
+}
+
+#[test]
+fn a_session_that_cannot_begin_ends_with_the_reason() {
+    let (service, folder) = world();
+    let first = |message: &Value, stdout: Stdio| {
+        let mut process = command(&service, &folder, &["mcp"])
+            .stdin(Stdio::piped())
+            .stdout(stdout)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        writeln!(process.stdin.as_mut().unwrap(), "{message}").unwrap();
+        let output = process.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let early = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(
+        first(&early, Stdio::null()),
+        "error: stdin: want messages of the Model Context Protocol: want the request initialize first\n"
+    );
+    if cfg!(target_os = "linux") {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full");
+        let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+        assert_eq!(
+            first(&ping, full.unwrap().into()),
+            "error: stdout: can't be written: No space left on device (os error 28)\n"
+        );
     }
 }
 

@@ -95,20 +95,24 @@ fn a_clean_stop_sends_each_sample_once_where_that_matters() {
         ];
         let mut command =
             service.tallyfold(&[&all[..], &RANGE[..], &["--format", "json"]].concat());
-        let child = command
+        let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        for _ in 0..1 + draw.below(3) {
-            match sink.requests.recv_timeout(Duration::from_secs(1)) {
-                Ok((request, _)) => bodies.push(request.body),
-                Err(_) => break,
+        let mut left = 1 + draw.below(3);
+        // The command ends by itself once everything is sent.
+        while left > 0 && child.try_wait().unwrap().is_none() {
+            if let Ok((request, _)) = sink.requests.recv_timeout(Duration::from_millis(20)) {
+                bodies.push(request.body);
+                left -= 1;
             }
         }
         // The signal comes at any moment: while a message is under way, or while its number is stored.
         std::thread::sleep(Duration::from_micros(draw.below(8_000)));
-        terminate(&child);
+        if child.try_wait().unwrap().is_none() {
+            terminate(&child);
+        }
         let output = child.wait_with_output().unwrap();
         ends(&output, 0);
         bodies.extend(sink.all().into_iter().map(|(request, _)| request.body));
@@ -262,6 +266,11 @@ fn an_address_is_checked_before_anything_is_asked() {
     }
     let http = "http://127.0.0.1:1/";
     let udp = "udp://127.0.0.1:9";
+    let statsd = [&["push", "--to", "statsd", udp][..], &follow].concat();
+    let output = service.tallyfold(&statsd).output().unwrap();
+    ends(&output, 2);
+    let said = stderr(&output);
+    assert!(said.contains("--to: statsd can't represent"), "{said}");
     for (format, url) in [
         ("otlp", http),
         ("otlp-json", http),

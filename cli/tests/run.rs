@@ -210,7 +210,12 @@ impl Running {
 
     /// Scrapes until the text is as it should be.
     fn until(&self, is_it: impl Fn(&str) -> bool) -> String {
-        let until = Instant::now() + WAIT;
+        self.until_after(WAIT, is_it)
+    }
+
+    /// Scrapes until the text is as it should be, for at most so long.
+    fn until_after(&self, wait: Duration, is_it: impl Fn(&str) -> bool) -> String {
+        let until = Instant::now() + wait;
         loop {
             let body = self.get("/metrics").body;
             if is_it(&body) {
@@ -468,7 +473,7 @@ fn rules_and_the_dashboard_use_the_same_readings() {
     let others = readings.len() - wide.count();
     assert!(others <= 2, "{others} of {}", readings.len());
     assert_eq!(service.others(), 1, "one token for all parts");
-    assert_eq!(fetch("GET", &address, "").unwrap().status, 403);
+    assert_eq!(fetch("GET", &address, "").unwrap().status, 401);
     // The next process knows from the state what this one has reported.
     drop(running);
     // Both the log and the message show what `check ack` needs, which works without the configuration.
@@ -559,6 +564,84 @@ fn a_check_that_fails_is_reported_once_and_holds_up_nothing() {
     assert_eq!(totals(&running.until(is_complete)), truth());
     receive(&sink, &mut Points::new(), &expected());
     assert_eq!(running.get("/-/ready").status, 200);
+}
+
+#[test]
+fn a_cluster_that_is_down_delays_no_alert_of_another() {
+    let service = Logged::start(SandboxOptions::default());
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("health.toml"), RULES).unwrap();
+    let now_ms = unix_ms() / 900_000 * 900_000;
+    for _ in 0..100 {
+        service.filter(now_ms - 1_000);
+    }
+    let chat = Sink::start(vec![], TAKEN);
+    let more = ["--since", "1h", "--settle", "1s", "--delay", "0s"];
+    let mut command = service.run(folder.path(), &[], &more);
+    let path = folder.path().join("t.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let section = format!(
+        "notify = [\"webhook.chat\"]\n[webhook.chat]\nurl = {:?}\n",
+        chat.url
+    );
+    // The cluster that is down comes first, and nobody has read any of its history.
+    let down = text.replace("[cluster.eu]", "[cluster.down]");
+    let down = down.split("[run]").next().unwrap();
+    let down = down.replace(&service.url, "http://127.0.0.1:1");
+    fs::write(&path, format!("{down}{text}{section}")).unwrap();
+    let running = Running::start(&mut command);
+    let sent = chat.requests.recv_timeout(WAIT).unwrap().0;
+    assert!(String::from_utf8_lossy(&sent.body).contains("events filtered"));
+    // The check of the other cluster still waits for its service.
+    let scraped = running.get("/metrics").body;
+    assert!(
+        scraped.contains("tallyfold_run_check_failures_total 0\n"),
+        "{scraped}"
+    );
+    let incidents = "tallyfold_run_incidents{cluster=\"eu\",severity=\"warning\"} 1\n";
+    running.until(|text| text.contains(incidents));
+    terminate(&running.process);
+}
+
+#[test]
+fn a_state_that_cannot_be_stored_sends_each_alert_once() {
+    let service = Logged::start(SandboxOptions::default());
+    let folder = tempfile::tempdir().unwrap();
+    let rules = RULES.replace("above = ", "window = \"1m\"\nabove = ");
+    fs::write(folder.path().join("health.toml"), rules).unwrap();
+    let now_ms = unix_ms();
+    for minute in 1..4 {
+        for _ in 0..100 {
+            service.filter(now_ms - minute * 60_000);
+        }
+    }
+    let (chat, sink) = (Sink::start(vec![], TAKEN), Sink::start(vec![], TAKEN));
+    let pushes = [("one", &*sink.url)];
+    let more = [
+        "--window", "1m", "--since", "5m", "--settle", "1s", "--delay", "0s",
+    ];
+    let mut command = service.run(folder.path(), &pushes, &more);
+    let section = format!(
+        "notify = [\"webhook.chat\"]\n[webhook.chat]\nurl = {:?}\n",
+        chat.url
+    );
+    service.configure(folder.path(), &pushes, &section);
+    // The folder is where the temporary file of the state would be.
+    let blocked = folder.path().join("state/check/eu.json.new");
+    fs::create_dir_all(&blocked).unwrap();
+    let running = Running::start(&mut command);
+    let said = running.said("error: check: can't write ");
+    assert!(said.contains("eu.json"), "{said}");
+    let sent = chat.requests.recv_timeout(WAIT).unwrap().0;
+    assert!(String::from_utf8_lossy(&sent.body).contains("events filtered"));
+    running.until(|text| text.contains("tallyfold_run_check_healthy 0\n"));
+    // With room again, the next check begins within a minute, and knows what was sent.
+    fs::remove_dir(&blocked).unwrap();
+    running.until_after(2 * WAIT, |text| {
+        text.contains("tallyfold_run_check_healthy 1\n")
+    });
+    assert!(chat.all().is_empty(), "the alert is not sent again");
+    terminate(&running.process);
 }
 
 #[test]
@@ -772,7 +855,7 @@ fn a_bad_configuration_is_refused_with_its_place() {
         ),
         (
             |text| text.replace("push = [\"one\"]", "push = [\"one\", \"one\"]"),
-            "t.toml:11:1: run.push: one stands here twice",
+            "t.toml:11:1: run.push: one is listed twice",
         ),
         (
             |text| text.replace("push = [\"one\"]", "push = \"one\""),

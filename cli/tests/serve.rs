@@ -324,6 +324,23 @@ fn windows_that_do_not_settle_are_not_healthy() {
 }
 
 #[test]
+fn a_state_that_cannot_be_stored_at_the_start_ends_it() {
+    let service = Service::start();
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("totals.json");
+    // The folder is where the temporary file of the state would be.
+    fs::create_dir(folder.path().join("totals.json.new")).unwrap();
+    let output = service.tallyfold(&arguments(&state, &[])).output().unwrap();
+    ends(&output, 2);
+    let said = stderr(&output);
+    assert!(
+        said.contains(&format!("can't write {}", state.display())),
+        "{said}"
+    );
+    assert!(said.contains("try: another --state"), "{said}");
+}
+
+#[test]
 fn a_full_disk_shows_only_what_is_stored() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();

@@ -101,7 +101,7 @@ codes! {
     UnalignedWindow "unaligned_window" Config,
     /// Two tables do not have the same dimensions or metric.
     IncompatibleTables "incompatible_tables" Config,
-    /// A checkpoint that is incomplete, was changed, or belongs to another query.
+    /// A checkpoint that is incomplete, was changed, belongs to another query, has counts of the future, or is in use.
     InvalidCheckpoint "invalid_checkpoint" Config,
     /// The counts that a collect keeps take more memory than allowed. `keep` adds windows up to save memory.
     MemoryLimit "memory_limit" Config,
@@ -129,11 +129,11 @@ codes! {
     Forbidden "forbidden" Service,
     /// Status 429.
     RateLimited "rate_limited" Service,
-    /// The service asks for a longer wait than the caller allows.
+    /// The service requests a longer wait than the caller allows.
     RetryLater "retry_later" Service,
     /// Status 5xx.
     ServerError "server_error" Service,
-    /// Any other status than 200; for the destination of a push, also a success without the header that confirms it.
+    /// A status that no other code stands for; for the destination of a push, also a success without the header that confirms it.
     UnexpectedStatus "unexpected_status" Service,
     /// The HTTP client could not complete the exchange.
     NetworkFailed "network_failed" Service,

@@ -32,6 +32,7 @@ struct Inner {
     retry_after_s: Option<u64>,
     excerpt: Option<String>,
     is_lasting: bool,
+    is_passed_on: bool,
 }
 
 impl Error {
@@ -48,6 +49,7 @@ impl Error {
             retry_after_s: None,
             excerpt: None,
             is_lasting: false,
+            is_passed_on: false,
         }))
     }
 
@@ -60,6 +62,17 @@ impl Error {
     #[must_use]
     pub fn with_argument(mut self, name: impl Into<Name>) -> Self {
         self.0.argument = Some(name.into());
+        self
+    }
+
+    /// The same error with another name for an argument, wherever the error mentions it, for a host that has its own.
+    #[must_use]
+    pub fn renaming(mut self, name: &str, own: &Name) -> Self {
+        let inner = &mut *self.0;
+        let names = inner.message.names().chain(&mut inner.argument);
+        for found in names.filter(|found| found.as_str() == name) {
+            *found = own.clone();
+        }
         self
     }
 
@@ -110,6 +123,17 @@ impl Error {
     #[must_use]
     pub fn is_lasting(&self) -> bool {
         self.0.is_lasting
+    }
+
+    /// The same error, which a server for web apps passes on.
+    pub(crate) fn passed_on(mut self) -> Self {
+        self.0.is_passed_on = true;
+        self
+    }
+
+    /// Whether a server for web apps passes the error on. The server has retried its call already.
+    pub(crate) fn is_passed_on(&self) -> bool {
+        self.0.is_passed_on
     }
 
     /// The same error, with text before its message.

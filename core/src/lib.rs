@@ -16,7 +16,7 @@
 //!
 //! # A whole driver loop
 //!
-//! The host here is a test: the "network" is the sandbox, a replica of the service, and time stands still.
+//! The host here is a test: the "network" is the sandbox, a simulated service, and time stands still.
 //!
 //! ```
 //! use tallyfold::{Dimension, Frame, Machine, MachineOptions, Now, QueryOptions, Step, Window};
@@ -153,6 +153,7 @@ pub use time::{
 pub use pages::{
     answer::Answer,
     asked::{PageQuestion, PageRequest, PagesOptions},
+    error_log::ErrorLog,
     kept::{sealed, unsealed},
     lines::{LAST_LINE, RangeTag, failed_line, window_lines},
     permission::{Permission, VisibleRows, regrouped_body},

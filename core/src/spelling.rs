@@ -125,6 +125,14 @@ impl Words {
         self
     }
 
+    /// The names of arguments in it.
+    pub(crate) fn names(&mut self) -> impl Iterator<Item = &mut Name> {
+        self.0.iter_mut().filter_map(|word| match word {
+            Word::Text(_) => None,
+            Word::Name(name) => Some(name),
+        })
+    }
+
     /// The sentence for the callers of a host.
     pub(crate) fn write(&self, f: &mut fmt::Formatter<'_>, spelling: Spelling) -> fmt::Result {
         self.0.iter().try_for_each(|word| match word {

@@ -260,3 +260,32 @@ fn all_missing_options_are_named_at_once() {
         }
     }
 }
+
+#[test]
+fn credentials_with_white_space_around_them_or_control_characters_are_refused() {
+    let refuse = |options: MachineOptions, name, message| {
+        let error = Machine::new(options).expect_err("a slip");
+        let text = format!("invalid_argument: {name}: this {message}");
+        assert_eq!(error.to_string(), text);
+    };
+    let spaces = "begins or ends with white space";
+    let control = "contains a control character, such as a tab or a line break";
+    for (text, message) in [
+        (" canary", spaces),
+        ("canary ", spaces),
+        ("\tcanary", spaces),
+        ("canary\u{a0}", spaces),
+        (" ", spaces),
+        ("can\tary", control),
+        ("can\nary", control),
+        ("can\u{7f}ary", control),
+    ] {
+        refuse(options().client_id(text), "client_id", message);
+        refuse(
+            options().client_secret(text.to_owned()),
+            "client_secret",
+            message,
+        );
+    }
+    assert!(Machine::new(options().client_secret("a pass phrase".to_owned())).is_ok());
+}

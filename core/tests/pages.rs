@@ -1,4 +1,4 @@
-//! A server for pages against the sandbox, and the page's client against that server, in virtual time.
+//! A server for web apps against the sandbox, and the page's client against that server, in virtual time.
 #![allow(
     clippy::expect_used,
     clippy::panic,
@@ -9,12 +9,12 @@ mod support;
 
 use std::sync::Arc;
 
-use support::{ADDRESS, at, client, client_of_one_try, drive, options, sandbox};
+use support::{ADDRESS, after, at, client, client_of_one_try, drive, options, sandbox};
 use tallyfold::{
-    Answer, Api, Call, Code, CountTable, Dimension, Frame, HostFailure, Kind, LAST_LINE, Machine,
-    MachineOptions, Now, PageQuestion, PageRequest, PagesOptions, Permission, QueryOptions,
-    RangeTag, Reconciliation, Result, Step, Token, VisibleRows, Window, WindowsQuestion,
-    failed_line, regrouped_body, window_lines,
+    Answer, Api, Call, Code, CollectOptions, CollectStep, CountTable, Dimension, Drive, Frame,
+    HostFailure, Kind, LAST_LINE, Machine, MachineOptions, Metric, Now, PageQuestion, PageRequest,
+    PagesOptions, Patience, Permission, QueryOptions, RangeTag, Reconciliation, Result, Settled,
+    Step, Token, VisibleRows, Window, WindowsQuestion, failed_line, regrouped_body, window_lines,
 };
 
 const DELIVERY: &str = "/mounted/anywhere/v1.1/analytics/event_delivery";
@@ -58,7 +58,7 @@ fn header(answer: &Answer) -> String {
         .unwrap_or_default()
 }
 
-/// A client of a server for pages.
+/// A client of a server for web apps.
 fn of_page() -> Machine {
     let demo = options();
     let options = MachineOptions::default()
@@ -95,16 +95,7 @@ fn read_by_page(page: &Machine, answer: &Answer) -> Result<CountTable> {
         panic!("it needs no token");
     };
     assert!(request.headers().all(|(name, _)| name != "authorization"));
-    let headers: Vec<(&str, &str)> = answer
-        .headers
-        .iter()
-        .map(|(name, value)| (*name, &**value))
-        .collect();
-    if call.head(answer.status, &headers)? {
-        call.chunk(&answer.body)?;
-        call.end()?;
-    }
-    let _ = call.step(at(0))?;
+    let _ = answered(&mut call, answer, at(0))?;
     call.output()
 }
 
@@ -459,6 +450,94 @@ fn errors_keep_their_code_kind_and_status() {
     }
 }
 
+/// A client of a server for web apps that retries as most do.
+fn of_page_that_retries() -> Machine {
+    let options = MachineOptions::default()
+        .cluster_endpoint(ADDRESS)
+        .tokenless(true);
+    Machine::new(options).expect("an address is all that it needs")
+}
+
+/// Hands an answer of the server to a call of the page, and steps on.
+fn answered<T>(call: &mut Call<T>, answer: &Answer, now: Now) -> Result<Step> {
+    let headers: Vec<(&str, &str)> = answer
+        .headers
+        .iter()
+        .map(|(name, value)| (*name, &**value))
+        .collect();
+    if call.head(answer.status, &headers)? {
+        call.chunk(&answer.body)?;
+        call.end()?;
+    }
+    call.step(now)
+}
+
+#[test]
+fn what_the_server_has_retried_is_not_retried_by_the_page() {
+    for (code, status) in [
+        (Code::NetworkFailed, None),
+        (Code::TimedOut, None),
+        (Code::ServerError, Some(503)),
+        (Code::RateLimited, Some(429)),
+    ] {
+        let mut call = asking(&of_page_that_retries());
+        assert!(matches!(call.step(at(0)), Ok(Step::Send(_))));
+        let answer = Answer::failed(code, status, String::new(), None);
+        let error = answered(&mut call, &answer, at(0)).expect_err("it is final");
+        assert_eq!((error.code(), error.status()), (code, status));
+    }
+    // The server itself is busy, and has not asked the service.
+    let mut call = asking(&of_page_that_retries());
+    assert!(matches!(call.step(at(0)), Ok(Step::Send(_))));
+    let waits = answered(&mut call, &Answer::busy(1), at(0));
+    assert!(matches!(waits, Ok(Step::Wait { .. })), "{waits:?}");
+}
+
+#[test]
+fn a_long_range_of_a_page_outlasts_an_outage_that_the_server_reports() {
+    const BY: [Dimension; 1] = [Dimension::Integration];
+    let options = CollectOptions::new(Metric::EventDelivery, hour(), &BY);
+    let mut collect = of_page_that_retries()
+        .collect(options)
+        .expect("good options");
+    let mut now = at(0);
+    let mut failures = 0;
+    while let CollectStep::Drive(Drive { task, mut call, .. }) = collect.next(now) {
+        while let Ok(Step::Wait { ms }) = call.step(now) {
+            now = after(now, ms.into());
+        }
+        failures += 1;
+        let window = call.window().expect("a call for counts");
+        let answer = match failures {
+            ..4 => Answer::failed(Code::NetworkFailed, None, String::new(), None),
+            _ => Answer::good(sent_by_service(&QueryOptions::new(window, &BY)).0),
+        };
+        let ended = answered(&mut call, &answer, now);
+        let settled = collect.settle(task, &mut call, now).expect("under way");
+        match ended {
+            Ok(_) => assert!(matches!(settled, Settled::Kept { .. }), "{settled:?}"),
+            Err(_) => assert!(matches!(settled, Settled::Postponed), "{settled:?}"),
+        }
+    }
+    collect.finish().expect("a table");
+}
+
+#[test]
+fn a_window_for_which_the_server_has_waited_in_vain_is_not_halved() {
+    let options = CollectOptions::new(Metric::EventDelivery, hour(), &[Dimension::Integration])
+        .patience_ms(Patience::Milliseconds(0));
+    let mut collect = of_page_that_retries()
+        .collect(options)
+        .expect("good options");
+    while let CollectStep::Drive(Drive { task, mut call, .. }) = collect.next(at(0)) {
+        assert!(matches!(call.step(at(0)), Ok(Step::Send(_))));
+        let answer = Answer::failed(Code::TimedOut, None, String::new(), None);
+        answered(&mut call, &answer, at(0)).expect_err("the call has ended");
+        let settled = collect.settle(task, &mut call, at(0)).expect("under way");
+        assert!(matches!(settled, Settled::Failed(_)), "{settled:?}");
+    }
+}
+
 #[test]
 fn an_error_without_a_status_has_none_in_the_page_either() {
     let mut call = asking(&client_of_one_try());
@@ -479,6 +558,22 @@ fn only_a_failure_of_an_api_is_read_from_the_header() {
     let _ = call.step(at(0)).expect("a request");
     let headers = [("tallyfold-error", "rate_limited 429")];
     assert_eq!(call.head(200, &headers).ok(), Some(true));
+}
+
+#[test]
+fn a_client_whose_requests_lead_back_to_its_own_server_says_so() {
+    let refused = |headers: &[(&str, &str)]| {
+        let mut call = asking(&client_of_one_try());
+        let _ = call.step(at(0)).expect("a token request");
+        call.head(400, headers).expect_err("no token")
+    };
+    // A server for web apps answers requests for tokens like this.
+    let looped = refused(&[("tallyfold-error", "invalid_argument")]);
+    assert_eq!(looped.code(), Code::TokenRefused);
+    assert!(looped.to_string().contains("your own server"), "{looped}");
+    let usual = refused(&[]);
+    assert_eq!(usual.code(), Code::TokenRefused);
+    assert!(usual.to_string().contains("client id"), "{usual}");
 }
 
 #[test]

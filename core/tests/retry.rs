@@ -765,3 +765,184 @@ fn the_end_of_a_call_is_told_of_too() {
         (Some(Code::InvalidJson), None)
     );
 }
+
+/// Calls of a page that begin at the same time, with a token, of a client whose service fails each request.
+fn fast_calls(client: &Machine) -> Vec<Call<CountTable>> {
+    let since = client.failures();
+    let begin = |_| {
+        let mut call = delivery(client);
+        call.fail_fast(since);
+        call
+    };
+    (0..8).map(begin).collect()
+}
+
+#[test]
+fn a_call_that_fails_fast_ends_when_the_service_is_down() {
+    let refused = |call: &mut Call<CountTable>| call.failed(HostFailure::Network, "ECONNREFUSED");
+    let (client, mut sandbox) = (client(), sandbox());
+    drive(delivery(&client), &mut sandbox, at(0)).expect("a table");
+    let mut calls = fast_calls(&client);
+    let mut waiting = fast_calls(&client);
+    for call in &mut calls {
+        request(call.step(at(0)));
+    }
+    // One failure or two may be due to these requests, so they are sent again.
+    assert_eq!(refused(&mut calls[0]), Ok(()));
+    assert_eq!(refused(&mut calls[1]), Ok(()));
+    for call in &mut calls[2..7] {
+        assert_eq!(
+            refused(call).map_err(|error| error.code()),
+            Err(Code::NetworkFailed)
+        );
+    }
+    // A few failures may be due to a few windows, so the others are still requested.
+    request(waiting[0].step(at(0)));
+    refused(&mut calls[7]).expect_err("the service is down");
+    // After so many, the others end without a request, those that wait for a retry, too.
+    for call in calls[..2].iter_mut().chain(&mut waiting[1..]) {
+        let error = call.step(at(0)).expect_err("the service is down");
+        assert!(error.to_string().contains("ECONNREFUSED"), "{error}");
+    }
+    // Whoever comes later finds the service up again.
+    for call in fast_calls(&client) {
+        drive(call, &mut sandbox, at(9)).expect("a table");
+    }
+    let [mut first, ..] = <[_; 8]>::try_from(fast_calls(&client)).expect("eight");
+    request(first.step(at(9)));
+    assert_eq!(refused(&mut first), Ok(()), "the service was up");
+}
+
+#[test]
+fn a_call_that_fails_fast_does_not_wait_for_a_token_that_is_not_to_be_had() {
+    let client = client();
+    let mut calls = fast_calls(&client);
+    let mut now = at(0);
+    let mut requests = 0;
+    let mut open: Vec<&mut Call<CountTable>> = calls.iter_mut().collect();
+    while !open.is_empty() {
+        open.retain_mut(|call| match call.step(now) {
+            Ok(Step::Send(request)) => {
+                assert!(request.url().ends_with("/oauth/token"));
+                requests += 1;
+                call.failed(HostFailure::Network, "ECONNREFUSED").is_ok()
+            }
+            other => other.is_ok(),
+        });
+        now = after(now, 50);
+    }
+    assert!(requests <= 8, "{requests}");
+    assert!(now.monotonic_ms < 2_000, "{}", now.monotonic_ms);
+}
+
+#[test]
+fn a_call_that_fails_fast_waits_for_silence_once() {
+    for has_token in [false, true] {
+        let (client, mut sandbox) = (client(), sandbox());
+        if has_token {
+            drive(delivery(&client), &mut sandbox, at(0)).expect("a table");
+        }
+        let [mut sent, mut waiting, ..] = <[_; 8]>::try_from(fast_calls(&client)).expect("eight");
+        request(sent.step(at(0)));
+        let silence = sent.failed(HostFailure::Timeout, "TimeoutError");
+        for outcome in [silence, waiting.step(at(30)).map(drop)] {
+            let error = outcome.expect_err("the service is down");
+            assert_eq!(error.code(), Code::TimedOut, "{has_token}");
+        }
+        let [mut later, ..] = <[_; 8]>::try_from(fast_calls(&client)).expect("eight");
+        request(later.step(at(31)));
+    }
+}
+
+#[test]
+fn a_call_that_fails_fast_waits_for_a_rate_limit_and_not_for_maintenance() {
+    for (status, waits) in [(429, true), (503, false)] {
+        let (client, _, _) = sent(options());
+        let [mut first, mut other, ..] = <[_; 8]>::try_from(fast_calls(&client)).expect("eight");
+        request(first.step(at(0)));
+        let outcome = answer(&mut first, status, &[("retry-after", "7")]);
+        if waits {
+            assert_eq!(outcome, Ok(()));
+            assert!(wait(other.step(at(0))) >= 7_000);
+            continue;
+        }
+        let [mut later, ..] = <[_; 8]>::try_from(fast_calls(&client)).expect("eight");
+        let errors = [
+            outcome,
+            other.step(at(0)).map(drop),
+            later.step(at(1)).map(drop),
+        ]
+        .map(|outcome| outcome.expect_err("the service is down").retry_after_s());
+        assert_eq!(errors, [Some(7), Some(7), Some(6)]);
+        let [mut last, ..] = <[_; 8]>::try_from(fast_calls(&client)).expect("eight");
+        request(last.step(at(8)));
+    }
+}
+
+/// Drives calls of a web app for 96 windows, one after the other, within a second. Returns the codes of their errors.
+fn day_of_fast_calls(client: &Machine, sandbox: &mut Sandbox, now: Now) -> Vec<Option<Code>> {
+    let drive_fast = |number| {
+        let mut call = delivery(client);
+        call.fail_fast(client.failures());
+        let outcome = drive(call, sandbox, after(now, number * 10));
+        outcome.err().map(|error| error.code())
+    };
+    (0..96_u64).map(drive_fast).collect()
+}
+
+#[test]
+fn refused_credentials_cost_calls_that_fail_fast_one_token_request_in_ten_seconds() {
+    let wrong = options().client_secret(Secret::from("revoked".to_owned()));
+    let (client, mut sandbox) = (client_with(wrong), sandbox());
+    let refused = vec![Some(Code::TokenRefused); 96];
+    assert_eq!(day_of_fast_calls(&client, &mut sandbox, at(0)), refused);
+    assert_eq!(sandbox.stats().control_token, 1);
+    // Other calls are the caller's own decision.
+    drive(delivery(&client), &mut sandbox, at(9)).expect_err("the secret is wrong");
+    assert_eq!(sandbox.stats().control_token, 2);
+    assert_eq!(day_of_fast_calls(&client, &mut sandbox, at(10)), refused);
+    assert_eq!(sandbox.stats().control_token, 2, "at 9 s");
+    assert_eq!(day_of_fast_calls(&client, &mut sandbox, at(19)), refused);
+    assert_eq!(sandbox.stats().control_token, 3);
+}
+
+#[test]
+fn tokens_that_an_endpoint_refuses_cost_calls_that_fail_fast_a_few_requests_in_ten_seconds() {
+    let (client, mut sandbox) = (client(), sandbox());
+    let forever = r#"{"kind": "status", "status": 401, "endpoint": "event_delivery", "every": 1}"#;
+    inject(&mut sandbox, forever);
+    let refused = vec![Some(Code::TokenRejected); 96];
+    for (seconds, requests) in [(0, 2), (10, 3)] {
+        let found = day_of_fast_calls(&client, &mut sandbox, at(seconds));
+        assert_eq!(found, refused);
+        let stats = sandbox.stats();
+        assert_eq!(
+            (stats.control_token, stats.event_delivery),
+            (requests, requests)
+        );
+    }
+    // Another endpoint may accept the same tokens.
+    let mut other = client.event_ingestion(&query()).expect("good arguments");
+    other.fail_fast(client.failures());
+    drive(other, &mut sandbox, at(11)).expect("a table");
+}
+
+#[test]
+fn a_token_that_is_accepted_ends_the_memory_of_a_refusal() {
+    let (client, mut sandbox) = (client(), sandbox());
+    for _ in 0..2 {
+        inject(
+            &mut sandbox,
+            r#"{"kind": "status", "status": 401, "endpoint": "event_delivery"}"#,
+        );
+    }
+    let fast = |now, sandbox: &mut Sandbox| {
+        let mut call = delivery(&client);
+        call.fail_fast(client.failures());
+        drive(call, sandbox, now)
+    };
+    fast(at(0), &mut sandbox).expect_err("two tokens are refused");
+    fast(at(1), &mut sandbox).expect_err("so recently");
+    drive(delivery(&client), &mut sandbox, at(2)).expect("a table");
+    fast(at(3), &mut sandbox).expect("a table");
+}

@@ -15,9 +15,9 @@ use serde_json::Value;
 use tallyfold::arguments::{self, Arguments, Kind};
 use tallyfold::{
     Aggregator, AggregatorOptions, AuditLogsOptions, Call, Code, CollectOptions, CountTable,
-    Dimension, Error, FollowOptions, Frame, HostFailure, Limits, Machine, MachineOptions, Now,
-    Output, QueryOptions, Reconciliation, Result, Secret, Spelling, Step, Tolerate, TopOptions,
-    Window,
+    Dimension, Error, ErrorLog, FollowOptions, Frame, HostFailure, Limits, Machine, MachineOptions,
+    Now, Output, QueryOptions, Reconciliation, Result, Secret, Spelling, Step, Tolerate,
+    TopOptions, Window,
 };
 
 #[test]
@@ -45,6 +45,20 @@ fn exchanges() {
             });
             check(call, outcome);
             assert_eq!(used, steps.len(), "steps used");
+        }
+    });
+}
+
+#[test]
+fn error_log() {
+    run("error_log", |case| {
+        let mut log = ErrorLog::default();
+        for note in list(&case["notes"]) {
+            let at_ms = note["at_ms"].as_u64().expect("milliseconds");
+            let random = text(&note["random"]).to_owned();
+            let (reference, line) = log.note(text(&note["text"]), at_ms, random);
+            assert_eq!(Value::from(reference), note["reference"]);
+            assert_eq!(Value::from(line), note["line"]);
         }
     });
 }

@@ -40,8 +40,8 @@ impl Rows {
     }
 
     /// Rows from ids and counts in any order; counts with equal ids are added up. The totals must
-    /// not overflow, and each dictionary must be sorted and without unused values. It also tells a
-    /// row whose ids are those of an earlier one. It is compiled once.
+    /// not overflow, and each dictionary must be sorted and without unused values. It also
+    /// reports a row with the same ids as an earlier one. It is compiled once.
     fn from_keys(
         dictionaries: Vec<Arc<Dictionary>>,
         keys: Vec<Key>,

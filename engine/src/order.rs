@@ -87,7 +87,7 @@ impl Sorted {
     }
 
     /// Calls `visit` with each row's number, with what `fetch` gives for it, and with whether its key
-    /// differs from that of the row before.
+    /// differs from the key of the row before.
     #[inline]
     pub(crate) fn visit<T: Copy + Default>(
         &self,

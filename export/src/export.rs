@@ -83,8 +83,7 @@ impl Export {
         let mut fixed: Vec<FixedSource> = Vec::new();
         let mut all: Vec<Vec<WindowRows>> = Vec::new();
         let mut windows: Vec<Vec<WindowRows>> = Vec::new();
-        let leaves_out_unsettled =
-            options.windows.unwrap_or(form.usual_windows()) == Windows::Settled;
+        let leaves_out_unsettled = options.windows.unwrap_or(form.windows) == Windows::Settled;
         for (mut source, labels) in sources {
             all.push(source.rows.windows.clone());
             if leaves_out_unsettled && source.revision.is_none() {
@@ -186,8 +185,8 @@ impl Export {
     }
 
     /// The same export with only these rows of its sources, in this order: the highest counts first, for example. It is for
-    /// formats that are tables of rows ([`Format::is_file`](crate::Format::is_file)). Notes and checks are those of all
-    /// rows.
+    /// formats that are tables of rows ([`Format::is_file`](crate::Format::is_file)). Notes and checks cover all rows,
+    /// not only these.
     ///
     /// # Errors
     /// `invalid_argument` for a row that isn't there; `unsupported_by_format` for formats with an order of their own.

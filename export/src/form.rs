@@ -29,9 +29,9 @@ pub(crate) struct Form {
     pub(crate) limits: Option<Limits>,
     /// Whether a value that is empty is left out: an event without a reason has no label `reason`. Files have all columns.
     pub(crate) leaves_out_empty: bool,
-    /// Whether windows whose counts may still change are written too, unless the caller says otherwise: in files that
-    /// are made anew, not where samples stay.
-    pub(crate) has_all_windows: bool,
+    /// Which windows are written, unless the caller says otherwise: all of them in files that are made anew, not where
+    /// samples stay.
+    pub(crate) windows: Windows,
     /// Whether each piece is a message of its own; otherwise all pieces are one text.
     pub(crate) is_messages: bool,
     /// About how many bytes a piece has at most, before it is compressed.
@@ -123,14 +123,6 @@ impl Form {
             let message = "this format has no running totals; want \"otlp\" or \"otlp-json\"";
             Error::new(Code::UnsupportedByFormat, message)
         })
-    }
-
-    /// Which windows are written, unless the caller says otherwise.
-    pub(crate) const fn usual_windows(&self) -> Windows {
-        match self.has_all_windows {
-            true => Windows::All,
-            false => Windows::Settled,
-        }
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) mod statsd;
 use tallyfold::Result;
 use tallyfold::sending::Delivery;
 
-use crate::form::Form;
+use crate::form::{Form, Windows};
 
 /// Hands the list of all formats to a macro: each with its meaning, its name, and its file.
 macro_rules! each_format {
@@ -117,7 +117,7 @@ impl Format {
     #[must_use]
     pub const fn is_file(self) -> bool {
         let form = self.form();
-        form.has_all_windows && form.delivery.is_none()
+        matches!(form.windows, Windows::All) && form.delivery.is_none()
     }
 
     /// Whether each piece of an export is a message of its own, which is sent by itself. Otherwise all pieces together

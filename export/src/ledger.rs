@@ -14,7 +14,7 @@ use crate::form::Numbers;
 use crate::formats::openmetrics::Seconds;
 use crate::note::Note;
 use crate::scrape::{FamilyKind, Scrape, ScrapeFormat};
-use crate::source::{Source, columns_of};
+use crate::source::{Source, columns_of, owned_names};
 
 const KIND: DocumentKind = DocumentKind {
     format: "tallyfold-ledger/1",
@@ -28,8 +28,8 @@ const KIND: DocumentKind = DocumentKind {
 /// revision, in one step: then a process that is ended at any moment, and started again with the document and its state,
 /// goes on as if nothing had happened.
 ///
-/// Only one process at a time may use a document: whoever stores it replaces it only where it is still the one that was
-/// loaded. A document doesn't show that it is an older one: totals then step back.
+/// Only one process at a time may use a document: the process that stores a new document replaces only the one that it has
+/// loaded. A document doesn't show whether it is an older one, and an older document would let totals decrease.
 ///
 /// A scrape reads the totals as [`Ledger::openmetrics`], and OTLP gets them as cumulative sums: [`Ledger::stamp`],
 /// [`Ledger::totals`].
@@ -79,20 +79,19 @@ struct Subject {
 #[serde(deny_unknown_fields)]
 struct SavedLedger {
     state: Option<String>,
-    metric: Option<String>,
+    metric: Option<Metric>,
     dimensions: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     identity: Option<String>,
-    settled_until: Option<String>,
+    settled_until: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    began: Option<String>,
+    began: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    stamped: Option<String>,
+    stamped: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "is_none")]
     clock_ahead_ms: u64,
-    /// The edges of windows; left out by earlier versions.
-    #[serde(default)]
-    windows: Vec<(String, String)>,
+    /// The edges of windows.
+    windows: Vec<(Timestamp, Timestamp)>,
     /// The values of each group, and its sums as texts.
     totals: Vec<(Vec<String>, [String; 3])>,
 }
@@ -120,14 +119,10 @@ impl Ledger {
         let fields = KIND.read(json)?;
         let saved: SavedLedger =
             serde_json::from_slice(&fields).map_err(|error| KIND.wrong(error))?;
-        let metric = saved.metric.map(|name| {
-            Metric::from_name(&name)
-                .ok_or_else(|| KIND.wrong(format_args!("there is no metric {name}")))
-        });
         let subject = match saved.dimensions {
             None => None,
             Some(names) => Some(Subject {
-                metric: metric.transpose()?,
+                metric: saved.metric,
                 dimensions: Dimensions::kept(&names)?,
             }),
         };
@@ -155,12 +150,12 @@ impl Ledger {
             windows: saved
                 .windows
                 .iter()
-                .map(|(start, end)| Window::parse(start, end))
+                .map(|(start, end)| Window::new(*start, *end))
                 .collect::<Result<_>>()
                 .map_err(|error| KIND.wrong(error.message()))?,
-            settled_until: timestamp(saved.settled_until)?,
-            began: timestamp(saved.began)?,
-            stamped: timestamp(saved.stamped)?,
+            settled_until: saved.settled_until,
+            began: saved.began,
+            stamped: saved.stamped,
             clock_ahead_ms: saved.clock_ahead_ms,
             state: saved.state,
         })
@@ -172,27 +167,17 @@ impl Ledger {
         let totals = self.totals.iter();
         let saved = SavedLedger {
             state: self.state.clone(),
-            metric: self
-                .subject
-                .and_then(|subject| subject.metric)
-                .map(|metric| metric.to_string()),
-            dimensions: self.subject.map(|subject| {
-                subject
-                    .dimensions
-                    .names()
-                    .into_iter()
-                    .map(str::to_owned)
-                    .collect()
-            }),
+            metric: self.subject.and_then(|subject| subject.metric),
+            dimensions: self.subject.map(|subject| owned_names(subject.dimensions)),
             identity: self.identity.as_str().map(str::to_owned),
-            settled_until: self.settled_until.map(|end| end.to_string()),
-            began: self.began.map(|began| began.to_string()),
-            stamped: self.stamped.map(|stamped| stamped.to_string()),
+            settled_until: self.settled_until,
+            began: self.began,
+            stamped: self.stamped,
             clock_ahead_ms: self.clock_ahead_ms,
             windows: self
                 .windows
                 .iter()
-                .map(|window| (window.start().to_string(), window.end().to_string()))
+                .map(|window| (window.start(), window.end()))
                 .collect(),
             totals: totals
                 .map(|(values, sums)| (values.clone(), sums.map(|sum| sum.to_string())))
@@ -293,12 +278,9 @@ impl Ledger {
         let newest = added.clone().map(|rows| rows.window.end()).max();
         let settled_until = self.settled_until.max(newest);
         let after = Coming::of(&state, settled_until)?;
-        // An earlier version may have taken a state that can't be read: then nothing is known.
-        let state_before = self.state.as_deref().unwrap_or_default();
-        let before = match state_before {
-            "" => None,
-            state => Coming::of(state, self.settled_until).unwrap_or_default(),
-        };
+        // `begin` takes any text as the state. If it can't be read, nothing is known.
+        let before = self.state.as_deref();
+        let before = before.and_then(|state| Coming::of(state, self.settled_until).ok().flatten());
         let skipped = before
             .zip(after)
             .and_then(|(before, after)| before.gap(after, &windows));
@@ -408,8 +390,7 @@ impl Ledger {
             let message = "stamp the ledger first: its totals have no time";
             return Err(Error::new(Code::OutOfOrder, message));
         };
-        let names = self.dimensions()?.names();
-        let names = names.into_iter().map(str::to_owned).collect();
+        let names = owned_names(self.dimensions()?);
         let groups = self.totals.keys().map(Vec::as_slice);
         let unusable = || KIND.wrong("the totals can't be used");
         let mut columns =
@@ -544,14 +525,6 @@ impl Addition {
     }
 }
 
-fn is_none(ms: &u64) -> bool {
-    *ms == 0
-}
-
-fn timestamp(saved: Option<String>) -> Result<Option<Timestamp>> {
-    saved.as_deref().map(Timestamp::parse).transpose()
-}
-
 /// These windows and another one, which must not overlap them; joined where they meet.
 fn with_window(windows: Vec<Window>, added: Window) -> Result<Vec<Window>> {
     if windows.iter().any(|window| window.overlaps(added)) {
@@ -663,4 +636,12 @@ fn overflow(values: &[String]) -> Error {
         Code::SumOverflow,
         format!("the sum of {values:?} is above 2^64 - 1"),
     )
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_none(ms: &u64) -> bool {
+    *ms == 0
 }

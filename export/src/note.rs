@@ -120,6 +120,12 @@ impl fmt::Display for Note {
                 f,
                 "a total of {values:?}, {total}, is above 2^53: Prometheus stores it as a 64-bit float, which rounds it"
             ),
+            Self::WindowsLeftOut { windows: 1, range } => write!(
+                f,
+                "1 window from {} to {} was left out: its counts may still change, or are not all there",
+                range.start(),
+                range.end()
+            ),
             Self::WindowsLeftOut { windows, range } => write!(
                 f,
                 "{windows} windows from {} to {} were left out: their counts may still change, or are not all there",

@@ -27,7 +27,7 @@ tallyfold::options! {
         windows: Option<Windows> = None,
         /// Refuses counts above 2^53 if the destination stores 64-bit floats.
         ///
-        /// By default, they are written, with a note.
+        /// By default, such counts are written, with a note.
         exact: bool = false,
         /// The approximate maximum size of a message in bytes, before compression.
         ///

@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use tallyfold::keeper::DocumentKind;
-use tallyfold::{Code, Error, Follow, Identity, Metric, Result, Revision, Window, Windowed};
+use tallyfold::{
+    Code, Error, Follow, Identity, Metric, Result, Revision, Timestamp, Window, Windowed,
+};
 
 use crate::formats::Format;
-use crate::source::{Source, columns_of};
+use crate::source::{Source, columns_of, owned_names};
 
 const KIND: DocumentKind = DocumentKind {
     format: "tallyfold-outbox/1",
@@ -23,8 +25,8 @@ const KIND: DocumentKind = DocumentKind {
 ///    number to [`Outbox::acknowledge`] and store the document. Until then, each push reports them.
 /// 4. After a restart, push what is pending first, then follow on from [`Outbox::state`].
 ///
-/// Only one process at a time may use a document. Whoever stores it replaces it only where it is still the one that was
-/// loaded, and otherwise sends nothing. A document doesn't show that it is an older one.
+/// Only one process at a time may use a document. The process that stores a new document replaces only the one that it has
+/// loaded, and otherwise sends nothing. A document doesn't show whether it is an older one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outbox {
     state: Option<String>,
@@ -59,14 +61,14 @@ pub struct PendingChanges {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Pending {
-    /// The name of the format that they are sent in.
-    export: String,
+    /// The format that they are sent in.
+    export: Format,
     /// How many samples are finished.
     finished: u64,
-    metric: Option<String>,
+    metric: Option<Metric>,
     dimensions: Vec<String>,
-    start: String,
-    end: String,
+    start: Timestamp,
+    end: Timestamp,
     revision: u32,
     /// The values of each group, and its changes as texts.
     changes: Vec<(Vec<String>, [String; 3])>,
@@ -192,17 +194,12 @@ impl Outbox {
                 .map(|(values, id)| values.value(id).to_owned())
         };
         let pending = Pending {
-            export: format.to_string(),
+            export: format,
             finished: 0,
-            metric: rows.metric.map(|metric| metric.to_string()),
-            dimensions: rows
-                .dimensions
-                .names()
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
-            start: window.window.start().to_string(),
-            end: window.window.end().to_string(),
+            metric: rows.metric,
+            dimensions: owned_names(rows.dimensions),
+            start: window.window.start(),
+            end: window.window.end(),
             revision,
             changes: window
                 .clone()
@@ -229,7 +226,7 @@ impl Outbox {
         let Some(pending) = &self.pending else {
             return Ok(None);
         };
-        if pending.export != format.as_str() {
+        if pending.export != format {
             let message = format!(
                 "a revision is pending that is to be sent as {}; push it first",
                 pending.export
@@ -284,8 +281,8 @@ impl Outbox {
             }
         }
         Some(PendingChanges {
-            format: pending.export.clone(),
-            window: Window::parse(&pending.start, &pending.end).ok()?,
+            format: pending.export.to_string(),
+            window: Window::new(pending.start, pending.end).ok()?,
             revision: pending.revision,
             finished: pending.finished,
             samples: pending.changes.len() as u64,
@@ -305,15 +302,11 @@ impl Outbox {
 
 impl Pending {
     fn source(&self) -> Result<Source> {
-        let metric = self.metric.as_deref();
-        let metric = metric
-            .map(|name| Metric::from_name(name).ok_or_else(unusable))
-            .transpose()?;
-        let window = Window::parse(&self.start, &self.end)?;
+        let window = Window::new(self.start, self.end)?;
         let groups = self.changes.iter().map(|(values, _)| values.as_slice());
         let mut columns =
             columns_of(self.dimensions.clone(), window, groups).ok_or_else(unusable)?;
-        columns.metric = metric;
+        columns.metric = self.metric;
         let mut before = [(); 3].map(|()| Vec::new());
         for (_, changes) in &self.changes {
             for ((change, before), after) in
@@ -342,7 +335,9 @@ fn check_carries_changes(format: Format) -> Result<()> {
     if format.form().delivery.is_some() && format != Format::StatsD {
         return Ok(());
     }
-    let message = format!("{format} can't carry the changes of revisions to another system");
+    let message = format!(
+        "{format} can't represent the changes of revisions; want a format with timestamps, such as dogstatsd or influx"
+    );
     Err(Error::argument("format", Code::InvalidArgument, message))
 }
 
@@ -350,8 +345,8 @@ fn check_carries_changes(format: Format) -> Result<()> {
     clippy::trivially_copy_pass_by_ref,
     reason = "serde passes a reference"
 )]
-fn is_none(samples: &u64) -> bool {
-    *samples == 0
+fn is_none(number: &u64) -> bool {
+    *number == 0
 }
 
 fn unusable() -> Error {

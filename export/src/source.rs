@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tallyfold::{
-    Comparison, CountTable, Deltas, Dictionary, Revision, Series, Window, Windowed, WindowedColumns,
+    Comparison, CountTable, Deltas, Dictionary, Dimensions, Revision, Series, Window, Windowed,
+    WindowedColumns,
 };
 
 /// Counts to export: the counts of a table, which are written by response, the counts of a series, the changes of a
@@ -65,6 +66,11 @@ impl Source {
         let mut windows = self.rows.windows.iter();
         self.revision.is_some() && windows.any(|rows| rows.clone().any(is_negative))
     }
+}
+
+/// The names of dimensions, as texts of their own.
+pub(crate) fn owned_names(dimensions: Dimensions) -> Vec<String> {
+    dimensions.names().into_iter().map(str::to_owned).collect()
 }
 
 /// Columns for groups in one window, without counts. Each group is given by its values; groups are sorted. `None` if a group

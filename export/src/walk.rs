@@ -76,7 +76,7 @@ impl Walk {
         walk
     }
 
-    /// Only the rows of sources at these places, in their order, without those of windows that are left out; `None` if there is
+    /// Only the rows of sources at these places, in their order, without rows of windows that are left out; `None` if there is
     /// no such row.
     pub(crate) fn choosing(
         mut self,

@@ -10,7 +10,6 @@ include!("../../core/tests/doc/host.rs");
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tallyfold::keeper::DocumentKind;
 use tallyfold::text::is_unseen;
 use tallyfold::{
     Aggregator, AggregatorOptions, Code, CountName, FollowOptions, FollowStep, Metric, Revision,
@@ -361,7 +360,7 @@ fn a_ledger_has_one_start_and_its_time_never_goes_back() {
     assert!(error.to_string().contains("from the future"), "{error}");
     assert_eq!(ledger, before);
     assert!(ledger.stamp(i64::MAX).is_err());
-    // Another ledger has another start, and one of an earlier version begins when it is first stamped.
+    // Another ledger has another start, and one that was never stamped begins when it is first stamped.
     let mut other = Ledger::default();
     other.add_rows(&table, addition("other")).unwrap();
     other.stamp(NOW + 1).unwrap();
@@ -725,17 +724,6 @@ fn a_window_is_added_once() {
     });
     assert!(refused > 1);
     assert_eq!(totals(&again), whole);
-    // Earlier versions did not store the windows.
-    let kind = DocumentKind {
-        format: "tallyfold-ledger/1",
-        what: "ledger",
-    };
-    let fields = String::from_utf8(kind.read(before.as_bytes()).unwrap()).unwrap();
-    let (start, rest) = fields.split_once(",\"windows\":").unwrap();
-    let (_, end) = rest.split_once(",\"totals\"").unwrap();
-    let older = kind.write(&format!("{start},\"totals\"{end}"));
-    let older = Ledger::from_json(older.as_bytes()).unwrap();
-    assert_eq!(totals(&older), whole);
 }
 
 /// A host that loses a settled window learns it at the next revision, and can still go on from the ledger's state.

@@ -816,7 +816,7 @@ fn each_receiver_says_yes_in_its_own_way() {
             assert!(
                 error
                     .to_string()
-                    .contains("is the address that of the destination?"),
+                    .contains("is this the address of the destination?"),
                 "{error}"
             );
         }

@@ -21,6 +21,11 @@ tallyfold::names! {
     }
 }
 
+/// Returns a sum of counts, at most `u64::MAX`.
+pub(crate) fn most(sum: u128) -> u64 {
+    u64::try_from(sum).unwrap_or(u64::MAX)
+}
+
 impl Measure {
     /// Returns whether the measure is a share of a whole.
     #[must_use]

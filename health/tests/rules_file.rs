@@ -150,7 +150,7 @@ fn files_that_are_wrong_say_where_and_what_would_be_right() {
         ),
         (
             "[[rule]]\nname = 'x'\nkind = 'day_off'\nby = ['integration']",
-            "line 4, column 1: rule[0].by: a day off is one of whole sources; want write_key or nothing",
+            "line 4, column 1: rule[0].by: a day off is a decline of whole sources; want write_key, or no dimension",
         ),
         (
             "[[silence]]\nends = 2026-01-01T00:00:00Z",

@@ -729,6 +729,10 @@ fn an_incident_that_somebody_knows_of_is_silenced() {
 
     silenced.hold(&incident.id, None).unwrap();
     assert!(!check(&silenced, 4).healthy);
+    let past = IncidentHold::silenced(fixture.instant(2), None);
+    let error = silenced.hold(&incident.id, Some(past)).unwrap_err();
+    assert_eq!(error.argument_name(), Some("until"));
+    assert!(error.to_string().contains("in the past"), "{error}");
     for (id, expected) in [
         ("", "want the identifier"),
         ("\u{1b}x", "no recent incident"),

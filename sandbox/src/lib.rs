@@ -1,4 +1,4 @@
-//! A replica of the service that needs no network, for examples, tests and demos without a cluster.
+//! A simulated service that needs no network, for examples, tests and demos without a cluster.
 //!
 //! It writes its responses with serde_json from structs of its own and takes nothing from the client's side
 //! but errors, arguments, clocks and secrets, so that the two can't share one misreading of the service.

@@ -1,4 +1,4 @@
-//! The replica of the service.
+//! The simulated service.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::options::SandboxOptions;
 use crate::response::SandboxResponse;
 use crate::{fault_json, instant};
 
-/// A replica of the service without a network: it takes requests and gives responses; time is an
+/// A simulated service without a network: it takes requests and gives responses; time is an
 /// argument.
 ///
 /// ```

@@ -42,7 +42,7 @@ def test_the_check_of_linking_knows_a_program_with_libraries() -> None:
 
 
 def test_it_has_at_most_thirteen_megabytes(binary: Path) -> None:
-    assert binary.stat().st_size <= 13_350_000
+    assert binary.stat().st_size <= 12_800_000
 
 
 def test_it_holds_no_path_of_the_machine_that_built_it(binary: Path) -> None:

@@ -32,12 +32,13 @@ as that of `python -m asyncio`:
 """
 
 from tallyfold import codes
+from tallyfold._arguments import Limits
+from tallyfold._calls.async_driver import AsyncAccessToken
+from tallyfold._calls.driver import AccessToken
+from tallyfold._calls.facade import ClockWarning
+from tallyfold._calls.steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
 from tallyfold._client.async_client import AsyncClient
-from tallyfold._client.async_driver import AsyncAccessToken
 from tallyfold._client.client import Client
-from tallyfold._client.driver import AccessToken
-from tallyfold._client.facade import ClockWarning
-from tallyfold._client.steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
 from tallyfold._errors import (
     AuthError,
     ConfigError,
@@ -53,14 +54,12 @@ from tallyfold._export.exporting import (
     InexactCountWarning,
     LabelLimitWarning,
     LongValueWarning,
-    Note,
     WindowsLeftOutWarning,
     export,
 )
 from tallyfold._export.ledger import Ledger
 from tallyfold._export.outbox import Outbox
 from tallyfold._export.push import push
-from tallyfold._export.report import PushReport, Rejected
 from tallyfold._files.async_checkpoint import AsyncCheckpoint
 from tallyfold._files.checkpoint import Checkpoint
 from tallyfold._health.async_notify import async_notify
@@ -113,10 +112,10 @@ from tallyfold._names import (
 from tallyfold._notebook import show
 from tallyfold._ranges.async_revisions import AsyncRevisions
 from tallyfold._ranges.revisions import Revisions
-from tallyfold._ranges.scan import scan
 from tallyfold._ranges.values import Additivity, Progress, Revision
 from tallyfold._sandbox.sandbox import Sandbox, SandboxResponse
 from tallyfold._sandbox.server import SandboxServer, serve
+from tallyfold._scan import scan
 from tallyfold._tallyfold import (
     Aggregator,
     Call,
@@ -140,10 +139,12 @@ from tallyfold._values import (
     ComparisonRow,
     Counts,
     Deltas,
-    Limits,
+    Note,
     Notes,
+    PushReport,
     Rates,
     Reconciliation,
+    Rejected,
     Row,
     SeriesRow,
     Shares,

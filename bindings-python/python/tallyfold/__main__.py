@@ -16,7 +16,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tallyfold")
     parser.add_argument("--version", action="version", version=f"tallyfold {__version__}")
     commands = parser.add_subparsers(required=True)
-    sandbox = commands.add_parser("sandbox", help="serve a replica of the service")
+    sandbox = commands.add_parser("sandbox", help="serve the sandbox, a simulated service")
     sandbox.add_argument("--port", type=_port, default=0, help="0, the default, takes any free one")
     sandbox.add_argument("--seed", type=_seed, default=1, help="for made-up traffic (default: 1)")
     sandbox.add_argument(

@@ -4,8 +4,9 @@ Written by scripts/declare.py from what the Rust crates declare. Change it there
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol, Required, TypedDict
+from typing import Protocol, Required, TypedDict, Unpack
 
 from tallyfold._names import (
     DimensionName,
@@ -16,10 +17,7 @@ from tallyfold._names import (
     Scene,
     Tolerance,
 )
-
-if TYPE_CHECKING:
-    from tallyfold._tallyfold import CountTable
-    from tallyfold._values import Limits
+from tallyfold._tallyfold import CountTable, limits_of
 
 __all__ = [
     "ENVIRONMENT",
@@ -33,6 +31,7 @@ __all__ = [
     "FaultArguments",
     "FollowArguments",
     "Instant",
+    "Limits",
     "LimitsArguments",
     "MachineArguments",
     "NotifyArguments",
@@ -95,6 +94,53 @@ class LimitsArguments(TypedDict, total=False):
     """
 
 
+@dataclass(frozen=True, slots=True, init=False)
+class Limits:
+    """How much of a response is read before it is refused.
+
+    Limits that you don't set have their defaults.
+
+    Args:
+        depth: how deeply objects and arrays may be nested (`depth_limit`).
+        string_bytes: the bytes of one string once its escapes are resolved (`string_limit`).
+        keys: the keys of one object (`key_limit`).
+        body_bytes: the bytes of one body (`body_limit`).
+        groups: the groups of one table (`group_limit`).
+        table_bytes: the bytes of one table: the bytes of each distinct value and 32 more, and 64
+            for each group (`group_limit`).
+
+    Raises:
+        ConfigError: for a limit that is not a number, or too large for this machine.
+
+    >>> tallyfold.Limits(groups=1000).groups
+    1000
+    """
+
+    depth: int
+    """How deeply objects and arrays may be nested (`depth_limit`)."""
+    string_bytes: int
+    """The bytes of one string once its escapes are resolved (`string_limit`)."""
+    keys: int
+    """The keys of one object (`key_limit`)."""
+    body_bytes: int
+    """The bytes of one body (`body_limit`)."""
+    groups: int
+    """The groups of one table (`group_limit`)."""
+    table_bytes: int
+    """The bytes of one table: the bytes of each distinct value and 32 more, and 64 for each group
+    (`group_limit`).
+    """
+
+    def __init__(self, **limits: Unpack[LimitsArguments]) -> None:
+        """Checks the limits, and uses the defaults for the others."""
+        for name, value in limits_of(**limits).items():
+            object.__setattr__(self, name, value)
+
+
+# Pickles and docs should name the package, from which users import the class.
+Limits.__module__ = "tallyfold"
+
+
 class AggregatorArguments(TypedDict, total=False):
     """Arguments of `Aggregator`, by name."""
 
@@ -102,7 +148,7 @@ class AggregatorArguments(TypedDict, total=False):
     """The endpoint that the bytes are from; the table remembers it."""
     window: tuple[Instant, Instant] | None
     """The requested `start` and `end`, which the response is checked against."""
-    limits: "Limits | None"
+    limits: Limits | None
     """How much is read before the response is refused."""
     tolerate: Sequence[Tolerance]
     """Which deviations to tolerate."""
@@ -136,8 +182,8 @@ class ClientArguments(TypedDict, total=False):
 
     Tables and states contain it. Tables and states with another name are refused. By default, it
     consists of the address, the Client ID, and a checksum of the headers that you add to requests.
-    Set it if the address of a cluster changes, or if you provide the access tokens, which decide
-    whose counts are read.
+    Set it if the address of a cluster changes, or if your program provides the access tokens, which
+    decide whose counts are read.
     """
     tokenless: bool
     """Whether requests carry no token, because the address is that of a server of yours that adds
@@ -150,7 +196,7 @@ class ClientArguments(TypedDict, total=False):
     """Allows secrets and tokens to be sent over plain http to other machines."""
     default_token_lifetime: int
     """The lifetime of a token whose response names none. In seconds. Default: `3,600`."""
-    limits: "Limits | None"
+    limits: Limits | None
     """How much of a response is read before it is refused."""
     tolerate: Sequence[Tolerance]
     """Which deviations to tolerate in metrics responses, because the API is Beta."""
@@ -215,7 +261,7 @@ class CollectArguments(TypedDict, total=False):
     """The shortest windows to read: a window whose response is too large or too slow is halved down
     to this length.
 
-    It is halved at a multiple of this length, counted from midnight UTC. Default: `1m`.
+    A window is halved at a multiple of this length, counted from midnight UTC. Default: `1m`.
     """
     part: tuple[int, int] | None
     """Which part of the windows to collect, from 0, and how many parts there are, when several
@@ -239,9 +285,9 @@ class CollectArguments(TypedDict, total=False):
     """About how many bytes the counts may take: the stored counts, and the counts of the responses
     being read.
 
-    What the stored counts leave of it is divided equally among the windows that are read at the
-    same time. A window that needs more than its part is read alone. If that is not enough, or if
-    the stored counts alone take more, reading ends. Default: `1,073,741,824`.
+    The bytes that the stored counts do not take are divided equally among the windows that are read
+    at the same time. A window that needs more than its share is read alone. If that is not enough,
+    or if the stored counts alone take more, reading ends with an error. Default: `1,073,741,824`.
     """
     drop_old: bool
     """Removes the parts of a checkpoint that lie entirely before the range.
@@ -249,7 +295,8 @@ class CollectArguments(TypedDict, total=False):
     By default they stay, so that a collect of an earlier range can use them.
     """
     probe: bool
-    """Tests first, with one more call, that the counts of two adjacent windows add up.
+    """First tests, with one more call, that the counts of two adjacent windows add up to the counts
+    of both together.
 
     The test uses the first two adjacent windows that are settled and have not been read yet.
     Without such a pair, nothing is tested.
@@ -258,16 +305,17 @@ class CollectArguments(TypedDict, total=False):
     """How long to wait for a service that is down; after that, reading ends.
 
     While the service is down, the workers pause, and one call at a time is tried again, with
-    increasing waits of up to a minute. When a call is answered, all workers continue. With 0, a
-    window fails once its own retries are used up. In seconds. `None` for no limit. Default: `900`.
+    increasing waits of up to a minute. When the service responds again, all workers resume. With 0,
+    a window fails once its own retries are used up. In seconds. `None` for no limit. Default:
+    `900`.
     """
     deadline: float | None
-    """How long reading may take in all, including waits, counted from its first step.
+    """How long reading may take in all, including waits, counted from its start.
 
     After that, reading ends with `deadline_exceeded`, and the windows that were not read are
     missing. In seconds. `None`, the default, for no limit.
     """
-    have: "CountTable | None"
+    have: CountTable | None
     """A table that holds some of the range already: only its gaps are read, and the windows
     that are provisional in it. Windows that lie outside of the range, or partly, are ignored."""
 
@@ -280,9 +328,9 @@ class ExplainArguments(TypedDict, total=False):
     others: int
     """The maximum number of further candidates, best first. Default: `5`."""
     keep_unusual: bool
-    """Keeps earlier windows whose rate is unusual.
+    """Also compares with earlier windows whose rate is unusual.
 
-    By default they are left out.
+    By default, they are left out, so that an earlier incident does not count as normal.
     """
 
 
@@ -306,7 +354,7 @@ class ExportArguments(TypedDict, total=False):
     exact: bool
     """Refuses counts above 2^53 if the destination stores 64-bit floats.
 
-    By default, they are written, with a note.
+    By default, such counts are written, with a note.
     """
     max_bytes: int | None
     """The approximate maximum size of a message in bytes, before compression.
@@ -345,7 +393,7 @@ class FollowArguments(TypedDict, total=False):
     settle_when_unchanged: bool
     """Settles a window early if its readings stay equal for at least its length.
 
-    This takes fewer requests, but loses the events that arrive after the last reading.
+    This needs fewer requests, but loses the events that arrive after the last reading.
     """
     state: str | None
     """The state of an earlier follow of the same query.

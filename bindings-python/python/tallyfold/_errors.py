@@ -4,10 +4,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal, TypeVar
 
-from tallyfold._export.report import PushReport
 from tallyfold._names import ErrorCode
 from tallyfold._tallyfold import CountTable
 from tallyfold._time import Window
+from tallyfold._values import PushReport
 
 __all__ = [
     "ArgumentTypeError",
@@ -17,6 +17,8 @@ __all__ = [
     "ResponseError",
     "ServiceError",
     "TallyfoldError",
+    "check_flag",
+    "check_number",
     "invalid",
     "wrong_type",
 ]
@@ -26,11 +28,11 @@ ErrorKind = Literal["config", "auth", "service", "response"]
 
 
 class TallyfoldError(Exception):
-    """What went wrong, where, and what would be right.
+    """The base class of all errors. Its text names what went wrong, where, and what would be right.
 
-    No error holds a secret, a token, or text of a token endpoint's body. The `__cause__` of
+    No error contains a secret, a token, or text from a token endpoint's body. The `__cause__` of
     `network_failed` and `timed_out` is the exception of the operating system or of TLS, if there
-    is one; that of `token_provider_failed` is what `access_token` raised.
+    is one; the `__cause__` of `token_provider_failed` is the exception that `access_token` raised.
 
     Attributes:
         code: what went wrong, one of a closed list; `help(tallyfold.codes)` explains each.
@@ -38,8 +40,8 @@ class TallyfoldError(Exception):
         status: the HTTP status, if the error was caused by one.
         path: the JSON path of the value at fault, such as `$.counts[3].success`.
         offset: the offset of the byte at fault from the start of the body.
-        retry_after: the seconds after which the service allows the next request, if its response
-            says so (`Retry-After`).
+        retry_after: how many seconds to wait before the next request, if the response contains
+            `Retry-After`.
         excerpt: the beginning of the body with which an API refused a request, as one line of at
             most 200 characters. The token and the client secret are masked in it; HTML is left out.
         argument: the name of the argument at fault.
@@ -47,7 +49,7 @@ class TallyfoldError(Exception):
             window was read. To read only the missing time, collect again with this table as `have`.
         gaps: the time that `partial` lacks.
         failures: each window that has failed, with its error.
-        report: if a push has failed, what became of it until then.
+        report: if a push has failed, the report of what the destination accepted before.
 
     >>> try:
     ...     client.event_delivery("2026-01-01T00:00:00", "2026-01-02T00:00:00Z", ["reason"])
@@ -119,7 +121,7 @@ class TallyfoldError(Exception):
 
 
 class ConfigError(TallyfoldError):
-    """A mistake in the caller's arguments or order of calls; in most cases, nothing was sent.
+    """Invalid arguments, or calls in the wrong order. In most cases, nothing was sent.
 
     >>> client.event_delivery("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", [])
     Traceback (most recent call last):
@@ -154,7 +156,7 @@ class AuthError(TallyfoldError):
 
 
 class ServiceError(TallyfoldError):
-    """A failure of the service or of the network: statuses, redirects, connections, the timeout.
+    """A failure of the service or the network: a status, a redirect, a connection, a timeout.
 
     >>> sandbox.inject("status", endpoint="event_delivery", status=403)
     >>> client.event_delivery("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", ["reason"])
@@ -167,7 +169,7 @@ class ServiceError(TallyfoldError):
 
 
 class ResponseError(TallyfoldError):
-    """Data that is not a valid result, such as a response (service reference 2.2 and 2.3).
+    """A response, or other data, that is not a valid result (service reference 2.2 and 2.3).
 
     >>> aggregator = tallyfold.Aggregator(["integration"])
     >>> try:
@@ -192,6 +194,23 @@ def invalid(kind: type[ConfigErrorT], argument: str, message: str) -> ConfigErro
 def wrong_type(argument: str, wanted: str, value: object) -> ArgumentTypeError:
     """The error for an argument of another type; it does not quote the value."""
     return invalid(ArgumentTypeError, argument, f"{wanted}, not {type(value).__name__}")
+
+
+def check_flag(argument: str, value: object) -> None:
+    """Refuses what is not a flag, such as the text "false", which would be true.
+
+    `None` stands for a flag that was not given.
+    """
+    if not isinstance(value, bool | None):
+        raise wrong_type(argument, "want True or False", value)
+
+
+def check_number(
+    argument: str, wanted: str, value: object, kind: type[int] | tuple[type, ...] = int
+) -> None:
+    """Refuses what is not a number of the kind. A `bool` would be an `int`."""
+    if isinstance(value, bool) or not isinstance(value, kind):
+        raise wrong_type(argument, wanted, value)
 
 
 # Tracebacks and pickles should name the package, from which users import the classes.

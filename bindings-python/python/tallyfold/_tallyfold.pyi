@@ -39,11 +39,9 @@ from tallyfold._arguments import (
     SandboxArguments,
     Step,
 )
-from tallyfold._calls import Calls
-from tallyfold._client.steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
+from tallyfold._calls.steps import Blocked, Done, Drive, Idle, ProvideToken, Send, Wait
+from tallyfold._endpoints import Calls
 from tallyfold._errors import ErrorKind
-from tallyfold._export.exporting import Note
-from tallyfold._export.report import PushReport
 from tallyfold._health.results import (
     Check,
     ErrorBudget,
@@ -73,7 +71,9 @@ from tallyfold._values import (
     ComparisonRow,
     Counts,
     Deltas,
+    Note,
     Notes,
+    PushReport,
     Rates,
     Reconciliation,
     Row,
@@ -87,6 +87,7 @@ __all__ = [
     "Columns",
     "Comparison",
     "CountTable",
+    "ErrorLog",
     "Finished",
     "Follow",
     "Frame",
@@ -169,6 +170,11 @@ _Asked: TypeAlias = (
     | tuple[Literal["audit_logs"], tuple[int | None, int | None], tuple[()]]
 )
 _Answer: TypeAlias = tuple[int, list[tuple[str, str]], bytes]
+
+@final
+class ErrorLog:
+    def __new__(cls) -> Self: ...
+    def note(self, text: str, now_ms: int, reference: str) -> tuple[str, str | None]: ...
 
 @final
 class VisibleRows:
@@ -530,6 +536,7 @@ class Machine(Calls):
     @staticmethod
     def _missing(given: Sequence[str], has_tokens: bool) -> list[str]: ...
     def _shared_identity(self) -> str: ...
+    def _failures(self) -> int: ...
     def token(self, api: ApiName) -> Call[tuple[str, int]]: ...
     def collect(
         self,
@@ -600,6 +607,7 @@ class Follow:
     def settle(
         self, task: int, call: Call[CountTable], now: tuple[int, int]
     ) -> Revision | None: ...
+    def recover(self) -> Revision | None: ...
     @property
     def waiting(self) -> float | None: ...
     def state(self) -> str: ...
@@ -637,6 +645,7 @@ class Call(Generic[_T_co]):
     def failed(self, detail: str, *, timed_out: bool = False, stale: bool = False) -> None: ...
     def token(self, value: str, lifetime: int | None = None) -> None: ...
     def token_failed(self) -> None: ...
+    def _fail_fast(self, since: int) -> None: ...
     def output(self) -> _T_co: ...
     def attempt(self) -> Attempt | None: ...
     def close(self) -> None: ...

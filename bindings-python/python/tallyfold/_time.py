@@ -6,24 +6,23 @@ from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-__all__ = ["Now", "SeriesWindow", "Window"]
+__all__ = ["EPOCH", "Now", "SeriesWindow", "Window"]
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Now(NamedTuple):
-    """What the host's two clocks say at one moment.
+    """The times of this computer's two clocks at one moment.
 
-    The core reads no clock: time is an argument. Of the two clocks, the one that has moved further
-    counts, because a monotonic clock may stop while the computer sleeps, and a wall clock may be
-    set back.
+    The core reads no clock: time is an argument. It uses the clock that has moved further, because
+    a monotonic clock may stop while the computer sleeps, and a wall clock may be set back.
 
     >>> tallyfold.Now(monotonic_ms=0, unix_ms=1767225600000).unix_ms
     1767225600000
     """
 
     monotonic_ms: int
-    """Milliseconds since any fixed moment, never running backwards."""
+    """Milliseconds since any fixed moment; the number never decreases."""
     unix_ms: int
     """Milliseconds since 1970-01-01T00:00:00Z by the wall clock."""
 
@@ -47,18 +46,18 @@ class Window:
     """
 
     start_text: str
-    """The start, which is part of it, exact to the nanosecond, as UTC ISO 8601."""
+    """The start, which is included, exact to the nanosecond, as UTC ISO 8601."""
     end_text: str
-    """The end, which is not part of it, likewise."""
+    """The end, which is excluded, exact to the nanosecond, as UTC ISO 8601."""
 
     @property
     def start(self) -> datetime:
-        """The start, which is part of it, rounded down to the microsecond."""
+        """The start, which is included, rounded down to the microsecond."""
         return datetime.fromisoformat(self.start_text)
 
     @property
     def end(self) -> datetime:
-        """The end, which is not part of it, rounded down to the microsecond."""
+        """The end, which is excluded, rounded down to the microsecond."""
         return datetime.fromisoformat(self.end_text)
 
     def __repr__(self) -> str:
@@ -97,8 +96,8 @@ def midnights(zone: object, start_us: int, end_us: int) -> tuple[str, list[int]]
     """
     try:
         zone = zone if isinstance(zone, ZoneInfo) else ZoneInfo(zone)  # type: ignore[arg-type]
-        if zone.key is None:
-            raise ZoneInfoNotFoundError  # noqa: TRY301 - a nameless zone can't be found again
+        if zone.key in (None, "localtime", "posixrules"):
+            raise ZoneInfoNotFoundError  # noqa: TRY301 - no zone, or another one elsewhere
     # It is not in the database, is a directory there, leads out of it, or is of another type.
     except (ZoneInfoNotFoundError, OSError, ValueError, TypeError):
         where = "" if available_timezones() else ", and the package tzdata, which has them"

@@ -1,23 +1,33 @@
-"""The small values that a table is made of."""
+"""The small values that tables, attempts, exports and pushes give."""
 
 from dataclasses import dataclass
-from typing import NoReturn, Unpack
+from typing import NoReturn, get_args
 
-from tallyfold._arguments import LimitsArguments
-from tallyfold._names import DimensionName, ErrorCode, Presence, TargetName, Verdict
-from tallyfold._tallyfold import count_rates, limits_of
+from tallyfold._names import (
+    CountName,
+    DimensionName,
+    ErrorCode,
+    NoteKind,
+    Presence,
+    TargetName,
+    Verdict,
+)
+from tallyfold._tallyfold import count_rates
 from tallyfold._time import SeriesWindow, Window
 
 __all__ = [
+    "COUNTS",
     "Attempt",
     "ClockDifference",
     "ComparisonRow",
     "Counts",
     "Deltas",
-    "Limits",
+    "Note",
     "Notes",
+    "PushReport",
     "Rates",
     "Reconciliation",
+    "Rejected",
     "Row",
     "SeriesRow",
     "Shares",
@@ -39,11 +49,11 @@ class Rates:
     """
 
     delivery: float | None
-    """`success / (success + errors)`: of the events that were to be sent."""
+    """`success / (success + errors)`: the fraction of all attempts."""
     error: float | None
-    """`errors / (success + errors)`: of the events that were to be sent."""
+    """`errors / (success + errors)`: the fraction of all attempts."""
     filter: float | None
-    """`filtered / (success + errors + filtered)`: of all events."""
+    """`filtered / (success + errors + filtered)`: the fraction of all events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Deltas:
-    """The count after minus the count before, for each of the three: exact, with its sign.
+    """For each of the three counts, the count after minus the count before: an exact signed number.
 
     >>> tallyfold.compare(table, table).total_delta
     Deltas(success=0, errors=0, filtered=0)
@@ -89,11 +99,11 @@ class Deltas:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The part of the change of each total that a group causes: its delta divided by the total's.
+    """A group's part of the change of each total: its delta divided by the delta of the total.
 
-    A share is negative if the group changed in the opposite direction to the total; it may be above
-    1 if other groups did. If the total did not change, the share is `None`, never 0, infinite or
-    NaN. Each share is the float nearest to the exact quotient.
+    A share is negative if the group changed in the opposite direction to the total, and may be
+    above 1 if other groups did. If the total did not change, the share is `None`, never 0, infinite
+    or NaN. Each share is the float nearest to the exact quotient.
 
     >>> tallyfold.compare(table, table)[0].share
     Shares(success=None, errors=None, filtered=None)
@@ -107,9 +117,12 @@ class Shares:
     """The part of the change of events filtered."""
 
 
+COUNTS: tuple[CountName, ...] = get_args(CountName)
+"""The names of the three counts."""
+
+
 def _named(of: object, prefix: str = "") -> dict[str, object]:
-    names = ("success", "errors", "filtered")
-    return {f"{prefix}{name}": getattr(of, name) for name in names}
+    return {f"{prefix}{name}": getattr(of, name) for name in COUNTS}
 
 
 def _texts(row: "Row | ComparisonRow") -> dict[str, object]:
@@ -151,12 +164,12 @@ class _Values:
         raise AttributeError(f"a {type(self).__name__} does not change: {name}")
 
     def __reduce__(self) -> tuple[type["_Values"], tuple[object, ...]]:
-        """Lets it be pickled and copied."""
+        """Supports pickling and copying."""
         return type(self), self._values()
 
 
 class Row(_Values):
-    """One combination of dimension values and its counts. It does not change.
+    """One combination of dimension values, and its counts. A row is immutable.
 
     >>> for row in table:
     ...     print(row.dimensions["integration"], row.success, row.errors, row.filtered)
@@ -215,7 +228,7 @@ class Row(_Values):
 
 
 class SeriesRow(Row):
-    """One combination of dimension values in one window, and its counts. It does not change.
+    """One combination of dimension values in one window, and its counts. A row is immutable.
 
     >>> row = table.by_window()[1]
     >>> row.window, row.dimensions["integration"], row.success
@@ -272,7 +285,7 @@ class SeriesRow(Row):
 
 
 class ComparisonRow(_Values):
-    """One group of either table, and how its counts changed. It does not change.
+    """One group of either table, and how its counts differ. A row is immutable.
 
     >>> row = tallyfold.compare(table, table)[1]
     >>> row.presence, row.before, row.delta.success
@@ -325,7 +338,7 @@ class ComparisonRow(_Values):
     def to_dict(self) -> dict[str, object]:
         """The row as a flat dict with the names of a data frame's columns.
 
-        As there, the counts of a table that lacks the group are 0.
+        If a table lacks the group, its counts are 0, as in a data frame.
 
         >>> row = tallyfold.compare(table, table)[1].to_dict()
         >>> row["integration"], row["presence"], row["after_success"], row["delta_success"]
@@ -353,7 +366,7 @@ class ComparisonRow(_Values):
 class ClockDifference:
     """How this machine's clock differs from the service's `Date`.
 
-    No window settles before its time by either of them.
+    A window settles only once its time has come by both clocks.
 
     >>> tallyfold.ClockDifference(ahead=90.0, is_alarming=False, message="…").ahead
     90.0
@@ -362,14 +375,14 @@ class ClockDifference:
     ahead: float
     """By how many seconds this machine's clock is ahead; a negative number if it is behind."""
     is_alarming: bool
-    """Whether they differ by more than five minutes. Then there is a `ClockWarning`, too."""
+    """Whether the clocks differ by more than five minutes. Then there is a `ClockWarning`, too."""
     message: str
-    """A sentence about it."""
+    """A sentence about the difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One request of a call that has ended, successful or not. It holds no secret.
+    """One request of a call, after it has ended, successful or not. It contains no secret.
 
     >>> def log(attempt):
     ...     print(attempt.target, attempt.number, attempt.status, attempt.code, attempt.wait)
@@ -389,18 +402,18 @@ class Attempt:
     """
 
     target: TargetName
-    """Where it was sent."""
+    """The endpoint that the request was sent to."""
     window: Window | None
-    """The window that the call is about; `None` for audit logs."""
+    """The window of the call; `None` for audit logs."""
     number: int
     """The number of the request among this call's requests to the same target, from 1."""
     status: int | None
-    """The status, if there was one."""
+    """The status, if there was a response."""
     code: ErrorCode | None
-    """What was wrong; `None` if the request succeeded."""
+    """The code of the error; `None` if the request succeeded."""
     wait: float | None
-    """The call tries again after this many seconds or later; `None` if it does not try again. If it
-    is one of a collect or follow that waits for a service that is down, these try again."""
+    """The call tries again after this many seconds or later; `None` if it does not try again. If a
+    collect or follow is waiting for a service that is down, the collect or follow tries again."""
     clock: ClockDifference | None = None
     """How this machine's clock differs from the response's `Date`, if by more than a minute."""
 
@@ -409,7 +422,7 @@ class Attempt:
 class Reconciliation:
     """Whether the totals that the service reports are the sums of its counts.
 
-    It is true only when the verdict is `"balanced"`.
+    The object is true only if the verdict is `"balanced"`.
 
     >>> table.reconciliation
     Reconciliation(verdict='balanced', success=0, errors=0, filtered=0)
@@ -429,7 +442,7 @@ class Reconciliation:
     def __post_init__(self) -> None:
         """Sets the differences of a balanced table, which are all 0."""
         if self.verdict == "balanced":
-            for name in ("success", "errors", "filtered"):
+            for name in COUNTS:
                 object.__setattr__(self, name, 0)
 
     def __bool__(self) -> bool:
@@ -439,7 +452,7 @@ class Reconciliation:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """How many deviations were tolerated, because the caller requested it.
+    """How many deviations were tolerated because of `tolerate`.
 
     >>> table.notes
     Notes(repeated_combinations=0, null_dimensions=0)
@@ -451,51 +464,64 @@ class Notes:
     """Dimension values that were `null`; they were read as empty strings."""
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class Limits:
-    """How much of a response is read before it is refused.
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A note about an export.
 
-    Limits that are not given have their default.
-
-    Args:
-        depth: how deeply objects and arrays may be nested (`depth_limit`).
-        string_bytes: the bytes of one string once its escapes are resolved (`string_limit`).
-        keys: the keys of one object (`key_limit`).
-        body_bytes: the bytes of one body (`body_limit`).
-        groups: the groups of one table (`group_limit`).
-        table_bytes: the bytes of one table: for each distinct value its bytes and 32 more, and 64
-            for each group (`group_limit`).
-
-    Raises:
-        ConfigError: for a limit that is not a number, or too large for this machine.
-
-    >>> tallyfold.Limits(groups=1000).groups
-    1000
+    >>> tallyfold.export(table, "openmetrics").notes
+    ()
     """
 
-    depth: int
-    """How deeply objects and arrays may be nested (`depth_limit`)."""
-    string_bytes: int
-    """The bytes of one string once its escapes are resolved (`string_limit`)."""
-    keys: int
-    """The keys of one object (`key_limit`)."""
-    body_bytes: int
-    """The bytes of one body (`body_limit`)."""
-    groups: int
-    """The groups of one table (`group_limit`)."""
-    table_bytes: int
-    """The bytes of one table: the bytes of each distinct value and 32 more, and 64 for each group
-    (`group_limit`)."""
+    kind: NoteKind
+    """The kind of note."""
+    message: str
+    """A sentence for people."""
 
-    def __init__(self, **limits: Unpack[LimitsArguments]) -> None:
-        """Checks the limits, and uses the defaults for the others."""
-        for name, value in limits_of(**limits).items():
-            object.__setattr__(self, name, value)
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Samples that a destination rejected in a message whose other samples it accepted.
+
+    >>> tallyfold.Rejected(points=2, message="too old").points
+    2
+    """
+
+    points: int | None
+    """How many data points were rejected, if the response contains the number."""
+    message: str
+    """The reason in the response, as one line; empty if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PushReport:
+    """The result of a push. If an error ends the push, its `report` is this result, too.
+
+    >>> receiver = httpx2.MockTransport(lambda request: httpx2.Response(204))
+    >>> url = "https://influx.example/api/v2/write?bucket=counts"
+    >>> report = tallyfold.push(table, "influx", url, transport=receiver)
+    >>> report.messages, report.samples
+    (1, 2)
+    """
+
+    messages: int
+    """How many messages the destination has accepted."""
+    samples: int
+    """How many samples they contain. The counts of a group in a window are one sample."""
+    bytes: int
+    """How many bytes their bodies have."""
+    retries: int
+    """How many messages were sent again."""
+    unsure: int
+    """How many samples were sent but not acknowledged, and are not sent again. The number is above
+    0 only with the guarantee `at_most_once`."""
+    rejected: list[Rejected]
+    """The samples that the destination rejected in messages that it accepted. They are not sent
+    again."""
 
 
 # Pickles and docs should name the package, from which users import the classes.
 for _class in (
     *(Counts, Rates, Deltas, Shares, Row, SeriesRow, ComparisonRow),
-    *(Attempt, ClockDifference, Limits, Reconciliation, Notes),
+    *(Attempt, ClockDifference, Reconciliation, Notes, Note, PushReport, Rejected),
 ):
     _class.__module__ = "tallyfold"

@@ -1,4 +1,4 @@
-"""A server for pages: an ASGI app that asks the service with its own token.
+"""A server for web apps: an ASGI app that sends requests to the service with its own token.
 
 Mount it under any path of an app of FastAPI, Starlette or any other framework that speaks ASGI:
 
@@ -16,7 +16,7 @@ Mount it under any path of an app of FastAPI, Starlette or any other framework t
     app = FastAPI()
     app.mount("/tallyfold", PageServer(client, authorize))
 
-A page asks it with a client that has no tokens: `new Client({clusterEndpoint, tokenless: true})`.
+The web app uses a client without tokens: `new Client({clusterEndpoint, tokenless: true})`.
 """
 
 import asyncio
@@ -49,6 +49,7 @@ from tallyfold._errors import ArgumentTypeError, TallyfoldError, invalid
 from tallyfold._names import DimensionName, MetricName
 from tallyfold._tallyfold import (
     Call,
+    ErrorLog,
     VisibleRows,
     busy_answer,
     failed_answer,
@@ -116,7 +117,7 @@ ENTRY_BYTES = 500
 
 @dataclass(frozen=True)
 class PageRequest:
-    """A request of a page, for `authorize`. Its `repr` omits headers, which hold secrets.
+    """A request of a web app, for `authorize`. Its `repr` omits headers, which contain secrets.
 
     >>> from tallyfold.asgi import PageRequest
     >>> request = PageRequest("POST", "/", {"cookie": "session=abc; theme=dark"}, {})
@@ -141,7 +142,7 @@ class PageRequest:
 
 
 class AnswerStore(Protocol):
-    """Where answers for settled windows are kept; both functions may be coroutine functions.
+    """A store for responses for settled windows. Both functions may be coroutine functions.
 
     >>> from tallyfold.asgi import AnswerStore, PageServer
     >>> class Cache(dict[str, bytes]):
@@ -151,48 +152,54 @@ class AnswerStore(Protocol):
     """
 
     def get(self, key: str, /) -> Any:  # noqa: ANN401 - of any cache
-        """Gives the bytes that were set under the key, or `None`."""
+        """Returns the bytes that were set under the key, or `None`."""
 
     def set(self, key: str, value: bytes, /) -> object:
-        """Keeps bytes under a key, for as long as there is room for them."""
+        """Stores bytes under a key. The store may drop them when it is full."""
 
 
 class PageServer:
-    """An ASGI app that answers pages; its requests to the service have the client's own token.
+    """An ASGI app for web apps. It sends requests to the service with its client's own token.
 
-    Web apps request the same paths as from the service. The page gets the body that the service has
-    sent, once it was found valid. An error has the same `code`, `kind` and `status` in the page.
-    Identical concurrent requests are one call to the service, which ends when nobody waits for
-    it any more. The answer for a window that ended more than an hour ago never changes and is kept.
-    A page of another origin is refused. A large answer is compressed if the browser accepts gzip.
+    Web apps request the same paths as from the service, and get the body of the service's response
+    after the server has checked it. An error has the same `code`, `kind` and `status` in the web
+    app. Identical concurrent requests are one call to the service, which ends when no request waits
+    for it any more. The response for a window that ended more than an hour ago never changes, so
+    the server keeps it. The server refuses requests from pages of another origin. It compresses
+    large responses if the browser accepts gzip.
 
-    A page may also request all windows of a range at once, up to 3,000 of them: `GET` with the path
-    of the endpoint and `/windows`, and `start`, `end`, `window` and `dimensions` in the query. The
-    answer is a stream of lines: for each window its edges and whether it is settled, then the body
-    that the service has sent, or its edges and the error; at last `{"done":true}`. It has an
-    `ETag`, so the browser doesn't load again what has not changed.
+    A web app may also request all windows of a range at once, up to 3,000 windows: `GET` with the
+    path of the endpoint and `/windows`, and `start`, `end`, `window` and `dimensions` in the query.
+    The response is a stream of lines. For each window, it contains either a line with the window's
+    edges and whether it is settled, followed by the body from the service, or a line with the edges
+    and the error. The last line is `{"done":true}`. The response has an `ETag`, so the browser
+    doesn't load it again if nothing has changed.
 
-    What went wrong between this server and the service stays inside: the page gets a reference, and
-    the logger `tallyfold` has the whole text under it.
+    Details of errors between this server and the service stay inside: the web app gets a reference,
+    and the logger `tallyfold` writes the whole text with this reference. Equal errors within ten
+    seconds are one line and have one reference. If the service is down, the web app gets the error
+    at once, without the retries of the client.
 
     Args:
-        client: asks the service in the name of the server. It is not closed.
-        authorize: a function, or coroutine function, that is called with the `PageRequest` before
-            the body is read. The request is answered if the result is `True`, or a mapping such as
-            `{"write_key": ["web", "ios"]}`. With a mapping, the page gets only the rows with these
-            values, whatever it asks, and neither tokens nor audit logs. What it raises is raised to
-            the ASGI server.
-        store: where answers for settled windows are kept in addition to the memory of this process,
-            for other processes and for the time after a restart: an object with `get` and `set`. If
-            it fails, the service is asked. It has all rows, whoever asked.
-        hand_out_tokens: whether pages get access tokens: `POST` to `token/control` and
+        client: the client that sends the server's requests. The server does not close it.
+        authorize: a function, or a coroutine function, that gets the `PageRequest` before the body
+            is read. The request is answered if the result is `True`, or a mapping such as
+            `{"write_key": ["web", "ios"]}`. With a mapping, the web app gets only the rows with
+            these values, whatever it requests, and neither tokens nor audit logs. An exception that
+            the function raises reaches the ASGI server.
+        store: an object with `get` and `set` that stores responses for settled windows, in addition
+            to the memory of this process. Other processes and later starts can use it. If the store
+            fails, the server queries the service. The stored responses contain all rows, whatever
+            `authorize` allowed.
+        hand_out_tokens: whether web apps get access tokens: `POST` to `token/control` and
             `token/orchestration`.
-        audit_logs: whether pages may list audit logs.
-        provisional: for how many seconds an answer is kept if its window ended less than an hour
+        audit_logs: whether web apps may list audit logs.
+        provisional: for how many seconds a response is kept if its window ended less than an hour
             ago, so that its counts may still change.
         concurrency: how many calls to the service may be under way at the same time.
-        queue: how many calls may wait for that. Further requests get status 503 with `Retry-After`.
-        memory_bytes: how many bytes of answers are kept in memory.
+        queue: how many calls may wait for their turn. Further requests get status 503 with
+            `Retry-After`.
+        memory_bytes: how many bytes of responses are kept in memory.
 
     Raises:
         ConfigError: for arguments that can't be used.
@@ -243,9 +250,10 @@ class PageServer:
         self._saving: set[asyncio.Task[None]] = set()
         # What tags of ranges begin with. With another one, browsers don't use what they have kept.
         self._own = secrets.token_hex(8)
+        self._log = ErrorLog()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers one request; the framework or the ASGI server calls it."""
+        """Answers one request. The framework or the ASGI server calls this method."""
         if scope["type"] == "lifespan":
             await _live(receive, send)
             return
@@ -323,14 +331,14 @@ class PageServer:
         except _BusyError:
             return busy_answer(BUSY_SECONDS)
         except TallyfoldError as error:
-            reference = _noted(error)
+            reference = self._noted(error)
             return failed_answer(error.code, error.status, str(error), error.retry_after, reference)
 
     async def _visible(
         self,
         window: _Window,
         permission: bool | VisibleRows,  # noqa: FBT001
-        limit: asyncio.Semaphore | None = None,
+        limit: "_Limit | None" = None,
     ) -> _Found:
         """Gives the rows of the answer that the user may see."""
         metric, asked, (key, is_settled, narrowed_to) = window
@@ -347,7 +355,7 @@ class PageServer:
         key: str,
         *,
         is_settled: bool,
-        limit: asyncio.Semaphore | None,
+        limit: "_Limit | None",
     ) -> _Found:
         """Gives the answer that is kept, or that of the call under way, or that of a new call.
 
@@ -357,8 +365,8 @@ class PageServer:
             return kept
         shared = self._under_way.get(key)
         if shared is None:
-            begin = getattr(self._client._machine, metric)  # noqa: SLF001
-            found = self._found(key, begin(*asked), is_settled=is_settled, limit=limit)
+            call = getattr(self._client._machine, metric)(*asked)  # noqa: SLF001
+            found = self._found(key, call, is_settled=is_settled, limit=limit)
             shared = self._under_way[key] = _Shared(asyncio.create_task(found))
             shared.task.add_done_callback(lambda _: self._ended(key, shared))
         try:
@@ -374,7 +382,7 @@ class PageServer:
             del self._under_way[key]
 
     async def _found(
-        self, key: str, call: Call[Any], *, is_settled: bool, limit: asyncio.Semaphore | None
+        self, key: str, call: Call[Any], *, is_settled: bool, limit: "_Limit | None"
     ) -> _Found:
         stored = await self._stored(key) if is_settled else None
         if stored is not None:
@@ -392,20 +400,24 @@ class PageServer:
             saving.add_done_callback(self._saving.discard)
         return answer, is_settled
 
-    async def _asked(
-        self, call: Call[Any], limit: asyncio.Semaphore | None = None
-    ) -> tuple[Answer, Any]:
+    async def _asked(self, call: Call[Any], limit: "_Limit | None" = None) -> tuple[Answer, Any]:
         """Asks the service: gives the body that it has sent as the answer, and what it means."""
+        call._fail_fast(self._failures if limit is None else limit.since)  # noqa: SLF001
         copying = _Copying(call)
         async with contextlib.AsyncExitStack() as turns:
             if limit is not None:
-                await turns.enter_async_context(limit)
+                await turns.enter_async_context(limit.turns)
                 await self._turns.acquire()
             else:
                 await self._turn()
             turns.callback(self._turns.release)
             output = await self._client._run(cast("Call[Any]", copying))  # noqa: SLF001
         return good_answer(b"".join(copying.pieces)), output
+
+    @property
+    def _failures(self) -> int:
+        """How many requests have failed. A call ends early if the service goes down after those."""
+        return self._client._machine._failures()  # noqa: SLF001
 
     async def _turn(self) -> None:
         if self._turns.locked() and self._waiting >= self._queue:
@@ -415,6 +427,14 @@ class PageServer:
             await self._turns.acquire()
         finally:
             self._waiting -= 1
+
+    def _noted(self, error: TallyfoldError) -> str:
+        """Logs what went wrong inside, and gives the reference that the page gets in its place."""
+        now_ms, reference = Now.read().monotonic_ms, secrets.token_hex(8)
+        reference, line = self._log.note(str(error), now_ms, reference)
+        if line is not None:
+            LOGGER.warning("the page server got no answer %s", line)
+        return reference
 
     async def _stored(self, key: str) -> bytes | None:
         if self._store is None:
@@ -450,7 +470,7 @@ class _Range:
         self._permission = permission
         self._windows = windows
         self._key = key
-        self._limit = asyncio.Semaphore(server._concurrency)  # noqa: SLF001
+        self._limit = _Limit(asyncio.Semaphore(server._concurrency), server._failures)  # noqa: SLF001
         self._begun: dict[int, asyncio.Task[_Found]] = {}
 
     async def send(self, send: Send, headers: Mapping[str, str]) -> None:
@@ -528,18 +548,22 @@ class _Range:
             except TallyfoldError as error:
                 if should_be_settled:
                     self._server._own = secrets.token_hex(8)  # noqa: SLF001
-                told = (error.code, error.status, str(error), error.retry_after, _noted(error))
+                reference = self._server._noted(error)  # noqa: SLF001
+                told = (error.code, error.status, str(error), error.retry_after, reference)
                 return failed_line(start, end, *told)
             if should_be_settled and not is_settled:
                 self._server._own = secrets.token_hex(8)  # noqa: SLF001
             return window_lines(start, end, is_settled, body)
 
 
-def _noted(error: TallyfoldError) -> str:
-    """Logs what went wrong inside, and gives the reference that the page gets in its place."""
-    reference = secrets.token_hex(8)
-    LOGGER.warning("the page server got no answer (reference %s): %s", reference, error)
-    return reference
+@dataclass(frozen=True)
+class _Limit:
+    """What the calls of a range have in common."""
+
+    turns: asyncio.Semaphore
+    """The calls of this range that may be under way at the same time."""
+    since: int
+    """How many requests of the client had failed when the range was requested."""
 
 
 class _BusyError(Exception):

@@ -1,7 +1,7 @@
 """What each error code means: `TallyfoldError.code` is one of these.
 
-Of a `ConfigError`, kind `config`. The arguments or the order of calls are wrong; usually nothing
-was sent.
+Codes of `ConfigError` (kind `config`): the arguments or the order of calls are wrong; usually
+nothing was sent.
 
 `missing_argument`: A required argument was not given.
 
@@ -38,7 +38,8 @@ not have.
 
 `incompatible_tables`: Two tables do not have the same dimensions or metric.
 
-`invalid_checkpoint`: A checkpoint that is incomplete, was changed, or belongs to another query.
+`invalid_checkpoint`: A checkpoint that is incomplete, was changed, belongs to another query, has
+counts of the future, or is in use.
 
 `memory_limit`: The counts that a collect keeps take more memory than allowed. `keep` adds windows
 up to save memory.
@@ -49,7 +50,7 @@ up to save memory.
 
 `out_of_order`: Methods were called in the wrong order, during another call, or after the end.
 
-Of a `AuthError`, kind `auth`. The credentials or the tokens were refused, or there are none.
+Codes of `AuthError` (kind `auth`): the credentials or the tokens were refused, or there are none.
 
 `token_refused`: A token endpoint refused the credentials.
 
@@ -61,7 +62,7 @@ Of a `AuthError`, kind `auth`. The credentials or the tokens were refused, or th
 
 `token_provider_failed`: The caller's own source of tokens failed.
 
-Of a `ServiceError`, kind `service`. The service or the connection to it has failed.
+Codes of `ServiceError` (kind `service`): the service or the connection to it has failed.
 
 `redirected`: A redirect (3xx); tallyfold follows none.
 
@@ -69,12 +70,12 @@ Of a `ServiceError`, kind `service`. The service or the connection to it has fai
 
 `rate_limited`: Status 429.
 
-`retry_later`: The service asks for a longer wait than the caller allows.
+`retry_later`: The service requests a longer wait than the caller allows.
 
 `server_error`: Status 5xx.
 
-`unexpected_status`: Any other status than 200; for the destination of a push, also a success
-without the header that confirms it.
+`unexpected_status`: A status that no other code stands for; for the destination of a push, also a
+success without the header that confirms it.
 
 `network_failed`: The HTTP client could not complete the exchange.
 
@@ -82,8 +83,8 @@ without the header that confirms it.
 
 `deadline_exceeded`: The call, including its retries and waits, took longer than its deadline.
 
-Of a `ResponseError`, kind `response`. The bytes of a response, or of a saved table, are not a valid
-result.
+Codes of `ResponseError` (kind `response`): the bytes of a response, or of a saved table, are not a
+valid result.
 
 `wrong_content_type`: The response has a content type other than JSON.
 
@@ -185,7 +186,8 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
     ),
     "incompatible_tables": "Two tables do not have the same dimensions or metric.",
     "invalid_checkpoint": (
-        "A checkpoint that is incomplete, was changed, or belongs to another query."
+        "A checkpoint that is incomplete, was changed, belongs to another query, has counts of the "
+        "future, or is in use."
     ),
     "memory_limit": (
         "The counts that a collect keeps take more memory than allowed. `keep` adds windows up to "
@@ -204,11 +206,11 @@ MEANINGS: Final[dict[ErrorCode, str]] = {
     "redirected": "A redirect (3xx); tallyfold follows none.",
     "forbidden": "Status 403; for the destination of a push, also 401.",
     "rate_limited": "Status 429.",
-    "retry_later": "The service asks for a longer wait than the caller allows.",
+    "retry_later": "The service requests a longer wait than the caller allows.",
     "server_error": "Status 5xx.",
     "unexpected_status": (
-        "Any other status than 200; for the destination of a push, also a success without the "
-        "header that confirms it."
+        "A status that no other code stands for; for the destination of a push, also a success "
+        "without the header that confirms it."
     ),
     "network_failed": "The HTTP client could not complete the exchange.",
     "timed_out": "The exchange took longer than the client's timeout.",

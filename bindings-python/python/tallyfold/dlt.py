@@ -1,4 +1,4 @@
-"""A source of dlt, which loads counts into warehouses and keeps them right.
+"""A source for dlt that loads counts into warehouses and keeps them correct.
 
     import dlt
     import tallyfold
@@ -25,6 +25,7 @@ from tallyfold._names import DimensionName, MetricName
 from tallyfold._ranges.ended import ended_windows
 from tallyfold._tallyfold import CountTable
 from tallyfold._time import Window
+from tallyfold._values import COUNTS
 
 try:
     import dlt
@@ -34,9 +35,6 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(message, name=error.name) from error
 
 __all__ = ["source"]
-
-COUNTS = ("success", "errors", "filtered")
-"""Decimals of 20 digits hold them up to 2^64 - 1. Warehouses have no unsigned integers."""
 
 DAY = timedelta(days=1)
 """So much is read at a time, which bounds the memory."""
@@ -57,36 +55,36 @@ def source(
     checkpoint: str | None = None,
     concurrency: int = 8,
 ) -> DltSource:
-    """Gives the resources `event_delivery`, `event_ingestion` and `audit_logs` of a cluster.
+    """Returns the resources `event_delivery`, `event_ingestion` and `audit_logs` of a cluster.
 
     A run reads the windows that have ended since `start` and are not settled in the warehouse, and
-    replaces each of them as a whole. So the late events of a window correct its rows, and a run
-    that was killed loses and doubles nothing. A window without events has one row, whose dimensions
-    are null and whose counts are 0.
+    replaces all rows of each window. So late events correct the rows of their window, and a killed
+    run neither loses nor doubles rows. A window without events has one row, whose dimensions are
+    null and whose counts are 0.
 
     Columns: `cluster`, `window_start`, `window_end`, `settled`, the dimensions, and `success`,
     `errors` and `filtered` as decimals of 20 digits.
 
     Args:
-        client: reads the counts. It is not closed.
+        client: the client that reads the counts. The source does not close it.
         start: the start of the first window.
         end: the end of the last window. By default, the newest window that has ended is the last.
-        dimensions: the dimensions of the rows. Ingestion has them without `reason`.
+        dimensions: the dimensions of the rows. For ingestion, `reason` is left out.
         window: the length of the windows.
         cluster: the value of the column `cluster`, for a dataset with several clusters. By default,
-            the address of the cluster and the id of the client.
+            the address of the cluster and the Client ID.
         settle: for how many seconds after a window's end its counts may still change. Until then,
-            each run reads the window again. Events that arrive later are missed, until a run with a
+            each run reads the window again. Events that arrive later are missing until a run with a
             larger `settle` reads their windows again.
-        provisional: whether windows are loaded whose counts may still change. They have `settled`
-            false, and the next run reads them again. Without them, rows never change.
+        provisional: whether to load windows whose counts may still change. In their rows, `settled`
+            is false, and the next run reads them again. Without such windows, rows never change.
         checkpoint: a folder in which a run finds what a killed run has read; see `Client.collect`.
         concurrency: how many requests are under way at the same time.
 
     Raises:
-        ConfigError: for arguments that can't be used. While the source is read, also
-            `incompatible_tables` if the warehouse has other counts under this name of a cluster: of
-            another client, with other dimensions or in other windows.
+        ConfigError: for arguments that can't be used. When dlt reads the source, also
+            `incompatible_tables` if the warehouse has other counts with this value of `cluster`:
+            from another client, with other dimensions or in other windows.
 
     >>> from tallyfold.dlt import source
     >>> sorted(source(client, "2026-01-01T00:00:00Z").resources)
@@ -211,6 +209,7 @@ class _Reading:
 
 
 def _columns(names: tuple[DimensionName, ...]) -> dict[str, Any]:
+    # 20 digits hold counts up to 2^64 - 1. Warehouses have no unsigned integers.
     count = {"data_type": "decimal", "precision": 20, "scale": 0, "nullable": False}
     own = {
         "cluster": {"data_type": "text", "nullable": False},

@@ -18,11 +18,11 @@ import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
+from tallyfold._calls.steps import Drive
 from tallyfold._client.client import Client
-from tallyfold._client.driver import read_part
-from tallyfold._client.steps import Drive
+from tallyfold._client.collecting import read_part
 from tallyfold._errors import ConfigError, invalid
 from tallyfold._names import DimensionName, MetricName
 from tallyfold._ranges.ended import ended_windows
@@ -30,6 +30,7 @@ from tallyfold._ranges.parts import Assignment, Part, decoded
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import CountTable
 from tallyfold._time import Now, Window
+from tallyfold._values import COUNTS
 
 try:
     import pyarrow as pa
@@ -56,8 +57,7 @@ except ModuleNotFoundError as error:
 
 __all__ = ["CountsSource", "register"]
 
-DIMENSIONS: tuple[DimensionName, ...] = ("event_name", "write_key", "integration", "reason")
-COUNTS = ("success", "errors", "filtered")
+DIMENSIONS: tuple[DimensionName, ...] = get_args(DimensionName)
 OF_WINDOWS = {
     "cluster": "string",
     "window_start": "timestamp",
@@ -176,14 +176,14 @@ class CountsSource(DataSource):
     Its options:
 
     - `start`, required, and `end`: the range. A batch reads the windows that have ended. Without an
-      `end`, the newest of them is the last, and a stream has no end.
+      `end`, a batch ends with the newest of these windows, and a stream has no end.
     - `metric` (`event_delivery`), `dimensions` (`integration,reason`), `window` (`15m`).
-    - `settle` (3600): seconds after a window's end for which its counts may still change.
-    - `reread` (the window's length): seconds after a reading, after which a stream reads a window
-      again that is not settled.
+    - `settle` (3600): for how many seconds after a window's end its counts may still change.
+    - `reread` (the window's length): how many seconds after a reading a stream reads an unsettled
+      window again.
     - `cluster`: the value of the column `cluster`, by default the identity of the client.
     - `partitions` (8) and `concurrency` (8 requests at a time, over all partitions).
-    - `windowsPerBatch` (96): the most readings of windows in a micro-batch of a stream.
+    - `windowsPerBatch` (96): the maximum number of readings in a micro-batch of a stream.
 
     A schema with fewer columns requests fewer dimensions. A batch has the newest counts of each
     window, and its `revision` is null. The rows of a stream are signed changes: their sum by window

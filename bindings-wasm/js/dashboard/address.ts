@@ -2,6 +2,8 @@
 
 import type { Dimension, Window } from "../src/values/types.js";
 import type { Unit, Where } from "./elements.js";
+import { isZone } from "./formats.js";
+import { rangeOf } from "./range.js";
 import { NAMES } from "./view.js";
 
 /** What a link says. What is left out has its default. */
@@ -18,6 +20,7 @@ export interface Place {
   readonly views: Readonly<Record<string, string>>;
 }
 
+/** What makes no sense is left out. */
 export function placeIn(text: string): Place {
   const all = new URLSearchParams(text);
   const where: { [N in Dimension]?: string[] } = {};
@@ -35,10 +38,10 @@ export function placeIn(text: string): Place {
     where,
     views,
     ...(cluster && { cluster }),
-    ...(period && { period }),
+    ...(period && rangeOf(period, Date.now()) && { period }),
     ...(by && { by }),
     ...(one("unit") === "percent" && { unit: "percent" as const }),
-    ...(zone && { zone }),
+    ...(zone && isZone(zone) && { zone }),
     ...(view && { view }),
     ...(isMarked && start && end && { marked: { start, end } }),
   };

@@ -3,7 +3,7 @@
 import { css, html, type TemplateResult } from "lit";
 import type { Dimension } from "../src/values/types.js";
 import type { Where } from "./elements.js";
-import { DIMENSIONS, valueText } from "./view.js";
+import { DIMENSIONS, valueText, visible } from "./view.js";
 
 export const barStyles = css`
   .bar {
@@ -87,7 +87,7 @@ export function crumbs(where: Where, go: (where: Where) => void): TemplateResult
                   </button>
                   <button
                     type="button"
-                    aria-label=${`Remove ${DIMENSIONS[name].one} ${value.slice(0, 100)}`}
+                    aria-label=${`Remove ${DIMENSIONS[name].one} ${visible(value, 100)}`}
                     @click=${() => keep(all.filter((_, other) => other !== at))}
                   >
                     ×

@@ -7,7 +7,7 @@ import type { CountTable } from "../src/tables/table.js";
 import type { Dimension } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
 import { rangeOf, type State } from "./slots.js";
-import { emptyState, failureText, skeleton, View, valueText } from "./view.js";
+import { emptyState, failureText, skeleton, View, valueText, visible } from "./view.js";
 
 /** How much of a budget a group has used. */
 export interface Used {
@@ -109,6 +109,8 @@ export class Budget extends View {
       this.#burning = findings.filter(({ kind }) => kind === "budget");
       this.#failed = undefined;
     } catch (error) {
+      // The same rules fail again with each table.
+      if (String(error) !== String(this.#failed)) void this.tellError(error);
       this.#failed = error;
     }
     this.requestUpdate();
@@ -143,7 +145,7 @@ export class Budget extends View {
               groups
                 ? groups.map((it) => this.#row(it))
                 : html`<tr>
-                    <th scope="row"><bdi class="value">${name}</bdi></th>
+                    <th scope="row"><bdi class="value">${visible(name)}</bdi></th>
                     <td colspan="7" class="text muted">These counts lack a dimension of this rule.</td>
                   </tr>`,
             )}
@@ -165,7 +167,7 @@ export class Budget extends View {
     const used = rate === null ? null : rate / budget.share;
     const values = Object.entries(row.dimensions) as [Dimension, string][];
     return html`<tr class=${used !== null && used > 1 ? "over" : nothing}>
-      <th scope="row"><bdi class="value" title=${budget.rule}>${budget.rule}</bdi></th>
+      <th scope="row"><bdi class="value" title=${visible(budget.rule)}>${visible(budget.rule)}</bdi></th>
       <td class="text">
         ${values.length === 0 ? html`<span class="muted">all</span>` : values.map(([name, value]) => valueText(value, name))}
       </td>

@@ -8,6 +8,7 @@ import type { Dimension, Window } from "../src/values/types.js";
 import { marks, shared, statesOf } from "./marks.js";
 import { iso, shifted, WEEK } from "./range.js";
 import { rangeOf, slotsOf, stepFor } from "./slots.js";
+import { turn, turnOf } from "./turns.js";
 import {
   DIMENSIONS,
   dimensionsOf,
@@ -16,10 +17,8 @@ import {
   filtered,
   manyOf,
   NAMES,
-  painted,
   partOf,
   skeleton,
-  turn,
   View,
   valueText,
 } from "./view.js";
@@ -283,7 +282,7 @@ export class Cause extends View {
       const health = await import("../src/health.js");
       await health.init();
       // What was clicked is seen first.
-      await painted();
+      await turnOf("later");
       // Rows of one reason have no shares of their own.
       const measures = (this.where.reason ? ["events"] : Object.keys(WEEKLY)) as Weekly[];
       const parts = partsOf(shown, before, range);

@@ -3,36 +3,38 @@
 import {
   css,
   html,
-  LitElement,
+  type LitElement,
   noChange,
   nothing,
+  type PropertyDeclarations,
   type PropertyValues,
   type TemplateResult,
 } from "lit";
 import { Directive, directive, type ElementPart } from "lit/directive.js";
-import type { CountTable } from "../src/tables/table.js";
+import { guard } from "lit/directives/guard.js";
 import { TallyfoldError } from "../src/values/error.js";
-import type { Dimension, Metric, Window } from "../src/values/types.js";
+import type { Dimension, Window } from "../src/values/types.js";
 import { type Place, placeIn, textOf } from "./address.js";
 import { barStyles, crumbs, segments } from "./bar.js";
-import { type Loaded, sourceOf } from "./data.js";
-import type { DashboardCluster, DashboardQuery, Unit, Where } from "./elements.js";
-import { type Formats, formats } from "./formats.js";
+import type { DashboardCluster, Unit, Where } from "./elements.js";
+import { languageOf } from "./formats.js";
+import { invalid, type PageError } from "./given.js";
 import { need } from "./lazy.js";
 import { picker, pickerStyles } from "./picker.js";
-import { isCompared, type Range, rangeOf, shifted, WEEK } from "./range.js";
+import { isCompared, rangeOf } from "./range.js";
+import { Reading, SLOW_MS } from "./reading.js";
+import { OwnRules } from "./rules.js";
 import { parts, tokens } from "./styles.js";
+import { turnOf } from "./turns.js";
 import {
   DIMENSIONS,
-  dimensionsOf,
   failureState,
   failureText,
-  filtered,
   type Load,
-  languageOf,
   loadOf,
+  mistakeState,
   NAMES,
-  painted,
+  skeleton,
 } from "./view.js";
 
 /** The pages of the dashboard, and the elements that each needs in addition. */
@@ -46,10 +48,7 @@ const PAGES: Readonly<Record<string, { label: string; needs: readonly string[] }
   alerts: { label: "Alerts", needs: ["tallyfold-budget", "tallyfold-timeline"] },
 };
 
-/** How often progress is shown. */
-const PROGRESS_MS = 100;
-/** A window that has just closed is read a little later. */
-const AFTER_CLOSE = 5_000;
+const KEEPS_TRYING = "The dashboard keeps trying.";
 
 /** Sets many properties of an element, each when it has changed. */
 class Properties extends Directive {
@@ -80,74 +79,61 @@ class Properties extends Directive {
 
 const properties = directive(Properties);
 
-export class Dashboard extends LitElement {
-  static override properties = {
-    src: {},
-    clusters: { type: Array },
+/** Of a view that begins with none, and keeps what it has then. */
+const NO_STATE = {};
+
+/** The value of an attribute in JSON; its text if it is none. */
+function jsonOf(text: string | null): unknown {
+  try {
+    return JSON.parse(text ?? "[]");
+  } catch {
+    return text;
+  }
+}
+
+function isClusters(given: unknown): given is readonly DashboardCluster[] {
+  return (
+    Array.isArray(given) &&
+    given.every((it) => typeof it?.name === "string" && typeof it?.src === "string")
+  );
+}
+
+export class Dashboard extends Reading {
+  static override properties: PropertyDeclarations = {
+    ...Reading.properties,
+    clusters: { converter: jsonOf },
     cluster: {},
-    period: {},
-    by: {},
-    unit: {},
-    zone: {},
-    locale: {},
     view: {},
     address: {},
     heading: {},
-    live: { type: Boolean },
     rulesSrc: { attribute: "rules" },
     rules: { attribute: false },
-    where: { attribute: false },
     marked: { attribute: false },
   };
 
-  declare src: string;
   declare clusters: readonly DashboardCluster[];
   declare cluster: string | undefined;
-  declare period: string;
-  declare by: Dimension;
-  declare unit: Unit;
-  declare zone: string;
-  declare locale: string | undefined;
   declare view: string;
   declare address: "hash" | "query" | "none";
   declare heading: string;
-  declare live: boolean;
   declare rulesSrc: string | undefined;
   declare rules: string | undefined;
-  declare where: Where;
   declare marked: Window | undefined;
 
   #views: Readonly<Record<string, string>> = {};
   #defaults: Omit<Place, "where" | "views"> = {};
-  /** What is shown: the answer to a query. */
-  #query: DashboardQuery | undefined;
-  #range: Range | undefined;
-  #table: CountTable | undefined;
-  #before: CountTable | undefined;
-  #ingestion: CountTable | undefined;
-  #error: unknown;
-  #reading: AbortController | undefined;
-  #progress: { readonly done: number; readonly planned: number } | undefined;
-  #progressShown = 0;
-  #readAt: number | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #rules = new OwnRules(this, (error) => void this.tellError(error));
+  /** Until the address is written. */
+  #written: Promise<void> = Promise.resolve();
   /** What the views are given: new objects only if they are other ones. */
   #loadFrom: { readonly src: string; readonly load: Load } | undefined;
-  readonly #states = new Map<string, Readonly<Record<string, string | undefined>>>();
 
   constructor() {
     super();
-    this.src = "";
     this.clusters = [];
-    this.period = "24h";
-    this.by = "integration";
-    this.unit = "counts";
-    this.zone = "UTC";
     this.view = "overview";
     this.address = "hash";
     this.heading = "Event delivery";
-    this.live = true;
-    this.where = {};
   }
 
   static override styles = [
@@ -346,21 +332,30 @@ export class Dashboard extends LitElement {
     `,
   ];
 
-  /** How numbers and times are written. */
-  get formats(): Formats {
-    return formats(languageOf(this), this.zone);
+  get #clusters(): readonly DashboardCluster[] {
+    return isClusters(this.clusters) ? this.clusters : [];
   }
 
-  /** The path of the server for pages. */
-  get #server(): string {
-    return (
-      (this.clusters.find(({ name }) => name === this.cluster) ?? this.clusters[0])?.src ?? this.src
-    );
+  /** The path of the server for web apps. */
+  protected override get server(): string {
+    const all = this.#clusters;
+    return (all.find(({ name }) => name === this.cluster) ?? all[0])?.src ?? this.src;
+  }
+
+  protected override get mistakeNow(): PageError | undefined {
+    if (this.clusters && !isClusters(this.clusters)) {
+      return invalid("clusters", `want JSON such as [{"name": "eu", "src": "/eu"}]`);
+    }
+    return super.mistakeNow;
+  }
+
+  protected override get asked(): readonly string[] {
+    return [...super.asked, "clusters", "cluster"];
   }
 
   get #load(): Load {
-    if (this.#loadFrom?.src !== this.#server) {
-      this.#loadFrom = { src: this.#server, load: loadOf(this.#server) };
+    if (this.#loadFrom?.src !== this.server) {
+      this.#loadFrom = { src: this.server, load: loadOf(this.server) };
     }
     return this.#loadFrom.load;
   }
@@ -372,16 +367,12 @@ export class Dashboard extends LitElement {
     if (this.address !== "none") this.#arrive();
     addEventListener("popstate", this.#arrive);
     addEventListener("hashchange", this.#arrive);
-    document.addEventListener("visibilitychange", this.#awake);
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     removeEventListener("popstate", this.#arrive);
     removeEventListener("hashchange", this.#arrive);
-    document.removeEventListener("visibilitychange", this.#awake);
-    clearTimeout(this.#timer);
-    this.#reading?.abort();
   }
 
   /** Goes to the place that the address names. */
@@ -403,7 +394,19 @@ export class Dashboard extends LitElement {
 
   #write(how: "push" | "replace"): void {
     this.requestUpdate();
-    if (this.address === "none") return;
+    // Browsers take long to write it, and the viewer looks at the page.
+    this.#written = turnOf("later").then(() => this.#writeAddress(how));
+  }
+
+  /** An update is complete when the address says what is shown. */
+  protected override async getUpdateComplete(): Promise<boolean> {
+    const isComplete = await super.getUpdateComplete();
+    await this.#written;
+    return isComplete;
+  }
+
+  #writeAddress(how: "push" | "replace"): void {
+    if (this.address === "none" || !this.isConnected) return;
     const { cluster, period, by, unit, zone, view, where, marked } = this;
     const place = { period, by, unit, zone, view, where, views: this.#views };
     const rest = { ...(cluster && { cluster }), ...(marked && { marked }) };
@@ -419,109 +422,13 @@ export class Dashboard extends LitElement {
   protected override willUpdate(changed: PropertyValues): void {
     if (!Object.hasOwn(PAGES, this.view)) this.view = "overview";
     if (!Object.hasOwn(DIMENSIONS, this.by)) this.by = "integration";
-    if (changed.has("rulesSrc") && this.rulesSrc) void this.#readRules(this.rulesSrc);
-    const asked = ["src", "clusters", "cluster", "period", "by", "where"];
-    if (asked.some((name) => changed.has(name)) && this.#server !== "") this.#ask();
+    if (changed.has("rulesSrc")) void this.#rules.read();
+    if (changed.has("rules")) this.#rules.reset();
+    super.willUpdate(changed);
   }
 
-  async #readRules(address: string): Promise<void> {
-    try {
-      const response = await fetch(address, { credentials: "same-origin" });
-      if (response.ok) this.rules = await response.text();
-    } catch {
-      // The standard rules stand in.
-    }
-  }
-
-  /** Reads what is wanted and not there yet. */
-  #ask(): void {
-    const range = rangeOf(this.period, Date.now());
-    if (range === undefined) {
-      this.#error = new RangeError(`“${this.period}” is not a range: want 24h, or start/end`);
-      return;
-    }
-    const names = Object.keys(this.where) as Dimension[];
-    const dimensions = dimensionsOf([
-      this.by,
-      "reason",
-      ...names,
-      ...(this.by === "reason" ? (["integration"] as const) : []),
-    ]);
-    const shown = this.#query;
-    const isSame =
-      shown?.start === range.start &&
-      shown.end === range.end &&
-      this.#loadedFrom === this.#server &&
-      dimensions.every((name) => shown.dimensions.includes(name));
-    if (isSame && (this.#table || this.#reading)) return;
-    const isOther =
-      this.#loadedFrom !== this.#server ||
-      !dimensions.every((name) => shown?.dimensions.includes(name));
-    if (isOther) this.#clear();
-    void this.#read(range, dimensions);
-  }
-
-  #loadedFrom: string | undefined;
-
-  #clear(): void {
-    this.#table = undefined;
-    this.#before = undefined;
-    this.#ingestion = undefined;
-  }
-
-  /** Reads the counts again. */
-  async refresh(): Promise<void> {
-    const range = rangeOf(this.period, Date.now());
-    if (range && this.#query) await this.#read(range, this.#query.dimensions);
-  }
-
-  async #read(range: Range, dimensions: readonly Dimension[]): Promise<void> {
-    this.#reading?.abort();
-    clearTimeout(this.#timer);
-    const own = new AbortController();
-    this.#reading = own;
-    const { signal } = own;
-    const src = this.#server;
-    const query: DashboardQuery = { ...range, metric: "event_delivery", dimensions };
-    this.#query = query;
-    this.#loadedFrom = src;
-    this.#error = undefined;
-    this.#progress = { done: 0, planned: 0 };
-    this.requestUpdate();
-    try {
-      const source = sourceOf(src);
-      const read = (asked: DashboardQuery, onProgress?: (done: number, planned: number) => void) =>
-        source.load(asked, { signal, onProgress });
-      const { table, error } = await read(query, this.#onProgress);
-      this.#table = table;
-      this.#error = error;
-      this.#range = range;
-      this.#readAt = Date.now();
-      if (table === undefined) throw error;
-      this.requestUpdate();
-      // What is read next would hold up what is to be seen first.
-      await this.updateComplete;
-      await painted();
-      if (!signal.aborted) await this.#readRest(range, dimensions, read);
-      void this.#told(own, { query, table }, error);
-    } catch (error) {
-      if (signal.aborted) return;
-      this.#error = error;
-      void this.#told(own, undefined, error);
-    } finally {
-      if (this.#reading === own) {
-        this.#reading = undefined;
-        this.#progress = undefined;
-        this.#schedule(range);
-        this.requestUpdate();
-      }
-    }
-  }
-
-  /** Fires the events of a reading when the page shows what it has led to. */
-  async #told({ signal }: AbortController, loaded: unknown, error: unknown): Promise<void> {
-    this.requestUpdate();
-    await this.updateComplete;
+  protected override async shows(): Promise<void> {
+    await super.shows();
     const views = this.renderRoot.querySelectorAll<LitElement>(".grid > *, .grid > .split > *");
     await Promise.all(
       Array.from(views, async (it) => {
@@ -530,68 +437,10 @@ export class Dashboard extends LitElement {
         await it.updateComplete;
       }),
     );
-    if (signal.aborted) return;
-    if (loaded) this.#tell("tallyfold-load", loaded);
-    if (error !== undefined) this.#tell("tallyfold-error", { error });
-  }
-
-  /** Ingestion, and the same time a week before, after the first view. */
-  async #readRest(
-    range: Range,
-    dimensions: readonly Dimension[],
-    read: (query: DashboardQuery) => Promise<Loaded>,
-  ): Promise<void> {
-    const others = dimensions.filter((name) => name !== "reason");
-    const ingestion = { ...range, metric: "event_ingestion" as Metric, dimensions: others };
-    const before = { ...shifted(range, -WEEK), metric: "event_delivery" as Metric, dimensions };
-    const [came, earlier] = await Promise.all([
-      read(ingestion),
-      isCompared(range) ? read(before) : undefined,
-    ]);
-    this.#ingestion = came.table;
-    this.#before = earlier?.table;
-  }
-
-  readonly #onProgress = (done: number, planned: number): void => {
-    this.#progress = { done, planned };
-    // Windows come faster than a screen shows them.
-    const now = performance.now();
-    if (now < this.#progressShown + PROGRESS_MS) return;
-    this.#progressShown = now;
-    this.requestUpdate();
-  };
-
-  /** Reads again when the next window has closed. */
-  #schedule(range: Range): void {
-    clearTimeout(this.#timer);
-    if (!this.live || !this.isConnected || this.period.includes("/")) return;
-    const step = Date.parse(rangeOf(this.period, Date.now() + 3_600_000)?.end ?? "");
-    if (Number.isNaN(step)) return;
-    let next = Date.parse(range.end);
-    const length =
-      { "5m": 300_000, "15m": 900_000, "1h": 3_600_000 }[range.window as "5m"] ?? 900_000;
-    next += length + AFTER_CLOSE;
-    this.#timer = setTimeout(this.#due, Math.max(next - Date.now(), AFTER_CLOSE));
-  }
-
-  readonly #due = (): void => {
-    // Nobody sees it now; it is read when the page is seen again.
-    if (document.visibilityState === "hidden") return;
-    void this.refresh();
-  };
-
-  readonly #awake = (): void => {
-    if (document.visibilityState !== "visible" || !this.live || this.#reading) return;
-    const range = rangeOf(this.period, Date.now());
-    if (range && range.end !== this.#query?.end) void this.refresh();
-  };
-
-  #tell(name: string, detail: unknown): void {
-    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
   }
 
   override render(): TemplateResult {
-    const range = this.#range ?? rangeOf(this.period, Date.now());
+    const range = this.range ?? rangeOf(this.period, Date.now());
     return html`<div
       class="page"
       part="page"
@@ -600,9 +449,8 @@ export class Dashboard extends LitElement {
       @tallyfold-state=${this.#stated}
       @tallyfold-open=${this.#opened}
       @tallyfold-retry=${() => void this.refresh()}
-      @tallyfold-rules=${({ detail }: CustomEvent) => {
-        this.rules = detail.text;
-      }}
+      @tallyfold-error=${this.#rules.failed}
+      @tallyfold-rules=${this.#rules.typed}
     >
       <header class="top" part="header">
         <h1 part="heading">${this.heading}</h1>
@@ -638,13 +486,13 @@ export class Dashboard extends LitElement {
             (zone) => this.#go({ zone }),
           )}
         </div>
-        <button type="button" class="refresh" aria-label="Refresh" ?disabled=${this.#reading !== undefined} @click=${() =>
+        <button type="button" class="refresh" aria-label="Refresh" ?disabled=${this.isReading} @click=${() =>
           void this.refresh()}>${REFRESH}</button>
       </header>
       ${this.#tabs()} ${this.#bar()}
       ${this.#notices()}
       <div
-        class="grid ${this.#reading && this.#table && this.#query?.start !== this.#range?.start ? "stale" : ""}"
+        class="grid ${this.isReading && this.table && this.query?.start !== this.range?.start ? "stale" : ""}"
         role="tabpanel"
         id="panel"
         aria-labelledby=${`tab-${this.view}`}
@@ -652,23 +500,27 @@ export class Dashboard extends LitElement {
       >
         ${this.#body()}
       </div>
-      <footer class="status" part="status">${this.#status()}</footer>
+      <footer class="status" part="status">${guard(
+        [this.table, this.range, this.progress, this.readAt, this.period, this.live, this.formats],
+        () => this.#status(),
+      )}</footer>
     </div>`;
   }
 
   #clusterSwitch(): TemplateResult | typeof nothing {
-    if (this.clusters.length < 2) return nothing;
-    const current = this.cluster ?? this.clusters[0]?.name ?? "";
+    const clusters = this.#clusters;
+    if (clusters.length < 2) return nothing;
+    const current = this.cluster ?? clusters[0]?.name ?? "";
     const go = (cluster: string) => this.#go({ cluster, where: {}, marked: undefined as never });
-    if (this.clusters.length <= 4) {
-      const names = this.clusters.map(({ name }) => [name, name] as const);
+    if (clusters.length <= 4) {
+      const names = clusters.map(({ name }) => [name, name] as const);
       return segments("Cluster", current, names, go);
     }
     return html`<select
       aria-label="Cluster"
       @change=${({ target }: Event) => go((target as HTMLSelectElement).value)}
     >
-      ${this.clusters.map(
+      ${clusters.map(
         ({ name }) => html`<option value=${name} ?selected=${name === current}>${name}</option>`,
       )}
     </select>`;
@@ -684,7 +536,8 @@ export class Dashboard extends LitElement {
       event.preventDefault();
       const at = edge ?? (names.indexOf(this.view) + way + names.length) % names.length;
       this.#go({ view: names[at] as string });
-      void this.updateComplete.then(() => {
+      // The focus does not wait for the address.
+      void super.getUpdateComplete().then(() => {
         this.renderRoot.querySelector<HTMLElement>("[aria-selected=true]")?.focus();
       });
     };
@@ -754,26 +607,31 @@ export class Dashboard extends LitElement {
       else views[`${view}.${name}`] = value;
     }
     this.#views = views;
-    this.#write("replace");
+    // The view shows it already.
+    this.#written = turnOf("later").then(() => {
+      this.requestUpdate();
+      this.#writeAddress("replace");
+    });
   };
 
-  /** The state of a view: the same object as long as it says the same. */
   #state(view: string): Readonly<Record<string, string | undefined>> {
     const own = Object.entries(this.#views)
       .filter(([name]) => name.startsWith(`${view}.`))
       .map(([name, value]) => [name.slice(view.length + 1), value] as const);
-    const state = Object.fromEntries(own);
-    const last = this.#states.get(view);
-    if (last && JSON.stringify(last) === JSON.stringify(state)) return last;
-    this.#states.set(view, state);
-    return state;
+    return Object.fromEntries(own);
   }
 
   #notices(): TemplateResult {
     const { marked } = this;
     const { span, zoneAt } = this.formats;
     return html`${
-      this.#error !== undefined && this.#table !== undefined
+      this.isSlow && this.table === undefined && this.error === undefined
+        ? html`<div class="notice mark" role="status">
+            <p>No counts have come for ${SLOW_MS / 1_000} seconds: the service does not answer, or is slow. ${KEEPS_TRYING}</p>
+          </div>`
+        : nothing
+    }${
+      this.error !== undefined && this.table !== undefined
         ? html`<div class="notice" role="alert">
             <p>${this.#partialText()}</p>
             <button type="button" @click=${() => void this.refresh()}>Try again</button>
@@ -804,40 +662,45 @@ export class Dashboard extends LitElement {
 
   /** What could not be read, and why. */
   #partialText(): unknown {
-    const { text } = failureText(this.#error);
-    const failures = TallyfoldError.is(this.#error) ? this.#error.failures : [];
-    const gaps = TallyfoldError.is(this.#error) ? this.#error.gaps : [];
+    const { text } = failureText(this.error);
+    const failures = TallyfoldError.is(this.error) ? this.error.failures : [];
+    const gaps = TallyfoldError.is(this.error) ? this.error.gaps : [];
     const { span, zoneAt, count } = this.formats;
     const first = gaps[0];
     const where = first
       ? `${span(first.start, first.end)} ${zoneAt(first.start)}${gaps.length > 1 ? " and more" : ""} is missing from all numbers here. `
       : "";
     const how = failures.length > 0 ? `${count(failures.length)} windows could not be read. ` : "";
-    return html`<strong>Some counts are missing.</strong> ${how}${where}<span class="muted">${text}</span>`;
+    return html`<strong>Some counts are missing.</strong> ${how}${where}${
+      this.keepsTrying ? `${KEEPS_TRYING} ` : ""
+    }<span class="muted">${text}</span>`;
   }
 
   #body(): TemplateResult | typeof nothing {
-    if (this.#table === undefined && this.#error !== undefined && !this.#reading) {
-      return html`<section class="card">${failureState(this.#error, () => void this.refresh())}</section>`;
+    if (this.mistake) return html`<section class="card">${mistakeState(this.mistake)}</section>`;
+    // The viewer's own "Try again" shows that it reads, by leaving no error.
+    if (this.table === undefined && this.error !== undefined) {
+      const next = this.keepsTrying ? KEEPS_TRYING : nothing;
+      return html`<section class="card">${failureState(this.error, () => void this.refresh(), next)}</section>`;
     }
-    if (this.#server === "") {
+    if (this.server === "") {
       return html`<section class="card">
-        <div class="state"><strong>No server</strong><p>Set the attribute src to the path of the server for pages.</p></div>
+        <div class="state"><strong>No server</strong><p>Set the attribute src to the path of the server for web apps.</p></div>
       </section>`;
     }
     // What the first view needs comes first.
-    if (this.#table !== undefined) need(...(PAGES[this.view]?.needs ?? []));
+    if (this.table !== undefined) need(...(PAGES[this.view]?.needs ?? []));
     return this.#pages[this.view]?.() ?? nothing;
   }
 
   readonly #pages: Readonly<Record<string, () => TemplateResult>> = {
     overview: () => html`
       <tallyfold-pipeline
-        ${this.#given("pipeline", { ingestion: this.#ingestion })}
+        ${this.#given("pipeline", { ingestion: this.ingestion })}
         exportparts="view, header, title"
       ></tallyfold-pipeline>
       ${
-        this.#range && isCompared(this.#range)
+        this.range && isCompared(this.range)
           ? html`<tallyfold-cause
               ${this.#given("cause")}
               exportparts="view, header, title"
@@ -850,17 +713,14 @@ export class Dashboard extends LitElement {
           ${this.#given("destinations")}
           exportparts="view, header, title, table"
         ></tallyfold-destinations>
-        ${
-          this.by === "reason"
-            ? html`<tallyfold-destinations
-                ${this.#given(undefined, { by: "integration", isAside: true })}
-                exportparts="view, header, title, table"
-              ></tallyfold-destinations>`
-            : html`<tallyfold-reasons
-                ${this.#given("reasons", { by: "reason" })}
-                exportparts="view, header, title, table"
-              ></tallyfold-reasons>`
-        }
+        <tallyfold-reasons
+          ${
+            this.by === "reason"
+              ? this.#given(undefined, { by: "integration", of: "integration", state: NO_STATE })
+              : this.#given("reasons", { by: "reason", of: "reason" })
+          }
+          exportparts="view, header, title, table"
+        ></tallyfold-reasons>
       </div>
     `,
     time: () => html`
@@ -886,17 +746,27 @@ export class Dashboard extends LitElement {
         exportparts="view, header, title"
       ></tallyfold-corrections>
     `,
-    alerts: () => html`
+    alerts: () =>
+      this.#rulesState() ??
+      html`
       <tallyfold-budget
-        ${this.#given("budget", { rules: this.rules })}
+        ${this.#given("budget", { rules: this.#rules.shown })}
         exportparts="view, header, title"
       ></tallyfold-budget>
       <tallyfold-timeline
-        ${this.#given("timeline", { rules: this.rules })}
+        ${this.#given("timeline", { rules: this.#rules.shown })}
         exportparts="view, header, title"
       ></tallyfold-timeline>
     `,
   };
+
+  /** What stands in place of budgets and alerts while there are no rules. */
+  #rulesState(): TemplateResult | undefined {
+    const { error, isRead } = this.#rules;
+    if (isRead) return undefined;
+    const again = () => void this.#rules.read();
+    return html`<section class="card">${error ? failureState(error, again) : skeleton()}</section>`;
+  }
 
   #trend(): TemplateResult {
     return html`<tallyfold-trend
@@ -908,18 +778,18 @@ export class Dashboard extends LitElement {
   /** The properties of a view. Without its name, it has a state of its own. */
   #given(view: string | undefined, more: object = {}): unknown {
     return properties({
-      table: this.#table,
-      tableBefore: this.#before,
-      range: this.#range,
-      query: this.#query,
+      table: this.table,
+      tableBefore: this.tableBefore,
+      range: this.range,
+      query: this.query,
       where: this.where,
       by: this.by,
       unit: this.unit,
       zone: this.zone,
       locale: languageOf(this),
       load: this.#load,
-      loading: this.#reading !== undefined,
-      error: this.#error,
+      loading: this.isReading,
+      error: this.error,
       ...(view && { state: this.#state(view) }),
       ...more,
     });
@@ -927,10 +797,10 @@ export class Dashboard extends LitElement {
 
   /** What is settled, provisional and missing, and when it was read. */
   #status(): TemplateResult {
-    const table = this.#table && filtered(this.#table, this.where);
+    const table = this.table;
     const { time, zoneAt, count, span } = this.formats;
-    const progress = this.#progress;
-    const range = this.#range;
+    const progress = this.progress;
+    const range = this.range;
     const provisional = table?.provisional ?? [];
     const gaps = table && range ? table.gaps(range) : [];
     const [first, gap] = [provisional[0], gaps[0]];
@@ -947,8 +817,8 @@ export class Dashboard extends LitElement {
                     ? html`Reading ${count(progress.done)} of ${count(progress.planned)} windows`
                     : "Reading the first windows"
                 }`
-            : this.#readAt
-              ? html`${this.#table ? "Read" : "Tried"} at ${time(this.#readAt)} ${zoneAt(this.#readAt)}${
+            : this.readAt
+              ? html`${this.table ? "Read" : "Tried"} at ${time(this.readAt)} ${zoneAt(this.readAt)}${
                   this.live && !this.period.includes("/") ? ", follows new windows" : ""
                 }`
               : nothing

@@ -1,4 +1,4 @@
-// Where the dashboard's counts come from: a client of the server for pages, which reads a range in one request and keeps
+// Where the dashboard's counts come from: a client of the server for web apps, which reads a range in one request and keeps
 // what no longer changes for as long as the page is open. The library reads and adds up all counts.
 
 import { Client } from "../src/client/client.js";
@@ -20,7 +20,7 @@ export interface Loaded {
 
 const sources = new Map<string, Source>();
 
-/** The counts of one server for pages, shared by all elements of the page. */
+/** The counts of one server for web apps, shared by all elements of the page. */
 export function sourceOf(src: string): Source {
   const address = new URL(src, document.baseURI).href.replace(/\/+$/, "");
   const source = sources.get(address) ?? new Source(address);
@@ -140,7 +140,7 @@ const AHEAD = 64;
 
 /**
  * Answers the client's requests for single windows from the lines of one request for the whole range. What the range
- * lacks, such as windows that failed, is requested window by window. So is everything if the server has no ranges.
+ * lacks is requested window by window. So is everything if the server has no ranges.
  */
 class Ranges {
   readonly #address: string;
@@ -242,7 +242,7 @@ class RangeStream {
       }
       const { start, end, error, done } = JSON.parse(text.decode(line));
       if (done) return;
-      if (error) this.#answer(placeOf(start, end), undefined);
+      if (error) await this.#put(placeOf(start, end), refusal(error));
       else place = placeOf(start, end);
     }
   }
@@ -283,12 +283,30 @@ class RangeStream {
     }
   }
 
-  #answer(place: string, response: FetchResponse | undefined): void {
-    // A window is requested again after a failure, and then by itself.
+  #answer(place: string, response: FetchResponse): void {
+    // A window that is requested again is requested by itself.
     this.#wanted.delete(place);
     this.#waiting.get(place)?.(response);
     this.#waiting.delete(place);
   }
+}
+
+/** What the server would answer if the window was requested by itself. The server has retried its call, so nobody does so again. */
+function refusal(error: {
+  readonly code: string;
+  readonly message: string;
+  readonly status?: number;
+}): FetchResponse {
+  const passedOn = [error.code, error.status].filter((part) => part !== undefined).join(" ");
+  const body = new TextEncoder().encode(JSON.stringify(error));
+  return {
+    status: 502,
+    headers: [
+      ["content-type", "application/json"],
+      ["tallyfold-error", passedOn],
+    ],
+    arrayBuffer: async () => body.buffer,
+  };
 }
 
 async function* linesOf({ body }: Response): AsyncGenerator<Uint8Array> {

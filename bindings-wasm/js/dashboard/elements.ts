@@ -33,7 +33,7 @@ export interface LoadOptions {
  * otherwise.
  */
 export interface DashboardElement extends HTMLElement {
-  /** The path under which the server for pages is mounted, such as `/tallyfold`. */
+  /** The path under which the server for web apps is mounted, such as `/tallyfold`. */
   src: string;
   /**
    * The time that is shown: a length that ends now, such as `24h` or `7d`, or two timestamps with a `/` between them:
@@ -78,7 +78,7 @@ export interface DashboardTrend extends DashboardView {
 /** A cluster that the dashboard can show. */
 export interface DashboardCluster {
   readonly name: string;
-  /** The path of its server for pages. */
+  /** The path of its server for web apps. */
   readonly src: string;
 }
 
@@ -86,7 +86,7 @@ export interface DashboardCluster {
 export interface TallyfoldDashboard extends DashboardElement {
   /** The clusters to switch between, instead of `src`. The attribute is JSON. */
   clusters: readonly DashboardCluster[];
-  /** The address of a file of rules. Its attribute is `rules`. */
+  /** The address of a file of rules. If it can't be read, no other rules apply. Its attribute is `rules`. */
   rulesSrc: string | undefined;
   /** The name of the cluster that is shown. */
   cluster: string | undefined;
@@ -115,7 +115,7 @@ export type LoadEvent = CustomEvent<{
   readonly query: DashboardQuery;
   readonly table: CountTable;
 }>;
-/** What went wrong. Its text is on the page now. */
+/** What went wrong. Its text is on the page now; if the rules could not be read, on the page of the alerts. */
 export type FailureEvent = CustomEvent<{ readonly error: unknown }>;
 
 declare global {

@@ -23,10 +23,29 @@ export interface Formats {
 
 const kept = new Map<string, Formats>();
 
-/** The name that Intl has for a zone of the dashboard. */
+/** The name that Intl has for a zone of the dashboard. A zone that does not exist is UTC here, and an error in its element. */
 export function zoneName(zone: string | undefined): string {
-  if (zone && zone !== "local") return zone;
-  return zone === "local" ? Intl.DateTimeFormat().resolvedOptions().timeZone : "UTC";
+  if (zone === "local") return Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return zone && isZone(zone) ? zone : "UTC";
+}
+
+const zones = new Map([
+  ["UTC", true],
+  ["local", true],
+]);
+
+/** Whether there is such a zone. */
+export function isZone(zone: string): boolean {
+  const known = zones.get(zone);
+  if (known !== undefined) return known;
+  let is = true;
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: zone });
+  } catch {
+    is = false;
+  }
+  zones.set(zone, is);
+  return is;
 }
 
 /** @param zone `UTC`, `local`, or the name of a zone. */
@@ -88,6 +107,14 @@ function made(given: string | undefined, zone: string): Formats {
       return parts.find(({ type }) => type === "timeZoneName")?.value ?? timeZone;
     },
   };
+}
+
+/** The language of an element: its own, or that of the page. */
+export function languageOf(
+  element: HTMLElement & { locale?: string | undefined },
+): string | undefined {
+  if (element.locale) return element.locale;
+  return element.closest<HTMLElement>("[lang]")?.lang || document.documentElement.lang || undefined;
 }
 
 function ms(at: number | string): number {

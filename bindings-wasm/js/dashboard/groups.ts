@@ -9,15 +9,14 @@ import {
   type TemplateResult,
 } from "lit";
 import { repeat } from "lit/directives/repeat.js";
-import { Aggregator } from "../src/tables/aggregator.js";
 import { type ComparisonRow, compare } from "../src/tables/comparison.js";
-import type { Counts, Row } from "../src/tables/counts.js";
+import { type Counts, countsOf, type Row } from "../src/tables/counts.js";
 import type { CountTable } from "../src/tables/table.js";
-import type { CountName, Dimension, RankBy, Shares } from "../src/values/types.js";
-import type { Where } from "./elements.js";
+import type { CountName, Dimension, RankBy } from "../src/values/types.js";
 import { isCompared } from "./range.js";
 import { barsOf, type Trends, trendsOf } from "./trends.js";
-import { DIMENSIONS, emptyState, filtered, grouped, View, valueText } from "./view.js";
+import { turnOf } from "./turns.js";
+import { DIMENSIONS, emptyState, grouped, View, valueText, visible } from "./view.js";
 
 /** A column of numbers: the count that it shows, and what rows are ranked by when it is chosen. */
 interface Column {
@@ -50,7 +49,7 @@ const COLUMNS: readonly [Column, Column, Column] = [
 ];
 
 /** Reasons are given for what was not delivered. */
-const LOST = [COLUMNS[1], COLUMNS[0]] as readonly [Column, Column];
+const LOST: readonly [Column, Column] = [COLUMNS[1], COLUMNS[0]];
 
 type Group = Row<Dimension>;
 
@@ -59,8 +58,6 @@ const FIRST = 12;
 /** From so many rows on, only those in sight are in the document. */
 const MANY = 150;
 const ROW_PX = 33;
-/** A series of more rows than this is not drawn. */
-const MOST_POINTS = 4_000_000;
 
 /** Rows of one dimension, ranked, with a search and a trend. */
 export abstract class Groups extends View {
@@ -116,7 +113,7 @@ export abstract class Groups extends View {
     .compact td:last-child {
       padding-inline-end: var(--s3);
     }
-    thead th {
+    .many thead th {
       position: sticky;
       inset-block-start: 0;
       z-index: 2;
@@ -155,11 +152,14 @@ export abstract class Groups extends View {
     th[scope="row"] button:hover {
       color: var(--accent);
     }
-    tfoot th,
-    tfoot td {
+    .many tfoot th,
+    .many tfoot td {
       position: sticky;
       inset-block-end: 0;
       background: var(--surface);
+    }
+    tfoot th,
+    tfoot td {
       border-block-start: 1px solid var(--line-strong);
       border-block-end: 0;
       font-weight: 600;
@@ -276,10 +276,14 @@ export abstract class Groups extends View {
 
   #groups: CountTable<Dimension> | undefined;
   #rows: readonly Group[] = [];
+  /** The rows in the document. */
+  #seen: readonly Group[] = [];
   #changes: ReadonlyMap<string, ComparisonRow<Dimension>> | undefined;
-  /** Per reason, its part of all that was lost. */
-  #shares: ReadonlyMap<string, Shares> | undefined;
+  /** All groups together. */
+  #totals: Counts | undefined;
   #trends: Trends | undefined;
+  /** Until the rows have their trends and changes. */
+  #added: Promise<void> | undefined;
   #isWhole = false;
   #from = 0;
   #ranked = "";
@@ -314,47 +318,57 @@ export abstract class Groups extends View {
 
   protected override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed);
-    const isOther = ["table", "where", "by"].some((name) => changed.has(name));
+    const isOther = ["table", "where", "by", "of"].some((name) => changed.has(name));
     if (isOther) this.#group();
-    if (isOther || changed.has("tableBefore")) this.#compare();
+    if (isOther || changed.has("range")) this.#trends = undefined;
+    if (isOther || changed.has("range") || changed.has("tableBefore")) this.#added = this.#add();
     const ranked = JSON.stringify([this.unit, this.state["sort"], this.state["q"]]);
-    if (isOther || changed.has("tableBefore") || this.#ranked !== ranked) {
+    if (isOther || this.#ranked !== ranked) {
       this.#ranked = ranked;
       this.#rank();
     }
   }
 
+  /** Adds to the rows what takes longer to compute, once they are drawn: trends, and the week before. */
+  async #add(): Promise<void> {
+    this.#changes = undefined;
+    const { shown } = this;
+    await turnOf("later");
+    if (this.shown !== shown) return;
+    this.#compare();
+    if (shown && this.range) this.#trends ??= trendsOf(shown, this.dimension, this.range);
+    this.requestUpdate();
+  }
+
+  /** An update is complete when the rows have all that they show. */
+  protected override async getUpdateComplete(): Promise<boolean> {
+    await super.getUpdateComplete();
+    await this.#added;
+    return super.getUpdateComplete();
+  }
+
   #group(): void {
     this.#groups = this.shown && grouped(this.shown, this.dimension);
-    this.#trends = undefined;
     this.#from = 0;
-    this.#shares = undefined;
-    if (!this.shown || !this.#groups || !this.#isReason) return;
-    const shares = new Map<string, Shares>();
-    const since = compare(nothingOf(this.shown, this.where, this.dimension), this.#groups);
-    for (const row of since as Iterable<ComparisonRow<Dimension>>) {
-      shares.set(row.dimensions[this.dimension], row.share);
-    }
-    this.#shares = shares;
+    this.#totals = this.#groups?.totals;
   }
 
   get #isReason(): boolean {
     return this.dimension === "reason";
   }
 
-  get #columns(): readonly Column[] {
+  get #columns(): readonly [Column, ...Column[]] {
     return this.#isReason ? LOST : COLUMNS;
   }
 
   /** Whether the week before is shown: also while it is read, but not if nothing can be read. */
   get #isCompared(): boolean {
     const isLong = this.range !== undefined && !isCompared(this.range);
-    return !this.isCompact && !isLong && (this.shownBefore ?? this.load ?? this.src) !== "";
+    return !this.isCompact && !isLong && (this.tableBefore ?? this.load ?? this.src) !== "";
   }
 
   /** The same time a week before, if all of it is known. */
   #compare(): void {
-    this.#changes = undefined;
     const { shownBefore: before, shown, range } = this;
     if (!this.#groups || !before || !shown || !range) return;
     if (!before.dimensions.includes(this.dimension as never)) return;
@@ -392,12 +406,28 @@ export abstract class Groups extends View {
     this.#from = 0;
   }
 
+  /** Rows show other values in place, which is fast. The focus follows its value, or goes to the table. */
+  protected override update(changed: PropertyValues): void {
+    const buttons = () => Array.from(this.renderRoot.querySelectorAll("tbody th button"));
+    const focused = this.shadowRoot?.activeElement;
+    const value = this.#valueOf(this.#seen[focused ? buttons().indexOf(focused) : -1]);
+    super.update(changed);
+    if (value === undefined) return;
+    const place = this.#seen.findIndex((row) => this.#valueOf(row) === value);
+    const next = buttons()[place] ?? this.renderRoot.querySelector(".scroll");
+    if (next !== focused) (next as HTMLElement | null)?.focus({ preventScroll: true });
+  }
+
+  #valueOf(row: Group | undefined): string | undefined {
+    return row?.dimensions[this.dimension];
+  }
+
   protected override content(): TemplateResult {
     const rows = this.#rows;
     if (rows.length === 0) {
       return emptyState(
         "Nothing found",
-        html`Nothing contains <bdi>“${this.state["q"]?.slice(0, 100)}”</bdi>.`,
+        html`Nothing contains <bdi>“${visible(this.state["q"] ?? "", 100)}”</bdi>.`,
       );
     }
     const isMany = rows.length > MANY && this.#isWhole;
@@ -405,7 +435,8 @@ export abstract class Groups extends View {
     const from = isMany ? this.#from : 0;
     const to = isMany ? Math.min(from + 60, limit) : limit;
     const seen = rows.slice(from, to);
-    const trends = this.#trendsOf(seen);
+    this.#seen = seen;
+    this.#trends?.draw(seen.map((row) => row.dimensions[this.dimension]));
     const most = this.#mostShare();
     const classes = `${isMany ? "many" : ""} ${this.isCompact ? "compact" : "wide"} ${this.#isReason ? "by-reason" : ""}`;
     const space = (px: number) =>
@@ -439,8 +470,8 @@ export abstract class Groups extends View {
             ${space(from * ROW_PX)}
             ${repeat(
               seen,
-              (row) => row.dimensions[this.dimension],
-              (row, at) => this.#row(row, from + at, trends, most),
+              (row, at) => (isMany ? row.dimensions[this.dimension] : at),
+              (row, at) => this.#row(row, from + at, most),
             )}
             ${space((limit - to) * ROW_PX)}
           </tbody>
@@ -477,7 +508,7 @@ export abstract class Groups extends View {
     this.tell({ sort: next });
   }
 
-  #row(row: Group, at: number, trends: Trends | undefined, most: number): TemplateResult {
+  #row(row: Group, at: number, most: number): TemplateResult {
     const value = row.dimensions[this.dimension];
     return html`<tr aria-rowindex=${at + 2}>
       <th scope="row">
@@ -485,10 +516,10 @@ export abstract class Groups extends View {
           ${valueText(value, this.dimension)}
         </button>
       </th>
-      ${this.#columns.map((column) => this.#cell(column, row, value))}
-      <td>${this.#share(row, value, most)}</td>
+      ${this.#columns.map((column) => this.#cell(column, row))}
+      <td>${this.#share(row, most)}</td>
       ${this.#isCompared ? html`<td>${this.#change(value)}</td>` : nothing}
-      <td>${barsOf(trends?.get(value), trends)}</td>
+      <td>${barsOf(this.#trends?.get(value), this.#trends)}</td>
     </tr>`;
   }
 
@@ -499,7 +530,7 @@ export abstract class Groups extends View {
   }
 
   #total(): TemplateResult {
-    const totals = (this.#groups as CountTable).totals;
+    const totals = this.#totals as Counts;
     return html`<tr aria-rowindex=${this.#rows.length + 2}>
       <th scope="row">All ${DIMENSIONS[this.dimension].many.toLowerCase()}</th>
       ${this.#columns.map((column) => this.#cell(column, totals))}
@@ -515,16 +546,17 @@ export abstract class Groups extends View {
   }
 
   /** The share of a cell: for a reason, its part of all that was lost; else, of the group's own events. */
-  #rate({ name, share }: Column, counts: Counts, value: string | undefined): number | null {
+  #rate({ name, share }: Column, counts: Counts): number | null {
     if (!this.#isReason) return counts.rates[share];
-    if (value === undefined) return counts[name] === 0n ? null : 1;
-    return this.#shares?.get(value)?.[name] ?? null;
+    const whole = this.#totals?.[name] ?? 0n;
+    const rest = whole - counts[name];
+    return countsOf({ success: rest, errors: counts[name], filtered: 0n }).rates.error;
   }
 
-  #cell(column: Column, counts: Counts, value?: string): TemplateResult {
+  #cell(column: Column, counts: Counts): TemplateResult {
     const { count, share } = this.formats;
     const { name } = column;
-    const [number, part] = [count(counts[name]), share(this.#rate(column, counts, value))];
+    const [number, part] = [count(counts[name]), share(this.#rate(column, counts))];
     const [text, other] = this.unit === "percent" ? [part, number] : [number, part];
     const looks = { errors: "failed", filtered: "filtered", success: "" };
     const look = counts[name] === 0n ? "zero" : looks[name];
@@ -537,22 +569,21 @@ export abstract class Groups extends View {
     return this.#isReason ? "Of filtered" : "Failed share";
   }
 
-  #complement(counts: Counts, value?: string): string {
+  #complement(counts: Counts): string {
     const { count, share } = this.formats;
     if (this.unit === "percent") return count(counts[this.#main]);
-    return share(this.#rate(this.#isReason ? LOST[0] : COLUMNS[0], counts, value));
+    return share(this.#rate(this.#columns[0], counts));
   }
 
   #partOf(row: Group): number {
-    const value = row.dimensions[this.dimension];
-    return this.#rate(this.#isReason ? LOST[0] : COLUMNS[0], row, value) ?? 0;
+    return this.#rate(this.#columns[0], row) ?? 0;
   }
 
-  #share(row: Group, value: string, most: number): TemplateResult {
+  #share(row: Group, most: number): TemplateResult {
     const share = this.#partOf(row);
     const part = most === 0 ? 0 : Math.max(share / most, share > 0 ? 0.02 : 0);
     return html`<span class="rate">
-      <i><b .style=${`width:${part * 100}%`}></b></i><span>${this.#complement(row, value)}</span>
+      <i><b .style=${`width:${part * 100}%`}></b></i><span>${this.#complement(row)}</span>
     </span>`;
   }
 
@@ -577,16 +608,6 @@ export abstract class Groups extends View {
     return html`<span class=${direction} title="${count(row.before[this.#main])} last week">${delta(change)}</span>`;
   }
 
-  #trendsOf(seen: readonly Group[]): Trends | undefined {
-    const { shown, range } = this;
-    if (!shown || !range || shown.length * shown.windows.length > MOST_POINTS) return undefined;
-    const values = seen.map((row) => row.dimensions[this.dimension]);
-    const trends = this.#trends ?? trendsOf(shown, this.dimension, range);
-    trends.draw(values);
-    this.#trends = trends;
-    return trends;
-  }
-
   readonly #showAll = () => {
     this.#isWhole = true;
     this.requestUpdate();
@@ -600,15 +621,3 @@ export abstract class Groups extends View {
     this.requestUpdate();
   };
 }
-
-/** A table without counts. Compared with it, the share of each row is its part of the whole. */
-function nothingOf(table: CountTable, where: Where, by: Dimension): CountTable<Dimension> {
-  const { dimensions, metric } = table;
-  const aggregator = new Aggregator({ dimensions: dimensions as Dimension[], metric });
-  aggregator.push(NO_COUNTS);
-  return grouped(filtered(aggregator.finish() as CountTable, where), by);
-}
-
-const NO_COUNTS = new TextEncoder().encode(
-  '{"start":"2026-01-01T00:00:00Z","end":"2026-01-01T00:15:00Z","totalDelivered":"0","totalErrors":"0","totalFiltered":"0","counts":[]}',
-);

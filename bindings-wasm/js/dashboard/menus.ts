@@ -236,8 +236,8 @@ console.table(table${kept.length ? `.filter({ ${jsKept} })` : ""}.groupBy("${by}
   ];
 }
 
-/** Characters that don't show, or change the direction of what follows. */
-const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+/** Characters that don't show, or change the direction of what follows: those of the core's `text::is_unseen`. */
+export const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u2065\u{e0001}-\u{e007f}]/gu;
 
 /** A literal that both Python and JavaScript read. */
 function literal(value: string): string {

@@ -44,12 +44,31 @@ const STEPS: readonly (readonly [TimeStep, number])[] = [
   ["1d", DAY],
 ];
 
+const lengths = new WeakMap<CountTable, number>();
+
+/** The length of the longest window of a table, in ms. All views of a page show the same table, whose windows are read once. */
+export function longestOf(table: CountTable): number {
+  const known = lengths.get(table);
+  if (known !== undefined) return known;
+  const longest = table.windows.reduce(
+    (most, { start, end }) => Math.max(most, Date.parse(end) - Date.parse(start)),
+    0,
+  );
+  lengths.set(table, longest);
+  return longest;
+}
+
 /** The shortest step that holds every window of the table and cuts the range into at most so many slots. */
 export function stepFor(table: CountTable, range: Window, most: number): TimeStep {
   const length = Date.parse(range.end) - Date.parse(range.start);
-  const longest = Math.max(...table.windows.map((it) => Date.parse(it.end) - Date.parse(it.start)));
+  const longest = longestOf(table);
   const fits = STEPS.find(([, ms]) => ms >= longest && ms % longest === 0 && length / ms <= most);
   return fits?.[0] ?? "1d";
+}
+
+/** The length of a step, in ms. */
+export function lengthOf(step: TimeStep): number {
+  return STEPS.find(([name]) => name === step)?.[1] ?? DAY;
 }
 
 /** The range from the first window of a table to its last. */
@@ -67,7 +86,7 @@ export function stateOf({ complete, provisional }: SeriesWindow): State {
 
 /** The slots of a range: the steps of a table, and the time in between that no window covers. */
 export function slotsOf(table: CountTable, name: TimeStep, range: Window): Slot[] {
-  const length = STEPS.find(([own]) => own === name)?.[1] ?? DAY;
+  const length = lengthOf(name);
   const slots: Slot[] = [];
   const missing = (from: number, to: number) => {
     for (let start = from; start < to && slots.length < MOST_SLOTS; ) {

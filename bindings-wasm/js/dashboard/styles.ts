@@ -58,15 +58,11 @@ export const tokens = css`
   :host([hidden]) {
     display: none;
   }
-  *,
-  *::before,
-  *::after {
+  * {
     box-sizing: border-box;
   }
   @media (prefers-reduced-motion: reduce) {
-    *,
-    *::before,
-    *::after {
+    * {
       animation: none !important;
       transition: none !important;
     }
@@ -278,6 +274,7 @@ export const parts = css`
   }
   .mark::before {
     content: "";
+    box-sizing: border-box;
     flex: none;
     width: 12px;
     height: 12px;

@@ -9,7 +9,7 @@ import type { Dimension, Metric, Window } from "../src/values/types.js";
 import { shared } from "./marks.js";
 import { DAY, iso } from "./range.js";
 import { rangeOf, ticksOf } from "./slots.js";
-import { emptyState, failureText, progressOf, skeleton, View } from "./view.js";
+import { emptyState, failureText, progressOf, skeleton, View, visible } from "./view.js";
 
 type Health = typeof import("../src/health.js");
 
@@ -262,6 +262,10 @@ export class Timeline extends View {
   #needs: readonly Need[] = [];
   #mistake: Mistake | undefined;
   #failed: unknown;
+  /** Whether the rules are the visitor's own: their mistakes are no failure of the page. */
+  #isTyped = false;
+  /** The failure that was told last. */
+  #told: string | undefined;
   /** Whether the editor is open. */
   #isOpen = false;
   /** What was read for the rules, and for which needs. */
@@ -290,7 +294,10 @@ export class Timeline extends View {
 
   protected override willUpdate(changed: PropertyValues): void {
     super.willUpdate(changed);
-    if (changed.has("rules")) this.#text = undefined;
+    if (changed.has("rules") && this.rules !== this.#text) {
+      this.#text = undefined;
+      this.#isTyped = false;
+    }
     const inputs = ["rules", "table", "tableBefore", "range", "observed"];
     if (inputs.some((name) => changed.has(name))) void this.#judge();
   }
@@ -311,11 +318,17 @@ export class Timeline extends View {
       const range = this.#span();
       this.#replay = counts && range && rules.replay({ ...counts, ...range });
       this.#failed = undefined;
+      this.#told = undefined;
     } catch (error) {
       const isMistake = TallyfoldError.is(error) && error.code === "invalid_rules";
       this.#mistake = isMistake ? mistakeIn(this.text, error) : undefined;
       if (this.#mistake) this.#isOpen = true;
       else this.#failed = error;
+      // Until there are counts, the page shows that they are being read.
+      if (this.shown && !this.#isTyped && this.#told !== String(error)) {
+        this.#told = String(error);
+        void this.tellError(error);
+      }
     }
     this.requestUpdate();
   }
@@ -414,7 +427,7 @@ export class Timeline extends View {
           ? html`<details class="more">
             <summary>${many(unjudged.length, "rule", "rules")} could not judge anything</summary>
             <ul class="parts">
-              ${unjudged.map(({ rule, reason }) => html`<li><b><bdi>${rule}</bdi></b>: <bdi>${reason}</bdi></li>`)}
+              ${unjudged.map(({ rule, reason }) => html`<li><b><bdi>${visible(rule)}</bdi></b>: <bdi>${reason}</bdi></li>`)}
             </ul>
           </details>`
           : nothing
@@ -582,6 +595,7 @@ export class Timeline extends View {
 
   readonly #onInput = (event: Event): void => {
     this.#text = (event.target as HTMLTextAreaElement).value;
+    this.#isTyped = true;
     this.requestUpdate();
     clearTimeout(this.#pause);
     this.#pause = setTimeout(() => {
@@ -598,6 +612,8 @@ export class Timeline extends View {
 
   readonly #reset = (): void => {
     this.#text = undefined;
+    this.#isTyped = false;
+    this.emit("tallyfold-rules", { text: undefined });
     void this.#judge();
   };
 

@@ -12,7 +12,8 @@ import { marks, STATES, shared } from "./marks.js";
 import type { ExportItem } from "./menus.js";
 import { DAY, iso, WEEK } from "./range.js";
 import { offsetOf, partText, rangeOf, type Slot, slotsOf, stepFor } from "./slots.js";
-import { dimensionsOf, emptyState, filtered, painted, progressOf, View } from "./view.js";
+import { turnOf } from "./turns.js";
+import { dimensionsOf, emptyState, filtered, progressOf, View } from "./view.js";
 
 /** What the line shows. */
 export type TrendMeasure = "failed" | "filtered" | "delivered";
@@ -399,7 +400,7 @@ export class Trend extends View {
     const given = [this.table, this.where, this.unit];
     const isOther = given.some((value, at) => value !== this.#given[at]);
     this.#given = given;
-    if (isOther) await painted();
+    if (isOther) await turnOf("later");
     return super.scheduleUpdate();
   }
 

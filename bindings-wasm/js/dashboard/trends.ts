@@ -3,9 +3,8 @@
 import { html, nothing, svg, type TemplateResult } from "lit";
 import type { SeriesColumns, SeriesWindow } from "../src/tables/series.js";
 import type { CountTable } from "../src/tables/table.js";
-import type { TimeStep } from "../src/values/time.js";
 import type { Dimension, Window } from "../src/values/types.js";
-import { type State, stateOf } from "./slots.js";
+import { lengthOf, longestOf, type State, stateOf, stepFor } from "./slots.js";
 import { grouped } from "./view.js";
 
 /** Per step, how much. For drawing only: texts are made of exact counts. */
@@ -18,18 +17,8 @@ export interface Trend {
 const WIDTH = 0.7;
 /** At most so many bars. */
 const MOST_BARS = 48;
-
-const STEPS: readonly (readonly [TimeStep, number])[] = [
-  ["5m", 5],
-  ["15m", 15],
-  ["30m", 30],
-  ["1h", 60],
-  ["2h", 120],
-  ["4h", 240],
-  ["6h", 360],
-  ["12h", 720],
-  ["1d", 1_440],
-];
+/** A series of more rows than this is not drawn. */
+const MOST_POINTS = 4_000_000;
 
 export interface Trends {
   readonly marks: readonly State[];
@@ -40,18 +29,12 @@ export interface Trends {
   get(value: string): Trend | undefined;
 }
 
-/** The trends of all values of a dimension. */
-export function trendsOf(table: CountTable, by: Dimension, range: Window): Trends {
+/** The trends of all values of a dimension; `undefined` if they are too many. */
+export function trendsOf(table: CountTable, by: Dimension, range: Window): Trends | undefined {
   const length = Date.parse(range.end) - Date.parse(range.start);
-  const longest = Math.max(...table.windows.map((it) => Date.parse(it.end) - Date.parse(it.start)));
-  const found = STEPS.find(
-    ([, minutes]) =>
-      minutes * 60_000 >= longest &&
-      (minutes * 60_000) % longest === 0 &&
-      length / (minutes * 60_000) <= MOST_BARS,
-  );
-  const [step, minutes] = found ?? ["1d", 1_440];
-  const stepMs = minutes * 60_000;
+  if ((table.length * length) / longestOf(table) > MOST_POINTS) return undefined;
+  const step = stepFor(table, range, MOST_BARS);
+  const stepMs = lengthOf(step);
   const first = Math.floor(Date.parse(range.start) / stepMs) * stepMs;
   const bars = Math.ceil((Date.parse(range.end) - first) / stepMs);
   const series = grouped(table, by).byWindow(step);
@@ -150,7 +133,11 @@ export function barsOf(
 
 /** From one height to another, each from 0 to 1. */
 function bar(left: number, width: number, from: number, to: number): string {
-  const height = Math.max((to - from) * 20, 0.6);
-  const [x, wide] = [left, width].map((it) => Number(it.toFixed(3)));
-  return `M${x} ${(20 - from * 20).toFixed(2)}h${wide}v-${height.toFixed(2)}h-${wide}z`;
+  const height = rounded(Math.max((to - from) * 20, 0.6));
+  const wide = rounded(width);
+  return `M${rounded(left)} ${rounded(20 - from * 20)}h${wide}v-${height}h-${wide}z`;
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 1_000) / 1_000;
 }

@@ -4,20 +4,23 @@
 import {
   type CSSResultGroup,
   html,
-  LitElement,
   nothing,
+  type PropertyDeclarations,
   type PropertyValues,
   type TemplateResult,
 } from "lit";
 import { CountTable, type SavedTable } from "../src/tables/table.js";
 import { TallyfoldError } from "../src/values/error.js";
 import type { Dimension, Metric, Window } from "../src/values/types.js";
-import { sourceOf } from "./data.js";
-import type { DashboardQuery, LoadOptions, Unit, Where } from "./elements.js";
-import { type Formats, formats } from "./formats.js";
-import { type ExportItem, menus } from "./menus.js";
+import { Base } from "./base.js";
+import { type Loaded, sourceOf } from "./data.js";
+import type { DashboardQuery, LoadOptions, Where } from "./elements.js";
+import type { Formats } from "./formats.js";
+import { mistakeInZone, PageError } from "./given.js";
+import { type ExportItem, HIDDEN, menus } from "./menus.js";
 import { rangeOf, shifted, WEEK } from "./range.js";
 import { parts, tokens } from "./styles.js";
+import { turnOf } from "./turns.js";
 
 /** The dimensions in the order in which they are requested, and their names as people say them. */
 export const DIMENSIONS: Readonly<Record<Dimension, { one: string; many: string }>> = {
@@ -34,21 +37,15 @@ export const NAMES = Object.keys(DIMENSIONS) as Dimension[];
 export type Load = (query: DashboardQuery, options?: LoadOptions) => Promise<CountTable>;
 
 /** A view: a custom element that shows counts. */
-export abstract class View extends LitElement {
-  static override properties = {
-    src: {},
-    period: {},
-    by: {},
-    unit: {},
-    zone: {},
-    locale: {},
+export abstract class View extends Base {
+  static override properties: PropertyDeclarations = {
+    ...Base.properties,
     rules: {},
     table: { attribute: false },
     tableBefore: { attribute: false },
     ingestion: { attribute: false },
     range: { attribute: false },
-    where: { attribute: false },
-    state: { attribute: false },
+    state: { attribute: false, hasChanged: isOther },
     query: { attribute: false },
     load: { attribute: false },
     loading: { attribute: false },
@@ -57,12 +54,6 @@ export abstract class View extends LitElement {
 
   static override styles: CSSResultGroup = [tokens, parts];
 
-  declare src: string;
-  declare period: string;
-  declare by: Dimension;
-  declare unit: Unit;
-  declare zone: string;
-  declare locale: string | undefined;
   /** Rules as TOML. */
   declare rules: string | undefined;
   /** What was read, window by window, by the dimensions of `query`. */
@@ -73,7 +64,6 @@ export abstract class View extends LitElement {
   declare ingestion: CountTable | undefined;
   /** The range that was requested. Parts of it that `table` lacks are missing. */
   declare range: Window | undefined;
-  declare where: Where;
   /** What the address says of this view. To change it, call {@link tell}. */
   declare state: { readonly [name: string]: string | undefined };
   /** What was asked. */
@@ -85,25 +75,17 @@ export abstract class View extends LitElement {
 
   /** The rows to show: those of `table` that `where` keeps. */
   protected shown: CountTable | undefined;
-  protected shownBefore: CountTable | undefined;
-  #reading: AbortController | undefined;
-  /** Whether the view is in the window, or at most half a window away. */
-  #isNear = true;
-  readonly #nearness = new IntersectionObserver(
-    (entries) => {
-      this.#isNear = entries.at(-1)?.isIntersecting ?? true;
-    },
-    { rootMargin: "50%" },
-  );
+  #shownBefore: { readonly table: CountTable | undefined } | undefined;
+  /** Whether the view is in the window. */
+  #isSeen = true;
+  readonly #sight = new IntersectionObserver((entries) => {
+    this.#isSeen = entries.at(-1)?.isIntersecting ?? true;
+  });
+  /** Whether the viewer has used this view since its last update. */
+  #isUsed = false;
 
   constructor() {
     super();
-    this.src = "";
-    this.period = "24h";
-    this.by = "integration";
-    this.unit = "counts";
-    this.zone = "UTC";
-    this.where = {};
     this.state = {};
     this.loading = false;
   }
@@ -144,86 +126,84 @@ export abstract class View extends LitElement {
     return dimensionsOf([this.by, "reason", ...(Object.keys(this.where) as Dimension[])]);
   }
 
-  /** How numbers and times are written. */
-  get formats(): Formats {
-    return formats(languageOf(this), this.zone);
+  protected override get asked(): readonly string[] {
+    return ["src", "period", "by"];
+  }
+
+  protected override ask(): void {
+    if (this.src !== "") void this.refresh();
   }
 
   /** Reads counts from `src`. */
   async refresh(): Promise<void> {
-    this.#reading?.abort();
+    this.reading?.abort();
     const own = new AbortController();
-    this.#reading = own;
+    this.reading = own;
     const { signal } = own;
     const range = rangeOf(this.period, Date.now());
-    if (range === undefined) {
-      this.error = new RangeError(`period: want a length such as "24h", or "start/end"`);
-      return;
-    }
+    // The next update says what is wrong.
+    if (range === undefined || this.mistakeNow) return;
     const source = sourceOf(this.src);
     const query = { ...range, metric: "event_delivery" as Metric, dimensions: this.dimensions };
     this.load ??= loadOf(this.src);
     this.loading = true;
     this.error = undefined;
+    let loaded: Loaded = { table: undefined };
     try {
       const before = shifted(query, -WEEK);
       const earlier = source.load(before, { signal }).catch(() => undefined);
-      const { table, error } = await source.load(query, { signal });
-      Object.assign(this, { table, error, query, range: { start: range.start, end: range.end } });
+      loaded = await source.load(query, { signal });
+      Object.assign(this, { ...loaded, query, range: { start: range.start, end: range.end } });
       if (this.metrics.includes("event_ingestion")) {
         const dimensions = query.dimensions.filter((name) => name !== "reason");
         const asked = { ...query, metric: "event_ingestion" as Metric, dimensions };
         this.ingestion = (await source.load(asked, { signal })).table;
       }
       this.tableBefore = (await earlier)?.table;
-      await this.#told(own, table && { query, table }, error);
     } catch (error) {
-      if (signal.aborted) return;
-      this.error = error;
-      await this.#told(own, undefined, error);
+      if (!signal.aborted) this.error = error;
     } finally {
-      if (this.#reading === own) this.loading = false;
+      if (this.reading === own) this.loading = false;
     }
+    const { table } = loaded;
+    await this.tellRead(own, table && { query, table }, this.error);
   }
 
-  /** Fires the events of a reading when the page shows what it has led to. */
-  async #told(own: AbortController, loaded: unknown, error: unknown): Promise<void> {
-    if (this.#reading !== own) return;
-    this.loading = false;
-    await this.updateComplete;
-    if (this.#reading !== own || own.signal.aborted) return;
-    if (loaded) this.emit("tallyfold-load", loaded);
-    if (error !== undefined) this.emit("tallyfold-error", { error });
+  protected override get mistakeNow(): PageError | undefined {
+    // Counts that were given have no period.
+    return this.src === "" ? mistakeInZone(this.zone) : super.mistakeNow;
   }
 
   override connectedCallback(): void {
     super.connectedCallback();
-    this.#nearness.observe(this);
+    this.#sight.observe(this);
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    this.#nearness.disconnect();
-    this.#reading?.abort();
+    this.#sight.disconnect();
   }
 
   /**
-   * Each view is updated in a task of its own, so that none holds up a click for long. Those that nobody sees are updated after
-   * what has changed before the viewer's eyes is drawn.
+   * Each view is updated in a task of its own, so that none holds up a click for long, and what the viewer sees comes first.
+   * Views that nobody sees are updated after the others are drawn.
    */
   protected override async scheduleUpdate(): Promise<void> {
-    await (this.#isNear ? turn() : painted());
+    await turnOf(this.#isUsed ? "used" : this.#isSeen ? "seen" : "later");
+    this.#isUsed = false;
     super.scheduleUpdate();
   }
 
   protected override willUpdate(changed: PropertyValues): void {
-    if (changed.has("src") || changed.has("period") || changed.has("by")) {
-      if (this.src !== "") void this.refresh();
-    }
+    super.willUpdate(changed);
     if (changed.has("table") || changed.has("where")) this.shown = this.#kept("table");
-    if (changed.has("tableBefore") || changed.has("where")) {
-      this.shownBefore = this.#kept("tableBefore");
-    }
+    if (changed.has("tableBefore") || changed.has("where")) this.#shownBefore = undefined;
+  }
+
+  /** The same of the week before, which not every view shows at once. */
+  protected get shownBefore(): CountTable | undefined {
+    this.#shownBefore ??= { table: this.#kept("tableBefore") };
+    return this.#shownBefore.table;
   }
 
   #kept(name: "table" | "tableBefore", where = this.where): CountTable | undefined {
@@ -247,7 +227,7 @@ export abstract class View extends LitElement {
         <span class="note">${this.note()}</span>
         <div class="tools" part="tools">${this.tools()}${this.shown && menus(this, this.exports())}</div>
       </header>
-      ${this.body()}
+      ${this.mistake ? mistakeState(this.mistake) : this.body()}
     </section>`;
   }
 
@@ -257,7 +237,10 @@ export abstract class View extends LitElement {
       if (this.error !== undefined) return failureState(this.error, () => void this.retry());
       return this.loading || this.src
         ? skeleton()
-        : emptyState("No counts", "Nothing was read yet.");
+        : emptyState(
+            "No server",
+            "Set the attribute src to the path of the server for web apps, or the property table to counts.",
+          );
     }
     if (this.shown.length === 0) {
       const span = this.range ? this.formats.span(this.range.start, this.range.end) : "this range";
@@ -275,6 +258,7 @@ export abstract class View extends LitElement {
 
   /** Shows only the rows with this value. */
   protected select(dimension: Dimension, value: string): void {
+    this.#isUsed = true;
     this.emit("tallyfold-select", { dimension, value });
   }
 
@@ -285,16 +269,13 @@ export abstract class View extends LitElement {
 
   /** Puts a part of the view's state into the address. */
   protected tell(state: { readonly [name: string]: string | undefined }): void {
+    this.#isUsed = true;
     this.state = { ...this.state, ...state };
     this.emit("tallyfold-state", state);
   }
-
-  protected emit(name: string, detail: unknown): void {
-    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
-  }
 }
 
-/** Reads from the server for pages at `src`. */
+/** Reads from the server for web apps at `src`. */
 export function loadOf(src: string): Load {
   return async (query, options) => {
     const { table, error } = await sourceOf(src).load(query, options);
@@ -352,18 +333,12 @@ export function partOf(table: CountTable, range: Window): CountTable | undefined
   }
 }
 
-/** The language of an element: its own, or that of the page. */
-export function languageOf(
-  element: HTMLElement & { locale?: string | undefined },
-): string | undefined {
-  if (element.locale) return element.locale;
-  return element.closest<HTMLElement>("[lang]")?.lang || document.documentElement.lang || undefined;
-}
-
 /** A value of a dimension as text, never as markup. */
 export function valueText(value: string, dimension: Dimension): TemplateResult {
-  if (value !== "")
-    return html`<bdi class="value" title=${shortened(value)}>${shortened(value)}</bdi>`;
+  if (value !== "") {
+    const text = visible(value);
+    return html`<bdi class="value" title=${text}>${text}</bdi>`;
+  }
   const text = dimension === "reason" ? "no reason given" : "(empty)";
   return html`<span class="value empty-value">${text}</span>`;
 }
@@ -371,8 +346,22 @@ export function valueText(value: string, dimension: Dimension): TemplateResult {
 /** Longer values are cut: no screen shows more. */
 const LONGEST_VALUE = 300;
 
-function shortened(value: string): string {
-  return value.length <= LONGEST_VALUE ? value : `${value.slice(0, LONGEST_VALUE)}…`;
+/**
+ * A name as the reader sees it: cut, and as the command writes it. Characters that don't show, or that change the direction of
+ * text, are escapes such as `\u{202e}`, so that no name looks like another. So a backslash is two.
+ */
+export function visible(value: string, most = LONGEST_VALUE): string {
+  const text = value.length <= most ? value : `${value.slice(0, most)}…`;
+  return text.replaceAll("\\", "\\\\").replace(HIDDEN, escaped);
+}
+
+/** As the core's `text::escape`. */
+function escaped(character: string): string {
+  const code = character.codePointAt(0) as number;
+  const short = { 9: "\\t", 10: "\\n", 13: "\\r" }[code];
+  if (short) return short;
+  const hex = code.toString(16);
+  return code <= 0xff ? `\\x${hex.padStart(2, "0")}` : `\\u{${hex}}`;
 }
 
 /** What stands in place of counts that are being read. */
@@ -386,18 +375,29 @@ export function emptyState(title: string, text: unknown): TemplateResult {
   return html`<div class="state" part="empty" role="status"><strong>${title}</strong><p>${text}</p></div>`;
 }
 
-/** What went wrong, by whom it can be mended, and a button. */
-export function failureState(error: unknown, retry: () => void): TemplateResult {
+/** What went wrong, by whom it can be mended, what happens next, and a button. */
+export function failureState(
+  error: unknown,
+  retry: () => void,
+  next: string | typeof nothing = nothing,
+): TemplateResult {
   const { title, text } = failureText(error);
   return html`<div class="state" part="error" role="alert">
     <strong>${title}</strong>
     <p>${text}</p>
+    ${next === nothing ? nothing : html`<p>${next}</p>`}
     <button type="button" @click=${retry}>Try again</button>
   </div>`;
 }
 
+/** What is wrong with what the page has given an element. */
+export function mistakeState({ title, message }: PageError): TemplateResult {
+  return html`<div class="state" part="error" role="alert"><strong>${title}</strong><p>${message}</p></div>`;
+}
+
 /** An error in words. */
 export function failureText(error: unknown): { title: string; text: string } {
+  if (error instanceof PageError) return { title: error.title, text: error.message };
   if (!TallyfoldError.is(error)) {
     return {
       title: "Something went wrong",
@@ -407,19 +407,26 @@ export function failureText(error: unknown): { title: string; text: string } {
   const { code, status } = error;
   const said = serverText(error);
   const message = said ?? error.message;
-  // What the server for pages has answered, and what the browser got no answer to, have the same codes.
+  // What the server for web apps has answered, and what the browser got no answer to, have the same codes.
   const [who, whom] =
     said === undefined ? ["Your server", ""] : ["The service", " from your server"];
-  if (status === 401 || status === 403) {
+  if (status === 401) {
     return {
       title: "Your session has expired",
-      text: `Sign in again, then try again. If that does not help, you may not see these counts. (${message})`,
+      text: `Sign in again, then try again. (${message})`,
+    };
+  }
+  if (status === 403) {
+    return {
+      title: "You may not see these counts",
+      text: `If you have signed out, sign in again. Otherwise, ask whoever runs this page for access. (${message})`,
     };
   }
   const titles: Partial<Record<string, string>> = {
     network_failed: `${who} can't be reached${whom}`,
     timed_out: `${who} took too long`,
     rate_limited: "Too many requests",
+    invalid_rules: "The rules are invalid",
     wasm_forbidden: "The page's security policy forbids WebAssembly",
   };
   return {
@@ -428,7 +435,13 @@ export function failureText(error: unknown): { title: string; text: string } {
   };
 }
 
-/** What the server for pages says about its error, such as where its log has more. */
+/** Whether the same counts may be readable later, although nobody does anything. */
+export function isPassing(error: unknown): boolean {
+  if (!TallyfoldError.is(error)) return false;
+  return error.kind === "service" && error.status !== 401 && error.status !== 403;
+}
+
+/** What the server for web apps says about its error, such as where its log has more. */
 function serverText({ failures, excerpt }: TallyfoldError): string | undefined {
   try {
     const { message } = JSON.parse(failures[0]?.error.excerpt ?? excerpt ?? "");
@@ -436,12 +449,6 @@ function serverText({ failures, excerpt }: TallyfoldError): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Until the browser has had its turn. */
-export function turn(): Promise<void> {
-  const { scheduler } = globalThis as { scheduler?: { yield?: () => Promise<void> } };
-  return scheduler?.yield?.() ?? new Promise((resolve) => setTimeout(resolve));
 }
 
 /** How many windows have been read. */
@@ -454,17 +461,6 @@ export function progressOf(
     ${count(done)} of ${count(planned)} windows`;
 }
 
-/** A page that is not seen draws no frame. */
-const LONGEST_FRAME_MS = 100;
-
-/** Until the browser has drawn what has changed: the other views are updated after the next frame at the latest. */
-export function painted(): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, LONGEST_FRAME_MS);
-    const drawn = () => {
-      clearTimeout(timer);
-      setTimeout(resolve);
-    };
-    requestAnimationFrame(() => requestAnimationFrame(drawn));
-  });
+function isOther(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) !== JSON.stringify(other);
 }

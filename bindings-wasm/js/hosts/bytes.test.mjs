@@ -21,10 +21,10 @@ describe("the packed package, as a bundler ships it", () => {
   });
   after(() => rm(home, { recursive: true, force: true }));
 
-  test("at most 157 kB gzipped for the WebAssembly of the library", async () => {
+  test("at most 158 kB gzipped for the WebAssembly of the library", async () => {
     const wasm = await readFile(join(home, "node_modules/tallyfold/dist/tallyfold.wasm"));
     const { length } = gzipSync(wasm, { level: 9 });
-    assert.ok(length <= 157_000, `${length} bytes gzipped`);
+    assert.ok(length <= 158_000, `${length} bytes gzipped`);
     assert.ok(length > 100_000, `${length} bytes gzipped: where is the library?`);
   });
 
@@ -35,10 +35,10 @@ describe("the packed package, as a bundler ships it", () => {
       assert.ok(text.length <= 3_000, `${text.length} bytes`);
     });
 
-    test(`${name}: at most 175 kB gzipped for Client, without the sandbox`, async () => {
+    test(`${name}: at most 176 kB gzipped for Client, without the sandbox`, async () => {
       const text = await bundle(await entry(name, "Client"));
       const { gzip } = sizes(text);
-      assert.ok(gzip <= 175_000, `${gzip} bytes gzipped`);
+      assert.ok(gzip <= 176_000, `${gzip} bytes gzipped`);
       assert.ok(gzip > 100_000, `${gzip} bytes gzipped: where is the wasm?`);
       assert.ok(text.includes("corecounttable_"), "this is the glue of the library");
       assert.ok(!text.includes("coresandbox_"), "this is the glue of the sandbox");

@@ -8,7 +8,7 @@ import { serve } from "./node.js";
 const usage = `Usage: tallyfold sandbox [--port N] [--host H] [--seed S] [--scene NAME] [--fault JSON]...
        tallyfold --version
 
-sandbox         serves the sandbox, a replica of the service, until Ctrl-C
+sandbox         serves the sandbox, a simulated service, until Ctrl-C
   --port N      the port to listen on; 0, the default, takes a free one
   --host H      the address to listen on; 127.0.0.1 by default, 0.0.0.0 lets other machines in
   --seed S      makes the traffic: the same seed gives the same counts; 1 by default

@@ -21,7 +21,7 @@ export {
 export { Outbox, type OutboxOptions } from "./export/outbox.js";
 export { type PushOptions, push } from "./export/push.js";
 export type { Store } from "./export/store.js";
-export type { Exportable } from "./tables/transfer.js";
+export type { Exportable } from "./export/transfer.js";
 export type {
   ExportFormat,
   ExportWindows,

@@ -1,5 +1,5 @@
 /**
- * What explains a change in exact counts, and what rules find in them. Only programs that import this entry load its
+ * Explains changes in exact counts, and judges counts by rules. Only programs that import this entry load its
  * WebAssembly.
  * @module tallyfold/health
  */
@@ -12,9 +12,9 @@ import {
   glue,
 } from "../wasm/tallyfold_health.js";
 import source from "../wasm/tallyfold_health_bg.wasm";
+import { isTable, ofTable } from "./export/transfer.js";
 import { Module } from "./loading/start.js";
 import type { CountTable } from "./tables/table.js";
-import { isTable, ofTable } from "./tables/transfer.js";
 import type {
   Check,
   ErrorBudget,
@@ -64,8 +64,8 @@ function healthCore(): Glue {
 }
 
 /**
- * Compiles the WebAssembly of health off the main thread. Without it, the first use compiles it at once, which a page
- * on a slow phone notices.
+ * Compiles the WebAssembly of health off the main thread. Without this call, the first use compiles it on the main
+ * thread, which can block a page on a slow phone.
  *
  * @example
  * await init();
@@ -90,16 +90,16 @@ function handedOver(glue: Glue, argument: string, table: unknown): CoreTable {
 export interface ExplainOptions extends ExplainArguments {}
 
 /**
- * Which few combinations of dimension values explain how a measure changed from one table to another, and by how many
- * events exactly.
+ * Finds which few combinations of dimension values explain how a measure changed from one table to another, with
+ * exact numbers of events.
  *
- * For a rate, the table before may cover any length of time, and a long one is better. If it has three windows or more,
- * those whose rate is far from the median are left out, unless they are in the later table, too: `leftOut` of the result
- * names them, and the option `keepUnusual` keeps them. For a volume, it should have as many windows as the other one,
+ * For a rate, `before` may cover any length of time, and a longer time is better. If it has three windows or more,
+ * windows whose rate is far from the median are left out, unless they are in `now`, too: `leftOut` of the result
+ * names them, and the option `keepUnusual` keeps them. For a volume, `before` should have as many windows as `now`,
  * because counts are not scaled.
  *
- * @throws {@link TallyfoldError} with code `incompatible_tables` for tables of other dimensions, another metric or
- * another filter; of kind `config` for other arguments.
+ * @throws {@link TallyfoldError} with code `incompatible_tables` if the tables differ in dimensions, metric or
+ * filter; of kind `config` for other arguments that can't be used.
  * @example
  * const { sentence, causes } = explain(table, table, "error_rate");
  * for (const { where, events } of causes) console.log(where, events);
@@ -135,12 +135,13 @@ export interface UsualOptions {
 }
 
 /**
- * What is usual for the sum of a table's rows in each slot of a range: what to expect, and between which values it stays on all
- * but a few days. It is learned from the table's settled windows before each slot, so the table needs history: with two
- * weeks, the band follows how much the counts vary. Slots with too little history are left out.
+ * Computes what is usual for the sum of a table's rows in each slot of a range: the expected value, and the band in
+ * which the value stays on all but a few days. The function learns this from the table's settled windows before
+ * each slot, so the table needs history: with two weeks, the band follows how much the counts vary. Slots with too
+ * little history are left out.
  *
- * @throws {@link TallyfoldError} with code `unaligned_window` for a table with a window that crosses the edge of a slot; of kind
- * `config` for other arguments.
+ * @throws {@link TallyfoldError} with code `unaligned_window` for a table with a window that crosses the edge of a
+ * slot; of kind `config` for other arguments that can't be used.
  * @example
  * const bands = usual(table, "errors", { start, end });
  * for (const { start, low, high } of bands) console.log(start, low, high);
@@ -169,12 +170,13 @@ export interface SilenceOptions extends AcknowledgeOptions {
 }
 
 /**
- * Records that somebody knows of an incident, and returns the state for the next check. Until the incident becomes more
- * severe, or is over and comes back, it counts as silenced: a check is healthy in spite of it, and no receiver is
- * notified. The beginning of its `id` suffices.
+ * Records that somebody knows of an incident, and returns the state for the next check. Until the incident becomes
+ * more severe, or is over and comes back, it counts as silenced: a check is healthy in spite of it, and no receiver
+ * is notified that it fires. If a receiver was notified before, it is still notified when the incident is over; an
+ * Alertmanager may let its alert expire earlier. `incident` is the `id`, or the beginning of the `id`.
  *
  * @throws {@link TallyfoldError} with code `invalid_argument` unless exactly one incident has this `id`;
- * `invalid_checkpoint` for a state that is torn or was changed.
+ * `invalid_checkpoint` for a state that is incomplete or was changed.
  * @example
  * const { state, incidents } = Rules.standard().check({ delivery: table });
  * for (const { id } of incidents) store(acknowledge(state, id, { note: "the vendor works on it" }));
@@ -191,7 +193,7 @@ export function acknowledge(
 /**
  * Silences an incident until a time, even if it becomes more severe, and returns the state for the next check.
  *
- * @throws {@link TallyfoldError} as {@link acknowledge} does, and with code `missing_argument` without `until`.
+ * @throws {@link TallyfoldError} as for {@link acknowledge}, and with code `missing_argument` without `until`.
  * @example
  * const { state, incidents } = Rules.standard().check({ delivery: table });
  * for (const { id } of incidents) store(silence(state, id, { until: new Date(Date.now() + 3_600_000) }));
@@ -202,9 +204,9 @@ export function silence(state: string, incident: string, options: SilenceOptions
 }
 
 /**
- * Takes back what {@link acknowledge} or {@link silence} has recorded, and returns the state for the next check.
+ * Removes the record of {@link acknowledge} or {@link silence}, and returns the state for the next check.
  *
- * @throws {@link TallyfoldError} as {@link acknowledge} does.
+ * @throws {@link TallyfoldError} as for {@link acknowledge}.
  * @example
  * const { state, incidents } = Rules.standard().check({ delivery: table });
  * for (const { id } of incidents) store(unsilence(state, id));
@@ -223,23 +225,26 @@ export interface Observed {
 
 /** The options of {@link Rules.check}. */
 export interface CheckOptions extends Observed {
-  /** The `state` of the check before. Without one, the windows of the last day are judged. */
+  /** The `state` of the previous check. Without a state, the check judges the windows of the last day. */
   readonly state?: string | undefined;
-  /** For silences; no window that ends after it is judged. By default, the clock's time. */
+  /**
+   * The time of the check, which decides which silences apply. Windows that end after it are not judged. By
+   * default, the clock's time.
+   */
   readonly now?: Instant | undefined;
 }
 
 /** The options of {@link Rules.replay}. */
 export interface ReplayOptions extends Observed {
-  /** Where the range starts. Windows before it only teach what is normal. */
+  /** The start of the range. Windows before it only show what is normal. */
   readonly start: Instant;
   /** Where the range ends. */
   readonly end: Instant;
 }
 
 /**
- * Rules: what to look for in counts, and how bad it is. They do not change, and hold no memory of WebAssembly. What one
- * check leaves for the next is a text that the caller keeps.
+ * Rules: what to look for in counts, and how severe each finding is. Rules are immutable, and hold no memory of
+ * WebAssembly. A check returns its state as text: store it, and pass it to the next check.
  *
  * @example
  * const rules = Rules.parse(`
@@ -263,8 +268,8 @@ export class Rules {
   /**
    * Reads rules from the text of a TOML file.
    *
-   * @throws {@link TallyfoldError} with code `invalid_rules`, whose message has line, column and key, and whose `offset` counts the bytes
-   * before that place.
+   * @throws {@link TallyfoldError} with code `invalid_rules`. Its message contains the line, the column and the
+   * key, and `offset` is the number of bytes before that place.
    */
   static parse(text: string): Rules {
     healthCore().CoreRules.parse(text).free();
@@ -272,12 +277,12 @@ export class Rules {
     return new this(text);
   }
 
-  /** The standard rules, which need no settings of your own. */
+  /** The standard rules, which need no settings. */
   static standard(): Rules {
     return new this(healthCore().CoreRules.standard());
   }
 
-  /** The text that they were read from. */
+  /** The text that the rules were read from. */
   get text(): string {
     return this.#text;
   }
@@ -288,7 +293,7 @@ export class Rules {
   }
 
   /**
-   * Which counts the rules need: for each endpoint its dimensions, the length of windows, and how far back.
+   * The counts that the rules need: the dimensions, the windows and the history for each endpoint.
    *
    * @example
    * const now = Date.parse("2026-03-01T13:00:00Z");
@@ -303,7 +308,7 @@ export class Rules {
   }
 
   /**
-   * Which share of events may fail or be filtered, by the rules of kind `budget`.
+   * The share of events that may fail or be filtered, for each rule of kind `budget`.
    *
    * @example
    * for (const { rule, share } of Rules.standard().budgets()) console.log(rule, share); // delivery budget 0.05
@@ -313,13 +318,13 @@ export class Rules {
   }
 
   /**
-   * Judges the windows that have settled since the last check. A check that comes twice judges nothing twice, and one
-   * that comes late judges the windows in between. The same counts and state give the same findings, in every
+   * Judges the windows that have settled since the last check. A repeated check judges no window twice, and a late
+   * check judges all windows since the last check. The same counts and state give the same findings, in every
    * language.
    *
-   * @throws {@link TallyfoldError} with code `invalid_checkpoint` for a state that is torn or was changed;
-   * `unaligned_window` for a table whose windows are longer than a rule's windows, or cross the edge of one; of kind
-   * `config` for other arguments.
+   * @throws {@link TallyfoldError} with code `invalid_checkpoint` for a state that is incomplete or was changed;
+   * `unaligned_window` for a table whose windows are longer than a rule's windows, or cross the edge of such a
+   * window; of kind `config` for other arguments that can't be used.
    * @example
    * const { healthy, state } = Rules.standard().check({ delivery: table, state: load() });
    * store(state);
@@ -337,9 +342,9 @@ export class Rules {
   }
 
   /**
-   * Judges a range of the past window by window, as checks would have done.
+   * Judges a past range window by window, as checks would have done at the time.
    *
-   * @throws {@link TallyfoldError} as {@link Rules.check} does.
+   * @throws {@link TallyfoldError} as for {@link Rules.check}.
    * @example
    * const { findings } = Rules.standard().replay({ delivery: table, start, end });
    */

@@ -5,9 +5,9 @@
  * @module tallyfold
  */
 
-export type { Call, DriveStep, MachineRequest, Step } from "./client/call.js";
+export type { Call, DriveStep, MachineRequest, Step } from "./calls/call.js";
+export type { DriverOptions } from "./calls/driver.js";
 export { Client, type ClientOptions } from "./client/client.js";
-export type { DriverOptions } from "./client/driver.js";
 export type { Environment } from "./client/environment.js";
 export { type HostOptions, Machine, type MachineOptions } from "./client/machine.js";
 export type { Checkpoint, StoredSegment } from "./files/checkpoint.js";

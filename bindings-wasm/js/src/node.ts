@@ -1,7 +1,7 @@
 /// <reference types="node" preserve="true" />
 
 /**
- * What needs files and servers of Node.
+ * Checkpoints and state files on the disk, and servers, for Node.
  * @module tallyfold/node
  */
 
@@ -15,6 +15,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream as NodeStream } from "node:stream/web";
 import * as url from "node:url";
+import * as threads from "node:worker_threads";
 import type { Checkpoint } from "./files/checkpoint.js";
 import { Directory } from "./files/directory.js";
 import { LockedFile, type StateFile } from "./files/state.js";
@@ -23,36 +24,38 @@ import { invalidArgument } from "./values/error.js";
 import { fieldsOf, pairsOf } from "./values/input.js";
 
 /**
- * A checkpoint in a directory, which is made if it is not there. Each document is one file, which is written
- * next to its place, synced to the disk, and put there as a whole: a job that is killed leaves the old one or
- * the new one, and at worst a file named `*.tmp`, which the next job removes.
+ * A checkpoint in a directory, which is created if it is missing. Each document is one file, which is replaced
+ * atomically, once the new document is synced to the disk: a killed job leaves either the old or the new document,
+ * and at worst a file named `*.tmp`, which the next job removes.
  *
- * It is for one collect at a time, of Node or Python. A second one rejects with `invalid_checkpoint`. The
- * first one's file `lock-*` ends with its process; on another machine, or in another container, it ends
- * a minute after the first one was killed.
+ * Only one collect at a time may use the directory, in Node or Python. A second collect rejects with
+ * `invalid_checkpoint`. If the first collect is killed, its lock, a file `lock-*`, ends with its process. If it ran
+ * on another machine, in another container, or in a worker thread, its lock ends a minute after it was killed or
+ * terminated.
  *
  * In Node 20.16 or later, you can also pass a path or `file:` URL as `checkpoint`.
  *
- * @param directory The directory.
+ * @param directory The path or `file:` URL of the directory.
  * @example
  * const checkpoint = checkpointDirectory("january");
  * const table = await client.collect({ ...query, metric: "event_delivery", checkpoint });
  */
 export function checkpointDirectory(directory: string | URL): Checkpoint {
-  return new Directory("directory", directory, { crypto, fs, os, path, url });
+  return new Directory("directory", directory, { crypto, fs, os, path, threads, url });
 }
 
 export type { StateFile };
 
 /**
- * A file for the document of a `Ledger` or an `Outbox`, or the state of a follow. One process at a time may use it:
- * `store` takes the lock that checkpoints have, of all languages, and refuses a file that was written since it was loaded.
+ * A file for the document of a `Ledger` or an `Outbox`, or the state of a follow. Only one process at a time may
+ * use it, in any language: `store` locks the file, and refuses a file that was written since it was loaded.
  *
- * A process that begins with an older file, such as one from a backup, counts on from there. Prometheus then sees the
- * counters of a ledger reset. What an outbox sends once more is refused by receivers that compare values, replaced by those
- * that keep the newest value, and counted twice by those that add changes up.
+ * Don't restore an older file, such as one from a backup, because a ledger or an outbox can't recognize it.
+ * Prometheus would see the counters of the ledger reset, and the outbox would send later revisions again. A
+ * destination that compares values refuses them, a destination that keeps the newest value replaces it, and a
+ * destination that adds up changes counts them twice.
  *
- * @param file The path of the file, which is made by the first `store`.
+ * @param file The path or `file:` URL of the file, which the first `store` creates.
  * @example
  * const file = stateFile("totals.json");
  * const ledger = new Ledger(await file.load());
@@ -62,14 +65,16 @@ export type { StateFile };
  * }
  */
 export function stateFile(file: string | URL): StateFile {
-  return new LockedFile(file, { crypto, fs, os, path, url });
+  return new LockedFile(file, { crypto, fs, os, path, threads, url });
 }
 
 /**
- * A listener for `node:http`, and a handler for Express and the like, of a function from `Request` to `Response` such
- * as that of `pageServer`. In Express, mount it before anything that reads bodies.
+ * Turns a function from `Request` to `Response`, such as the result of `pageServer`, into a listener for
+ * `node:http`, which is also a handler for Express and similar frameworks. In Express, mount it before any handler
+ * that reads bodies.
  *
- * The `url` of a request has the host that its header `Host` names. The `signal` of a request aborts when its visitor leaves.
+ * The `url` of a request has the host from its header `Host`. The `signal` of a request aborts when the visitor
+ * disconnects.
  *
  * @example
  * import { createServer } from "node:http";
@@ -199,9 +204,9 @@ const CORS = {
 /**
  * Serves a sandbox over HTTP. Pages of any origin may call it.
  *
- * @param options The port to listen on, any free one unless given; and the host, which is 127.0.0.1 unless given. With
- * `0.0.0.0`, other machines and containers reach it, too; their clients need `dangerouslyAllowHttp`.
- * @throws Whatever Node says when it can't listen there, such as `EADDRINUSE`.
+ * @param options The port to listen on, by default any free port; and the host, by default 127.0.0.1. With
+ * `0.0.0.0`, other machines and containers can reach the sandbox, too; their clients need `dangerouslyAllowHttp`.
+ * @throws The error of Node if it can't listen there, such as `EADDRINUSE`.
  * @example
  * import { Sandbox } from "tallyfold";
  * import { serve } from "tallyfold/node";

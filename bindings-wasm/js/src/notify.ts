@@ -21,17 +21,17 @@ const module = new Module(glue, source, "CoreNotifications");
 
 /** A receiver of alerts: `{ kind: "slack", name: "team", url }`. */
 export interface Receiver extends ReceiverArguments {
-  /** What it is. */
+  /** The kind of receiver. */
   readonly kind: ReceiverKind;
 }
 
 /** The options of {@link notify}. */
 export interface NotifyOptions extends NotifyArguments, Abortable {
-  /** Who gets messages. */
+  /** The receivers to notify. */
   readonly receivers: readonly Receiver[];
-  /** The `state` of the result before. */
+  /** The `state` of the previous result. Store it after each call. */
   readonly state?: string | undefined;
-  /** The time, for ends of alerts. By default, the clock's time. */
+  /** The time from which ends of alerts are computed. By default, the clock's time. */
   readonly now?: Instant | undefined;
   /** A `fetch` to use instead of the host's own. */
   readonly fetch?: Fetch | undefined;
@@ -39,13 +39,13 @@ export interface NotifyOptions extends NotifyArguments, Abortable {
   readonly timeoutMs?: number | undefined;
 }
 
-/** What became of notifications. */
+/** What became of notifications, and the state for the next ones. */
 export interface Notified {
-  /** What each receiver was notified of, as a document with a checksum: give it as `state`. */
+  /** What each receiver was notified of, as a document with a checksum: pass it as `state`. */
   readonly state: string;
   /** What became of the messages to each receiver, in the order of the receivers. */
   readonly receivers: readonly Receipt[];
-  /** Whether all messages were accepted. The next notifications send the others again. */
+  /** Whether the receivers have accepted all messages. The next notifications send the others again. */
   readonly complete: boolean;
 }
 
@@ -58,12 +58,13 @@ const TIMEOUT_MS = 10_000;
 /**
  * Notifies receivers of what a check has found, and of what is over.
  *
- * A chat, a webhook and PagerDuty get a message when an incident begins, when it becomes more severe and when it is over.
- * An Alertmanager gets all incidents that fire with each call. What a receiver does not accept is sent again for a few seconds, and
- * then by the next call. So a failure of a receiver throws nothing: the result reports it.
+ * With each call, an Alertmanager gets all incidents that fire. Other receivers get a message when an incident
+ * begins, when it becomes more severe and when it is over. If a receiver does not accept a message, the call
+ * repeats the message for a few seconds, and the next call sends it again. So a failure of a receiver throws no
+ * error: the result reports it.
  *
- * @throws {@link TallyfoldError} of kind `config` for arguments that can't be used; nothing was sent then. If the signal
- * aborts, it throws the signal's reason.
+ * @throws {@link TallyfoldError} of kind `config` for arguments that can't be used, before anything is sent. If the
+ * signal aborts, the promise rejects with the signal's reason.
  * @example
  * const check = rules.check({ delivery: table });
  * const receivers = [{ kind: "slack", name: "team", url: process.env.SLACK_URL }];

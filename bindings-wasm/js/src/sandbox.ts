@@ -3,12 +3,12 @@ import { type Glue, glue } from "../wasm/tallyfold_sandbox.js";
 import source from "../wasm/tallyfold_sandbox_bg.wasm";
 import { Handle } from "./loading/handle.js";
 import { Module } from "./loading/start.js";
+import { clocks } from "./values/clocks.js";
 import type { SandboxArguments, SandboxEndpoint, SandboxEvent } from "./values/declared.js";
 import type { Url, WebRequest, WebRequestInit, WebResponse } from "./values/host.js";
 import { bytes, flat, own } from "./values/input.js";
 import { type Inspect, inspectSymbol, shown } from "./values/printing.js";
 import type { Now } from "./values/time.js";
-import { clocks } from "./values/time.js";
 
 const module = new Module(glue, source, "coresandbox_new");
 
@@ -23,12 +23,12 @@ export interface SandboxOptions extends SandboxArguments {
   readonly now?: (() => Now) | undefined;
 }
 
-/** A fault for the next request, or for every k-th one. */
+/** A fault for the next matching request, or for every `k`-th one. */
 export type SandboxFault = (
   | {
       readonly kind: "status";
       readonly status: number;
-      /** The `Retry-After` header to answer with. */
+      /** The `Retry-After` header of the response. */
       readonly retryAfter?: string | undefined;
     }
   | { readonly kind: "delay"; readonly milliseconds: number }
@@ -52,7 +52,7 @@ export interface SandboxRequest {
   readonly target: string;
   readonly headers?: Iterable<readonly [string, string]> | undefined;
   readonly body?: Uint8Array | undefined;
-  /** The time of both clocks; by default, of the sandbox's clocks. */
+  /** The time of the request by both clocks; by default, the sandbox reads its clocks. */
   readonly now?: Now | undefined;
 }
 
@@ -61,18 +61,15 @@ export interface SandboxResponse {
   readonly status: number;
   readonly headers: [string, string][];
   readonly body: Uint8Array<ArrayBuffer>;
-  /** How long to wait before sending it. */
+  /** How many milliseconds to wait before sending the response. */
   readonly delayMs: number;
-  /**
-   * Close the connection after this many bytes of the body, although the full length was announced.
-   */
+  /** Close the connection after this many bytes of the body, although the headers announce its full length. */
   readonly cutAt?: number | undefined;
 }
 
 /**
- * A replica of the service without a network: both token endpoints, the audit logs and both
- * analytics endpoints, with the rules of the service reference. For tests, examples and demos; it
- * opens no socket.
+ * A simulated service for tests, examples and demos: both token endpoints, the audit logs and both analytics
+ * endpoints, with the rules of the service reference. It runs in this process and opens no socket.
  *
  * @example
  * const sandbox = new Sandbox({ seed: 1 });
@@ -87,7 +84,7 @@ export class Sandbox {
   readonly #now: () => Now;
 
   /**
-   * @param options What it is made of.
+   * @param options The traffic, the credentials and the clocks of the sandbox. All of them have defaults.
    * @throws {@link TallyfoldError} of kind `config`.
    */
   constructor(options: SandboxOptions = {}) {
@@ -96,8 +93,8 @@ export class Sandbox {
   }
 
   /**
-   * The credentials that a client needs. They are valid only for this sandbox, so they are visible
-   * when the object is inspected: don't use real credentials here.
+   * The credentials that the sandbox accepts, with the names of the options of {@link Client}. The object shows
+   * them when it is inspected, so don't use real credentials for a sandbox.
    */
   get credentials(): {
     clientId: string;
@@ -109,7 +106,7 @@ export class Sandbox {
   }
 
   /**
-   * Stores events.
+   * Stores `count` events of one timestamp and one outcome; by default, one event.
    *
    * @throws {@link TallyfoldError} of kind `config`.
    * @example
@@ -140,8 +137,8 @@ export class Sandbox {
   }
 
   /**
-   * Answers requests instead of the network: pass it as `fetch` to a {@link Client}. It is bound to
-   * this sandbox, so it can be passed on its own.
+   * A function that answers requests instead of the network: pass it as `fetch` to a {@link Client}. It is bound to
+   * this sandbox.
    *
    * @throws TypeError if the host has no `Response`.
    */
@@ -170,9 +167,9 @@ export class Sandbox {
   };
 
   /**
-   * Makes a later request fail, in one of several ways.
+   * Adds a fault to the next matching request, or to every `k`-th one.
    *
-   * @throws {@link TallyfoldError} with code `invalid_argument` for a fault that can't happen.
+   * @throws {@link TallyfoldError} with code `invalid_argument` for a fault that can't be used.
    * @example
    * sandbox.inject({ kind: "status", status: 503, endpoint: "event_delivery", every: 3 });
    */
@@ -180,12 +177,12 @@ export class Sandbox {
     this.#core.object.inject(fault);
   }
 
-  /** Makes all tokens so far invalid. */
+  /** Revokes all tokens that the sandbox has issued so far. */
   revokeTokens(): void {
     this.#core.object.revokeTokens();
   }
 
-  /** How many requests each endpoint has had. */
+  /** How many requests each endpoint has received. */
   get stats(): { readonly [E in SandboxEndpoint]: number } {
     return this.#core.object.stats();
   }

@@ -1,5 +1,5 @@
 /**
- * A server for pages, which requests counts with its own token.
+ * A server for web apps. It sends requests to the service with its client's own token.
  * @module tallyfold/server
  */
 
@@ -10,56 +10,59 @@ import { type CoreVisibleRows, type Glue, glue } from "../wasm/tallyfold_pages.j
 import source from "../wasm/tallyfold_pages_bg.wasm";
 import type { BytesOf, Client } from "./client/client.js";
 import { onAbort, pause } from "./http/abort.js";
+import { ErrorLog } from "./http/error_log.js";
 import { Full, Shared, Turns } from "./http/turns.js";
-import { isNext, isWorkers } from "./loading/runtime.js";
 import { Module } from "./loading/start.js";
 import type { PagesArguments } from "./values/declared.js";
 import { invalidArgument, TallyfoldError } from "./values/error.js";
 import type { WebRequest, WebResponse } from "./values/host.js";
 import { optionalFunction, own, pairsOf } from "./values/input.js";
+import { isNext, isWorkers } from "./values/runtime.js";
 import type { Api, Dimension, Metric } from "./values/types.js";
 
 const module = new Module(glue, source, "pageQuestion");
 
-/** The core of a server for pages. The first call compiles it. */
+/** The core of a server for web apps. The first call compiles it. */
 function pagesCore(): Glue {
   return module.glue;
 }
 
-/** Where answers for settled windows are kept, such as a key-value store: both functions may be asynchronous. */
+/** A store for responses for settled windows, such as a key-value store. Both functions may be asynchronous. */
 export interface AnswerStore {
-  /** The text that was set under the key; `undefined` or `null` if there is none. */
+  /** Returns the text that was set under the key; `undefined` or `null` if there is none. */
   get(key: string): unknown;
-  /** Keeps a text under a key, for as long as there is room for it. */
+  /** Stores a text under a key. The store may drop it when it is full. */
   set(key: string, text: string): unknown;
 }
 
 /** The options of {@link pageServer}. */
 export interface PageServerOptions extends PagesArguments {
-  /** Asks the service in the name of the server. */
+  /** The client that sends the server's requests to the service. */
   readonly client: Client;
   /**
-   * Says who may ask: the request is answered if this returns `true` or some {@link VisibleRows}, or a promise of them. It is called
-   * before the body is read. If it throws, the server's promise rejects with the same error.
+   * A function that decides which requests are answered. It gets the request before the body is read. The server
+   * answers if the result is `true` or {@link VisibleRows}, or a promise for one of them. If the function throws or
+   * rejects, the server's promise rejects with the same error.
    */
   readonly authorize: (request: WebRequest) => unknown;
   /**
-   * Where answers for settled windows are kept in addition to the memory of this server, for other servers and for the
-   * time after a restart. If it fails, the service is asked. It has all rows, whoever asked.
+   * A store for responses for settled windows, in addition to the memory of this server. Other servers and later
+   * starts can use it. If the store fails, the server queries the service. The stored responses contain all rows,
+   * whatever `authorize` allowed.
    */
   readonly store?: AnswerStore | undefined;
   /**
-   * Called with an error of a call to the service, whose text may quote addresses and bodies, and with the reference that the browser
-   * got in its place. By default, both are written to the console, and equal errors within ten seconds are one line and have one
-   * reference. It may be asynchronous, and the answer waits for it for a second at
-   * most. If it throws, the server's promise rejects with the same error.
+   * A function that gets the error of a call to the service, whose text may quote addresses and bodies, and the
+   * reference that the browser gets in its place. By default, the server writes both to the console; equal errors
+   * within ten seconds are one line and have one reference. The function may be asynchronous, and the response
+   * waits for it for a second at most. If the function throws, the server's promise rejects with the same error.
    */
   readonly onFailure?: ((error: TallyfoldError, reference: string) => unknown) | undefined;
 }
 
 /**
- * The rows that a user may see: for each dimension named, the value or the values. The page gets only these rows, whatever it
- * asks, and neither tokens nor audit logs.
+ * The rows that a user may see: for each named dimension, the value or the values. The web app gets only these
+ * rows, whatever it requests, and neither tokens nor audit logs.
  *
  * @example
  * const authorize = async (request) => {
@@ -70,19 +73,23 @@ export interface PageServerOptions extends PagesArguments {
 export type VisibleRows = { readonly [name in Dimension]?: string | readonly string[] };
 
 /**
- * Makes a server for pages: a function from `Request` to `Response`, to be mounted under any path. Pages ask it the
- * same paths as the service, with a client that has no tokens: `new Client({ clusterEndpoint, tokenless: true })`.
- * The server asks the service with its own token, and gives the page the body that the service has sent. An error
- * has the same `code`, `kind` and `status` in the page; its text stays here, and the page gets a reference to it.
+ * Makes a server for web apps: a function from `Request` to `Response`, which you can mount under any path. Web
+ * apps request the same paths as from the service, with a client that has no tokens:
+ * `new Client({ clusterEndpoint, tokenless: true })`. The server sends requests to the service with its own token.
+ * Web apps get the body of the service's response after the server has checked it. An error has the same `code`,
+ * `kind` and `status` in the web app; its text stays on the server, and the web app gets a reference to it.
  *
- * The call of a visitor who leaves ends. If too many calls wait (`queue`), further requests get status 503 with `Retry-After`. Equal
- * questions at the same time are one call to the service. The answer for a window that ended more than an hour
- * ago never changes and is kept. A page of another origin is refused.
+ * Identical concurrent requests are one call to the service. If the visitor disconnects whose request began the
+ * call, the call ends, and the next waiting request begins another one. If too many calls wait (`queue`), further
+ * requests get status 503 with `Retry-After`. The response for a window that ended more than an hour ago never
+ * changes, so the server keeps it. The server refuses requests from pages of another origin. If the service is
+ * down, the web app gets the error at once, without the retries of the client.
  *
- * A page may also request all windows of a range at once, up to 3,000 of them: `GET` with the path of the endpoint and `/windows`, and
- * `start`, `end`, `window` and `dimensions` in the query. The answer is a stream of lines (`application/x-ndjson`): the edges of each
- * window and whether it is settled, then the body that the service has sent, in one line; or its edges and the error. The last line is
- * `{"done":true}`. It has an `ETag`, so the browser does not load again what has not changed.
+ * A web app may also request all windows of a range at once, up to 3,000 windows: `GET` with the path of the
+ * endpoint and `/windows`, and `start`, `end`, `window` and `dimensions` in the query. The response is a stream of
+ * lines (`application/x-ndjson`). For each window, it contains either a line with the window's edges and whether it
+ * is settled, followed by a line with the body from the service, or a line with the edges and the error. The last
+ * line is `{"done":true}`. The response has an `ETag`, so the browser doesn't load it again if nothing has changed.
  *
  * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
  * @example
@@ -150,8 +157,8 @@ interface Found {
   readonly answer?: KeptAnswer;
 }
 
-/** Runs a call to the service when it is its turn. */
-type Turn = <T>(signal: AbortSignal, ask: () => Promise<T>) => Promise<T>;
+/** Runs a call to the service when it is its turn. `since` is how many requests had failed when the visitor began to wait. */
+type Turn = <T>(signal: AbortSignal, ask: (since: bigint) => Promise<T>) => Promise<T>;
 
 /** A request has a few hundred bytes. Of a longer one, as much is read as the core needs to refuse it. */
 const LONGEST_BODY = 16 * 1024;
@@ -179,7 +186,7 @@ class PageServer {
   readonly #kept: Kept;
   /** The caller's own; otherwise errors go to the console. */
   readonly #onFailure: ((error: TallyfoldError, reference: string) => unknown) | undefined;
-  readonly #console = new Lines();
+  readonly #log = new ErrorLog();
   /** Of errors that several requests have met. */
   readonly #references = new WeakMap<TallyfoldError, string>();
   /** The calls under way, by key. */
@@ -246,8 +253,12 @@ class PageServer {
     const known = this.#references.get(error);
     if (known !== undefined) return known;
     const onFailure = this.#onFailure;
-    const reference = onFailure ? newReference() : this.#console.written(error, this.#nowMs());
+    const own = newReference();
+    const [reference, line] = onFailure
+      ? [own, undefined]
+      : this.#log.note(error.message, this.#nowMs(), own);
     this.#references.set(error, reference);
+    if (line !== undefined) console.error(`tallyfold: the page server got no answer ${line}`);
     // What it rejects with must not end the process.
     if (onFailure) await soon(onFailure(error, reference));
     return reference;
@@ -268,14 +279,15 @@ class PageServer {
     { signal, headers }: Request,
     rows: CoreVisibleRows | undefined,
   ): Promise<Answer> {
-    const turn: Turn = (signal, ask) => this.#turns.take(signal, ask);
+    const since = this.#bytesOf.failures();
+    const turn: Turn = (signal, ask) => this.#turns.take(signal, () => ask(since));
     switch (question.type) {
       case "metrics":
         return this.#visible(question, signal, turn, rows);
       case "windows":
         return this.#range(question, signal, headers.get("if-none-match"), rows);
       case "auditLogs": {
-        const ask = () => this.#bytesOf.auditLogs(question, signal);
+        const ask = () => this.#bytesOf.auditLogs(question, signal, since);
         return good(await this.#turns.take(signal, ask));
       }
       case "token":
@@ -321,7 +333,7 @@ class PageServer {
   async #asked(question: MetricsQuestion, signal: AbortSignal, turn: Turn): Promise<KeptAnswer> {
     const { key, isSettled: isOld, metric } = question;
     const stored = isOld ? await this.#stored(key) : undefined;
-    const ask = () => this.#bytesOf.metrics(metric, question, signal);
+    const ask = (since: bigint) => this.#bytesOf.metrics(metric, question, signal, since);
     const [body, isSettled] = stored ? [stored, true] : await turn(signal, ask);
     const answer = { ...good(body), body, isSettled };
     const until = isSettled ? Number.POSITIVE_INFINITY : this.#nowMs() + this.#provisionalMs;
@@ -345,7 +357,9 @@ class PageServer {
     const forget = onAbort(visitor, () => leaving.abort(visitor.reason));
     const { signal } = leaving;
     const limits = new Turns(this.#turns.most, Number.POSITIVE_INFINITY);
-    const turn: Turn = (signal, ask) => limits.take(signal, () => this.#patiently(signal, ask));
+    const since = this.#bytesOf.failures();
+    const turn: Turn = (signal, ask) =>
+      limits.take(signal, () => this.#patiently(signal, () => ask(since)));
     const begun = new Map<MetricsQuestion, Promise<Found>>();
     const find = (window: MetricsQuestion): Promise<Found> => {
       const known = begun.get(window);
@@ -517,36 +531,6 @@ function answerOf([status, text, ...flat]: unknown[]): Answer {
 function newReference(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(8));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-/** Equal errors within this time are one line of the console: in an outage, every window of a range fails. */
-const LINE_MS = 10_000;
-/** Of so many different errors the lines are remembered. */
-const MOST_LINES = 100;
-
-/** The errors that were written to the console. */
-class Lines {
-  readonly #last = new Map<string, { reference: string; atMs: number; repeats: number }>();
-
-  /** Writes an error, unless an equal one was just written. Gives the reference under which the console has it. */
-  written({ message }: TallyfoldError, nowMs: number): string {
-    const last = this.#last.get(message);
-    if (last && nowMs - last.atMs < LINE_MS) {
-      last.repeats += 1;
-      return last.reference;
-    }
-    const reference = newReference();
-    const repeats = last?.repeats ?? 0;
-    const more = repeats > 0 ? `; ${repeats} equal errors since the last line` : "";
-    console.error(
-      `tallyfold: the page server got no answer (reference ${reference}): ${message}${more}`,
-    );
-    this.#last.delete(message);
-    this.#last.set(message, { reference, atMs: nowMs, repeats: 0 });
-    const [oldest] = this.#last.keys();
-    if (this.#last.size > MOST_LINES && oldest !== undefined) this.#last.delete(oldest);
-    return reference;
-  }
 }
 
 function encoded(text: string): Bytes {

@@ -38,6 +38,26 @@ describe("a client's arguments", () => {
     });
   }
 
+  test("are refused as credentials with white space around them or control characters", () => {
+    const spaces = "begins or ends with white space";
+    const wrong = [
+      [" canary", spaces],
+      ["canary\t", spaces],
+      ["canary\u00a0", spaces],
+      [" ", spaces],
+      ["can\tary", "contains a control character"],
+    ];
+    for (const name of ["clientId", "clientSecret"]) {
+      for (const [text, message] of wrong) {
+        const error = thrownBy(() => new Client({ ...complete, [name]: text }));
+        assert.deepEqual([error.code, error.argument], ["invalid_argument", name]);
+        assert.ok(error.message.includes(message), error.message);
+        assert.doesNotMatch(error.message, /canary/);
+      }
+    }
+    new Client({ ...complete, clientSecret: "a pass phrase" });
+  });
+
   test("may be missing altogether", () => {
     assert.equal(thrownBy(() => new Client()).code, "missing_argument");
     assert.equal(thrownBy(() => new Machine()).code, "missing_argument");

@@ -86,6 +86,28 @@ describe("onProgress", () => {
   });
 });
 
+describe("a checkpoint", () => {
+  for (const name of ["load", "save"]) {
+    test(`whose ${name} never ends is left when the signal aborts`, async () => {
+      const abort = new AbortController();
+      const checkpoint = { load: () => undefined, save: () => {} };
+      checkpoint[name] = () => {
+        queueMicrotask(() => abort.abort(new Error("enough")));
+        return new Promise(() => {});
+      };
+      const collect = clientOf(service()).collect({ ...range, checkpoint, signal: abort.signal });
+      assert.equal((await rejectionOf(collect)).message, "enough");
+    });
+  }
+});
+
+test("a load that returns neither text nor bytes is named", async () => {
+  const checkpoint = { load: () => 5, save() {} };
+  const error = await rejectionOf(clientOf(service()).collect({ ...range, checkpoint }));
+  assert.deepEqual([error.code, error.argument], ["invalid_argument", "checkpoint"]);
+  assert.match(error.message, /want a load that returns a string, a Uint8Array or undefined/);
+});
+
 test("onFailure is awaited, and next rejects with what it rejects with", async () => {
   for (const throws of [undefined, new RangeError("mine")]) {
     const sandbox = service();

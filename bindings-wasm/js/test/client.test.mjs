@@ -379,6 +379,17 @@ describe("a client's own source of tokens", () => {
     assert.equal(error.cause.name, "TimeoutError");
   });
 
+  test("may give something else: the error tells what it should give", async () => {
+    const error = await rejectionOf(withTokens(service(), () => "canary").eventDelivery(query));
+    assert.equal(error.code, "token_provider_failed");
+    assert.match(error.message, /failed: .*want \{ accessToken, expiresIn \}/);
+    assert.doesNotMatch(`${error.stack} ${error.cause.stack}`, /canary/);
+    const thrown = withTokens(service(), () => {
+      throw new Error("canary");
+    });
+    assert.doesNotMatch((await rejectionOf(thrown.eventDelivery(query))).message, /canary/);
+  });
+
   const useless = [
     ["nothing", undefined, "token_provider_failed"],
     ["text", "a-token", "token_provider_failed"],

@@ -371,20 +371,75 @@ describe("the dashboard", () => {
 
   test("says that a session has expired, and goes on after the visitor has signed in", async (t) => {
     const { world, tab } = await opened(t, {}, (it) => {
-      it.isOpen = false;
+      it.isSignedIn = false;
     });
     const alert = tab.getByRole("alert");
     assert.match(await alert.textContent(), /Your session has expired/);
-    world.isOpen = true;
+    world.isSignedIn = true;
     await alert.getByRole("button", { name: "Try again" }).click();
     await ready(tab);
     assert.deepEqual((await rowsOf(tab)).at(-1), total(await delivery(world)));
 
     // Later, while there are counts: they stay.
-    world.isOpen = false;
+    world.isSignedIn = false;
     await tab.getByRole("button", { name: "Refresh" }).click();
     await ready(tab);
     assert.match(await tab.getByRole("alert").textContent(), /session has expired/);
+  });
+
+  test("says that the visitor may not see the counts, and not that the session has expired", async (t) => {
+    const { world, tab } = await opened(t, {}, (it) => {
+      it.isOpen = false;
+    });
+    const alert = tab.getByRole("alert");
+    assert.match(await alert.textContent(), /You may not see these counts/);
+    assert.doesNotMatch(await alert.textContent(), /expired|keeps trying/);
+    world.isOpen = true;
+    await alert.getByRole("button", { name: "Try again" }).click();
+    await ready(tab);
+    assert.equal(await alert.count(), 0);
+  });
+
+  test("says at once that the service can't be reached, and finds it again", async (t) => {
+    const { world, tab } = await opened(t, {}, (it) => {
+      it.isReachable = false;
+    });
+    const alert = tab.getByRole("alert");
+    assert.match(
+      await alert.textContent(),
+      /The service can't be reached from your server.*The dashboard keeps trying\./s,
+    );
+    // One request for the range: nobody retries what the server has retried.
+    assert.deepEqual(
+      world.asked.filter((line) => line.includes("/tallyfold/")),
+      ["GET /tallyfold/v1.1/analytics/event_delivery/windows"],
+    );
+    world.isReachable = true;
+    await alert.waitFor({ state: "detached" });
+    await ready(tab);
+    assert.deepEqual((await rowsOf(tab)).at(-1), total(await delivery(world)));
+  });
+
+  test("says that nothing comes while the service hangs, and shows the counts when they come", async (t) => {
+    let go;
+    const world = new World();
+    world.hangs = new Promise((resolve) => {
+      go = resolve;
+    });
+    await world.listen();
+    t.after(() => world.close());
+    const context = await browser.newContext();
+    t.after(() => context.close());
+    const tab = await context.newPage();
+    await tab.clock.setFixedTime(NOW);
+    await tab.goto(world.url);
+    const note = tab.getByText("No counts have come for 3 seconds");
+    await note.waitFor({ timeout: 10_000 });
+    assert.match(await note.textContent(), /The dashboard keeps trying\./);
+    go();
+    await note.waitFor({ state: "detached" });
+    await ready(tab);
+    assert.deepEqual((await rowsOf(tab)).at(-1), total(await delivery(world)));
   });
 
   test("shows an outage with the reference of the server's log", async (t) => {
@@ -393,7 +448,7 @@ describe("the dashboard", () => {
     });
     assert.match(
       await tab.getByRole("alert").textContent(),
-      /answered the server with status 500; the server's log says more under \w+/,
+      /answered the server with status 500; the server's log contains more under \w+/,
     );
   });
 
@@ -561,6 +616,7 @@ describe("the dashboard", () => {
       );
     }
     await view.locator("summary", { hasText: "Command" }).click();
+    await view.locator("pre").first().waitFor();
     const [shell, , javascript] = await view.locator("pre").allTextContents();
     assert.equal(
       shell,
@@ -652,11 +708,13 @@ describe("the dashboard", () => {
       },
     );
     const names = (await rowsOf(tab)).slice(0, strange.length).map(([name]) => name);
-    assert.deepEqual(names.slice(0, 6), strange.slice(0, 6));
+    const shown = strange.with(2, "\\u{202e}right to left\\u{2066}");
+    assert.deepEqual(names.slice(0, 6), shown.slice(0, 6));
     assert.ok(names[6].startsWith("xxx") && names[6].length < 400);
     const overflow = () => tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     assert.equal(await overflow(), 0);
     await tab.getByRole("button", { name: /^Show all/ }).click();
+    await ready(tab);
     const rendered = await tab.locator("tallyfold-destinations tbody tr").count();
     assert.ok(rendered < 100, String(rendered));
     const list = tab.locator("tallyfold-destinations .scroll");
@@ -763,6 +821,23 @@ describe("the dashboard", () => {
       await tab.evaluate(() => document.querySelector("tallyfold-dashboard").where),
       { integration: [name] },
     );
+  });
+
+  test("keeps the focus at a row that moves, and at the table if the row is gone", async (t) => {
+    const { tab } = await opened(t);
+    const view = tab.locator("tallyfold-destinations");
+    const names = (await view.locator("tbody th").allTextContents()).map((it) => it.trim());
+    const focusedAfter = async (q) => {
+      await view.evaluate((it, sought) => it.tell({ q: sought }), q);
+      await ready(tab);
+      return await view.evaluate(({ shadowRoot: { activeElement } }) =>
+        activeElement?.matches(".scroll") ? "the table" : activeElement?.textContent.trim(),
+      );
+    };
+    await view.locator("tbody th button").last().focus();
+    assert.equal(await focusedAfter(names.at(-1)), names.at(-1));
+    assert.equal(await focusedAfter(undefined), names.at(-1));
+    assert.equal(await focusedAfter(names[0]), "the table");
   });
 
   test("writes numbers and times in the page's language, from right to left too", async (t) => {

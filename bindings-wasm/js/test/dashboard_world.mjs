@@ -21,12 +21,16 @@ const POLICY = policy.replace(/\\\n\s*/g, "");
 /** What the page is, and how it can be made to fail. */
 export class World {
   now = { monotonicMs: 0, unixMs: Date.parse(NOW) };
-  /** Whether visitors are signed in. */
+  /** Whether visitors may see the counts. */
   isOpen = true;
+  /** Whether what is in front of the server, such as a middleware, finds visitors signed in. */
+  isSignedIn = true;
   /** Which requests of the server fail: told by their bodies. */
   fails = () => false;
   /** Whether the service can be reached. */
   isReachable = true;
+  /** The service answers when this has resolved. */
+  hangs = undefined;
   /** The paths that the page asked for. */
   asked = [];
   element = '<tallyfold-dashboard src="/tallyfold"></tallyfold-dashboard>';
@@ -38,6 +42,7 @@ export class World {
     this.sandbox = new Sandbox({ seed: 3, now: () => this.now, ...options });
     const fetch = async (url, init) => {
       if (!this.isReachable) throw new TypeError("fetch failed");
+      await this.hangs;
       const text = init.body === undefined ? "" : new TextDecoder().decode(init.body);
       if (this.fails(text)) return new Response("{}", { status: 500 });
       return await this.sandbox.fetch(url, init);
@@ -56,7 +61,10 @@ export class World {
     this.#server = createServer((request, response) => {
       const { pathname } = new URL(request.url, "http://localhost");
       this.asked.push(`${request.method} ${pathname}`);
-      if (pathname.startsWith("/tallyfold/")) return counts(request, response);
+      if (pathname.startsWith("/tallyfold/")) {
+        if (!this.isSignedIn) return response.writeHead(401).end();
+        return counts(request, response);
+      }
       return this.#file(pathname, response);
     });
   }
@@ -124,6 +132,8 @@ async function isReady() {
     await dashboard?.updateComplete;
     await new Promise((resolve) => requestAnimationFrame(() => resolve()));
     const root = dashboard?.shadowRoot;
+    // Views out of sight are updated after the others.
+    await Promise.all(Array.from(root?.querySelectorAll("*") ?? [], (it) => it.updateComplete));
     if (!root?.querySelector(".reading")?.textContent.trim() || busy(root)) return false;
   }
   return true;
@@ -134,7 +144,10 @@ export async function rowsOf(tab, name = "tallyfold-destinations") {
   return await tab
     .locator(name)
     .first()
-    .evaluate((view) => {
+    .evaluate(async (view) => {
+      // What was clicked a moment before is shown once both are updated.
+      await document.querySelector("tallyfold-dashboard")?.updateComplete;
+      await view.updateComplete;
       const rows = [...view.shadowRoot.querySelectorAll("tbody tr[aria-rowindex], tfoot tr")];
       return rows.map((row) => [
         row.querySelector("th").textContent.trim(),

@@ -3,10 +3,15 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { describe, mock, test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { Sandbox } from "tallyfold";
 import { thrownBy } from "./responses.mjs";
 import { clientOf, rejectionOf } from "./world.mjs";
 
+setFlagsFromString("--expose-gc");
+const gc = runInNewContext("gc");
 const startMs = Date.parse("2026-01-01T00:00:00Z");
 const minute = 60_000;
 const query = {
@@ -175,7 +180,7 @@ describe("a follow", () => {
     const { sandbox, client, now, pass } = world();
     sandbox.inject({ kind: "date", milliseconds: 60 * minute, every: 1 });
     pass(62 * minute);
-    const revisions = client.follow({ ...query, settleMs: 1 });
+    const revisions = client.follow({ ...query, settleMs: 0 });
     const { value } = await inTime(revisions.next(), pass);
     assert.deepEqual([value.window.start, value.settled], ["2026-01-01T00:00:00Z", true]);
     assert.equal((now().unixMs - startMs) / minute, 65);
@@ -310,6 +315,24 @@ describe("a follow", () => {
     assert.equal(await rejectionOf(inTime(reading, pass)), reason);
     const thrown = () => client.follow({ ...query, signal });
     assert.throws(thrown, reason);
+  });
+
+  test("that was left is freed while its signal lives", async (t) => {
+    t.after(() => mock.timers.reset());
+    const { client, pass } = world();
+    pass(5 * minute);
+    const { signal } = new AbortController();
+    const left = await (async () => {
+      const revisions = client.follow({ ...query, signal });
+      assert.equal((await revisions.next()).done, false);
+      return new WeakRef(revisions);
+    })();
+    for (let turns = 0; turns < 20 && left.deref(); turns++) {
+      await turn();
+      gc();
+    }
+    assert.equal(left.deref(), undefined);
+    assert.equal(signal.aborted, false);
   });
 
   test("gives what is due once, and goes on with its state", async (t) => {

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import fsPromises, {
   lstat,
@@ -19,6 +20,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
 import { Sandbox } from "tallyfold";
 import { serve, stateFile } from "tallyfold/node";
 import { hour } from "./ranges.mjs";
@@ -135,6 +137,33 @@ describe("a directory", posix, () => {
     await utimes(lock, now - 55, now - 55);
     await refused(directory);
     await utimes(lock, now - 65, now - 65);
+    await collect(directory);
+  });
+
+  test("is made with its parents, unless the system refuses", async () => {
+    const directory = await fresh();
+    await collect(join(directory, "a", "b"));
+    await writeFile(join(directory, "file"), "");
+    assert.equal((await rejectionOf(collect(join(directory, "file")))).code, "EEXIST");
+    assert.equal((await rejectionOf(collect(join(directory, "file", "c")))).code, "ENOTDIR");
+    if (existsSync("/proc/self")) {
+      assert.equal((await rejectionOf(collect("/proc/self/a"))).code, "ENOENT");
+    }
+  });
+
+  test("has a lock of a terminated worker thread until that is silent", async () => {
+    const directory = await fresh();
+    const options = { ...sandbox.credentials, clusterEndpoint: "http://localhost" };
+    const worker = new Worker(new URL("hanging_job.mjs", import.meta.url), {
+      workerData: { query: hour, options, directory },
+    });
+    await once(worker, "message");
+    await refused(directory);
+    await worker.terminate();
+    await refused(directory);
+    const [name] = (await readdir(directory)).filter((name) => name.startsWith("lock-"));
+    const now = Date.now() / 1000;
+    await utimes(join(directory, name), now - 65, now - 65);
     await collect(directory);
   });
 

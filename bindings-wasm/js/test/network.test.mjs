@@ -71,6 +71,12 @@ describe("network_failed says what happened", () => {
     });
   }
 
+  test("a port that fetch refuses", async () => {
+    const error = await errorAt("https://localhost:1");
+    assert.equal(error.code, "network_failed");
+    assert.match(error.cause.message, /bad port/);
+  });
+
   for (const end of ["resetAndDestroy", "destroy"]) {
     test(`a connection that ends too early: ${end}`, async (t) => {
       const error = await errorAt(await loopback(t, (socket) => socket[end]()));
@@ -121,7 +127,7 @@ describe("network_failed says what happened", () => {
     globalThis.fetch = undefined;
     const error = await errorAt("https://cluster.example", { maxRetries: 3 });
     assert.equal(error.code, "network_failed");
-    assert.match(error.message, /this host has no fetch: pass one as `fetch`/);
+    assert.match(error.message, /this runtime has no fetch: pass one as `fetch`/);
   });
 });
 
@@ -284,3 +290,20 @@ describe("a proxy of the environment", () => {
     });
   }
 });
+
+for (const host of ["127.0.0.1:1", "localhost:1", "no-such-proxy.invalid:3128"]) {
+  test(`a proxy that is down is not taken for the server: ${host}`, async () => {
+    const undici = await import("undici");
+    const usual = undici.getGlobalDispatcher();
+    undici.setGlobalDispatcher(new undici.ProxyAgent({ uri: `http://${host}` }));
+    try {
+      const error = await errorAt("https://192.0.2.1:4443");
+      assert.match(
+        error.message,
+        /the proxy('s name was not found| refused the connection).*\(PROXY_E/,
+      );
+    } finally {
+      undici.setGlobalDispatcher(usual);
+    }
+  });
+}

@@ -78,6 +78,25 @@ describe("a client from the environment", () => {
     );
     assert.ok(!error.message.includes(secret));
   });
+
+  test("names a variable that can't be used", () => {
+    for (const [name, value, text] of [
+      ["clientSecret", "hunter2\n", "this ends with a line break; was it read from a file?"],
+      ["clientId", " me", "this begins or ends with white space"],
+      ["clusterEndpoint", "ftp://cluster.example", ""],
+    ]) {
+      const variable = `TALLYFOLD_${name.replace(/[A-Z]/g, "_$&").toUpperCase()}`;
+      const error = thrownBy(() => Client.fromEnv({ env: { ...env, [variable]: value } }));
+      const { code, argument, kind, message } = error;
+      assert.deepEqual([argument, kind], [name, "config"]);
+      assert.ok(message.startsWith(`${code}: ${variable}: ${text}`));
+      assert.ok(error.stack.startsWith(`TallyfoldError: ${message}`));
+      assert.ok(!message.includes("hunter2"));
+      // A value that the caller has passed isn't that of the variable.
+      const passed = thrownBy(() => Client.fromEnv({ env, [name]: value }));
+      assert.ok(passed.message.startsWith(`${code}: ${name}: ${text}`));
+    }
+  });
 });
 
 describe("headers of the caller", () => {

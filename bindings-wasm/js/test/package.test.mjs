@@ -1,7 +1,7 @@
 // The packed tarball in Node: from an ES module, from CommonJS, as a command, through a bundler.
 
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { build } from "vite";
@@ -94,28 +94,6 @@ describe("the packed package", () => {
       const { stdout } = await run(process.execPath, [tsc, "-p", home]).catch((error) => error);
       assert.equal(stdout, "", lib.join());
     }
-  });
-
-  test("has no modules that import each other in a circle", async () => {
-    const dist = join(home, "node_modules/tallyfold/dist");
-    const imports = new Map();
-    for (const name of await readdir(dist)) {
-      if (!/^\w+\.js$/.test(name) || name.endsWith("_bg.js")) continue;
-      const text = await readFile(join(dist, name), "utf8");
-      imports.set(
-        name,
-        Array.from(text.matchAll(/from "\.\/(\w+\.js)"/g), ([, of]) => of),
-      );
-    }
-    assert.ok(imports.size > 50);
-    const done = new Set();
-    const visit = (name, path) => {
-      assert.ok(!path.includes(name), [...path, name].join(" imports "));
-      if (done.has(name)) return;
-      for (const next of imports.get(name) ?? []) visit(next, [...path, name]);
-      done.add(name);
-    };
-    for (const name of imports.keys()) visit(name, []);
   });
 
   test("has a command", async () => {

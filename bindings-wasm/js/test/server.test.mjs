@@ -1,4 +1,4 @@
-// The server for pages, over real HTTP on this machine: pages, the server, and the served sandbox behind it.
+// The server for web apps, over real HTTP on this machine: pages, the server, and the served sandbox behind it.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -20,7 +20,7 @@ const query = { ...WINDOW, dimensions: ["integration"] };
 const authorize = () => true;
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** A server for pages on a port, mounted below a path. */
+/** A server for web apps on a port, mounted below a path. */
 async function listening(handle, path = "/tallyfold") {
   const server = createServer(nodeListener(handle)).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -827,6 +827,26 @@ test("an outage is a line of the console in ten seconds, and its reference is th
   assert.notDeepEqual(second.references, first.references);
 });
 
+test("refused credentials cost the windows of a page one token request in ten seconds", async () => {
+  const sandbox = service();
+  const now = clocks();
+  const client = clientOf(sandbox, { clientSecret: "revoked", now });
+  const handle = pageServer({ client, authorize, onFailure() {} });
+  const day = async () => {
+    const codes = new Set();
+    for (const { start, end } of new Plan({ ...DAY, window: "15m" })) {
+      const refused = await post(handle, delivery, { ...query, start, end });
+      codes.add((await refused.json()).code);
+    }
+    return [...codes];
+  };
+  for (const requests of [1, 2]) {
+    assert.deepEqual(await day(), ["token_refused"]);
+    assert.equal(sandbox.stats.control_token, requests);
+    now.pass(10);
+  }
+});
+
 test("a callback that rejects ends its request, and not the process", async () => {
   const sandbox = service();
   sandbox.inject({ kind: "status", status: 500, endpoint: "event_delivery" });
@@ -1012,6 +1032,47 @@ test("a window that fails has a line of its own, and is asked for again", async 
   const known = third.response.headers.get("etag");
   const fourth = await ranged(handle, DAY, { "if-none-match": known });
   assert.equal(fourth.response.status, 304);
+});
+
+test("a range of a service that is down ends at once, and has the windows of the store", async () => {
+  const morning = { start: DAY.start, end: "2026-01-01T12:00:00Z" };
+  const refuse = () => {
+    throw Object.assign(new TypeError("fetch failed"), { cause: { code: "ECONNREFUSED" } });
+  };
+  const fail = (headers) => () => new Response("", { status: 503, headers });
+  for (const [answer, mayComeAgain] of [
+    [refuse, true],
+    [fail({}), true],
+    [fail({ "retry-after": "30" }), false],
+  ]) {
+    for (const endpoint of ["analytics", "token"]) {
+      const sandbox = new Sandbox({ seed: 1 });
+      const stored = new Map();
+      const store = { get: (key) => stored.get(key), set: (key, text) => stored.set(key, text) };
+      await ranged(pageServer({ client: clientOf(sandbox), authorize, store }), morning);
+      let isDown = true;
+      let requests = 0;
+      const fetch = async (url, init) => {
+        if (!isDown || !url.includes(endpoint)) return sandbox.fetch(url, init);
+        requests += 1;
+        return answer();
+      };
+      const client = clientOf(sandbox, { fetch, maxRetries: 3 });
+      const handle = pageServer({ client, authorize, store, onFailure: () => {} });
+      const begun = performance.now();
+      const { lines } = await ranged(handle, DAY);
+      assert.ok(performance.now() - begun < 3_000);
+      const parsed = lines.map((line) => JSON.parse(line));
+      assert.equal(parsed.filter(({ settled }) => settled).length, 48);
+      assert.equal(parsed.filter(({ error }) => error?.kind === "service").length, 48);
+      assert.ok(requests <= 16, `${requests} requests`);
+      isDown = false;
+      if (!mayComeAgain) continue;
+      const after = await ranged(handle, DAY);
+      assert.equal(after.lines.length, 193);
+      assert.ok(!after.lines.some((line) => line.includes('"error":')));
+    }
+  }
 });
 
 test("a range takes its turns, and its work ends when its visitor leaves", async () => {

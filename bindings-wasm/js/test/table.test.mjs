@@ -236,6 +236,12 @@ describe("arguments of a wrong type", () => {
     assert.equal(error.argument, "groupBy");
     assert.match(error.message, /^unknown_dimension: groupBy: /);
   });
+
+  test("are told apart from an array of names", () => {
+    const error = thrownBy(() => table().groupBy(["integration"]));
+    assert.deepEqual([error.code, error.argument], ["invalid_argument", "groupBy"]);
+    assert.match(error.message, /want names, not an array/);
+  });
 });
 
 describe("disposal", () => {

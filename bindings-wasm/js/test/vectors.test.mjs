@@ -12,6 +12,7 @@ import {
   segmentName,
   TallyfoldError,
 } from "tallyfold";
+import { ErrorLog } from "../dist/error_log.js";
 import { bytes, thrownBy } from "./responses.mjs";
 
 const epochMs = Date.parse("2026-01-01T00:00:00Z");
@@ -23,6 +24,7 @@ const checks = {
   rates: checkRates,
   comparisons: checkComparison,
   collects: checkCollect,
+  error_log: checkErrorLog,
 };
 const files = await Promise.all(Object.keys(checks).map(load));
 
@@ -61,6 +63,14 @@ test("every error code has a vector", async () => {
   });
   assert.deepEqual([...codes].sort(), [...errorCodes].sort());
 });
+
+function checkErrorLog({ notes }) {
+  const log = new ErrorLog();
+  for (const { text, at_ms: atMs, random, reference, line } of notes) {
+    const [found, written = null] = log.note(text, atMs, random);
+    assert.deepEqual([found, written], [reference, line]);
+  }
+}
 
 function checkResponse(it) {
   const body = it.body === undefined ? Buffer.from(it.body_hex, "hex") : bytes(it.body);

@@ -19,7 +19,7 @@ const DAY = { start: "2026-03-01T00:00:00Z", end: "2026-03-02T00:00:00Z" };
 const WINDOWS = [...new Plan({ ...DAY, window: "15m" })];
 const AT_ONCE = 64;
 
-/** As the guide has it, and next to it a server for pages. */
+/** As the guide has it, and next to it a server for web apps. */
 const WORKER = `
   import { Client } from "tallyfold";
   import { pageServer } from "tallyfold/server";

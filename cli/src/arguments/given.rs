@@ -335,6 +335,11 @@ pub(crate) fn wanted(kind: Kind, spelling: Spelling) -> &'static str {
     }
 }
 
+fn refused(name: &str, kind: Kind, spelling: Spelling) -> Error {
+    let wanted = wanted(kind, spelling);
+    Error::argument(Name::of_caller(name), Code::InvalidArgument, wanted)
+}
+
 impl Arguments for Given {
     type Error = Error;
 
@@ -348,28 +353,15 @@ impl Arguments for Given {
             Origin::File { .. } => Spelling::Toml,
             Origin::Flag | Origin::Variable(_) => Spelling::Flag,
         };
-        let refused = || {
-            Error::argument(
-                Name::of_caller(name),
-                Code::InvalidArgument,
-                wanted(kind, spelling),
-            )
-        };
-        value_of(&setting.raw, kind).map(Some).ok_or_else(refused)
+        let value = value_of(&setting.raw, kind).map(Some);
+        value.ok_or_else(|| refused(name, kind, spelling))
     }
 
     fn nested(&self, name: &str) -> Result<Option<Self>, Error> {
         match self.get(name).map(|setting| &setting.raw) {
             None => Ok(None),
             Some(Raw::Table(given)) => Ok(Some(given.clone())),
-            Some(_) => {
-                let wanted = wanted(Kind::Nested(&[]), Spelling::Toml);
-                Err(Error::argument(
-                    Name::of_caller(name),
-                    Code::InvalidArgument,
-                    wanted,
-                ))
-            }
+            Some(_) => Err(refused(name, Kind::Nested(&[]), Spelling::Toml)),
         }
     }
 

@@ -294,9 +294,9 @@ fn condition_of(text: &str) -> Result<(Dimension, String)> {
 /// Which endpoint is queried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MetricFlag {
-    /// Events sent to integrations.
+    /// Events at integrations: delivered, failed or filtered.
     Delivery,
-    /// Events received.
+    /// Events that arrived at the router.
     Ingestion,
 }
 
@@ -447,14 +447,22 @@ pub(crate) fn instant(flag: &str, text: &str, unix_ms: i64) -> Result<Timestamp>
 /// The length of a day in milliseconds.
 pub(crate) const DAY_MS: i64 = 86_400_000;
 
+/// Parses the length of time of a flag, in milliseconds. `wanted` describes the accepted values, from `least_ms` on.
+///
+/// # Errors
+/// For a text that is not such a length of time.
+pub(crate) fn length(flag: &str, text: &str, wanted: &str, least_ms: u64) -> Result<u64> {
+    let ms = text::milliseconds(text).filter(|ms| *ms >= least_ms);
+    ms.ok_or_else(|| {
+        Failure::usage(format!(
+            "{flag}: want a length of time {wanted}, not {text:?}"
+        ))
+    })
+}
+
 /// Returns the timestamp that lies `since` before `end`.
 fn before(end: Timestamp, since: &str) -> Result<Timestamp> {
-    let ms = text::milliseconds(since).filter(|ms| *ms > 0);
-    let ms = ms.ok_or_else(|| {
-        Failure::usage(format!(
-            "--since: want a length of time such as 15m, 24h or 7d, not {since:?}"
-        ))
-    })?;
+    let ms = length("--since", since, "such as 15m, 24h or 7d", 1)?;
     let start_ms = i64::try_from(ms).ok();
     let start_ms = start_ms.and_then(|ms| end.unix_ms().checked_sub(ms));
     let start = start_ms.and_then(Timestamp::from_unix_ms);

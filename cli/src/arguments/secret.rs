@@ -13,6 +13,8 @@ use std::{env, fmt, io, thread};
 
 use tallyfold::Secret;
 
+use crate::files::read_at_most;
+
 /// The maximum size of a secret in bytes, larger than any key or token.
 pub(crate) const SECRET_BYTES: usize = 64 * 1024;
 
@@ -132,14 +134,8 @@ fn read_private(path: &Path, most_bytes: usize) -> Result<Vec<u8>, String> {
     let file = File::open(path).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     check(path, &metadata)?;
-    let mut bytes = Vec::new();
-    file.take(most_bytes as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
-    match bytes.len() > most_bytes {
-        true => Err(format!("the file has more than {most_bytes} bytes")),
-        false => Ok(bytes),
-    }
+    let bytes = read_at_most(file, most_bytes as u64).map_err(failed)?;
+    bytes.ok_or_else(|| format!("the file has more than {most_bytes} bytes"))
 }
 
 /// Accepts every file: Windows has access control lists instead of modes, and they are not checked.

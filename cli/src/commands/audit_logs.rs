@@ -13,11 +13,11 @@ use serde_json::value::RawValue;
 use tallyfold::AuditLogsOptions;
 use tallyfold::text::is_unseen;
 
-use crate::app::{App, each};
+use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::failure::{Exit, Failure, Result};
-use crate::output::report::Missing;
-use crate::output::sink::{Screen, WriteError, partial, write_to};
+use crate::output::report::{Part, Report};
+use crate::output::sink::{Screen, WriteError, write_result};
 
 /// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
@@ -32,7 +32,7 @@ Examples:
 
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
-The service's reference does not show the fields of an audit log, so tallyfold assumes none.
+The service's reference does not show the fields of an audit log, so tallyfold assumes no fields.
 Several clusters are queried at the same time; the output is then one JSON object that maps each
 cluster's name to its page.";
 
@@ -70,25 +70,16 @@ enum PageFormat {
     Table,
 }
 
-/// The page of one cluster.
-pub(super) struct Page {
-    /// The name of the cluster.
-    pub(super) cluster: String,
-    json: Vec<u8>,
-}
-
-impl Page {
-    /// Returns the page as a value. Converts a number to a string of its digits if `Value` can't hold it exactly.
-    ///
-    /// # Errors
-    /// For bytes that are not JSON.
-    pub(super) fn value(&self) -> Result<Value> {
-        let value = parsed(&self.json).and_then(value);
-        value.map_err(|error| match error {
-            WriteError::Failure(failure) => failure,
-            WriteError::Io(error) => Failure::new(Exit::Response, error.to_string()),
-        })
-    }
+/// Returns a page as a value. Converts a number to a string of its digits if `Value` can't hold it exactly.
+///
+/// # Errors
+/// For bytes that are not JSON.
+pub(super) fn value_of(page: &[u8]) -> Result<Value> {
+    let value = parsed(page).and_then(value);
+    value.map_err(|error| match error {
+        WriteError::Failure(failure) => failure,
+        WriteError::Io(error) => Failure::new(Exit::Response, error.to_string()),
+    })
 }
 
 fn value(raw: &RawValue) -> Result<Value, WriteError> {
@@ -117,21 +108,23 @@ fn value(raw: &RawValue) -> Result<Value, WriteError> {
 /// # Errors
 /// For flags and settings that can't be used, and for an output that can't be written.
 pub(crate) async fn run(app: &App, flags: &AuditLogsFlags) -> Result<Exit> {
-    let (pages, missing) = find(app, flags, &[]).await?;
-    for missing in &missing {
-        app.fail(&missing.cluster, &missing.failure);
-    }
+    let report = find(app, flags, &[]).await?;
+    app.fail_missing(&report);
+    let pages = report.parts.iter();
+    let pages: Vec<Page<'_>> = pages.map(|part| (&*part.cluster, &*part.found)).collect();
     if !pages.is_empty() {
-        let is_several = pages.len() + missing.len() > 1;
-        let partial = flags.output.as_deref().and_then(partial);
-        let partial = partial.filter(|_| !missing.is_empty());
-        write_to(
-            partial.as_deref().or(flags.output.as_deref()),
-            |screen, out| write(&pages, is_several, flags.format, screen, out),
-        )?;
+        let is_several = pages.len() + report.missing.len() > 1;
+        let is_complete = report.missing.is_empty();
+        let output = flags.output.as_deref();
+        write_result(output, is_complete, &app.stderr, |screen, out| {
+            write(&pages, is_several, flags.format, screen, out)
+        })?;
     }
-    Ok(exit(!pages.is_empty(), &missing))
+    Ok(report.exit())
 }
+
+/// The name of a cluster, and its page.
+type Page<'a> = (&'a str, &'a [u8]);
 
 /// Reads the pages of the clusters with these names, or of all clusters if `clusters` is empty.
 ///
@@ -141,31 +134,20 @@ pub(super) async fn find(
     app: &App,
     flags: &AuditLogsFlags,
     clusters: &[String],
-) -> Result<(Vec<Page>, Vec<Missing>)> {
+) -> Result<Report<(), Vec<u8>>> {
     let options: AuditLogsOptions = flags.page.given.read()?;
-    let sessions = app.sessions_of(clusters)?;
-    let read = each(&sessions, |cluster, session| async move {
-        let call = session.machine.audit_logs(&options);
-        let logs = session.run(call?).await?;
-        Ok(Page {
-            cluster: cluster.name,
-            json: logs.into_bytes(),
-        })
-    });
-    Ok(read.await)
-}
-
-/// Returns the exit code: 6 if some pages are missing, the code of the first failure if all pages are.
-fn exit(has_pages: bool, missing: &[Missing]) -> Exit {
-    match missing.first() {
-        None => Exit::Fine,
-        Some(_) if has_pages => Exit::Missing,
-        Some(missing) => missing.failure.exit,
-    }
+    let options = &options;
+    app.report((), clusters, |cluster, session| async move {
+        let call = session.machine.audit_logs(options);
+        let call = call.map_err(|error| cluster.as_failure(error))?;
+        let logs = session.run(call).await?;
+        Ok(Part::of(&cluster, logs.into_bytes()))
+    })
+    .await
 }
 
 fn write(
-    pages: &[Page],
+    pages: &[Page<'_>],
     is_several: bool,
     format: PageFormat,
     screen: Screen,
@@ -173,15 +155,14 @@ fn write(
 ) -> Result<(), WriteError> {
     match format {
         PageFormat::Table => {
-            for page in pages {
-                let name = is_several.then_some(&*page.cluster);
-                write_paths(&page.json, name, out)?;
+            for (cluster, page) in pages {
+                write_paths(page, is_several.then_some(cluster), out)?;
             }
         }
         PageFormat::Json => {
             let json = match (is_several, pages) {
-                (false, [page]) => &page.json,
-                _ => &by_cluster(pages),
+                (false, [(_, page)]) => page,
+                _ => &*by_cluster(pages),
             };
             match screen.width {
                 Some(_) => write_indented(json, out)?,
@@ -193,15 +174,15 @@ fn write(
 }
 
 /// Returns one JSON object that maps the name of each cluster to its unchanged page.
-fn by_cluster(pages: &[Page]) -> Vec<u8> {
+fn by_cluster(pages: &[Page<'_>]) -> Vec<u8> {
     let mut json = b"{".to_vec();
-    for (index, page) in pages.iter().enumerate() {
+    for (index, (cluster, page)) in pages.iter().enumerate() {
         if index > 0 {
             json.push(b',');
         }
-        json.extend(Value::from(&*page.cluster).to_string().bytes());
+        json.extend(Value::from(*cluster).to_string().bytes());
         json.push(b':');
-        json.extend(&page.json);
+        json.extend(*page);
     }
     json.extend(b"}\n");
     json
@@ -377,18 +358,11 @@ impl fmt::Display for Printable<'_> {
 
 #[cfg(test)]
 mod tests {
-    use tallyfold::{Code, Error};
-
     use super::*;
 
     fn written(pages: &[(&str, &str)], format: PageFormat, width: Option<usize>) -> String {
-        let pages: Vec<Page> = pages
-            .iter()
-            .map(|(cluster, json)| Page {
-                cluster: (*cluster).to_owned(),
-                json: json.as_bytes().to_vec(),
-            })
-            .collect();
+        let pages = pages.iter();
+        let pages: Vec<Page<'_>> = pages.map(|(name, json)| (*name, json.as_bytes())).collect();
         let screen = Screen {
             width,
             color: false,
@@ -396,17 +370,6 @@ mod tests {
         let mut out = Vec::new();
         write(&pages, pages.len() > 1, format, screen, &mut out).unwrap();
         String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn a_page_that_is_missing_beside_others_is_not_the_end() {
-        let missing = [Missing {
-            cluster: "eu".to_owned(),
-            failure: Error::new(Code::TimedOut, "slow").into(),
-        }];
-        assert_eq!(exit(true, &[]), Exit::Fine);
-        assert_eq!(exit(true, &missing), Exit::Missing);
-        assert_eq!(exit(false, &missing), Exit::Service);
     }
 
     const ODD: &str = " {\"n\": 12345678901234567890123.10,\n\t\"a\":[ ] }\n\n";

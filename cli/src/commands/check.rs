@@ -2,16 +2,21 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{Args, Subcommand};
+use futures_util::future::join_all;
 use indicatif::ProgressBar;
 use tallyfold::keeper::check_past;
 use tallyfold::text::{duration, grouped};
 use tallyfold::{CollectOptions, Dimension, Metric, TimeStep, Timestamp, Window};
-use tallyfold_health::{Incident, ObservedPages, Pages, Rules, Severity, State, Status, Unjudged};
+use tallyfold_health::{
+    Check, Incident, ObservedPages, Pages, Rules, Severity, State, Status, Unjudged,
+};
+use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use crate::app::{App, each};
@@ -23,19 +28,21 @@ use crate::config::settings::Cluster;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::file_name;
 use crate::health::files::{Memory, Places, places, places_below, rules, service};
-use crate::health::history::{History, Past, Wanted, read};
-use crate::health::notify::{Notifier, NotifyFlags};
+use crate::health::history::{History, HistoryProgress, Past, Wanted, read};
+use crate::health::notify::{Notifier, NotifyFlags, receiver_flags};
 use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::Shutdown;
-use crate::host::state::StateFile;
-use crate::output::check::{self, CheckFormat, CheckReport, Checked, Verdict, write};
-use crate::output::report::{Part, Report, contradicted, spans};
+use crate::host::state::{Mark, StateFile};
+use crate::output::check::{self, CheckFormat, CheckReport, Checked, write};
+use crate::output::report::{Part, Report, contradiction, spans};
 use crate::output::safe::escaped;
 use crate::stderr::{Bars, show};
 
 pub(crate) mod hold;
+pub(crate) mod receivers;
 
 use hold::HoldAction;
+use receivers::TestFlags;
 
 /// The examples at the start of the help.
 pub(crate) const EXAMPLES: &str = "\
@@ -47,7 +54,7 @@ Examples:
   tallyfold check --rules health.toml --replay --since 30d
       When these rules would have fired in the last month.
   tallyfold check ack 3f2a --note 'the vendor is on it'
-      Somebody knows of the incident: later runs exit with 0, and notify nobody, until it becomes more severe.
+      Somebody knows of the incident: later runs do not fail because of it, and notify nobody of it, until it becomes more severe.
 ";
 
 /// The text at the end of the help.
@@ -55,13 +62,14 @@ pub(crate) const ENDING: &str = "\
 The first run reads the history that the rules look back on: ten and a half weeks for the standard
 rules, which may take some minutes. It judges the last day first. Later runs read only what is new.
 If clusters have names, --state and --history are folders with files for each cluster.
-An alert is sent when as many windows are bad as the rule's key `for` requires, and their counts no
-longer change: --settle after the end of the last of them. Until then, the finding is pending or
-provisional. Run this command every few minutes.
-Exit codes: 0 if no warning or critical finding fires, or only silenced or provisional ones; 1 if
-one fires; 2 for invalid flags, rules or files; 3 or 4 if the service or a receiver refuses the
-credentials or fails; 6 if windows or clusters are missing, or if a finding can't be judged any
-more, so that nothing shows whether it is over.";
+An alert is sent when as many windows are bad as the rule's key `for` requires, and --settle has
+passed since the end of the last one. Until then, the finding is pending or provisional. Run this
+command every few minutes.
+Exit codes: 0 if no warning or critical finding fires, or only acknowledged, silenced or provisional
+ones; 1 if one fires; 2 for invalid flags, rules or files; 3 if the service refuses the credentials;
+4 if the service fails, or if a receiver does not accept a message; 5 for invalid responses; 6 if
+windows or clusters are missing, or if a finding can't be judged any more, so that nothing shows
+whether it is over. Something that can't be stored (2) or sent (4) takes precedence over 1.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
@@ -69,7 +77,7 @@ more, so that nothing shows whether it is over.";
 pub(crate) struct CheckFlags {
     /// What to do instead of a check.
     #[command(subcommand)]
-    pub(crate) action: Option<HoldAction>,
+    pub(crate) action: Option<CheckAction>,
     /// The file with the rules [default: health.toml here, or the standard rules]
     #[arg(long, value_name = "FILE", help_heading = "Rules")]
     rules: Option<PathBuf>,
@@ -81,8 +89,8 @@ pub(crate) struct CheckFlags {
     history: Option<PathBuf>,
     /// Checks as if it were this time, UTC: 2026-01-31T03:00:00Z
     ///
-    /// If the time is in the future, windows that have not ended are reported as not judged, the command exits with 6, and
-    /// later runs refuse the --state until then: a run refuses a state whose last check was at a later time.
+    /// With a time in the future, windows that have not ended are reported as not judged, and the command exits with 6. Later
+    /// runs refuse the --state until that time has come.
     #[arg(
         long,
         value_name = "TIMESTAMP",
@@ -91,7 +99,7 @@ pub(crate) struct CheckFlags {
     )]
     pub(super) at: Option<String>,
     /// Shows when the rules would have fired in a range; sends nothing and uses no state
-    #[arg(long, conflicts_with = "state", help_heading = "Replay")]
+    #[arg(long, conflicts_with = "state", conflicts_with_all = receiver_flags(), help_heading = "Replay")]
     replay: bool,
     /// How far back: 24h, 7d, 30d [default: 7d]
     #[arg(
@@ -136,6 +144,16 @@ pub(crate) struct CheckFlags {
     output: Option<PathBuf>,
 }
 
+/// What else the command can do.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum CheckAction {
+    #[command(flatten)]
+    Hold(HoldAction),
+    /// Sends a test message to receivers of alerts, and prints whether they accepted it
+    #[command(before_help = receivers::EXAMPLES, after_help = receivers::ENDING)]
+    TestReceivers(TestFlags),
+}
+
 /// The flags for reading history. The default patience is short, because a periodic job soon runs again.
 #[derive(Clone, Debug)]
 struct Reading;
@@ -147,6 +165,10 @@ impl Flags for Reading {
     const USUAL: &'static [(&'static str, &'static str)] = &[("patience_ms", "1m")];
     const HEADING: &'static str = "Reading";
 }
+
+/// The commands that show the last day while the history is being read.
+const SOONER: &str = ". To see the last day now, run in another terminal: tallyfold delivery --since 24h --top 5, or \
+     tallyfold explain --since 12h";
 
 /// The inputs of a check, the same for all clusters.
 struct Job<'a> {
@@ -160,19 +182,38 @@ struct Job<'a> {
     now: Timestamp,
     /// Whether `--at` set `now`.
     is_given: bool,
-    /// The maximum number of clusters to check at the same time. Each of them holds a day of counts in memory.
-    at_once: usize,
+    /// Allows one cluster at a time to read many windows, because it holds a day of counts in memory; `None` for all clusters
+    /// at the same time.
+    turns: Option<&'a Mutex<()>>,
 }
 
-/// The maximum time from the timestamp that [`Job::first`] returns to now. The timestamp is a day after the last judged
-/// window, so a run judges every window if the last run was at most eight days ago.
+/// How long before now the timestamp of [`Job::first`] may be. It is a day after the last judged window, so a run judges every
+/// window if the last run was at most eight days ago.
 const LATEST_MS: i64 = 7 * DAY_MS;
 
 /// The stored state of a cluster. The file stays locked during the check.
+#[derive(Debug)]
 struct Kept {
-    cluster: String,
     file: StateFile,
     memory: Memory,
+}
+
+/// What a job does with the result of each cluster, as soon as it is there.
+struct Notifying<'a> {
+    notifier: &'a Mutex<Notifier>,
+    /// If this shutdown begins, clusters that are not judged yet are left out.
+    shutdown: Option<&'a Shutdown>,
+}
+
+/// What could not be sent or stored.
+#[derive(Default)]
+struct Undone {
+    /// The exit code, if a receiver did not accept a message. The notifier has written why.
+    refused: Option<Exit>,
+    /// Why the state or a page of the history could not be stored.
+    unstored: Vec<(String, Failure)>,
+    /// The states that could not be stored, and what identifies the files that contain the earlier ones.
+    states: BTreeMap<String, (Option<Mark>, Memory)>,
 }
 
 /// Checks all clusters, writes the report, stores the states, and notifies the receivers.
@@ -200,25 +241,29 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
         }
     }
     let rules = rules(places.rules.as_deref())?;
-    let mut notifier = Notifier::new(&flags.notify, settings, &rules, &app.stderr)?;
+    let notifier = Notifier::new(&flags.notify, settings, &rules, &app.stderr)?;
     let job = Job {
         replay,
         now,
         is_given: flags.at.is_some(),
-        at_once: usize::MAX,
+        turns: None,
         places: &places,
         rules: &rules,
         app,
         reading: &flags.reading.given,
     };
     let sessions = app.sessions()?;
-    let mut kept = job.kept_of_all(&sessions)?;
-    let found = job.find(&sessions, &kept).await;
+    let kept = job.kept_of_all(&sessions)?;
+    let notifying = Notifying {
+        notifier: &Mutex::new(notifier),
+        shutdown: None,
+    };
+    let (found, undone) = job.find(&sessions, kept, Some(&notifying)).await;
     job.report(&found);
-    // Write the report first, so that the user gets it even if storing the state fails.
+    let unstored = job.report_unstored(&found, &undone);
     write(&found, flags.format, flags.output.as_deref())?;
-    let failed = job.notify(&found, &mut kept, &mut notifier).await?;
-    Ok(failed.unwrap_or_else(|| check::exit(&found)))
+    let exit = unstored.or(undone.refused);
+    Ok(exit.unwrap_or_else(|| check::exit(&found)))
 }
 
 /// Checks the clusters with these names, or all clusters if `clusters` is empty. Stores no state and notifies nobody; only adds
@@ -237,7 +282,7 @@ pub(super) async fn look(
         replay: flags.range()?,
         now: flags.now()?,
         is_given: flags.at.is_some(),
-        at_once: usize::MAX,
+        turns: None,
         places,
         rules: &rules,
         app,
@@ -245,18 +290,30 @@ pub(super) async fn look(
     };
     let sessions = app.sessions_of(clusters)?;
     let kept = job.kept_of_all(&sessions)?;
-    Ok(job.find(&sessions, &kept).await)
+    Ok(job.find(&sessions, kept, None).await.0)
 }
 
-/// The repeated checks of `tallyfold run`. They continue after a failure, and share the process with its other tasks.
+/// The repeated checks of `tallyfold run`, of each cluster on its own. They continue after a failure, and share the process
+/// with its other tasks.
 pub(super) struct Checking<'a> {
     basis: Basis<'a>,
-    notifier: Notifier,
+    notifier: Mutex<Notifier>,
     /// The interval of the checks, and how many milliseconds after the end of an interval each check begins.
     pace: (TimeStep, u64),
-    /// Keys of what the last check reported, so that the next check does not report it again.
-    reported: BTreeSet<[String; 3]>,
+    /// Keys of what an earlier process reported, by cluster.
+    reported: BTreeMap<String, Reported>,
     checks: Rc<Checks>,
+}
+
+/// Keys of what the last check of a cluster reported, so that the next check does not report it again.
+type Reported = BTreeSet<[String; 2]>;
+
+/// What the last check of a cluster leaves to the next one.
+#[derive(Default)]
+struct Left {
+    reported: Reported,
+    /// The state that could not be stored, as in [`Undone`].
+    state: Option<(Option<Mark>, Memory)>,
 }
 
 /// The inputs that all checks of a [`Checking`] share.
@@ -265,6 +322,7 @@ struct Basis<'a> {
     places: Places,
     rules: Rules,
     reading: Given,
+    turns: Mutex<()>,
 }
 
 /// The outcomes of the checks of a process, for metrics.
@@ -272,16 +330,62 @@ struct Basis<'a> {
 pub(super) struct Checks {
     /// The number of failed checks. A check fails if it can't read, judge, store or send something.
     pub(super) failures: Cell<u64>,
-    /// Whether the last check failed; `None` until the first check has ended.
-    pub(super) is_failing: Cell<Option<bool>>,
-    /// When the last successful check ended; `None` before the first.
-    pub(super) succeeded: Cell<Option<Instant>>,
-    /// The number of firing incidents that are not silenced, by cluster and severity.
-    pub(super) firing: RefCell<BTreeMap<(String, Severity), u64>>,
+    /// The outcomes by cluster.
+    clusters: RefCell<BTreeMap<String, Outcome>>,
 }
 
-/// How many milliseconds later than a follow a check reads the same window, so that the follow reads it first.
+/// The outcomes of the checks of a cluster.
+#[derive(Debug, Default)]
+struct Outcome {
+    /// Whether the last check failed; `None` until the first check has ended.
+    is_failing: Option<bool>,
+    /// When the last successful check ended; `None` before the first.
+    succeeded: Option<Instant>,
+    /// The number of firing incidents that are not silenced, by severity.
+    firing: BTreeMap<Severity, u64>,
+}
+
+impl Checks {
+    /// Returns whether the last check of a cluster failed; `None` until the first check of each cluster has ended.
+    pub(super) fn is_failing(&self) -> Option<bool> {
+        let clusters = self.clusters.borrow();
+        let failing: Vec<_> = clusters.values().map(|one| one.is_failing).collect();
+        match failing.contains(&Some(true)) {
+            true => Some(true),
+            false if failing.is_empty() || failing.contains(&None) => None,
+            false => Some(false),
+        }
+    }
+
+    /// Returns since when each cluster has had a successful check; `None` before that.
+    pub(super) fn succeeded(&self) -> Option<Instant> {
+        let clusters = self.clusters.borrow();
+        let succeeded = clusters.values().map(|outcome| outcome.succeeded);
+        succeeded.min().flatten()
+    }
+
+    fn update(&self, cluster: &str, set: impl FnOnce(&mut Outcome)) {
+        if let Some(outcome) = self.clusters.borrow_mut().get_mut(cluster) {
+            set(outcome);
+        }
+    }
+
+    /// Returns the numbers of firing incidents that are not silenced.
+    pub(super) fn firing(&self) -> Vec<(String, Severity, u64)> {
+        let clusters = self.clusters.borrow();
+        let firing = clusters.iter().flat_map(|(cluster, outcome)| {
+            let firing = outcome.firing.iter();
+            firing.map(|(severity, count)| (cluster.clone(), *severity, *count))
+        });
+        firing.collect()
+    }
+}
+
+/// A check reads a window this many milliseconds later than a follow does, so that the follow reads it first.
 const AFTER_MS: u64 = 1_000;
+
+/// The maximum number of windows that a cluster reads without a turn ([`Job::turns`]).
+const FEW: u64 = 16;
 
 /// The maximum pause after a failed check.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -311,13 +415,14 @@ impl<'a> Checking<'a> {
                 places,
                 rules,
                 reading,
+                turns: Mutex::default(),
             },
-            notifier,
+            notifier: Mutex::new(notifier),
             pace: (
                 step.map_or(Ok(options.window), TimeStep::from_seconds)?,
                 options.delay_ms.saturating_add(AFTER_MS),
             ),
-            reported: BTreeSet::new(),
+            reported: BTreeMap::new(),
             checks: Rc::default(),
         })
     }
@@ -329,10 +434,10 @@ impl<'a> Checking<'a> {
     /// For states that can't be used.
     pub(super) fn try_states(&mut self) -> Result<()> {
         let sessions = self.basis.app.sessions()?;
-        for kept in self.basis.job()?.kept_of_all(&sessions)?.iter().flatten() {
+        for (cluster, kept) in self.basis.job()?.kept_of_all(&sessions)? {
             let incidents = kept.memory.rules.incidents();
-            let keys = incidents.map(|incident| key_of(&kept.cluster, incident));
-            self.reported.extend(keys);
+            self.reported
+                .insert(cluster, incidents.map(key_of).collect());
         }
         Ok(())
     }
@@ -349,11 +454,29 @@ impl<'a> Checking<'a> {
         needs.map(|need| (need.metric, need.dimensions)).collect()
     }
 
-    /// Runs a check after each window, until the shutdown begins.
-    pub(super) async fn run(&mut self, sessions: &[(Cluster, Rc<Session>)], shutdown: &Shutdown) {
+    /// Checks each cluster after each window, until the shutdown begins. No cluster waits for another one, except to read many
+    /// windows.
+    pub(super) async fn run(&self, sessions: &[(Cluster, Rc<Session>)], shutdown: &Shutdown) {
+        let names = sessions.iter().map(|(cluster, _)| cluster.name.clone());
+        let outcomes = names.map(|name| (name, Outcome::default()));
+        self.checks.clusters.replace(outcomes.collect());
+        let each = sessions.chunks(1).map(|own| self.repeat(own, shutdown));
+        join_all(each).await;
+    }
+
+    /// Checks these clusters after each window, until the shutdown begins.
+    async fn repeat(&self, own: &[(Cluster, Rc<Session>)], shutdown: &Shutdown) {
+        let Some((cluster, _)) = own.first() else {
+            return;
+        };
+        let reported = self.reported.get(&cluster.name).cloned();
+        let mut left = Left {
+            reported: reported.unwrap_or_default(),
+            state: None,
+        };
         let mut before = None;
         while !shutdown.has_begun() {
-            let checked = self.check(sessions, shutdown).await;
+            let checked = self.check((cluster, own), &mut left, shutdown).await;
             let is_failing = !matches!(checked, Ok(true));
             let failure = checked.err().map(|failure| failure.to_string());
             if let Some(text) = failure.as_ref().filter(|_| failure != before) {
@@ -361,11 +484,14 @@ impl<'a> Checking<'a> {
                 stderr.error(format_args!("check: {text}; it is tried again each minute"));
             }
             before = failure;
-            let checks = &self.checks;
-            checks.is_failing.set(Some(is_failing));
-            match is_failing {
-                true => checks.failures.set(checks.failures.get() + 1),
-                false => checks.succeeded.set(Some(Instant::now())),
+            self.checks.update(&cluster.name, |outcome| {
+                outcome.is_failing = Some(is_failing);
+                if !is_failing {
+                    outcome.succeeded = Some(Instant::now());
+                }
+            });
+            if is_failing {
+                self.checks.failures.set(self.checks.failures.get() + 1);
             }
             let (step, after_ms) = self.pace;
             let after_ms = i64::try_from(after_ms).unwrap_or(i64::MAX);
@@ -380,24 +506,44 @@ impl<'a> Checking<'a> {
         }
     }
 
-    /// Runs one check. Returns whether it read all windows and sent all messages. If the shutdown interrupts the check, returns
-    /// true.
+    /// Runs one check of a cluster. Returns whether it read all windows and sent all messages. If the shutdown interrupts the
+    /// check, returns true.
     async fn check(
-        &mut self,
-        sessions: &[(Cluster, Rc<Session>)],
+        &self,
+        (cluster, own): (&Cluster, &[(Cluster, Rc<Session>)]),
+        left: &mut Left,
         shutdown: &Shutdown,
     ) -> Result<bool> {
         let job = self.basis.job()?;
-        let mut kept = job.kept_of_all(sessions)?;
-        let Some(found) = shutdown.unless_begun(job.find(sessions, &kept)).await else {
-            return Ok(true);
+        let mut kept = job.kept_of_all(own)?;
+        for kept in kept.values_mut() {
+            // If the file has changed since, somebody has acknowledged an incident, for example.
+            let unstored = left.state.as_ref();
+            if let Some((_, memory)) = unstored.filter(|(mark, _)| *mark == kept.file.seen()) {
+                kept.memory.clone_from(memory);
+            }
+        }
+        let notifying = Notifying {
+            notifier: &self.notifier,
+            shutdown: Some(shutdown),
         };
-        let firing = report_new(job.app, &found, &mut self.reported);
-        self.checks.firing.replace(firing);
-        let failed = job.notify(&found, &mut kept, &mut self.notifier).await;
+        let (found, mut undone) = job.find(own, kept, Some(&notifying)).await;
+        let firing = report_new(job.app, &found, &mut left.reported);
+        self.checks
+            .update(&cluster.name, |outcome| outcome.firing = firing);
+        if shutdown.has_begun() {
+            return Ok(true);
+        }
+        let state = undone.states.remove(&cluster.name);
+        if state.is_some() || found.missing.is_empty() {
+            left.state = state;
+        }
+        if let Some((_, failure)) = undone.unstored.into_iter().next() {
+            return Err(failure);
+        }
         let is_whole = found.missing.is_empty()
             && (found.parts.iter()).all(|part| part.gaps.is_empty() && part.failure.is_none());
-        Ok(is_whole && failed?.is_none())
+        Ok(is_whole && undone.refused.is_none())
     }
 }
 
@@ -412,21 +558,17 @@ impl Basis<'_> {
             replay: None,
             now: time_of(unix_ms())?,
             is_given: false,
-            at_once: 1,
+            turns: Some(&self.turns),
         })
     }
 }
 
 /// Writes what the last check did not report: failures, rules that can't be judged, and incidents with a new status or
-/// severity. `last` has the keys of what the last check reported; they are replaced by the keys of this check. Returns the
-/// number of firing incidents that are not silenced, by cluster and severity.
-fn report_new(
-    app: &App,
-    found: &CheckReport,
-    last: &mut BTreeSet<[String; 3]>,
-) -> BTreeMap<(String, Severity), u64> {
-    let (mut reported, mut firing) = (BTreeSet::new(), BTreeMap::new());
-    let mut is_new = |what: [String; 3]| {
+/// severity. `last` has the keys of what the last check of the cluster reported; they are replaced by the keys of this check.
+/// Returns the number of firing incidents that are not silenced, by severity.
+fn report_new(app: &App, found: &CheckReport, last: &mut Reported) -> BTreeMap<Severity, u64> {
+    let (mut reported, mut firing) = (Reported::new(), BTreeMap::new());
+    let mut is_new = |what: [String; 2]| {
         let is_new = !last.contains(&what);
         reported.insert(what);
         is_new
@@ -436,32 +578,23 @@ fn report_new(
     let parts = found.parts.iter();
     let failures = parts.filter_map(|part| Some((&part.cluster, part.failure.as_ref()?)));
     for (cluster, failure) in missing.chain(failures) {
-        if is_new([cluster.clone(), failure.text.clone(), String::new()]) {
+        if is_new([failure.text.clone(), String::new()]) {
             app.fail(cluster, failure);
         }
     }
     for part in &found.parts {
-        for unjudged in part.found.unjudged() {
-            let key = [
-                part.cluster.clone(),
-                unjudged.rule.clone(),
-                "unjudged".to_owned(),
-            ];
-            if is_new(key) {
+        for unjudged in &part.found.unjudged {
+            if is_new([unjudged.rule.clone(), "unjudged".to_owned()]) {
                 let text = format_args!("{}: {}", unjudged.rule, unjudged.reason);
                 app.warn(&part.cluster, text);
             }
         }
-        let Verdict::Check(check) = &part.found else {
-            continue;
-        };
-        for incident in &check.incidents {
+        for incident in &part.found.incidents {
             if incident.status == Status::Firing && !incident.silenced {
-                let key = (part.cluster.clone(), incident.severity);
-                *firing.entry(key).or_default() += 1;
+                *firing.entry(incident.severity).or_default() += 1;
             }
-            let key = key_of(&part.cluster, incident);
-            let state = key[2].clone();
+            let key = key_of(incident);
+            let state = key[1].clone();
             if is_new(key) {
                 let (text, id) = (
                     escaped(&incident.sentence),
@@ -477,20 +610,17 @@ fn report_new(
 }
 
 /// Returns the key of an incident, which changes with its status and its severity.
-fn key_of(cluster: &str, incident: &Incident) -> [String; 3] {
+fn key_of(incident: &Incident) -> [String; 2] {
     let state = format!("{} {}", incident.status.as_str(), incident.severity);
-    [cluster.to_owned(), incident.id.clone(), state]
+    [incident.id.clone(), state]
 }
 
-/// Pairs the stored state of each cluster with its result. Skips clusters that have no state or no result.
-fn both<'a>(
-    kept: &'a mut [Option<Kept>],
-    found: &'a CheckReport,
-) -> impl Iterator<Item = (&'a mut Kept, &'a Part<Verdict>)> {
-    kept.iter_mut().flatten().filter_map(|kept| {
-        let part = found.parts.iter().find(|part| part.cluster == kept.cluster);
-        Some((kept, part?))
-    })
+impl Undone {
+    fn add(&mut self, other: Self) {
+        self.refused = self.refused.or(other.refused);
+        self.unstored.extend(other.unstored);
+        self.states.extend(other.states);
+    }
 }
 
 impl Kept {
@@ -501,7 +631,7 @@ impl Kept {
 
 /// Returns the later of `now` and the clock's time as the time of the notifications. If `--at` has set `now` to a time in the
 /// past, an alert with that time would expire before it is sent.
-fn sent(now: Timestamp) -> Timestamp {
+fn time_of_messages(now: Timestamp) -> Timestamp {
     let clock = Timestamp::from_unix_ms(unix_ms());
     clock.map_or(now, |clock| clock.max(now))
 }
@@ -529,42 +659,52 @@ impl CheckFlags {
 }
 
 impl Job<'_> {
-    fn kept_of_all(&self, sessions: &[(Cluster, Rc<Session>)]) -> Result<Vec<Option<Kept>>> {
-        let kept = sessions.iter();
-        kept.map(|(cluster, session)| self.kept(cluster, session))
+    /// Opens the state of each cluster. Returns none for a replay, which needs no state.
+    fn kept_of_all(&self, sessions: &[(Cluster, Rc<Session>)]) -> Result<BTreeMap<String, Kept>> {
+        let needing = sessions.iter().filter(|_| self.replay.is_none());
+        needing
+            .map(|(cluster, session)| Ok((cluster.name.clone(), self.kept(cluster, session)?)))
             .collect()
     }
 
-    /// Stores the states, and notifies the receivers. Returns an exit code if a receiver did not accept a message.
+    /// Stores the state of a cluster, and notifies the receivers of what was found. If the state can't be stored, they are
+    /// notified anyway.
     async fn notify(
         &self,
-        found: &CheckReport,
-        kept: &mut [Option<Kept>],
-        notifier: &mut Notifier,
-    ) -> Result<Option<Exit>> {
+        part: &Part<Check>,
+        mut kept: Kept,
+        notifier: &Mutex<Notifier>,
+    ) -> Undone {
+        let mut undone = Undone::default();
+        let cluster = part.cluster.clone();
+        kept.memory.rules = part.found.state.clone();
         // Store the state before sending anything. If the run is killed while it sends, the next run still knows the incidents.
-        for (kept, part) in both(kept, found) {
-            if let Verdict::Check(check) = &part.found {
-                kept.memory.rules = check.state.clone();
+        let stored = kept.store().await;
+        if let Err(failure) = stored
+            && failure.io == Some(ErrorKind::WouldBlock)
+        {
+            // Another process has this state, and notifies the receivers.
+            undone.unstored.push((cluster, failure));
+            return undone;
+        }
+        let (at, mut notifier) = (time_of_messages(self.now), notifier.lock().await);
+        match notifier.notify(self.app, part, at, &mut kept.memory).await {
+            Ok(refused) => undone.refused = refused,
+            Err(failure) => {
+                undone.unstored.push((cluster, failure));
+                return undone;
             }
-            kept.store().await?;
         }
-        let (mut exit, sent) = (None, sent(self.now));
-        for (kept, part) in both(kept, found) {
-            let memory = &mut kept.memory;
-            let failed = notifier.notify(self.app, part, sent, memory).await?;
-            kept.store().await?;
-            exit = failed.or(exit);
+        if let Err(failure) = kept.store().await {
+            undone.unstored.push((cluster.clone(), failure));
+            let state = (kept.file.seen(), kept.memory);
+            undone.states.insert(cluster, state);
         }
-        Ok(exit)
+        undone
     }
 
-    /// Opens the state that the last run left, and locks it against other processes. Returns `None` for a replay, which needs
-    /// no state.
-    fn kept(&self, cluster: &Cluster, session: &Session) -> Result<Option<Kept>> {
-        if self.replay.is_some() {
-            return Ok(None);
-        }
+    /// Opens the state that the last run left, and locks it against other processes.
+    fn kept(&self, cluster: &Cluster, session: &Session) -> Result<Kept> {
         let file = StateFile::of_cluster(&self.places.state, &self.app.settings, cluster)?;
         let fingerprint = service(cluster)?;
         let identity = session.machine.identity().as_str();
@@ -578,64 +718,83 @@ impl Job<'_> {
                 false => file.as_failure(error),
             })?;
         }
-        let cluster = cluster.name.clone();
-        Ok(Some(Kept {
-            cluster,
-            file,
-            memory,
-        }))
+        Ok(Kept { file, memory })
     }
 
-    /// Checks all clusters, up to `at_once` of them at the same time.
+    /// Checks all clusters at the same time. Notifies the receivers of what was found in a cluster as
+    /// soon as it is judged, so that a cluster that does not answer delays no alert of another.
     async fn find(
         &self,
         sessions: &[(Cluster, Rc<Session>)],
-        kept: &[Option<Kept>],
-    ) -> CheckReport {
+        kept: BTreeMap<String, Kept>,
+        notifying: Option<&Notifying<'_>>,
+    ) -> (CheckReport, Undone) {
         let bars = Bars::new(&self.app.stderr);
+        let kept = RefCell::new(kept);
+        let all = RefCell::new(Undone::default());
         let work = |cluster: Cluster, session: Rc<Session>| {
             let bar = bars.add(&cluster.name);
-            let own = kept.iter().flatten();
-            let own = own.filter(|kept| kept.cluster == cluster.name);
-            let state = own.map(|kept| kept.memory.rules.clone()).next();
-            let state = state.unwrap_or_default();
-            async move { self.run(&cluster, &session, &state, &bar).await }
+            let own = kept.borrow_mut().remove(&cluster.name);
+            let all = &all;
+            async move {
+                let state = own.as_ref().map(|kept| kept.memory.rules.clone());
+                let state = state.unwrap_or_default();
+                let judged = self.run((&cluster, &session), &state, all, &bar);
+                let judged = match notifying.and_then(|notifying| notifying.shutdown) {
+                    Some(shutdown) => shutdown.unless_begun(judged).await,
+                    None => Some(judged.await),
+                };
+                let part = judged.transpose()?;
+                if let (Some(part), Some(kept), Some(notifying)) = (&part, own, notifying) {
+                    let undone = self.notify(part, kept, notifying.notifier).await;
+                    all.borrow_mut().add(undone);
+                }
+                Ok(part)
+            }
         };
-        let (mut parts, mut missing) = (Vec::new(), Vec::new());
-        for some in sessions.chunks(self.at_once) {
-            let (found, failed) = each(some, work).await;
-            parts.extend(found);
-            missing.extend(failed);
-        }
+        let (parts, missing) = each(sessions, work).await;
         bars.clear();
-        Report {
+        let report = Report {
             asked: Checked {
                 at: self.replay.map_or(self.now, Window::end),
                 replay: self.replay,
                 rules: self.places.rules.clone(),
             },
-            parts,
+            parts: parts.into_iter().flatten().collect(),
             missing,
             is_named: self.app.settings.is_named,
-        }
+        };
+        (report, all.into_inner())
     }
 
     async fn run(
         &self,
-        cluster: &Cluster,
-        session: &Rc<Session>,
+        (cluster, session): (&Cluster, &Rc<Session>),
         state: &State,
+        undone: &RefCell<Undone>,
         bar: &ProgressBar,
-    ) -> Result<Part<Verdict>> {
+    ) -> Result<Part<Check>> {
         let wanted = self.wanted(state)?;
         let recent = wanted.iter().map(Wanted::recent);
         let mut recent = Some(recent.collect::<Vec<_>>());
-        if !self.begin(cluster, &wanted)? {
+        let (lacking, is_long) = self.begin(cluster, &wanted)?;
+        if !is_long {
             recent = None;
         }
+        let mut turn = match self.turns.filter(|_| lacking > FEW) {
+            Some(turns) => Some(turns.lock().await),
+            None => None,
+        };
         loop {
             let own = recent.as_ref().unwrap_or(&wanted);
-            let pasts = self.pasts((cluster, session), own, bar).await?;
+            let pasts = self.pasts((cluster, session), own, |now| {
+                show(bar, (now.planned, now.done, now.failed), now.waiting_ms);
+                if now.waiting_ms.is_some() {
+                    // While the service does not answer, another cluster may read.
+                    turn.take();
+                }
+            });
+            let pasts = pasts.await?;
             let Some(mut part) = self.part(&pasts, (cluster, session), state)? else {
                 continue;
             };
@@ -646,6 +805,8 @@ impl Job<'_> {
             for past in pasts.into_iter().flatten() {
                 part.gaps.extend(past.gaps);
                 part.failure = part.failure.or(past.failure);
+                let unstored = past.unstored.map(|failure| (cluster.name.clone(), failure));
+                undone.borrow_mut().unstored.extend(unstored);
                 part.is_unanswered |= past.is_unanswered;
             }
             if part.failure.is_none() && !part.gaps.is_empty() {
@@ -674,15 +835,14 @@ impl Job<'_> {
         &self,
         (cluster, session): (&Cluster, &Session),
         wanted: &[Wanted],
-        bar: &ProgressBar,
+        mut on_progress: impl FnMut(HistoryProgress),
     ) -> Result<[Option<Past>; 2]> {
         let mut pasts: [Option<Past>; 2] = [None, None];
         for wanted in wanted {
             let history = self.history(cluster, wanted)?;
-            let past = read(session, (history, wanted, self.reading), |now| {
-                show(bar, (now.planned, now.done, now.failed), now.waiting_ms);
-            })
-            .await?;
+            let keeps_all = self.replay.is_some();
+            let inputs = (history, wanted, self.reading);
+            let past = read(session, inputs, keeps_all, &mut on_progress).await?;
             let place = usize::from(wanted.metric == Metric::EventIngestion);
             pasts[place] = Some(past);
         }
@@ -695,7 +855,7 @@ impl Job<'_> {
         pasts: &[Option<Past>; 2],
         (cluster, session): (&Cluster, &Session),
         state: &State,
-    ) -> Result<Option<Part<Verdict>>> {
+    ) -> Result<Option<Part<Check>>> {
         let pages = pasts
             .iter()
             .map(|past| past.as_ref().map(Past::pages).transpose());
@@ -713,9 +873,9 @@ impl Job<'_> {
             }
         }
         let mut part = Part::of(cluster, judged?);
-        if let Verdict::Check(check) = &mut part.found {
+        if self.replay.is_none() {
             for pages in pages.iter().flatten() {
-                let found = contradicted(pages.reconciliation()).map(|reason| Unjudged {
+                let found = contradiction(pages.reconciliation()).map(|reason| Unjudged {
                     rule: format!(
                         "reported totals of {}",
                         pages.metric().map_or("counts", Metric::as_str)
@@ -725,7 +885,7 @@ impl Job<'_> {
                         spans(&Window::joined(pages.windows().collect()))
                     ),
                 });
-                check.unjudged.extend(found);
+                part.found.unjudged.extend(found);
             }
         }
         Ok(Some(part))
@@ -741,10 +901,20 @@ impl Job<'_> {
         }
     }
 
-    fn judge(&self, pages: &ObservedPages<'_>, state: &State, now: Timestamp) -> Result<Verdict> {
-        Ok(match self.replay {
-            Some(range) => Verdict::Replay(self.rules.replay_pages(pages, range)?),
-            None => Verdict::Check(self.rules.check_pages(pages, state, now)?),
+    /// Applies the rules. A replay is always healthy, because its findings are in the past, and leaves no state.
+    fn judge(&self, pages: &ObservedPages<'_>, state: &State, now: Timestamp) -> Result<Check> {
+        let Some(range) = self.replay else {
+            return Ok(self.rules.check_pages(pages, state, now)?);
+        };
+        let replay = self.rules.replay_pages(pages, range)?;
+        Ok(Check {
+            findings: replay.findings,
+            incidents: replay.incidents,
+            judged: replay.judged,
+            healthy: true,
+            unjudged: replay.unjudged,
+            left_out: replay.left_out,
+            state: State::default(),
         })
     }
 
@@ -755,7 +925,7 @@ impl Job<'_> {
             None => (self.first(state), self.now),
         };
         let needs = self.rules.needs().into_iter().map(|need| {
-            let step = tallyfold::TimeStep::from_seconds(need.window_s)?;
+            let step = TimeStep::from_seconds(need.window_s)?;
             let back_ms = i64::try_from(need.back_s.saturating_mul(1_000)).unwrap_or(i64::MAX);
             let start = Timestamp::from_unix_ms(first.unix_ms().saturating_sub(back_ms));
             let start = step.floor(start.unwrap_or(first));
@@ -781,10 +951,10 @@ impl Job<'_> {
         Timestamp::from_unix_ms(first.min(now_ms)).unwrap_or(self.now)
     }
 
-    /// Removes history that is too old. If many windows are missing, writes a note with the estimated duration. Returns whether
-    /// to judge the last day first: true if nothing is stored yet, and reading all of the history takes much longer than
-    /// reading the last day.
-    fn begin(&self, cluster: &Cluster, wanted: &[Wanted]) -> Result<bool> {
+    /// Removes history that is too old. If many windows are missing, writes a note with the estimated duration. Returns how many
+    /// windows are missing, and whether to judge the last day first: true if nothing is stored yet, and reading all of the
+    /// history takes much longer than reading the last day.
+    fn begin(&self, cluster: &Cluster, wanted: &[Wanted]) -> Result<(u64, bool)> {
         const MANY: u64 = 400;
         const EACH_MS: u64 = 250;
         const AT_ONCE: u64 = 8;
@@ -802,40 +972,53 @@ impl Job<'_> {
             is_new &= is_empty;
         }
         if windows <= MANY {
-            return Ok(false);
+            return Ok((windows, false));
         }
         let minutes = (windows / AT_ONCE * EACH_MS).div_ceil(60_000);
-        let text = format!(
+        let mut text = format!(
             "reads {} windows of history, with a request for each: about {minutes} min if the service answers in {EACH_MS} ms. \
              Later runs read only what is new",
             grouped(windows)
         );
+        if minutes > 1 {
+            text.push_str(SOONER);
+        }
         self.app.note(&cluster.name, text);
         let is_long = windows > MUCH_LONGER * recent;
-        Ok(is_new && is_long && self.replay.is_none())
+        Ok((windows, is_new && is_long && self.replay.is_none()))
     }
 
     /// Writes the incidents that the last day alone shows, before the run reads the rest of the history.
-    fn report_recent(&self, cluster: &Cluster, part: &Part<Verdict>) {
-        let Verdict::Check(check) = &part.found else {
-            return;
-        };
-        let firing = check.incidents.iter();
-        let firing = firing.filter(|incident| incident.status == Status::Firing);
-        let sentences: Vec<String> = firing
-            .map(|incident| {
-                let severity = incident.severity.as_str();
-                format!("{severity}: {}", escaped(&incident.sentence))
-            })
-            .collect();
-        for sentence in &sentences {
-            self.app
-                .note(&cluster.name, format!("by the last day alone, {sentence}"));
-        }
-        if sentences.is_empty() {
-            let text = "by the last day alone, nothing is wrong; most rules wait for the history";
+    fn report_recent(&self, cluster: &Cluster, part: &Part<Check>) {
+        let firing = part.found.incidents.iter();
+        let mut firing = firing
+            .filter(|incident| incident.status == Status::Firing && !incident.silenced)
+            .peekable();
+        if firing.peek().is_none() {
+            let text = "preliminary: nothing found by the last day alone, but most rules can't judge before the history is read";
             self.app.note(&cluster.name, text);
         }
+        for incident in firing {
+            let sentence = escaped(&incident.sentence);
+            let text = format_args!("preliminary, by the last day alone: {sentence}");
+            self.app.note(&cluster.name, text);
+        }
+    }
+
+    /// Writes why states and pages could not be stored. Returns the exit code of the first failure; a replay needs no stored
+    /// pages, so it does not fail.
+    fn report_unstored(&self, found: &CheckReport, undone: &Undone) -> Option<Exit> {
+        for (cluster, failure) in &undone.unstored {
+            let part = found.parts.iter().find(|part| part.cluster == *cluster);
+            let reported = part.and_then(|part| part.failure.as_ref());
+            if self.replay.is_some() {
+                self.app.warn(cluster, failure);
+            } else if reported.is_none_or(|reported| reported.io.is_none()) {
+                self.app.fail(cluster, failure);
+            }
+        }
+        let first = undone.unstored.first().filter(|_| self.replay.is_none());
+        first.map(|(_, failure)| failure.exit)
     }
 
     /// Writes failures, and rules that could not be judged. If nothing is wrong and progress is shown, writes a note about
@@ -848,14 +1031,16 @@ impl Job<'_> {
             if let Some(failure) = &part.failure {
                 self.app.fail(&part.cluster, failure);
             }
-            if part.found.findings().is_empty() && self.app.stderr.shows_progress() {
-                let judged = grouped(part.found.judged());
-                let text = format_args!(
-                    "nothing is wrong; {judged} windows were judged, counted for each group"
-                );
+            if part.found.findings.is_empty() && self.app.stderr.shows_progress() {
+                let judged = match part.found.judged {
+                    1 => "1 window was".to_owned(),
+                    judged => format!("{} windows were", grouped(judged)),
+                };
+                let text =
+                    format_args!("nothing is wrong; {judged} judged, counted for each group");
                 self.app.stderr.note(text);
             }
-            for unjudged in part.found.unjudged() {
+            for unjudged in &part.found.unjudged {
                 let text = format_args!("{}: {}", unjudged.rule, unjudged.reason);
                 self.app.warn(&part.cluster, text);
             }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use tallyfold::{CollectOptions, Timestamp, Window, compare};
+use tallyfold::{CollectOptions, CountTable, Timestamp, Window, compare};
 
-use crate::app::{App, each};
+use crate::app::App;
 use crate::arguments::declared::{Declared, with_paragraph};
-use crate::arguments::query::{DAY_MS, MetricFlag, QueryFlags, RangeFlags, ReadingNow};
+use crate::arguments::query::{DAY_MS, MetricFlag, Query, QueryFlags, RangeFlags, ReadingNow};
+use crate::config::settings::Cluster;
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::read;
-use crate::host::session::unix_ms;
+use crate::host::session::{Session, unix_ms};
 use crate::output::report::{Asked, Counted, Part, Report, contradiction, spans};
 use crate::output::show::ShowFlags;
 use crate::output::write::write;
@@ -65,25 +66,20 @@ impl Against {
     /// # Errors
     /// If the earlier range would begin before the year 0.
     pub(crate) fn of(self, range: Window) -> Result<Window> {
-        let (start, end) = (range.start(), range.end());
-        if self == Self::Previous {
-            let length = end.unix_ms() - start.unix_ms();
-            let before = Timestamp::from_unix_ms(start.unix_ms() - length);
-            let window = before.and_then(|before| Window::new(before, start).ok());
-            return window.ok_or_else(too_early);
-        }
-        let days = if self == Self::Yesterday { 1 } else { 7 };
-        let earlier =
-            |instant: Timestamp| Timestamp::from_unix_ms(instant.unix_ms() - days * DAY_MS);
-        let window = earlier(start)
-            .zip(earlier(end))
-            .and_then(|(start, end)| Window::new(start, end).ok());
-        window.ok_or_else(too_early)
+        let (start_ms, end_ms) = (range.start().unix_ms(), range.end().unix_ms());
+        let earlier_ms = match self {
+            Self::Previous => end_ms - start_ms,
+            Self::Yesterday => DAY_MS,
+            Self::LastWeek => 7 * DAY_MS,
+        };
+        let start = Timestamp::from_unix_ms(start_ms - earlier_ms);
+        let end = Timestamp::from_unix_ms(end_ms - earlier_ms);
+        let window = start.zip(end);
+        let window = window.and_then(|(start, end)| Window::new(start, end).ok());
+        window.ok_or_else(|| {
+            Failure::usage("--against: the earlier range would begin before the year 0")
+        })
     }
-}
-
-fn too_early() -> Failure {
-    Failure::usage("--against: the earlier range would begin before the year 0")
 }
 
 /// Compares the counts of two ranges, and writes the comparison.
@@ -105,33 +101,19 @@ pub(crate) async fn find(app: &App, flags: &CompareFlags, clusters: &[String]) -
     let query = flags.query.query()?;
     let range = flags.range.window(unix_ms())?;
     let earlier = flags.against.of(range)?;
-    let read_options = |range| -> Result<CollectOptions> {
-        query.collect(flags.metric.into(), range, &flags.reading.given)
-    };
-    let (before, after) = (read_options(earlier)?, read_options(range)?);
+    let metric = flags.metric.into();
+    let ranges = [
+        query.collect(metric, earlier, &flags.reading.given)?,
+        query.collect(metric, range, &flags.reading.given)?,
+    ];
     let asked = Asked {
         before: Some(earlier),
-        ..Asked::new(flags.metric.into(), &query, range, &after)
+        ..Asked::new(metric, &query, range, &ranges[1])
     };
-    let sessions = app.sessions_of(clusters)?;
-    let (parts, missing) = each(&sessions, |cluster, session| {
-        let (before, after, query) = (before.clone(), after.clone(), query.clone());
+    app.report(asked, clusters, |cluster, session| {
+        let (ranges, query) = (ranges.clone(), query.clone());
         async move {
-            let (before, after) = tokio::join!(
-                read(&session, before, &query),
-                read(&session, after, &query)
-            );
-            let ((before, _, failure), (after, _, other)) = (before?, after?);
-            // Counts of an incomplete range can't be compared.
-            if let Some(failure) = failure.or(other) {
-                return Err(failure);
-            }
-            for table in [&before, &after] {
-                if let Some(text) = contradiction(table) {
-                    let span = spans(&table.coverage());
-                    app.warn(&cluster.name, format_args!("{span}: {text}"));
-                }
-            }
+            let [before, after] = read_both(app, (&cluster, &session), ranges, &query).await?;
             let mut provisional = before.provisional();
             provisional.extend(after.provisional());
             let comparison = Counted::Comparison(Arc::new(compare(&before, &after)?));
@@ -141,13 +123,31 @@ pub(crate) async fn find(app: &App, flags: &CompareFlags, clusters: &[String]) -
             })
         }
     })
-    .await;
-    Ok(Report {
-        asked,
-        parts,
-        missing,
-        is_named: app.settings.is_named,
-    })
+    .await
+}
+
+/// Reads two ranges of a cluster at the same time. Warns if reported totals differ from the sums of the counts.
+///
+/// # Errors
+/// If a range can't be read as a whole, because the counts of an incomplete range can't be compared.
+pub(super) async fn read_both(
+    app: &App,
+    (cluster, session): (&Cluster, &Session),
+    [before, after]: [CollectOptions; 2],
+    query: &Query,
+) -> Result<[CountTable; 2]> {
+    let (before, after) = tokio::join!(read(session, before, query), read(session, after, query));
+    let ((before, _, failure), (after, _, other)) = (before?, after?);
+    if let Some(failure) = failure.or(other) {
+        return Err(failure);
+    }
+    for table in [&before, &after] {
+        if let Some(text) = contradiction(table.reconciliation()) {
+            let span = spans(&table.coverage());
+            app.warn(&cluster.name, format_args!("{span}: {text}"));
+        }
+    }
+    Ok([before, after])
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! `tallyfold delivery` and `tallyfold ingestion`: write the counts of a range. With `--fail-above`, the exit code is 1 if too
 //! many events failed, or if there were none.
 
-use clap::Args;
+use clap::{Arg, Args};
 use tallyfold::text::Fraction;
-use tallyfold::{Counts, Frame, Keep, Metric, Row};
+use tallyfold::{Counts, Frame, Keep, Metric};
 
-use crate::app::{App, each};
-use crate::arguments::declared::{Declared, with_paragraph};
-use crate::arguments::query::{QueryFlags, RangeFlags, ReadingNow, StepFlags, Steps};
+use crate::app::App;
+use crate::arguments::declared::{Declared, Suggested, with_paragraph};
+use crate::arguments::query::{QueryFlags, RangeFlags, ReadingNow, StepFlags, Steps, dimensions};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::ranges::read;
 use crate::host::session::unix_ms;
@@ -17,11 +17,11 @@ use crate::output::show::ShowFlags;
 use crate::output::write::write;
 use crate::stderr::Stderr;
 
-/// What `--to` means only for these commands.
+/// A paragraph about `--to` that the help of only these commands has.
 const TO: &str = "With --format openmetrics, otlp-json, influx or dogstatsd, and without --windows, the default is the last minute \
      whose counts no longer change.";
 
-/// What happens only in these commands after `--deadline`.
+/// A paragraph about `--deadline` that the help of only these commands has.
 const DEADLINE: &str = "The command prints the counts that were read until then, and exits with 6; without any, it exits with 4.";
 
 /// Flags of commands that show the counts of a range.
@@ -66,6 +66,19 @@ Examples:
   tallyfold ingestion --since 1h --by event_name --format json
 ";
 
+/// Returns the flag `--by` of `ingestion`, which has no reasons.
+pub(crate) fn of_ingestion(by: Arg) -> Arg {
+    let known = || {
+        let known = dimensions().into_iter();
+        known.filter(|name| name != "reason").collect()
+    };
+    by.value_parser(Suggested(known))
+        .help("The dimensions to count by: any of write_key, event_name, integration")
+        .long_help(
+            "The dimensions to count by: any of write_key, event_name, integration\n\nThe output keeps their order.",
+        )
+}
+
 /// Runs `delivery` or `ingestion`, depending on the metric.
 ///
 /// # Errors
@@ -109,8 +122,7 @@ pub(crate) async fn find(
     }
     options.keep = unit.map_or(Keep::Total, Keep::Step);
     let asked = Asked::new(metric, &query, range, &options);
-    let sessions = app.sessions_of(clusters)?;
-    let (parts, missing) = each(&sessions, |cluster, session| {
+    app.report(asked, clusters, |cluster, session| {
         let (options, query, steps) = (options.clone(), query.clone(), steps.as_ref());
         async move {
             let (table, gaps, failure) = read(&session, options, &query).await?;
@@ -118,13 +130,7 @@ pub(crate) async fn find(
             Ok(Part::new(&cluster, counts, gaps, failure))
         }
     })
-    .await;
-    Ok(Report {
-        asked,
-        parts,
-        missing,
-        is_named: app.settings.is_named,
-    })
+    .await
 }
 
 /// Flags of commands that can judge what they have counted.
@@ -134,7 +140,7 @@ pub(crate) struct VerdictFlags {
     /// Exits with 1 if more than this share of a row's attempts failed: 5%
     ///
     /// Attempts are events that were delivered or failed, but not filtered events. Rows with fewer attempts than
-    /// --fewest are not judged. It also exits with 1 if there were no events. Failed rows are printed on stderr, even with
+    /// --fewest are not judged. The command also exits with 1 if there were no events. Failed rows are printed on stderr, even with
     /// --quiet.
     #[arg(long, value_name = "SHARE")]
     pub(crate) fail_above: Option<String>,
@@ -190,40 +196,21 @@ impl Limit {
             }
         }
         for part in &report.parts {
-            let failed: Vec<String> = match &part.found {
-                Counted::Table(table) => {
-                    let rows = table.rows().filter(|row| self.has_failed(row.counts()));
-                    rows.map(|row| failed_row(row, row.counts(), String::new()))
-                        .collect()
+            for (row, counts) in rows(&part.found) {
+                if self.has_failed(counts) {
+                    let text = failed_row(&part.found, row, counts);
+                    stderr.error(format_args!("{}{text}", report.place(&part.cluster)));
+                    has_failed = true;
                 }
-                Counted::Series(series) => {
-                    let rows = series.rows().filter(|row| self.has_failed(row.counts()));
-                    rows.map(|row| failed_row(row, row.counts(), format!(" in {:?}", row.window())))
-                        .collect()
-                }
-                Counted::Comparison(_) => Vec::new(),
-            };
-            has_failed |= !failed.is_empty();
-            for text in failed {
-                stderr.error(format_args!("{}{text}", report.place(&part.cluster)));
             }
         }
         has_failed
     }
 
     /// Returns the number of rows with enough attempts.
-    fn judged(self, counts: &Counted) -> usize {
-        match counts {
-            Counted::Table(table) => table
-                .rows()
-                .filter(|row| self.is_judged(row.counts()))
-                .count(),
-            Counted::Series(series) => series
-                .rows()
-                .filter(|row| self.is_judged(row.counts()))
-                .count(),
-            Counted::Comparison(_) => 0,
-        }
+    fn judged(self, found: &Counted) -> usize {
+        let judged = rows(found).filter(|(_, counts)| self.is_judged(*counts));
+        judged.count()
     }
 
     fn is_judged(self, counts: Counts) -> bool {
@@ -239,19 +226,29 @@ fn attempts_of(counts: Counts) -> u128 {
     u128::from(counts.success) + u128::from(counts.errors)
 }
 
-fn failed_row<F: Frame>(row: Row<'_, F>, counts: Counts, place: String) -> String {
-    let values: Vec<&str> = row
-        .values()
+/// Returns the positions of all rows, and their counts.
+fn rows(found: &Counted) -> impl Iterator<Item = (usize, Counts)> {
+    (0..found.frame().len()).filter_map(|row| Some((row, found.counts(row)?)))
+}
+
+fn failed_row(found: &Counted, row: usize, counts: Counts) -> String {
+    let values = found.frame().keys().values(row);
+    let values: Vec<&str> = values
         .map(|value| if value.is_empty() { "(none)" } else { value })
         .collect();
+    let place = match found {
+        Counted::Series(series) => series.row(row).map(|row| format!(" in {:?}", row.window())),
+        _ => None,
+    };
     let attempts = attempts_of(counts);
     let name = match values.is_empty() {
         true => "all".to_owned(),
         false => escaped(&values.join(", ")),
     };
     format!(
-        "{name}: {} of {attempts} attempts failed{place}",
-        counts.errors
+        "{name}: {} of {attempts} attempts failed{}",
+        counts.errors,
+        place.unwrap_or_default()
     )
 }
 

@@ -20,16 +20,15 @@ use flate2::read::GzDecoder;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST,
-    HeaderName, HeaderValue, LOCATION, ORIGIN, REFERRER_POLICY, SET_COOKIE, VARY,
-    X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST, HeaderName, HeaderValue,
+    LOCATION, ORIGIN, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tallyfold::Secret;
 use tallyfold_health::Rules;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use tokio::time::sleep;
 
 use self::pages::Pages;
@@ -41,7 +40,8 @@ use crate::failure::{Exit, Failure, Result};
 use crate::files::{file_name, hex, read_text};
 use crate::health::files::{Places, places, rules};
 use crate::host::server::{
-    Answer, Server, empty, host_name, host_of, is_for, plain, takes_gzip, typed, whole,
+    Answer, Server, empty, encode, host_name, host_of, is_for, plain, takes_gzip, target_of, typed,
+    whole,
 };
 use crate::host::session::Session;
 use crate::stderr::Stderr;
@@ -52,7 +52,7 @@ Examples:
   tallyfold dashboard
       Opens the dashboard in your browser, with the clusters of the configuration.
   tallyfold sandbox -- tallyfold dashboard
-      The same on made-up traffic: no configuration needed.
+      The same on simulated traffic: no configuration needed.
   tallyfold dashboard --no-open --listen 127.0.0.1:8123
       Prints the address only, for example for a tunnel: ssh -L 8123:127.0.0.1:8123 HOST
   tallyfold dashboard --listen 0.0.0.0:8123 --password-file ~/.config/tallyfold/password --allow-host counts.example
@@ -63,7 +63,7 @@ Examples:
 pub(crate) const ENDING: &str = "\
 The address contains a token that works once, in the first browser that opens it. After each use,
 the command prints a new address.
-Responses about settled windows are kept in memory, and for the next start in the folder --history.
+Responses for settled windows are kept in memory, and for the next start in the folder --history.
 With --trust-header, everybody who reaches this port may read all counts: let only the proxy reach
 it, and let the proxy remove that header from the requests of its users.";
 
@@ -77,6 +77,8 @@ const LEAST_PASSWORD: usize = 12;
 const PASSWORD_CHECK: Duration = Duration::from_secs(1);
 /// The maximum number of sign-ins that wait for their check.
 const MOST_SIGN_INS: usize = 20;
+/// How many seconds later a browser should try again when so many sign-ins wait.
+const RETRY_AFTER_S: u16 = 5;
 /// The maximum length of a request's body, in bytes. The page sends a few hundred.
 const LONGEST_BODY: usize = 16 * 1024;
 /// The Content-Security-Policy: the page may load only files of this server, and send requests only to this server.
@@ -105,7 +107,7 @@ pub(crate) struct DashboardFlags {
     /// The file with the rules [default: health.toml here, or the standard rules]
     #[arg(long, value_name = "FILE", help_heading = "Rules")]
     rules: Option<PathBuf>,
-    /// Where to keep responses about settled windows [default: next to the rules, such as health.history]
+    /// Where to keep responses for settled windows [default: next to the rules, such as health.history]
     #[arg(long, value_name = "FOLDER", help_heading = "Rules")]
     history: Option<PathBuf>,
 }
@@ -155,8 +157,8 @@ pub(super) enum Entry {
 /// The password, and the attempts to sign in with it.
 pub(super) struct SignIn {
     password: Secret,
-    /// The number of requests that wait, including the one whose password is being checked.
-    waiting: Cell<usize>,
+    /// The places of requests that wait, including the one whose password is being checked.
+    queue: Semaphore,
     /// Held while a password is checked.
     check: Mutex<()>,
     wrong: Cell<u64>,
@@ -321,7 +323,7 @@ impl EntryFlags {
         match password.expose().chars().count() >= LEAST_PASSWORD {
             true => Ok(Entry::Password(SignIn {
                 password,
-                waiting: Cell::default(),
+                queue: Semaphore::new(MOST_SIGN_INS),
                 check: Mutex::default(),
                 wrong: Cell::default(),
                 stderr: Rc::clone(stderr),
@@ -502,10 +504,7 @@ async fn answered(site: &Rc<Site>, request: Request<Incoming>) -> Answer {
         let Ok(body) = Limited::new(body, LONGEST_BODY).collect().await else {
             return empty(StatusCode::PAYLOAD_TOO_LARGE);
         };
-        let target = head
-            .uri
-            .path_and_query()
-            .map_or("/", |target| target.as_str());
+        let target = target_of(&head.uri);
         let pages = Rc::clone(pages);
         return pages
             .answer(method, target, &head.headers, &body.to_bytes())
@@ -533,31 +532,36 @@ async fn answered(site: &Rc<Site>, request: Request<Incoming>) -> Answer {
 /// Returns the response to a request without a valid cookie or header.
 fn refusal(site: &Site, method: &str, path: &str) -> Answer {
     let is_page = matches!(method, "GET" | "HEAD") && path == "/";
-    let (status, text) = match &site.entry {
+    let text = match &site.entry {
         Entry::Password(_) if is_page => {
-            return typed(StatusCode::UNAUTHORIZED, HTML, LOGIN.to_owned());
+            return login_page(StatusCode::UNAUTHORIZED, "");
         }
-        Entry::Password(_) => (StatusCode::UNAUTHORIZED, "Sign in first.\n"),
-        Entry::Token(_) => (
-            StatusCode::FORBIDDEN,
-            "Open the address that `tallyfold dashboard` has printed last in its terminal: each works once.\n",
-        ),
-        Entry::Header(_) => (
-            StatusCode::FORBIDDEN,
-            "The proxy in front of the dashboard has not signed you in.\n",
-        ),
+        Entry::Password(_) => "Sign in first.\n",
+        Entry::Token(_) => {
+            "Open the address that `tallyfold dashboard` has printed last in its terminal: each works once.\n"
+        }
+        Entry::Header(_) => "The proxy in front of the dashboard has not signed you in.\n",
     };
-    plain(status, text)
+    plain(StatusCode::UNAUTHORIZED, text)
 }
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// The page with the form for the password.
+/// The page with the form for the password. `{alert}` is why the last attempt failed.
 const LOGIN: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
     <meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\">\
-    <title>tallyfold</title></head><body><main><h1>Event delivery</h1><form method=\"post\" action=\"/login\">\
+    <title>tallyfold</title></head><body><main><h1>Event delivery</h1>{alert}<form method=\"post\" action=\"/login\">\
     <p><label>Password <input type=\"password\" name=\"password\" autocomplete=\"current-password\" required autofocus></label> \
     <button>Sign in</button></p></form></main></body></html>";
+
+/// Returns the page with the form for the password, and with why the last attempt failed.
+fn login_page(status: StatusCode, why: &str) -> Answer {
+    let alert = match why {
+        "" => String::new(),
+        why => format!("<p role=\"alert\">{why}</p>"),
+    };
+    typed(status, HTML, LOGIN.replace("{alert}", &alert))
+}
 
 async fn login(site: &Site, body: Incoming) -> Answer {
     let Entry::Password(sign_in) = &site.entry else {
@@ -570,21 +574,24 @@ async fn login(site: &Site, body: Incoming) -> Answer {
     let mut fields = form_urlencoded::parse(&bytes);
     let given = fields.find(|(name, _)| name == "password");
     let given = given.map(|(_, value)| value).unwrap_or_default();
-    if sign_in.is_right(&given).await {
-        return site.welcome();
+    match sign_in.is_right(&given).await {
+        Some(true) => site.welcome(),
+        Some(false) => login_page(StatusCode::UNAUTHORIZED, "Wrong password."),
+        None => {
+            let why = "Busy: your password was not checked. Try again.";
+            let mut busy = login_page(StatusCode::SERVICE_UNAVAILABLE, why);
+            busy.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_S.into());
+            busy
+        }
     }
-    typed(StatusCode::UNAUTHORIZED, HTML, LOGIN.to_owned())
 }
 
 impl SignIn {
     /// Returns whether this is the password, after [`PASSWORD_CHECK`]. A right password takes as long as a wrong one, so a client
-    /// learns nothing by closing the connection early. Refuses every password while too many wait.
-    async fn is_right(&self, given: &str) -> bool {
-        if self.waiting.get() >= MOST_SIGN_INS {
-            return false;
-        }
-        self.waiting.set(self.waiting.get() + 1);
-        let _done = Waiting(&self.waiting);
+    /// learns nothing by closing the connection early. While too many wait, returns `None` and checks nothing.
+    async fn is_right(&self, given: &str) -> Option<bool> {
+        // Dropping the place frees it, also if the client has closed the connection.
+        let _place = self.queue.try_acquire().ok()?;
         let _turn = self.check.lock().await;
         sleep(PASSWORD_CHECK).await;
         let is_right = is_equal(given, self.password.expose());
@@ -597,16 +604,7 @@ impl SignIn {
                 ));
             }
         }
-        is_right
-    }
-}
-
-/// Ends the wait of a sign-in when it is dropped, also if the client has closed the connection.
-struct Waiting<'a>(&'a Cell<usize>);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
+        Some(is_right)
     }
 }
 
@@ -637,10 +635,7 @@ impl PageFile {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.media));
         if self.is_packed {
-            headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-        }
-        if self.is_packed && is_taken {
-            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            encode(headers, "accept-encoding", is_taken);
         }
         if self.is_hashed {
             let lasting = HeaderValue::from_static("private, max-age=31536000, immutable");

@@ -7,17 +7,16 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tallyfold::text::{grouped, signed};
-use tallyfold::{CollectOptions, Dimension, Metric, Window};
+use tallyfold::{Dimension, Metric, Window};
 use tallyfold_health::{Amount, Cause, ExplainOptions, Explanation, Measure, explain};
 
-use super::compare::{Against, DEADLINE};
-use crate::app::{App, each};
+use super::compare::{Against, DEADLINE, read_both};
+use crate::app::App;
 use crate::arguments::declared::{Declared, Flags, Suggested, steps, with_paragraph};
 use crate::arguments::query::{
     MetricFlag, Query, RangeFlags, ReadingNow, conditions, dimensions, dimensions_in, instant, step,
 };
 use crate::failure::{Exit, Failure, Result};
-use crate::host::ranges::read;
 use crate::host::session::unix_ms;
 use crate::output::document::MissingDocument;
 use crate::output::documented::{missing_of, write_document};
@@ -64,7 +63,7 @@ pub(crate) struct ExplainFlags {
     /// The measure that has changed
     #[arg(long, value_name = "MEASURE", default_value = "error_rate", value_parser = measures(), help_heading = "Query")]
     measure: Measure,
-    /// The dimensions to search for causes [default: all of the metric; reason only for filtered, filtered_rate and events]
+    /// The dimensions to search for causes [default: all dimensions of the metric; reason only with --measure filtered, filtered_rate or events]
     #[arg(long, value_name = "A,B", help_heading = "Query", value_parser = Suggested(dimensions), hide_possible_values = true)]
     by: Option<String>,
     /// Keeps only counts with this value; may be repeated
@@ -103,6 +102,11 @@ fn measures() -> impl TypedValueParser<Value = Measure> {
     parser.try_map(|name| Measure::from_name(&name).ok_or("not a measure"))
 }
 
+/// How many times more events a change of the filtered rate has, if it is worth a note.
+const MUCH_MORE: u128 = 4;
+const FILTERED: &str =
+    "the filtered rate has changed more: add --measure filtered_rate to explain it";
+
 /// Writes what explains the change in each cluster.
 ///
 /// # Errors
@@ -129,40 +133,37 @@ pub(super) async fn find(
     let now = flags.window()?;
     let before = flags.against.of(now)?;
     let causes: ExplainOptions = flags.causes.given.read()?;
-    let read_options =
-        |range| -> Result<CollectOptions> { query.collect(metric, range, &flags.reading.given) };
-    let ranges = (read_options(before)?, read_options(now)?);
-    let sessions = app.sessions_of(clusters)?;
-    let (parts, missing) = each(&sessions, |cluster, session| {
-        let ((before, now), query, causes) = (ranges.clone(), query.clone(), causes.clone());
+    let ranges = [
+        query.collect(metric, before, &flags.reading.given)?,
+        query.collect(metric, now, &flags.reading.given)?,
+    ];
+    let asked = AskedChange {
+        metric,
+        measure,
+        query: query.clone(),
+        before,
+        now,
+    };
+    app.report(asked, clusters, |cluster, session| {
+        let (ranges, query, causes) = (ranges.clone(), query.clone(), causes.clone());
         async move {
-            let (before, now) =
-                tokio::join!(read(&session, before, &query), read(&session, now, &query));
-            let ((before, _, failure), (now, _, other)) = (before?, now?);
-            // Counts of an incomplete range can't explain a change.
-            if let Some(failure) = failure.or(other) {
-                return Err(failure);
-            }
+            let [before, now] = read_both(app, (&cluster, &session), ranges, &query).await?;
             let explanation = explain(&before, &now, measure, &causes)?;
+            if measure == Measure::ErrorRate {
+                let filtered = explain(&before, &now, Measure::FilteredRate, &causes)?;
+                let [errors, events] =
+                    [&explanation, &filtered].map(|found| found.change.unsigned_abs());
+                if !filtered.causes.is_empty() && events > MUCH_MORE * errors {
+                    app.note(&cluster.name, FILTERED);
+                }
+            }
             Ok(Part {
                 provisional: [before.provisional(), now.provisional()].concat(),
                 ..Part::of(&cluster, explanation)
             })
         }
     })
-    .await;
-    Ok(Report {
-        asked: AskedChange {
-            metric,
-            measure,
-            query,
-            before,
-            now,
-        },
-        parts,
-        missing,
-        is_named: app.settings.is_named,
-    })
+    .await
 }
 
 impl ExplainFlags {
@@ -403,28 +404,20 @@ fn rest(report: &ExplainReport, part: &Part<Explanation>, unexplained: i128) -> 
         is_normal,
         ..
     } = &part.found;
-    let mut cells = vec![String::new(); report.asked.query.by.len()];
-    if let Some(first) = cells.first_mut() {
-        let rest = match (causes.is_empty(), is_normal) {
-            (false, _) => "unexplained",
-            (true, _) if *change == 0 => "no change",
-            (true, true) => "normal variation",
-            (true, false) => "no cause",
-        };
-        rest.clone_into(first);
-    }
+    let rest = match (causes.is_empty(), is_normal) {
+        (false, _) => "unexplained",
+        (true, _) if *change == 0 => "no change",
+        (true, true) => "normal variation",
+        (true, false) => "no cause",
+    };
     let of_all = (*change != 0).then(|| unexplained as f64 / *change as f64);
-    let sums = match causes.is_empty() {
+    let [before, now] = match causes.is_empty() {
         true => [amount(*before), amount(*now)],
         false => Default::default(),
     };
-    cells.extend(sums);
-    cells.extend([String::new(), signed(unexplained), share(of_all)]);
-    Cells {
-        cells,
-        is_total: true,
-        ..Cells::default()
-    }
+    let unexplained = signed(unexplained);
+    let numbers = [before, now, String::new(), unexplained, share(of_all)];
+    Cells::total(rest, report.asked.query.by.len(), numbers)
 }
 
 /// Formats the number of events, followed by the rate if the measure is a rate.

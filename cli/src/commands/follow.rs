@@ -18,7 +18,7 @@ use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::following::FollowFlags;
 use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
-use crate::host::ranges::{FollowEvent, Following};
+use crate::host::ranges::Following;
 use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
@@ -34,7 +34,8 @@ Examples:
   tallyfold follow --by integration,reason
       Each window of 15 minutes when it closes, and again when late events have changed it.
   tallyfold follow --since 24h --state follow.json --format ndjson >> changes.ndjson
-      Begins a day back. When started again, it resumes where it stopped.
+      Begins a day back. When started again, it resumes where it stopped. After a kill, the last
+      revision can be written again: keep the last line for each window, revision and group.
   tallyfold follow --from 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z --format csv
       Ends when all windows of that day are settled.
 ";
@@ -46,10 +47,10 @@ pub(crate) struct FollowCommand {
     follow: FollowFlags,
     #[command(flatten)]
     endurance: Declared<Endurance>,
-    /// Where to resume next time: a file, or a folder with a file for each named cluster
+    /// Where the position is stored for the next run: a file, or a folder with a file for each named cluster
     ///
-    /// The position is stored after each revision is written. So no revision is missing after a restart, even after a crash;
-    /// the last one may be written a second time, with the same number.
+    /// The position is stored after each revision is written. So no revision is missing after a restart. After a kill, the last
+    /// revision can be written again, with the same number: keep the last line for each window, revision and group.
     #[arg(long, value_name = "PATH", help_heading = "Following")]
     state: Option<PathBuf>,
     /// How revisions are written [default: table]
@@ -90,8 +91,6 @@ struct Printing<'a> {
     following: Following,
     file: Option<StateFile>,
     printer: Rc<RefCell<Printer<Box<dyn Write>>>>,
-    /// Whether this process has read a window.
-    has_read: bool,
 }
 
 /// Prints revisions until all windows are settled, or until Ctrl-C or SIGTERM.
@@ -129,10 +128,7 @@ async fn begin<'a>(
     let stored = stored.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let options = flags.follow.options(stored.as_deref(), unix_ms())?;
     let options = flags.endurance.given.read_over(options)?;
-    let following = Following::new(session, &options).map_err(|error| match &file {
-        Some(file) if error.argument_name() == Some("state") => file.as_failure(error),
-        _ => error.into(),
-    })?;
+    let following = Following::new(session, &options, file.as_ref())?;
     if let (Some(file), None) = (&file, stored) {
         file.replace(following.state()).await?;
     }
@@ -143,7 +139,6 @@ async fn begin<'a>(
         following,
         file,
         printer: Rc::clone(printer),
-        has_read: false,
     })
 }
 
@@ -155,42 +150,22 @@ impl Printing<'_> {
     }
 
     async fn print_all(&mut self, shutdown: &Shutdown) -> Result<()> {
-        while let Some(found) = shutdown.unless_begun(self.following.next()).await {
-            match found {
-                FollowEvent::Done => break,
-                FollowEvent::Ahead(error) => {
-                    return Err(match &self.file {
-                        Some(file) => file.as_failure(error),
-                        None => error.into(),
-                    });
-                }
-                FollowEvent::Failed(window, error) => {
-                    let failure = Failure::from(error);
-                    if !self.has_read {
-                        return Err(failure.of_cluster(&self.cluster.name));
-                    }
-                    self.app.warn_unread(&self.cluster.name, window, &failure);
-                }
-                FollowEvent::Revision(revision) => {
-                    self.has_read = true;
-                    self.app.warn_contradiction(&self.cluster.name, &revision);
-                    let origin = Origin {
-                        cluster: self
-                            .app
-                            .settings
-                            .is_named
-                            .then_some(self.cluster.name.as_str()),
-                        labels: &self.labels,
-                    };
-                    let printed = self.printer.borrow_mut().print(&origin, &revision)?;
-                    if printed == Printed::NobodyReads {
-                        shutdown.begin();
-                        break;
-                    }
-                    if let Some(file) = &self.file {
-                        file.replace(self.following.state()).await?;
-                    }
-                }
+        let (app, file) = (self.app, self.file.as_ref());
+        let origin = Origin {
+            cluster: app.settings.is_named.then_some(&self.cluster.name),
+            labels: &self.labels,
+        };
+        while let Some(revision) = app
+            .next_revision(&mut self.following, file, shutdown)
+            .await?
+        {
+            let printed = self.printer.borrow_mut().print(&origin, &revision)?;
+            if printed == Printed::NobodyReads {
+                shutdown.begin();
+                break;
+            }
+            if let Some(file) = file {
+                file.replace(self.following.state()).await?;
             }
         }
         Ok(())

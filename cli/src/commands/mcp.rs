@@ -1,6 +1,8 @@
 //! `tallyfold mcp`: a Model Context Protocol server on stdin and stdout. All tools only read. Their arguments are flags of the
 //! command line, and their results are JSON documents of at most [`LARGEST`] bytes.
 
+mod messages;
+
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,14 +14,14 @@ use std::sync::Arc;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, Args, Command};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
-    CustomResult, ErrorCode, Implementation, JsonObject, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    Resource, ResourceContents, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResult, ClientNotification, ClientRequest, ContentBlock,
+    DiscoverResult, ErrorCode, Implementation, JsonObject, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, ProtocolVersion, ReadResourceRequestParams,
+    ReadResourceResult, Resource, ResourceContents, ServerCapabilities, ServerConfig, ServerResult,
+    Tool, ToolAnnotations,
 };
-use rmcp::service::{RequestContext, ServerInitializeError};
-use rmcp::transport::stdio;
-use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use rmcp::service::{NotificationContext, RequestContext, ServerInitializeError, Service};
+use rmcp::{ErrorData, RoleServer, ServiceExt};
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -30,6 +32,7 @@ use tallyfold_health::{Incident, Rules};
 use tempfile::TempDir;
 use tokio::sync::Mutex;
 
+use self::messages::Lines;
 use super::{audit_logs, check, compare, counts, explain};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -66,6 +69,9 @@ const PATIENCE: &str = "--patience=20s";
 
 /// The maximum size of a tool's result, in bytes of JSON.
 const LARGEST: usize = 64_000;
+
+/// The maximum size of an argument, in bytes of JSON. Results quote arguments, with escapes that may make them longer.
+const LARGEST_ARGUMENT: usize = 16_000;
 
 /// The maximum number of groups in a result if the client does not pass `top`.
 const USUAL_TOP: usize = 50;
@@ -305,11 +311,21 @@ pub(crate) async fn run(app: App, line: &Command) -> Result<Exit> {
     }));
     let inner = Rc::clone(&server.0);
     let serve = async {
-        let running = match server.serve(stdio()).await {
+        let running = match server.serve(Lines::new()).await {
             Ok(running) => running,
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(Exit::Fine),
             Err(error) => {
-                let text = format!("stdin: want messages of the Model Context Protocol: {error}");
+                // The error's own text quotes the message, for which the command would contain the debug text of each message.
+                let cause = match error {
+                    ServerInitializeError::InitializeFailed(error) => error.message.into_owned(),
+                    // Only writing can fail here: if stdin can't be read, it has ended.
+                    ServerInitializeError::TransportError { error, .. } => {
+                        let text = format!("stdout: can't be written: {}", error.error);
+                        return Err(Failure::usage(text));
+                    }
+                    _ => "want the request initialize first".to_owned(),
+                };
+                let text = format!("stdin: want messages of the Model Context Protocol: {cause}");
                 return Err(Failure::usage(text));
             }
         };
@@ -341,7 +357,9 @@ struct Inner {
 
 struct Server(Rc<Inner>);
 
-impl ServerHandler for Server {
+/// Answers requests by the rules of the protocol. rmcp's `ServerHandler` would do so as well, but contains code for all that a server
+/// can offer, such as tables of Unicode for the names of skills: 0.26 MB.
+impl Service<RoleServer> for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
@@ -352,19 +370,112 @@ impl ServerHandler for Server {
             .with_instructions(INSTRUCTIONS)
     }
 
-    async fn list_tools(
+    async fn handle_request(
         &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.0.tools.clone()))
+        request: ClientRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ServerResult, ErrorData> {
+        let version = context.protocol_version();
+        let is_new = version.is_some_and(|version| !version.has_initialize());
+        let has_session = self.has_session(&request, &context)?;
+        match self.result(request, &context, has_session).await {
+            Ok(mut result) => {
+                if is_new {
+                    result.fill_missing_cache_hints();
+                } else {
+                    result.strip_result_type_for_legacy_peer();
+                    result.strip_non_object_output_for_legacy_peer();
+                }
+                Ok(result)
+            }
+            Err(error) if is_new && error.code == ErrorCode::RESOURCE_NOT_FOUND => {
+                Err(ErrorData::invalid_params(error.message, error.data))
+            }
+            Err(error) => Err(error),
+        }
     }
 
-    async fn call_tool(
+    async fn handle_notification(
+        &self,
+        _: ClientNotification,
+        _: NotificationContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        Ok(())
+    }
+}
+
+impl Server {
+    /// Returns whether a request belongs to a session that the client has initialized. Since the version of 2026-07-28, clients may
+    /// describe themselves in each request instead.
+    ///
+    /// # Errors
+    /// For a version that is unknown, and for a request without a session in which the description lacks something.
+    fn has_session(
+        &self,
+        request: &ClientRequest,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<bool, ErrorData> {
+        if matches!(request, ClientRequest::InitializeRequest(_)) {
+            return Ok(true);
+        }
+        let version = context.meta.protocol_version();
+        let known = self.supported_protocol_versions();
+        if let Some(version) = version.as_ref().filter(|version| !known.contains(version)) {
+            return Err(ErrorData::unsupported_protocol_version(
+                version.clone(),
+                &known,
+            ));
+        }
+        let has_session = context.peer.peer_info().is_some()
+            && !matches!(request, ClientRequest::DiscoverRequest(_))
+            && version.is_none_or(|version| version.has_initialize());
+        let wanted = &ProtocolVersion::V_2026_07_28;
+        let missing = context.meta.missing_required_keys(wanted);
+        if has_session || missing.is_empty() {
+            return Ok(has_session);
+        }
+        let text = format!(
+            "request _meta is missing or has malformed required fields: {}",
+            missing.join(", ")
+        );
+        Err(ErrorData::invalid_params(text, None))
+    }
+
+    async fn result(
+        &self,
+        request: ClientRequest,
+        context: &RequestContext<RoleServer>,
+        has_session: bool,
+    ) -> Result<ServerResult, ErrorData> {
+        Ok(match request {
+            ClientRequest::InitializeRequest(_) => self.get_info().into(),
+            ClientRequest::DiscoverRequest(_) => {
+                let versions = self.supported_protocol_versions().into_owned();
+                DiscoverResult::from_server_info(versions, self.get_info()).into()
+            }
+            ClientRequest::PingRequest(_) if has_session => ServerResult::empty(()),
+            ClientRequest::ListToolsRequest(_) => {
+                ListToolsResult::with_all_items(self.0.tools.clone()).into()
+            }
+            ClientRequest::CallToolRequest(request) => {
+                self.called(request.params, context).await?.into()
+            }
+            ClientRequest::ListResourcesRequest(_) => {
+                ListResourcesResult::with_all_items(resources()).into()
+            }
+            ClientRequest::ListResourceTemplatesRequest(_) => {
+                ListResourceTemplatesResult::default().into()
+            }
+            ClientRequest::ReadResourceRequest(request) => self.resource(request.params)?.into(),
+            other => return Err(refused(other.method())),
+        })
+    }
+
+    async fn called(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CallToolResult, ErrorData> {
         let Some(offer) = OFFERS.iter().find(|offer| offer.name == request.name) else {
             let known: Vec<&str> = OFFERS.iter().map(|offer| offer.name).collect();
             let text = format!(
@@ -380,50 +491,14 @@ impl ServerHandler for Server {
             found = self.0.call(offer, &arguments) => Ok(match found {
                 Ok(value) => CallToolResult::structured(value),
                 Err(failure) => CallToolResult::error(vec![ContentBlock::text(refusal(&failure).to_string())]),
-            }.into()),
+            }),
         }
     }
 
-    /// Answers requests that rmcp could not read as one of the protocol's: unknown methods, and parameters of a wrong type.
-    async fn on_custom_request(
-        &self,
-        request: CustomRequest,
-        _: RequestContext<RoleServer>,
-    ) -> Result<CustomResult, ErrorData> {
-        let wanted = match request.method.as_str() {
-            "tools/call" => "a text `name` and an object `arguments`",
-            "resources/read" => "a text `uri`",
-            "tools/list" | "resources/list" => "no parameters, or a text `cursor`",
-            method => {
-                let text = format!(
-                    "unknown method {method:?}: want tools/list, tools/call, resources/list or resources/read"
-                );
-                return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None));
-            }
-        };
-        let text = format!("{}: params: want {wanted}", request.method);
-        Err(ErrorData::invalid_params(text, None))
-    }
-
-    async fn list_resources(
-        &self,
-        _: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        let rules = Resource::new(RULES, "rules")
-            .with_description("The rules in force, which check applies")
-            .with_mime_type("application/toml");
-        let last = Resource::new(LAST_CHECK, "last-check")
-            .with_description("What the last run of `tallyfold check` has left: its incidents")
-            .with_mime_type("application/json");
-        Ok(ListResourcesResult::with_all_items(vec![rules, last]))
-    }
-
-    async fn read_resource(
+    fn resource(
         &self,
         request: ReadResourceRequestParams,
-        _: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
+    ) -> Result<ReadResourceResult, ErrorData> {
         let (found, kind) = match request.uri.as_str() {
             RULES => (self.0.rules(), "application/toml"),
             LAST_CHECK => {
@@ -439,8 +514,34 @@ impl ServerHandler for Server {
             ErrorData::internal_error("can't be read", Some(refusal(&failure)))
         })?;
         let contents = ResourceContents::text(text, request.uri).with_mime_type(kind);
-        Ok(ReadResourceResult::new(vec![contents]).into())
+        Ok(ReadResourceResult::new(vec![contents]))
     }
+}
+
+fn resources() -> Vec<Resource> {
+    let rules = Resource::new(RULES, "rules")
+        .with_description("The rules in force, which check applies")
+        .with_mime_type("application/toml");
+    let last = Resource::new(LAST_CHECK, "last-check")
+        .with_description("What the last run of `tallyfold check` has left: its incidents")
+        .with_mime_type("application/json");
+    vec![rules, last]
+}
+
+/// Returns why a request is refused: its method is unknown, or its parameters have a wrong type.
+fn refused(method: &str) -> ErrorData {
+    let wanted = match method {
+        "tools/call" => "a text `name` and an object `arguments`",
+        "resources/read" => "a text `uri`",
+        "tools/list" | "resources/list" => "no parameters, or a text `cursor`",
+        _ => {
+            let text = format!(
+                "unknown method {method:?}: want tools/list, tools/call, resources/list or resources/read"
+            );
+            return ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None);
+        }
+    };
+    ErrorData::invalid_params(format!("{method}: params: want {wanted}"), None)
 }
 
 impl Inner {
@@ -479,23 +580,17 @@ impl Inner {
             }
             "incidents" => shortened(self.incidents(&clusters)?, &["incidents"]),
             "audit_logs" => {
-                let (pages, missing) = audit_logs::find(app, &parsed(&line)?, &clusters).await?;
-                if pages.is_empty()
-                    && let Some(missing) = missing.first()
-                {
-                    return Err(failed(missing));
-                }
-                let of = |page: &'_ audit_logs::Page| page.value();
-                let values = pages.iter().map(of).collect::<Result<Vec<_>>>()?;
-                let of = pages.iter().zip(values);
+                let report = audit_logs::find(app, &parsed(&line)?, &clusters).await?;
+                some(&report)?;
+                let pages = report.parts.iter().map(|part| {
+                    Ok(LogsOf {
+                        cluster: &part.cluster,
+                        page: audit_logs::value_of(&part.found)?,
+                    })
+                });
                 let found = valued(&LogsDocument {
-                    clusters: of
-                        .map(|(page, value)| LogsOf {
-                            cluster: &page.cluster,
-                            page: value,
-                        })
-                        .collect(),
-                    missing: missing.iter().map(missing_of).collect(),
+                    clusters: pages.collect::<Result<_>>()?,
+                    missing: report.missing.iter().map(missing_of).collect(),
                 })?;
                 match found.to_string().len() > LARGEST {
                     true => Err(too_large("--per-page: want fewer logs on a page")),
@@ -614,7 +709,7 @@ impl Inner {
         Failure {
             code: failure.code,
             ..Failure::usage(
-                "the rules, the state or the history of check can't be used; the server's stderr says why",
+                "the rules, the state or the history of check can't be used; the server's stderr contains the reason",
             )
         }
     }
@@ -653,8 +748,13 @@ fn cut(report: &Report, flags: &ShowFlags) -> Result<Value> {
         }
         top = match top.min(picked.lines.len()) / 2 {
             0 => {
-                let text = "--by-window: want longer windows, or a shorter range";
-                return Err(too_large(text));
+                let mut found = report.parts.iter().map(|part| &part.found);
+                return Err(too_large(
+                    match found.any(|found| matches!(found, Counted::Series(_))) {
+                        true => "--by-window: want longer windows, or a shorter range",
+                        false => "--by: want fewer dimensions, or a shorter range",
+                    },
+                ));
             }
             half => half,
         };
@@ -857,6 +957,11 @@ fn words(offer: &Offer, tools: &[Tool], given: &JsonObject) -> Result<(Vec<Strin
                 "--{name}: unknown argument; {text}"
             )));
         };
+        if value.to_string().len() > LARGEST_ARGUMENT {
+            return Err(Failure::usage(format!(
+                "--{flag}: want at most {LARGEST_ARGUMENT} bytes"
+            )));
+        }
         let kind = schema["type"].as_str().unwrap_or_default();
         let wanted = || {
             let what = match kind {

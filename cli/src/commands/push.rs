@@ -9,14 +9,13 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use futures_util::future::join_all;
 use serde::Serialize;
-use tallyfold::text::milliseconds;
 use tallyfold::{CollectOptions, Keep};
 use tallyfold_export::{Export, Labels, Outbox, Push, PushReport};
 
 use crate::app::App;
 use crate::arguments::declared::Suggested;
 use crate::arguments::following::FollowFlags;
-use crate::arguments::query::{Query, QueryFlags, conditions};
+use crate::arguments::query::{Query, QueryFlags, conditions, length};
 use crate::config::settings::{Cluster, labels_of};
 use crate::failure::{Exit, Failure, Result};
 use crate::host::carry::Carried;
@@ -135,12 +134,8 @@ impl PushCommand {
     /// five minutes.
     fn every(&self) -> Result<Duration> {
         let every = self.every.as_deref().unwrap_or("1m");
-        let ms = milliseconds(every).filter(|ms| *ms >= 1000);
-        ms.map(Duration::from_millis).ok_or_else(|| {
-            let text =
-                format!("--every: want a length of time of 1s or more, such as 1m, not {every:?}");
-            Failure::usage(text)
-        })
+        let ms = length("--every", every, "of 1s or more, such as 1m", 1000)?;
+        Ok(Duration::from_millis(ms))
     }
 }
 
@@ -196,13 +191,13 @@ struct Single<'a> {
 
 /// The outcome of a push of one cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Became {
+enum Outcome {
     /// All counts were sent.
     Sent,
     /// Some counts could not be read; the others were sent.
-    Short,
+    Partial,
     /// A signal interrupted the push before all counts were sent.
-    Left,
+    Interrupted,
     /// No counts could be read.
     Unread(Exit),
     /// The destination did not accept all counts.
@@ -240,7 +235,7 @@ async fn once(
     );
     let exit = match until_shut_down(&app.stop, &shutdown, work).await {
         Err(exit) => exit,
-        Ok(became) => exit_of(&became, &shutdown),
+        Ok(outcomes) => exit_of(&outcomes, &shutdown),
     };
     let pushed = all.into_iter().filter_map(|one| {
         Some(Pushed {
@@ -251,17 +246,17 @@ async fn once(
     Ok((pushed.collect(), exit))
 }
 
-fn exit_of(became: &[Became], shutdown: &Shutdown) -> Exit {
-    let refused = became.iter().find_map(|one| match one {
-        Became::Refused(exit) => Some(*exit),
-        Became::Left => shutdown.signal(),
+fn exit_of(outcomes: &[Outcome], shutdown: &Shutdown) -> Exit {
+    let refused = outcomes.iter().find_map(|one| match one {
+        Outcome::Refused(exit) => Some(*exit),
+        Outcome::Interrupted => shutdown.signal(),
         _ => None,
     });
-    let is_unread = |one: &Became| matches!(one, Became::Unread(_));
-    match (refused, became.first()) {
+    let is_unread = |one: &Outcome| matches!(one, Outcome::Unread(_));
+    match (refused, outcomes.first()) {
         (Some(exit), _) => exit,
-        (None, Some(Became::Unread(exit))) if became.iter().all(is_unread) => *exit,
-        (None, _) if became.iter().all(|one| *one == Became::Sent) => Exit::Fine,
+        (None, Some(Outcome::Unread(exit))) if outcomes.iter().all(is_unread) => *exit,
+        (None, _) if outcomes.iter().all(|one| *one == Outcome::Sent) => Exit::Fine,
         (None, _) => Exit::Missing,
     }
 }
@@ -277,10 +272,10 @@ fn options(flags: &PushCommand, query: &Query) -> Result<CollectOptions> {
 
 impl Single<'_> {
     /// Reads and sends all counts. Reports a failure immediately, without waiting for other clusters.
-    async fn run(&mut self, what: (&CollectOptions, &Query), shutdown: &Shutdown) -> Became {
+    async fn run(&mut self, what: (&CollectOptions, &Query), shutdown: &Shutdown) -> Outcome {
         let (app, name) = (self.app, self.cluster.name.clone());
         let read = match shutdown.unless_begun(self.read(what)).await {
-            None => return Became::Left,
+            None => return Outcome::Interrupted,
             Some(read) => read,
         };
         let (push, is_whole) = match read {
@@ -288,7 +283,7 @@ impl Single<'_> {
             Err(failure) => {
                 let failure = failure.of_cluster(&name);
                 app.fail(&name, &failure);
-                return Became::Unread(failure.exit);
+                return Outcome::Unread(failure.exit);
             }
         };
         // The push stays in `self`, so that the report shows what was sent even if a signal interrupts this function.
@@ -298,15 +293,14 @@ impl Single<'_> {
             Err(failure) => Err(failure),
         };
         let report = push.report();
-        for rejected in &report.rejected {
-            let text = format_args!("the destination rejected samples: {}", rejected.message);
+        for text in rejections(report) {
             app.warn(&name, text);
         }
         match carried {
-            Ok(Carried::All) if is_whole => Became::Sent,
-            Ok(Carried::All) => Became::Short,
-            Ok(Carried::Part) => Became::Left,
-            Err(failure) => Became::Refused(refused(app, &name, failure, report.samples)),
+            Ok(Carried::All) if is_whole => Outcome::Sent,
+            Ok(Carried::All) => Outcome::Partial,
+            Ok(Carried::Part) => Outcome::Interrupted,
+            Err(failure) => Outcome::Refused(refused(app, &name, failure, report.samples)),
         }
     }
 
@@ -361,6 +355,20 @@ pub(crate) fn add(total: &mut PushReport, report: &PushReport) {
     total.retries += report.retries;
     total.unsure += report.unsure;
     total.rejected.extend(report.rejected.iter().cloned());
+}
+
+/// Returns a sentence for each response with which the destination rejected samples.
+pub(crate) fn rejections(report: &PushReport) -> impl Iterator<Item = String> {
+    let rejected = report.rejected.iter();
+    rejected.map(|rejected| format!("the destination rejected samples: {}", rejected.message))
+}
+
+/// Writes what a push has sent, for troubleshooting.
+fn detail(app: &App, cluster: &str, report: &PushReport) {
+    app.stderr.detail(format_args!(
+        "{cluster}: {} samples in {} messages, {} sent again",
+        report.samples, report.messages, report.retries
+    ));
 }
 
 /// Writes the report to stdout.
@@ -431,8 +439,7 @@ pub(crate) struct DropFlags {
 /// For a state that can't be read or written, and one that a running push uses.
 pub(crate) async fn drop_pending(flags: &DropFlags, stderr: &Stderr) -> Result<Exit> {
     let file = StateFile::existing(&flags.state, flags.cluster.as_deref())?;
-    let bytes = file.read()?.unwrap_or_default();
-    let mut outbox = Outbox::from_json(&bytes).map_err(|error| file.as_failure(error))?;
+    let mut outbox = file.load(Outbox::from_json)?;
     let Some(lost) = outbox.pending_changes() else {
         stderr.note("nothing is pending");
         return Ok(Exit::Fine);

@@ -12,7 +12,7 @@ use futures_util::future::{OptionFuture, join_all, join3};
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 use tallyfold::{Dimension, FollowOptions, Metric};
-use tallyfold_export::{FamilyKind, Scrape, Seconds};
+use tallyfold_export::{Scrape, Seconds};
 use tokio::time::sleep;
 
 use super::check::{Checking, Checks};
@@ -48,7 +48,7 @@ pub(crate) const ENDING: &str = "\
 The folder --state contains the totals (serve), what each destination has not received yet
 (push-NAME), and the state and the history of the rules (check, history), unless the section [check]
 names other places. A part that fails, such as a push to a destination that is down, does not affect
-the other parts: it is tried again without limit, and /metrics shows the failure.";
+the other parts: run retries it without limit, and /metrics shows the failure.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
@@ -336,7 +336,7 @@ impl Process<'_> {
         let shutdown = Shutdown::new();
         let work = async {
             let pushing = join_all(parts.iter_mut().map(|part| part.run(&shutdown)));
-            let checking = checking.as_mut();
+            let checking = checking.as_ref();
             let checking = checking.map(|checking| checking.run(&of_checks, &shutdown));
             let pages = dashboard.map(|dashboard| dashboard.serve(shutdown.begun()));
             let beside = join3(
@@ -396,9 +396,7 @@ fn keep(app: &App, is_reloaded: &Cell<bool>, failure: &Failure) {
     is_reloaded.set(false);
     app.stderr
         .error(format_args!("the configuration stays as it was: {failure}"));
-    if let Some(help) = &failure.help {
-        app.stderr.note(format_args!("try: {help}"));
-    }
+    app.stderr.suggest(failure);
 }
 
 /// Returns the union of the dimensions for each metric.
@@ -416,10 +414,8 @@ fn united(lists: &[(Metric, Vec<Dimension>)]) -> Vec<(Metric, Vec<Dimension>)> {
         .collect()
 }
 
-const RELOADED: Meter = Meter(
+const RELOADED: Meter = Meter::gauge(
     "tallyfold_run_last_reload_successful",
-    FamilyKind::Gauge,
-    "",
     "Whether the last reload of the configuration was successful: 1 or 0",
 );
 
@@ -429,46 +425,36 @@ type PushMeter = (Meter, fn(&Progress, i64) -> i64);
 
 const PUSHES: [PushMeter; 5] = [
     (
-        Meter(
+        Meter::gauge(
             "tallyfold_run_push_healthy",
-            FamilyKind::Gauge,
-            "",
             "Whether the push has not failed since the destination accepted a revision: 1 or 0",
         ),
         |progress, _| i64::from(progress.failures_in_a_row.get() == 0),
     ),
     (
-        Meter(
+        Meter::counter(
             "tallyfold_run_push_failures",
-            FamilyKind::Counter,
-            "",
             "How often the push has failed",
         ),
         |progress, _| i64::try_from(progress.failures.get()).unwrap_or(i64::MAX),
     ),
     (
-        Meter(
+        Meter::counter(
             "tallyfold_run_push_unacknowledged_samples",
-            FamilyKind::Counter,
-            "",
             "Samples that the destination did not acknowledge and that are not sent again",
         ),
         |progress, _| i64::try_from(progress.unacknowledged.get()).unwrap_or(i64::MAX),
     ),
     (
-        Meter(
+        Meter::counter(
             "tallyfold_run_push_samples",
-            FamilyKind::Counter,
-            "",
             "Samples that the destination has accepted",
         ),
         |progress, _| i64::try_from(progress.samples.get()).unwrap_or(i64::MAX),
     ),
     (
-        Meter(
+        Meter::seconds(
             "tallyfold_run_push_waiting_seconds",
-            FamilyKind::Gauge,
-            "seconds",
             "For how long a revision has waited to be accepted; 0 if none waits",
         ),
         |progress, now_ms| {
@@ -490,47 +476,37 @@ fn add_push(scrape: &mut Scrape, labels: [(&str, &str); 2], progress: &Progress)
     }
 }
 
-const CHECK_HEALTHY: Meter = Meter(
+const CHECK_HEALTHY: Meter = Meter::gauge(
     "tallyfold_run_check_healthy",
-    FamilyKind::Gauge,
-    "",
-    "Whether the last check read and judged everything, and each receiver accepted its messages: 1 or 0",
+    "Whether the last check of each cluster read and judged everything, and each receiver accepted its messages: 1 or 0",
 );
-const CHECK_FAILURES: Meter = Meter(
+const CHECK_FAILURES: Meter = Meter::counter(
     "tallyfold_run_check_failures",
-    FamilyKind::Counter,
-    "",
-    "Checks that failed",
+    "Checks of a cluster that failed",
 );
-const CHECK_AGE: Meter = Meter(
+const CHECK_AGE: Meter = Meter::seconds(
     "tallyfold_run_check_age_seconds",
-    FamilyKind::Gauge,
-    "seconds",
-    "Time since a check last succeeded",
+    "Time since a check last succeeded, of the cluster for which it is longest",
 );
-const INCIDENTS: Meter = Meter(
+const INCIDENTS: Meter = Meter::gauge(
     "tallyfold_run_incidents",
-    FamilyKind::Gauge,
-    "",
     "Incidents that fire and are neither acknowledged nor silenced, by severity",
 );
 
 fn add_checks(scrape: &mut Scrape, checks: &Checks) {
     let family = CHECK_HEALTHY.of(scrape);
-    if let Some(is_failing) = checks.is_failing.get() {
+    if let Some(is_failing) = checks.is_failing() {
         family.sample([], u8::from(!is_failing));
     }
     CHECK_FAILURES.of(scrape).sample([], checks.failures.get());
     let family = CHECK_AGE.of(scrape);
-    if let Some(succeeded) = checks.succeeded.get() {
+    if let Some(succeeded) = checks.succeeded() {
         let age_ms = i64::try_from(succeeded.elapsed().as_millis());
         family.sample([], Seconds(age_ms.unwrap_or(i64::MAX)));
     }
     let family = INCIDENTS.of(scrape);
-    for ((cluster, severity), count) in &*checks.firing.borrow() {
-        family.sample(
-            [("cluster", &**cluster), ("severity", severity.as_str())],
-            count,
-        );
+    for (cluster, severity, count) in checks.firing() {
+        let labels = [("cluster", &*cluster), ("severity", severity.as_str())];
+        family.sample(labels, count);
     }
 }

@@ -1,4 +1,4 @@
-//! `tallyfold sandbox`: serves a fake of the service on this machine.
+//! `tallyfold sandbox`: serves a simulated service on this machine.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -21,7 +21,7 @@ use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use crate::failure::{Exit, Failure, Result};
-use crate::host::server::{Answer, BrokenOff, Server, empty, whole};
+use crate::host::server::{Answer, BrokenOff, Server, empty, target_of, texts_of, whole};
 use crate::host::session::{Clock, unix_ms};
 use crate::host::shutdown::Stop;
 
@@ -61,13 +61,13 @@ pub(crate) struct SandboxFlags {
     /// The port to listen on; 0 selects a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// The address to listen on; 0.0.0.0 accepts other machines
+    /// The address to listen on; 0.0.0.0 accepts connections from other machines
     #[arg(long, default_value = "127.0.0.1")]
     host: String,
-    /// The seed of the made-up traffic: the same seed gives the same counts
+    /// The seed of the simulated traffic: the same seed gives the same counts
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// An incident in the made-up traffic, during the last hours
+    /// An incident in the simulated traffic, during the last hours
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Scene::NAMES))]
     scene: Option<String>,
     /// A fault to simulate, as JSON; may be repeated
@@ -229,15 +229,8 @@ async fn answer(sandbox: Rc<RefCell<Sandbox>>, clock: Clock, request: Request<In
     let Ok(body) = Limited::new(body, LONGEST_BODY).collect().await else {
         return with_cors(empty(StatusCode::PAYLOAD_TOO_LARGE));
     };
-    let headers: Vec<(&str, &str)> = head
-        .headers
-        .iter()
-        .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
-        .collect();
-    let target = head
-        .uri
-        .path_and_query()
-        .map_or("/", |target| target.as_str());
+    let headers = texts_of(&head.headers);
+    let target = target_of(&head.uri);
     let body = body.to_bytes();
     let answer =
         sandbox

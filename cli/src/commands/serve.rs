@@ -9,15 +9,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use futures_util::future::join_all;
 use hyper::body::Incoming;
-use hyper::header::{
-    ACCEPT, ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY,
-};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, Response, StatusCode};
 use tallyfold::Timestamp;
-use tallyfold::text::milliseconds;
 use tallyfold_export::{ExportOptions, Format, Ledger, Names, Scrape, ScrapeFormat};
 use tokio::sync::Semaphore;
 
@@ -27,12 +24,12 @@ use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::following::FollowFlags;
 use crate::arguments::given::listen_address;
-use crate::arguments::query::dimensions_in;
+use crate::arguments::query::{dimensions_in, length};
 use crate::config::settings::{Cluster, labels_of};
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Result};
 use crate::host::ranges::Following;
 use crate::host::server::{
-    Answer, Server, host_name, is_for, packed, plain, takes_gzip, whole, with_permit,
+    Answer, Server, encode, host_name, is_for, packed, plain, takes_gzip, whole, with_permit,
 };
 use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::{Shutdown, until_shut_down};
@@ -55,19 +52,20 @@ Examples:
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
+#[command(group = ArgGroup::new("work").required(true).args(["state", "dashboard", "rules"]))]
 pub(crate) struct ServeCommand {
     #[command(flatten)]
     serving: ServingFlags,
     /// Where the totals are kept: a file, or a folder with a file for each named cluster
     ///
     /// Totals are stored before a scrape sees them, so a counter never goes down, even after a crash.
-    #[arg(long, value_name = "PATH", required_unless_present_any = ["dashboard", "rules"], help_heading = "Serving")]
+    #[arg(long, value_name = "PATH", help_heading = "Serving")]
     state: Option<PathBuf>,
     /// Prints a dashboard for these counts, and exits
-    #[arg(long, value_enum, value_name = "KIND", conflicts_with_all = ["rules", "state"], help_heading = "Printing")]
+    #[arg(long, value_enum, value_name = "KIND", help_heading = "Printing")]
     dashboard: Option<Board>,
     /// Prints Prometheus alert and recording rules for these counts, and exits
-    #[arg(long, conflicts_with = "state", help_heading = "Printing")]
+    #[arg(long, help_heading = "Printing")]
     rules: bool,
 }
 
@@ -82,10 +80,10 @@ pub(crate) struct ServingFlags {
         help_heading = "Serving"
     )]
     pub(super) listen: String,
-    /// Unhealthy if no window settles for this long [default: --settle plus --delay plus twice --window, or twice --reread if that is longer]
+    /// Reports unhealthy if no window settles for this long [default: --settle plus --delay plus twice --window, or twice --reread if that is longer]
     #[arg(long, value_name = "TIME", help_heading = "Serving")]
     stale_after: Option<String>,
-    /// Answers only requests for this host, such as metrics.example; may be repeated [default: any host]
+    /// Accepts only requests for this hostname, such as metrics.example; may be repeated [default: any hostname]
     ///
     /// This prevents web pages from reading the totals by DNS rebinding.
     #[arg(long = "allow-host", value_name = "NAME", value_parser = host_name, help_heading = "Serving")]
@@ -97,6 +95,14 @@ pub(crate) struct ServingFlags {
     export: Declared<ExportFlags>,
     #[command(flatten)]
     pub(super) follow: FollowFlags,
+}
+
+impl ServingFlags {
+    /// Returns the prefix of the names of counts, if the user has set one.
+    fn stem(&self) -> Result<Option<String>> {
+        let export = ExportOptions::with_defaults(Format::OpenMetrics);
+        Ok(self.export.given.read_over(export)?.name)
+    }
 }
 
 /// The flags for the names of totals.
@@ -259,8 +265,7 @@ impl Totals {
 fn print(flags: &ServeCommand) -> Result<Exit> {
     let metric = flags.serving.follow.metric.into();
     let dimensions = dimensions_in(&flags.serving.follow.by)?;
-    let export = ExportOptions::with_defaults(Format::OpenMetrics);
-    let stem = flags.serving.export.given.read_over(export)?.name;
+    let stem = flags.serving.stem()?;
     let subject = Subject {
         metric,
         names: Names::new(metric, &dimensions, stem.as_deref())?,
@@ -299,10 +304,7 @@ async fn begin(
 ) -> Result<(Exporter, Following)> {
     let labels = labels_of(&app.settings, cluster, &flags.labels)?;
     let file = StateFile::of_cluster(state, &app.settings, cluster)?;
-    let mut ledger = match file.read()? {
-        None => Ledger::default(),
-        Some(bytes) => Ledger::from_json(&bytes).map_err(|error| file.as_failure(error))?,
-    };
+    let mut ledger = file.load(Ledger::from_json)?;
     let clock = session.clock;
     let meters = Rc::new(RefCell::new(Meters::default()));
     let measured = Rc::clone(&meters);
@@ -312,20 +314,16 @@ async fn begin(
             .take(attempt, clock.now().monotonic_ms);
     }));
     let options = flags.follow.options(ledger.state(), unix_ms())?;
-    let following =
-        Following::new(session, &options).map_err(|error| match error.argument_name() {
-            Some("state") => file.as_failure(error),
-            _ => error.into(),
-        })?;
-    let export = ExportOptions::with_defaults(Format::OpenMetrics);
-    let stem = flags.export.given.read_over(export)?.name;
+    let following = Following::new(session, &options, Some(&file))?;
+    let stem = flags.stem()?;
     // Report invalid labels and names now, not in a scrape.
     ledger.add_to(&mut Scrape::default(), &labels, stem.as_deref())?;
     if ledger.state().is_none() {
         ledger.begin(following.state());
     }
     // If the state can't be written, fail now and not after the first window.
-    file.replace(ledger.to_json()).await?;
+    let stored = file.replace(ledger.to_json()).await;
+    stored.map_err(|failure| failure.helped_by("another --state, where this user can write"))?;
     let exporter = Exporter {
         name: cluster.name.clone(),
         is_named: app.settings.is_named,
@@ -342,12 +340,7 @@ async fn begin(
 
 fn stale_ms(flags: &ServingFlags) -> Result<u64> {
     if let Some(time) = &flags.stale_after {
-        let wanted = || {
-            Failure::usage(format!(
-                "--stale-after: want a length of time such as 2h, not {time:?}"
-            ))
-        };
-        return milliseconds(time).ok_or_else(wanted);
+        return length("--stale-after", time, "such as 2h", 0);
     }
     let options = flags.follow.options(None, unix_ms())?;
     // A window settles only when it is read again after its settle time. The pause until then can have the full length of
@@ -386,7 +379,7 @@ pub(super) fn answer(site: &Site, request: &Request<Incoming>) -> Answer {
         "/-/healthy" => plain(StatusCode::OK, "ok\n"),
         _ => plain(
             StatusCode::OK,
-            "tallyfold serve: /metrics for scrapes, /healthz for health checks.\n",
+            "tallyfold: /metrics for scrapes, /healthz for health checks.\n",
         ),
     }
 }
@@ -411,10 +404,7 @@ fn metrics(site: &Site, request: &Request<Incoming>) -> Answer {
     let mut response = Response::new(whole(with_permit(bytes, permit)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
-    headers.insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
-    if is_packed {
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    }
+    encode(headers, "accept, accept-encoding", is_packed);
     response
 }
 

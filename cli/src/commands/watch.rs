@@ -94,6 +94,10 @@ impl Flags for Waiting {
 
     const NAMES: &'static [&'static str] = &["concurrency", "patience_ms"];
     const HEADING: &'static str = "Reading";
+    const COMPUTED: &'static [(&'static str, &'static str)] = &[(
+        "patience_ms",
+        "15m for the first reading, then without limit; 0s with --once",
+    )];
 }
 
 /// The validated query and options.
@@ -176,9 +180,10 @@ async fn print(app: &App, flags: &WatchFlags, plan: &Plan, rules: &Rules) -> Res
         let mut state = state(app, flags, plan);
         let parts = report.parts.iter().zip(findings);
         state.clusters = parts
-            .map(|(part, findings)| ClusterView {
-                findings,
-                ..view(plan, part)
+            .map(|(part, findings)| {
+                let mut view = view(plan, &part.cluster);
+                fill(&mut view, part, unix_ms());
+                ClusterView { findings, ..view }
             })
             .collect();
         write_to(None, |screen, out| {
@@ -188,12 +193,10 @@ async fn print(app: &App, flags: &WatchFlags, plan: &Plan, rules: &Rules) -> Res
     Ok(report.exit())
 }
 
-/// Returns the view of the counts that were read from a cluster.
-fn view(plan: &Plan, part: &Part) -> ClusterView {
+/// Returns the view of a cluster before anything is read.
+fn view(plan: &Plan, cluster: &str) -> ClusterView {
     let history = History::new(plan.step, plan.windows, plan.now_ms);
-    let mut view = ClusterView::new(part.cluster.clone(), history);
-    fill(&mut view, part, unix_ms());
-    view
+    ClusterView::new(cluster.to_owned(), history)
 }
 
 /// Fills a view with the counts and gaps of a cluster.
@@ -236,11 +239,9 @@ fn state(app: &App, flags: &WatchFlags, plan: &Plan) -> State {
         only: flags.query.only.clone(),
         is_named: app.settings.is_named || app.settings.clusters.len() > 1,
     };
-    let clusters = app.settings.clusters.iter().map(|cluster| {
-        let history = History::new(plan.step, plan.windows, plan.now_ms);
-        ClusterView::new(cluster.name.clone(), history)
-    });
-    let mut state = State::new(title, clusters.collect(), flags.order, plan.now_ms);
+    let clusters = app.settings.clusters.iter();
+    let views = clusters.map(|cluster| view(plan, &cluster.name)).collect();
+    let mut state = State::new(title, views, flags.order, plan.now_ms);
     state.top = flags.top;
     state
 }

@@ -7,13 +7,15 @@
 //! configuration has another digest, so the user has to trust it again.
 
 use std::fs;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
 use crate::failure::{Failure, Result};
-use crate::files::{Replacement, create_private_folder, hex, open_written, replace};
+use crate::files::{
+    Replacement, create_private_folder, hex, if_exists, open_written, read_at_most, replace,
+};
 
 /// The file in the working folder that is used if the user trusts it.
 pub(crate) const HERE: &str = "tallyfold.toml";
@@ -136,12 +138,10 @@ fn read(path: &Path) -> io::Result<Result<Found>> {
     if metadata.is_dir() {
         return Ok(Err(refused("want a file, not a folder")));
     }
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
+    let Some(bytes) = read_at_most(file, MOST_BYTES)? else {
         let text = format!("want at most {MOST_BYTES} bytes");
         return Ok(Err(refused(&text)));
-    }
+    };
     Ok(Ok(Found {
         path: path.to_owned(),
         bytes,
@@ -227,10 +227,8 @@ impl Trust {
     }
 
     fn entries(&self) -> io::Result<Vec<(PathBuf, PathBuf)>> {
-        let entries = match fs::read_dir(&self.folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error),
+        let Some(entries) = if_exists(fs::read_dir(&self.folder))? else {
+            return Ok(Vec::new());
         };
         let mut found = Vec::new();
         for entry in entries {

@@ -95,7 +95,7 @@ pub(crate) const SECRET_KEYS: [(&str, SecretIn); 3] = [
 ];
 
 const NO_SECRET: &str = "a secret is not written into a configuration; want client_secret_env, client_secret_file or \
-     client_secret_command, which say where it is";
+     client_secret_command";
 
 const NO_DEFAULT: &str =
     "each cluster has its own address; write it into its section [cluster.NAME]";
@@ -200,7 +200,7 @@ impl Key {
 }
 
 const WANT_ADDRESS: &str =
-    "want an address such as https://receiver.example, or where it is, such as { env = \"NAME\" }";
+    "want an address such as https://receiver.example, or its place, such as { env = \"NAME\" }";
 const WANT_COMMAND: &str = "want a command: a program and its arguments such as [\"pass\", \"show\", \"tallyfold\"], or a text for the shell";
 const WANT_PLACE: &str = "want one of { env = \"NAME\" }, { file = \"PATH\" } and { command = [\"PROGRAM\", \"ARGUMENT\"] }";
 const WANT_TIME: &str = "want a length of time in whole seconds such as 30s, 15m or 24h";

@@ -143,7 +143,7 @@ fn names<T: PartialEq>(
             Failure::usage(format!("{origin}: there is no section [{kind}{name}]"))
         })?;
         if found.contains(&one) {
-            let text = format!("{origin}: {name} stands here twice");
+            let text = format!("{origin}: {name} is listed twice");
             return Err(Failure::usage(text));
         }
         found.push(one);
@@ -211,7 +211,7 @@ fn settings(entry: &Entry<'_>, section: Section, reading: &mut Reading) -> Resul
             _ => key.name,
         };
         if given.get(name).is_some() {
-            let text = "another key already says where the secret is; want only one of them";
+            let text = "another key already names the place of the secret; want only one of them";
             return Err(entry.wrong(text).into());
         }
         given.set(name, raw, entry.place().into());

@@ -128,7 +128,7 @@ impl Settings {
         let sources: Vec<Arc<Source>> = clusters.chain(parts).flat_map(Given::sources).collect();
         let read = move || {
             for source in sources {
-                // Whoever needs the secret gets the error.
+                // The code that needs the secret gets the same error later.
                 let _ = source.secret();
             }
         };
@@ -224,86 +224,69 @@ const CLUSTER: &str = "cluster";
 /// A name and a value.
 pub(crate) type Pair = (String, String);
 
-/// Clusters whose counts get labels.
-pub(crate) struct Labeled<'a> {
-    /// The name of each cluster, and the labels in its section.
-    pub(crate) clusters: Vec<(&'a str, &'a [Pair])>,
-    /// Whether counts get the name of their cluster as a label.
-    pub(crate) is_named: bool,
-}
-
-impl Labeled<'_> {
-    /// Returns the labels of each cluster: its name, if clusters have names; the labels in its section; and the labels
-    /// in `flags` (`--label`), which override labels of the same name.
-    ///
-    /// All clusters get the same label names in the same order, so that rows of several clusters have the same columns.
-    /// If a cluster lacks a label, the label's value is empty.
-    ///
-    /// # Errors
-    /// For invalid labels, and for a label named `cluster` if clusters have names. Such a label would replace the
-    /// cluster's name, and two clusters would then write to the same series.
-    pub(crate) fn pairs(&self, flags: &[String]) -> Result<Vec<Vec<Pair>>> {
-        let flags: Vec<Pair> = flags
-            .iter()
-            .map(|text| parsed(text))
-            .collect::<Result<_>>()?;
-        // Flags may replace labels of the configuration, but not each other.
-        Labels::new(flags.iter().cloned())
-            .map_err(|error| error.with_argument(Name::of_caller("--label")))?;
-        let names = self.names(&flags)?;
-        let of_cluster = |(cluster, own): &(&str, &[Pair])| {
-            let value = |name: &str| {
-                let mut all = flags.iter().chain(own.iter());
-                all.find(|(other, _)| other == name)
-                    .map_or_else(String::new, |(_, value)| value.clone())
-            };
-            let cluster = (CLUSTER.to_owned(), (*cluster).to_owned());
-            let cluster = self.is_named.then_some(cluster);
-            let others = names.iter().map(|name| (name.clone(), value(name)));
-            let pairs: Vec<Pair> = cluster.into_iter().chain(others).collect();
-            Labels::new(pairs.iter().cloned())?;
-            Ok(pairs)
-        };
-        self.clusters.iter().map(of_cluster).collect()
-    }
-
-    /// Returns the names of all labels except `cluster`, each once.
-    fn names(&self, flags: &[Pair]) -> Result<Vec<String>> {
-        let own = self.clusters.iter().flat_map(|(_, labels)| labels.iter());
-        let mut names: Vec<String> = Vec::new();
-        for (name, _) in own.chain(flags) {
-            if self.is_named && name == CLUSTER {
-                return Err(Failure::usage(
-                    "the label cluster is the name of the cluster: want another name for a label",
-                ));
-            }
-            if !names.contains(name) {
-                names.push(name.clone());
-            }
+/// Returns the labels of each cluster: its name, if clusters have names; the labels in its section; and the labels in `flags`
+/// (`--label`), which override labels of the same name. `clusters` has the name of each cluster, and the labels in its section.
+///
+/// All clusters get the same label names in the same order, so that rows of several clusters have the same columns. If a
+/// cluster lacks a label, the label's value is empty.
+///
+/// # Errors
+/// For invalid labels, and for a label named `cluster` if clusters have names. Such a label would replace the cluster's name,
+/// and two clusters would then write to the same series.
+pub(crate) fn label_pairs(
+    clusters: &[(&str, &[Pair])],
+    is_named: bool,
+    flags: &[String],
+) -> Result<Vec<Vec<Pair>>> {
+    let flags: Vec<Pair> = flags
+        .iter()
+        .map(|text| parsed(text))
+        .collect::<Result<_>>()?;
+    // Flags may replace labels of the configuration, but not each other.
+    Labels::new(flags.iter().cloned())
+        .map_err(|error| error.with_argument(Name::of_caller("--label")))?;
+    let own = clusters.iter().flat_map(|(_, labels)| labels.iter());
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in own.chain(&flags) {
+        if is_named && name == CLUSTER {
+            return Err(Failure::usage(
+                "the label cluster is the name of the cluster: want another name for a label",
+            ));
         }
-        Ok(names)
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
     }
+    let of_cluster = |(cluster, own): &(&str, &[Pair])| {
+        let value = |name: &str| {
+            let mut all = flags.iter().chain(own.iter());
+            all.find(|(other, _)| other == name)
+                .map_or_else(String::new, |(_, value)| value.clone())
+        };
+        let cluster = (CLUSTER.to_owned(), (*cluster).to_owned());
+        let cluster = is_named.then_some(cluster);
+        let others = names.iter().map(|name| ((*name).to_owned(), value(name)));
+        let pairs: Vec<Pair> = cluster.into_iter().chain(others).collect();
+        Labels::new(pairs.iter().cloned())?;
+        Ok(pairs)
+    };
+    clusters.iter().map(of_cluster).collect()
 }
 
 /// Returns the labels of one cluster.
 ///
 /// # Errors
-/// Same as [`Labeled::pairs`].
+/// Same as [`label_pairs`].
 pub(crate) fn labels_of(
     settings: &Settings,
     cluster: &Cluster,
     flags: &[String],
 ) -> Result<Labels> {
-    let all = &settings.clusters;
-    let labeled = Labeled {
-        clusters: all
-            .iter()
-            .map(|one| (one.name.as_str(), one.labels.as_slice()))
-            .collect(),
-        is_named: settings.is_named,
-    };
-    let pairs = all.iter().zip(labeled.pairs(flags)?);
-    let own = pairs
+    let all = settings.clusters.iter();
+    let clusters = all.map(|one| (one.name.as_str(), one.labels.as_slice()));
+    let pairs = label_pairs(&clusters.collect::<Vec<_>>(), settings.is_named, flags)?;
+    let own = settings.clusters.iter().zip(pairs);
+    let own = own
         .filter(|(one, _)| one.name == cluster.name)
         .flat_map(|(_, pairs)| pairs);
     Ok(Labels::new(own)?)

@@ -114,31 +114,22 @@ pub(crate) fn template() -> String {
             (Section::Defaults, MachineOptions::ARGUMENTS),
         );
     }
-    text.push_str(PUSH);
-    for key in shown(Section::Push) {
-        add(
-            &mut text,
-            &key,
-            "#",
-            (Section::Push, PushOptions::ARGUMENTS),
-        );
-    }
-    text.push_str(CHECK);
-    for key in shown(Section::Check) {
-        add(&mut text, &key, "#", (Section::Check, &[]));
-    }
-    text.push_str(RUN);
-    for key in shown(Section::Run) {
-        add(&mut text, &key, "#", (Section::Run, &[]));
-    }
+    add_all(&mut text, PUSH, (Section::Push, PushOptions::ARGUMENTS));
+    add_all(&mut text, CHECK, (Section::Check, &[]));
+    add_all(&mut text, RUN, (Section::Run, &[]));
     for kind in ReceiverKind::ALL {
-        text.push_str(&head_of(*kind));
-        let section = Section::Receiver(*kind);
-        for key in shown(section) {
-            add(&mut text, &key, "#", (section, ReceiverOptions::ARGUMENTS));
-        }
+        let section = (Section::Receiver(*kind), ReceiverOptions::ARGUMENTS);
+        add_all(&mut text, &head_of(*kind), section);
     }
     text
+}
+
+/// Adds a section whose keys are all commented out.
+fn add_all(text: &mut String, head: &str, section: (Section, &[Argument])) {
+    text.push_str(head);
+    for key in shown(section.0) {
+        add(text, &key, "#", section);
+    }
 }
 
 /// Returns the beginning of the section of a receiver.

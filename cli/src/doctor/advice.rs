@@ -84,7 +84,7 @@ const BY_CODE: &[(Code, &str)] = &[
     (Code::Redirected, "Set the address to where the redirect leads, if that is your deployment; if it leads to a login page, a proxy or gateway requires you to log in first."),
     (Code::Forbidden, "Ask the operator whether this client id has access: the Event Metrics API is in Beta and access is arranged with them. A gateway or firewall in between may also have answered."),
     (Code::RateLimited, "Wait, and send fewer requests: lower --concurrency, or use fewer jobs at the same time."),
-    (Code::RetryLater, "Wait as long as the message says, or allow longer waits with --longest-retry-wait."),
+    (Code::RetryLater, "Wait for the time in the message, or allow longer waits with --longest-retry-wait."),
     (Code::ServerError, "Wait and try again: the service, or a gateway before it, has failed. If it lasts, ask the operator."),
     (Code::UnexpectedStatus, "Check the address, and show the operator this message: the reference does not show what this status means."),
     (Code::NetworkFailed, BROKEN),

@@ -9,6 +9,7 @@ use serde::Serialize;
 use tallyfold::Code;
 
 use crate::failure::Exit;
+use crate::output::safe::wrapped;
 use crate::output::sink::Screen;
 
 /// What `tallyfold doctor --json` prints.
@@ -323,9 +324,13 @@ fn print_check(check: &Check, screen: Screen, out: &mut dyn Write) -> io::Result
     let took = check.duration_ms.map(|ms| format!(" ({ms} ms)"));
     let label = check.name.label();
     let seen = format!("{}{}", check.seen, took.unwrap_or_default());
-    let width = screen.width;
+    // Without a width, a text is one line.
+    let columns = |indent| match screen.width {
+        Some(width) => width.saturating_sub(indent).max(20),
+        None => usize::MAX,
+    };
     let at = INDENT + LABEL + 1;
-    let mut lines = wrapped(&seen, width, at).into_iter();
+    let mut lines = wrapped(&seen, columns(at)).into_iter();
     let first = lines.next().unwrap_or_default();
     writeln!(out, "  {word} {label:LABEL$} {first}")?;
     for line in lines {
@@ -334,33 +339,12 @@ fn print_check(check: &Check, screen: Screen, out: &mut dyn Write) -> io::Result
     let more = [("wrong:", &check.problem), ("next:", &check.next)];
     for (word, text) in more {
         let Some(text) = text else { continue };
-        for (index, line) in wrapped(text, width, INDENT + 7).into_iter().enumerate() {
+        for (index, line) in wrapped(text, columns(INDENT + 7)).into_iter().enumerate() {
             let word = if index == 0 { word } else { "" };
             writeln!(out, "{:INDENT$}{word:6} {line}", "")?;
         }
     }
     Ok(())
-}
-
-/// Wraps a text to the width of the terminal, less `indent` columns. Without a width, returns the text as one line.
-fn wrapped(text: &str, width: Option<usize>, indent: usize) -> Vec<String> {
-    let Some(room) = width.map(|width| width.saturating_sub(indent).max(20)) else {
-        return vec![text.to_owned()];
-    };
-    let mut lines = vec![String::new()];
-    for piece in text.split_inclusive(' ') {
-        let last = lines.last().map_or(0, |line| line.chars().count());
-        if last > 0 && last + piece.trim_end().chars().count() > room {
-            lines.push(String::new());
-        }
-        if let Some(line) = lines.last_mut() {
-            line.push_str(piece);
-        }
-    }
-    lines
-        .iter()
-        .map(|line| line.trim_end().to_owned())
-        .collect()
 }
 
 #[cfg(test)]

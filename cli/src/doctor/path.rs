@@ -15,7 +15,6 @@ use tallyfold::sending::broken;
 use tallyfold::text::{is_unseen, roughly};
 use tallyfold::{Code, Error, HostFailure, Timestamp};
 use tokio::net::{TcpStream, lookup_host};
-use tokio::time::timeout;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
@@ -24,6 +23,7 @@ use super::configuration::{Place, Proxies, ProxyOnPath, Server, proxy_check};
 use super::diagnosis::{Check, CheckName, CheckResult};
 use super::service::{Seen, failed, slow};
 use crate::failure::Exit;
+use crate::host::exchange::within;
 use crate::host::network::{Http, chain, is_this_machine, name_of};
 use crate::host::session::unix_ms;
 
@@ -117,15 +117,12 @@ impl Looker<'_> {
             .get(&place.url)
             .header(USER_AGENT, agent)
             .send();
-        let answered = match self.limit {
-            None => Ok(request.await),
-            Some(limit) => timeout(limit, request).await,
-        };
+        let answered = within(self.limit, request).await;
         let took = started.elapsed();
         match answered {
-            Err(_) => checks.push(slow_check(CheckName::Http).took(took)),
-            Ok(Err(error)) => checks.push(unanswered(place, proxy, &error).took(took)),
-            Ok(Ok(response)) => self.judge(place, &response, took, checks),
+            None => checks.push(slow_check(CheckName::Http).took(took)),
+            Some(Err(error)) => checks.push(unanswered(place, proxy, &error).took(took)),
+            Some(Ok(response)) => self.judge(place, &response, took, checks),
         }
     }
 
@@ -154,12 +151,9 @@ impl Looker<'_> {
         &self,
         work: impl Future<Output = std::io::Result<T>>,
     ) -> Result<T, Option<std::io::Error>> {
-        match self.limit {
-            None => work.await.map_err(Some),
-            Some(limit) => match timeout(limit, work).await {
-                Ok(done) => done.map_err(Some),
-                Err(_) => Err(None),
-            },
+        match within(self.limit, work).await {
+            Some(done) => done.map_err(Some),
+            None => Err(None),
         }
     }
 }

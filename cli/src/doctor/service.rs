@@ -9,15 +9,15 @@ use tallyfold::sending::named;
 use tallyfold::text::{grouped, roughly};
 use tallyfold::{
     Additivity, AdditivityVerdict, Api, AuditLogsOptions, Call, CallOutput, Code, CollectStep,
-    CountTable, Dimension, Error, HostFailure, Metric, ProbeOptions, QueryOptions, Reconciliation,
-    Result, Spelling, Step, TimeStep, Timestamp, Window,
+    CountTable, Dimension, Error, Metric, ProbeOptions, QueryOptions, Reconciliation, Result,
+    Spelling, Step, TimeStep, Timestamp, Window,
 };
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::advice;
 use super::configuration::{Place, Prepared};
 use super::diagnosis::{Check, CheckName, CheckResult};
-use crate::host::exchange::{Broken, Outgoing, ResponseReader};
+use crate::host::exchange::{Broken, Outgoing, ResponseReader, within};
 use crate::host::session::Session;
 
 /// Details that a call does not report.
@@ -44,12 +44,9 @@ pub(crate) async fn look<T>(
     let mut seen = Seen::default();
     let started = Instant::now();
     let drive = drive(session, call, &mut seen);
-    let ended = match limit {
-        None => drive.await,
-        Some(limit) => timeout(limit, drive).await.unwrap_or_else(|_| Err(slow())),
-    };
+    let ended = within(limit, drive).await;
     seen.took = started.elapsed();
-    (ended, seen)
+    (ended.unwrap_or_else(|| Err(slow())), seen)
 }
 
 /// Returns the error of a check that took too long.
@@ -67,16 +64,10 @@ async fn drive<T>(session: &Session, call: &mut Call<T>, seen: &mut Seen) -> Res
                 let mut looking = Looking { call, seen };
                 // The exchange has no timeout of its own, because the limit of the check includes it.
                 let ended = outgoing.exchange(None, &mut looking).await;
-                match ended {
-                    Ok(()) => Ok(()),
-                    Err(Broken::Refused(error)) => Err(error),
-                    Err(Broken::Network(name)) => {
-                        seen.trouble = Some(name);
-                        call.failed(HostFailure::Network, name)
-                    }
-                    Err(Broken::Stale(name)) => call.failed(HostFailure::Stale, name),
-                    Err(Broken::TimedOut) => call.failed(HostFailure::Timeout, "TimeoutError"),
+                if let Err(Broken::Network(name)) = &ended {
+                    seen.trouble = Some(name);
                 }
+                ended.or_else(|broken| broken.report(call))
             }
             Step::Wait { ms } => {
                 sleep(Duration::from_millis(ms.into())).await;
@@ -343,14 +334,9 @@ pub(crate) async fn additivity(prepared: &Prepared, halves: [Window; 2]) -> Chec
     let name = CheckName::Additivity;
     let mut seen = Seen::default();
     let read = probe(prepared, halves, &mut seen);
-    let read = match prepared.limit {
-        None => read.await,
-        Some(limit) => tokio::time::timeout(limit, read)
-            .await
-            .unwrap_or_else(|_| Err(slow())),
-    };
+    let read = within(prepared.limit, read).await;
     seen.took = started.elapsed();
-    match read {
+    match read.unwrap_or_else(|| Err(slow())) {
         Ok(additivity) => judge(&additivity).took(seen.took),
         Err(error) => failed(name, &error, &seen),
     }

@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     /// The fields of a stored state. This format must stay readable.
-    const WRITTEN: &str = r#"{"service":"a1","rules":"","told":{"webhook:chat":{"id":{"rule":"r","severity":"critical","labels":{"integration":"\"é\""},"sentence":"s","query":"q","since":"2026-01-01T00:00:00Z","finding":"{}"}}}}"#;
+    const WRITTEN: &str = r#"{"service":"a1","rules":"","told":{"webhook:chat":{"id":{"rule":"r","severity":"critical","labels":{"integration":"\"é\""},"sentence":"s","query":"q","since":"2026-01-01T00:00:00Z","finding":"{}","incident":"{}"}}}}"#;
 
     #[test]
     fn what_was_written_is_read_back_and_any_damage_is_found() {

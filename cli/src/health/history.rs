@@ -24,9 +24,12 @@ use tokio::task::spawn_blocking;
 use crate::arguments::given::Given;
 use crate::arguments::query::{DAY_MS, joined};
 use crate::failure::{Failure, Result};
-use crate::files::{file_lock, open_regular, replace_locked};
+use crate::files::{file_lock, if_exists, open_regular, replace_locked};
 use crate::host::ranges::{Keeper, finished, gather};
 use crate::host::session::Session;
+
+/// What a check does if it can't store a page.
+const LAST_DAY: &str = "; until pages can be stored, only the windows of the last day are read";
 
 /// Windows up to this length, in seconds, are stored by day. Longer windows are stored by week, because a day contains only a
 /// few.
@@ -83,8 +86,16 @@ impl Wanted {
 pub(crate) struct History {
     folder: PathBuf,
     span_ms: i64,
-    /// The operating system releases the lock when the process ends, even if it is killed.
-    _lock: File,
+    /// The lock, or why no page can be stored. The operating system releases the lock when the process ends, even if it is killed.
+    lock: Result<File>,
+}
+
+/// A page after the attempt to store it.
+#[derive(Debug)]
+struct Stored {
+    head: PageHead,
+    /// If the page could not be stored, its bytes and the reason.
+    unstored: Option<(Vec<u8>, Failure)>,
 }
 
 /// The time range of one file.
@@ -98,7 +109,7 @@ pub(crate) struct Span {
 impl History {
     /// Opens the history of a query. If nothing was stored, the history is empty. `cluster` is the folder of the cluster.
     /// `service` identifies the service, so that the counts of two services are never mixed, even if their clusters have the
-    /// same name.
+    /// same name. If the disk is full or read-only, or the user may only read the folder, the history is used as it is.
     ///
     /// # Errors
     /// For a folder that can't be used, or that another process uses.
@@ -112,14 +123,18 @@ impl History {
             false => joined(&wanted.dimensions, "+"),
         };
         let folder = cluster.join(format!("{metric}-{}-{by}-{service}", wanted.step));
-        fs::create_dir_all(&folder)
-            .map_err(|error| Failure::file("make the folder", &folder, &error))?;
-        let lock = file_lock(&folder.join("lock"), &folder)?;
-        Ok(Self {
-            folder,
-            span_ms: wanted.span_ms(),
-            _lock: lock,
-        })
+        let lock = match fs::create_dir_all(&folder) {
+            Ok(()) => file_lock(&folder.join("lock"), &folder),
+            Err(error) => Err(Failure::file("make the folder", &folder, &error)),
+        };
+        match lock {
+            Err(failure) if !failure.is_unwritable() => Err(failure),
+            lock => Ok(Self {
+                folder,
+                span_ms: wanted.span_ms(),
+                lock,
+            }),
+        }
     }
 
     /// Returns the files of a range, the newest first. A run that ends early has then read the newest counts, which matter
@@ -165,9 +180,9 @@ impl History {
     fn head(&self, span: Span) -> Result<Result<Option<PageHead>>> {
         let path = self.path(span.start_ms);
         let as_failure = |error: io::Error| Failure::file("read", &path, &error);
-        let mut file = match open_regular(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(None)),
-            opened => opened.map_err(as_failure)?,
+        let wrong = |what: &str| Failure::usage(format!("{}: {what}", path.display()));
+        let Some(mut file) = if_exists(open_regular(&path)).map_err(as_failure)? else {
+            return Ok(Ok(None));
         };
         let length = file.metadata().map_err(as_failure)?.len();
         let mut bytes = Vec::new();
@@ -186,14 +201,10 @@ impl History {
         };
         match head {
             Ok(head) if head.page_length() == length => Ok(Ok(Some(head))),
-            Ok(_) => Ok(Err(self.wrong(&path, "it is incomplete"))),
-            Err(error) if PageHead::is_later(&error) => Err(self.wrong(&path, &error.message())),
-            Err(error) => Ok(Err(self.wrong(&path, &error.message()))),
+            Ok(_) => Ok(Err(wrong("it is incomplete"))),
+            Err(error) if PageHead::is_later(&error) => Err(wrong(&error.message())),
+            Err(error) => Ok(Err(wrong(&error.message()))),
         }
-    }
-
-    fn wrong(&self, path: &Path, what: &str) -> Failure {
-        Failure::usage(format!("{}: {what}", path.display()))
     }
 
     /// Reads the counts of a page; returns `None` if the page is damaged or does not exist.
@@ -202,11 +213,9 @@ impl History {
     /// For a file that can't be read.
     fn page(&self, span: Span) -> Result<Option<Page>> {
         let path = self.path(span.start_ms);
-        match fs::read(&path) {
-            Ok(bytes) => Ok(Page::parse(&bytes).ok()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Failure::file("read", &path, &error)),
-        }
+        let bytes = if_exists(fs::read(&path));
+        let bytes = bytes.map_err(|error| Failure::file("read", &path, &error))?;
+        Ok(bytes.and_then(|bytes| Page::parse(&bytes).ok()))
     }
 
     /// Reads the table that version 0.1 stored in place of a page; returns `None` if the file is damaged or does not exist.
@@ -217,33 +226,46 @@ impl History {
         CountTable::from_json(&json).ok()
     }
 
-    /// Replaces a page, and removes the table that version 0.1 stored in its place.
+    /// Replaces a page, and removes the table that version 0.1 stored in its place. If the page can't be written, returns its
+    /// bytes, so that the rules can still judge it.
     ///
     /// # Errors
-    /// For a file that can't be written.
-    async fn store(&self, span: Span, page: Page, sums: &[SumsBy]) -> Result<PageHead> {
+    /// For a page that can't be read back, and an old table that can't be removed.
+    async fn store(&self, span: Span, page: Page, sums: &[SumsBy]) -> Result<Stored> {
         let path = self.path(span.start_ms);
         let as_failure = |error| Failure::file("write", &path, &error);
         let (to, sums) = (path.clone(), sums.to_vec());
+        let lock = self.lock.as_ref().map(drop).map_err(Failure::clone);
         let stored = spawn_blocking(move || {
             let bytes = page.to_bytes(&sums);
-            replace_locked(&to, &bytes)?;
-            PageHead::parse(&bytes).map_err(io::Error::other)
+            let head = PageHead::parse(&bytes).map_err(io::Error::other)?;
+            let replace = |()| {
+                let replaced = replace_locked(&to, &bytes);
+                replaced.map_err(|error| Failure::file("write", &to, &error))
+            };
+            let failure = lock.and_then(replace).err();
+            Ok(Stored {
+                head,
+                unstored: failure.map(|failure| (bytes, failure)),
+            })
         });
-        let head = stored.await;
-        let head = head.unwrap_or_else(|error| Err(io::Error::other(error)));
-        let head = head.map_err(as_failure)?;
-        match fs::remove_file(self.old_path(span.start_ms)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(as_failure(error)),
-            _ => Ok(head),
+        let stored = stored.await;
+        let stored = stored.unwrap_or_else(|error| Err(io::Error::other(error)));
+        let stored = stored.map_err(as_failure)?;
+        if stored.unstored.is_none() {
+            if_exists(fs::remove_file(self.old_path(span.start_ms))).map_err(as_failure)?;
         }
+        Ok(stored)
     }
 
-    /// Removes the files whose time range ends before a timestamp.
+    /// Removes the files whose time range ends before a timestamp, if the history can be changed.
     ///
     /// # Errors
     /// For a file that can't be removed.
     pub(crate) fn drop_before(&self, start: Timestamp) -> Result<()> {
+        if self.lock.is_err() {
+            return Ok(());
+        }
         let as_failure = |error| Failure::file("tidy", &self.folder, &error);
         for entry in fs::read_dir(&self.folder).map_err(as_failure)? {
             let entry = entry.map_err(as_failure)?;
@@ -297,6 +319,8 @@ pub(crate) struct Past {
     pub(crate) gaps: Vec<Window>,
     /// Why the ranges are missing, if there is a reason.
     pub(crate) failure: Option<Failure>,
+    /// Why some of the pages could not be stored. They are in memory.
+    pub(crate) unstored: Option<Failure>,
     /// Whether the service was queried, but no window could be read.
     pub(crate) is_unanswered: bool,
 }
@@ -325,7 +349,7 @@ impl Past {
     }
 }
 
-/// The files of the pages. Pages that are used only in part are in memory.
+/// The files of the pages. Pages that are used only in part, and pages that could not be stored, are in memory.
 #[derive(Debug, Default)]
 struct Files {
     paths: Vec<PathBuf>,
@@ -357,9 +381,9 @@ impl ReadPage for Files {
     }
 }
 
-/// The progress of the reading, in windows.
+/// The progress of reading windows into a history.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Reading {
+pub(crate) struct HistoryProgress {
     /// The number of windows to read, in all files.
     pub(crate) planned: u32,
     /// The number of windows that were read.
@@ -370,37 +394,53 @@ pub(crate) struct Reading {
     pub(crate) waiting_ms: Option<u32>,
 }
 
-/// A page of the history, and its missing windows.
-struct Missing {
+/// A page of the history, and what is needed to bring it up to date.
+struct Update {
     span: Span,
     /// The head of the page, if the page exists.
     head: Option<PageHead>,
+    /// The bytes of the page, if it could not be stored.
+    unstored: Option<Vec<u8>>,
     /// Reads the missing windows; `None` if no window is missing.
     collect: Option<Collect>,
     /// The number of windows to read.
     left: u32,
 }
 
-/// Brings the pages of a history up to date with the service, and returns the counts of the range.
+/// Brings the pages of a history up to date with the service, and returns the counts of the range. A page that can't be stored
+/// stays in memory. After that, only the pages of the last day are read, unless `keeps_all` is set: the next check would have to
+/// read all others again.
 ///
 /// # Errors
-/// For files that can't be used, and if there are no counts at all.
+/// For files that can't be read, and if there are no counts at all.
 pub(crate) async fn read(
     session: &Session,
     (history, wanted, given): (History, &Wanted, &Given),
-    mut on_progress: impl FnMut(Reading),
+    keeps_all: bool,
+    mut on_progress: impl FnMut(HistoryProgress),
 ) -> Result<Past> {
-    let mut pages = Vec::new();
+    let (mut pages, mut unstored) = (Vec::new(), None);
     for span in history.spans(wanted.range) {
-        let head = known(session, (&history, wanted), span).await?;
-        pages.push(missing(session, (wanted, given), span, head)?);
+        let stored = known(session, (&history, wanted), span).await?;
+        let (head, kept) =
+            stored.map_or((None, None), |stored| (Some(stored.head), stored.unstored));
+        let mut page = update(session, (wanted, given), span, head)?;
+        page.keep(kept, &mut unstored);
+        pages.push(page);
     }
-    let mut reading = Reading {
+    let mut reading = HistoryProgress {
         planned: pages.iter().map(|page| page.left).sum(),
-        ..Reading::default()
+        ..HistoryProgress::default()
     };
     let (mut failures, mut unfinished) = (Vec::new(), Vec::new());
+    let recent = wanted.recent().range.start();
     for page in &mut pages {
+        if let Some(failure) = unstored.as_ref().filter(|_| !keeps_all)
+            && page.span.range.end() <= recent
+        {
+            failures.extend(page.collect.take().map(|_| failure.clone().and(LAST_DAY)));
+            continue;
+        }
         // Takes the collect out of the page, so that its counts are freed once they are stored.
         let Some(mut collect) = page.collect.take() else {
             continue;
@@ -436,19 +476,33 @@ pub(crate) async fn read(
             Some(old) => old.with(new)?,
             None => new,
         };
-        page.head = Some(history.store(page.span, all, &wanted.sums).await?);
+        let stored = history.store(page.span, all, &wanted.sums).await?;
+        page.head = Some(stored.head);
+        page.keep(stored.unstored, &mut unstored);
     }
     pages.reverse();
-    finish(history, wanted, pages, (failures, reading, unfinished))
+    let mut past = finish(history, wanted, pages, (failures, reading, unfinished))?;
+    past.unstored = unstored;
+    Ok(past)
 }
 
-/// Returns the head of a page, with the sums that the rules judge; `None` if there are no counts. If the file lacks some of the
-/// sums, it is replaced by a file that contains them.
+impl Update {
+    /// Keeps the bytes of the page if it could not be stored. `failure` becomes the first reason.
+    fn keep(&mut self, unstored: Option<(Vec<u8>, Failure)>, failure: &mut Option<Failure>) {
+        self.unstored = unstored.map(|(bytes, reason)| {
+            failure.get_or_insert(reason);
+            bytes
+        });
+    }
+}
+
+/// Returns a page with the sums that the rules judge; `None` if there are no counts. If the file lacks some of the sums, it is
+/// replaced by a file that contains them.
 async fn known(
     session: &Session,
     (history, wanted): (&History, &Wanted),
     span: Span,
-) -> Result<Option<PageHead>> {
+) -> Result<Option<Stored>> {
     let head = match history.head(span)? {
         Ok(head) => head,
         Err(wrong) => {
@@ -458,7 +512,12 @@ async fn known(
         }
     };
     let page = match head {
-        Some(head) if head.has(&wanted.sums) => return Ok(Some(head)),
+        Some(head) if head.has(&wanted.sums) => {
+            return Ok(Some(Stored {
+                head,
+                unstored: None,
+            }));
+        }
         Some(_) => history.page(span)?,
         None => match history.table(span) {
             Some(table) => Some(Page::of_table(&table, &[])?),
@@ -472,12 +531,12 @@ async fn known(
 }
 
 /// Prepares the reading of the windows that a page lacks, and of the windows whose counts may still change.
-fn missing(
+fn update(
     session: &Session,
     (wanted, given): (&Wanted, &Given),
     span: Span,
     head: Option<PageHead>,
-) -> Result<Missing> {
+) -> Result<Update> {
     let settled: Vec<Window> = head.iter().flat_map(PageHead::settled).collect();
     if let Some(head) = &head {
         head.identity()
@@ -505,15 +564,16 @@ fn missing(
         left = planned - done;
         collect = Some(own).filter(|_| left > 0);
     }
-    Ok(Missing {
+    Ok(Update {
         span,
         head,
+        unstored: None,
         collect,
         left,
     })
 }
 
-impl Reading {
+impl HistoryProgress {
     fn and(self, now: Progress, known: u32) -> Self {
         Self {
             planned: self.planned,
@@ -527,8 +587,8 @@ impl Reading {
 fn finish(
     history: History,
     wanted: &Wanted,
-    pages: Vec<Missing>,
-    (mut failures, reading, unfinished): (Vec<Failure>, Reading, Vec<Window>),
+    pages: Vec<Update>,
+    (mut failures, reading, unfinished): (Vec<Failure>, HistoryProgress, Vec<Window>),
 ) -> Result<Past> {
     let failure = (!failures.is_empty()).then(|| failures.remove(0));
     let (mut heads, mut files, mut covered) = (Vec::new(), Files::default(), Vec::new());
@@ -536,14 +596,19 @@ fn finish(
         let Some(mut head) = page.head else {
             continue;
         };
+        let span = page.span;
         let is_wanted = |window: Window| wanted.range.contains(window);
-        let mut part = None;
+        let mut part = page.unstored;
         if !head.windows().all(is_wanted) {
             // A check of an earlier time must not use windows after that time.
-            let Some(page) = history.page(page.span)? else {
+            let whole = match &part {
+                Some(bytes) => Some(Page::parse(bytes)?),
+                None => history.page(span)?,
+            };
+            let Some(whole) = whole else {
                 continue;
             };
-            let page = page.filtered(is_wanted);
+            let page = whole.filtered(is_wanted);
             if page.is_empty() {
                 continue;
             }
@@ -553,7 +618,7 @@ fn finish(
         }
         covered.extend(head.windows().filter(|window| !unfinished.contains(window)));
         heads.push(head);
-        files.paths.push(history.path(page.span.start_ms));
+        files.paths.push(history.path(span.start_ms));
         files.parts.push(part);
     }
     if heads.is_empty() {
@@ -566,8 +631,10 @@ fn finish(
         heads,
         files,
         gaps: wanted.range.uncovered(covered),
-        is_unanswered: failure.is_some() && reading.done == 0,
+        is_unanswered: failure.as_ref().is_some_and(|failure| failure.io.is_none())
+            && reading.done == 0,
         failure,
+        unstored: None,
     })
 }
 
@@ -613,7 +680,7 @@ mod tests {
         );
         for span in &spans {
             assert!(history.head(*span).unwrap().unwrap().is_none());
-            let head = history.store(*span, page(), &[]).await.unwrap();
+            let head = history.store(*span, page(), &[]).await.unwrap().head;
             let windows: Vec<Window> = head.windows().collect();
             assert_eq!(windows, table(ROWS).windows());
             let read = history.head(*span).unwrap().unwrap().unwrap();
@@ -674,7 +741,9 @@ mod tests {
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
         assert!(history.head(span).is_err());
-        let refused = history.store(span, page(), &[]).await.unwrap_err();
+        let stored = history.store(span, page(), &[]).await.unwrap();
+        let (bytes, refused) = stored.unstored.unwrap();
+        assert_eq!(bytes, whole);
         assert!(refused.text.contains("2026-01-01.page"), "{refused}");
     }
 

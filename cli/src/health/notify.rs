@@ -7,25 +7,24 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use tallyfold::{Code, Error, Timestamp, text};
+use tallyfold::{Code, Error, Timestamp};
 use tallyfold_health::{
-    AlertLabels, Notifications, NotifyOptions, Receiver, ReceiverKind, ReceiverOptions,
-    ReceiverOutcome, Rules,
+    AlertLabels, Check, Found, Notifications, Notified, NotifyOptions, Receiver, ReceiverKind,
+    ReceiverOptions, ReceiverOutcome, Rules,
 };
 
 use super::files::{Memory, fingerprint};
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
+use crate::arguments::query::length;
 use crate::config::sections::is_name;
 use crate::config::settings::{AlertReceiver, NetworkSettings, Settings};
 use crate::failure::{Exit, Failure, Result};
 use crate::files::read_text;
 use crate::host::carry::Carrier;
-use crate::host::network::Http;
-use crate::host::session::{Clock, random};
+use crate::host::session::random;
 use crate::host::shutdown::Shutdown;
-use crate::output::check::Verdict;
 use crate::output::report::Part;
 use crate::stderr::Stderr;
 
@@ -34,6 +33,11 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// The heading of these flags in the help.
 const HEADING: &str = "Notifications";
+
+/// Returns the names of the flags that name receivers.
+pub(crate) fn receiver_flags() -> impl Iterator<Item = &'static str> {
+    ReceiverKind::ALL.iter().map(|kind| kind.as_str())
+}
 
 /// Flags for the receivers of alerts.
 #[derive(Args, Clone, Debug, Default)]
@@ -70,7 +74,6 @@ impl Args for Targets {
                     .long(name)
                     .value_name("URL|NAME")
                     .action(ArgAction::Append)
-                    .conflicts_with("replay")
                     .help_heading(HEADING)
                     .help(format!(
                         "Notifies {about}, by its address or the NAME of a section [{name}.NAME]; may be repeated"
@@ -140,7 +143,7 @@ impl Notifier {
     /// Checks the receivers that flags name, and reads their secrets.
     ///
     /// # Errors
-    /// For flags and settings that can't be used. Nothing has been sent then.
+    /// For flags and settings that can't be used. In this case, it sends nothing.
     pub(crate) fn new(
         flags: &NotifyFlags,
         settings: &Settings,
@@ -175,25 +178,47 @@ impl Notifier {
     pub(crate) async fn notify(
         &mut self,
         app: &App,
-        part: &Part<Verdict>,
+        part: &Part<Check>,
         now: Timestamp,
         memory: &mut Memory,
     ) -> Result<Option<Exit>> {
-        let Verdict::Check(check) = &part.found else {
-            return Ok(None);
-        };
         let options = NotifyOptions::default()
             .cluster(app.settings.is_named.then(|| part.cluster.clone()))
-            .labels(AlertLabels(part.labels.clone()))
+            .labels(AlertLabels(part.labels.clone()));
+        let notified = mem::take(&mut memory.notified);
+        let (notified, results) = self
+            .send((&part.found).into(), notified, &options, now)
+            .await?;
+        memory.notified = notified;
+        let mut exit = None;
+        for mut failure in results.into_iter().filter_map(|(_, result)| result.err()) {
+            failure
+                .text
+                .push_str("; the next check sends the missing messages");
+            app.fail(&part.cluster, &failure);
+            exit = Some(failure.exit);
+        }
+        Ok(exit)
+    }
+
+    /// Sends to each receiver what it does not know yet of what was found. Returns what the receivers know afterwards, and for
+    /// each of them, its name and how many messages it accepted.
+    ///
+    /// # Errors
+    /// As [`Notifier::notify`].
+    pub(crate) async fn send(
+        &mut self,
+        found: Found<'_>,
+        notified: Notified,
+        options: &NotifyOptions,
+        now: Timestamp,
+    ) -> Result<(Notified, Vec<(String, Result<u64>)>)> {
+        let receivers = self.routes.iter().map(|route| route.receiver.clone());
+        let options = options
+            .clone()
             .alert_for_ms(self.alert_for_ms)
             .seed(random());
-        let mut notifications = Notifications::new(
-            check,
-            self.routes.iter().map(|route| route.receiver.clone()),
-            mem::take(&mut memory.notified),
-            &options,
-            now,
-        )?;
+        let mut notifications = Notifications::new(found, receivers, notified, &options, now)?;
         let shutdown = Shutdown::new();
         while let Some((place, push)) = notifications.delivery() {
             let carrier = &mut self.routes[place].carrier;
@@ -204,30 +229,31 @@ impl Notifier {
             }
         }
         let (notified, outcomes) = notifications.finish();
-        memory.notified = notified;
-        let failures = self.routes.iter().zip(&outcomes).filter_map(failure_of);
-        let mut exit = None;
-        for failure in failures {
-            app.fail(&part.cluster, &failure);
-            exit = Some(Exit::Service);
-        }
-        Ok(exit)
+        let results = self.routes.iter().zip(&outcomes).map(|(route, outcome)| {
+            let result = match failure_of(route, outcome) {
+                Some(failure) => Err(failure),
+                None => Ok(outcome.receipt.messages),
+            };
+            (route.shown.clone(), result)
+        });
+        Ok((notified, results.collect()))
+    }
+
+    /// Returns whether there is no receiver.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.routes.is_empty()
     }
 }
 
 /// Returns why a receiver did not accept all messages; `None` if it did.
-fn failure_of((route, outcome): (&Route, &ReceiverOutcome)) -> Option<Failure> {
+fn failure_of(route: &Route, outcome: &ReceiverOutcome) -> Option<Failure> {
     let error = outcome.error.as_ref()?;
     let answer = match (error.status(), error.excerpt()) {
         (Some(status), Some(excerpt)) => format!(" (status {status}: {excerpt})"),
         (Some(status), None) => format!(" (status {status})"),
         (None, _) => String::new(),
     };
-    let message = error.message();
-    let text = format!(
-        "{}: {message}{answer}; the next check sends the missing messages",
-        route.shown
-    );
+    let text = format!("{}: {}{answer}", route.shown, error.message());
     Some(Failure::new(Exit::Service, text))
 }
 
@@ -238,6 +264,17 @@ impl NotifyFlags {
             targets: Targets(receivers),
             ..Self::default()
         }
+    }
+
+    /// Returns these flags if they name receivers. Otherwise returns flags that name all receivers of the configuration.
+    pub(crate) fn or_all_of(&self, settings: &Settings) -> Self {
+        let mut flags = self.clone();
+        if flags.targets.0.is_empty() {
+            let receivers = settings.receivers.iter();
+            let receivers = receivers.map(|one| (one.kind, one.name.clone()));
+            flags.targets = Targets(receivers.collect());
+        }
+        flags
     }
 
     fn named(&self, kind: ReceiverKind, target: &str, settings: &Settings) -> Result<Named> {
@@ -284,12 +321,7 @@ impl NotifyFlags {
             let seconds = windows.max().unwrap_or_default().saturating_mul(4);
             return Ok(seconds.max(3_600).saturating_mul(1_000));
         };
-        let ms = text::milliseconds(written).filter(|ms| *ms > 0);
-        ms.ok_or_else(|| {
-            Failure::usage(format!(
-                "--alert-for: want a length of time such as 1h, not {written:?}"
-            ))
-        })
+        length("--alert-for", written, "such as 1h", 1)
     }
 }
 
@@ -314,13 +346,8 @@ impl Named {
         Ok(Route {
             receiver: Receiver::new(kind, &options).map_err(|error| self.as_failure(error))?,
             carrier: Carrier {
-                http: Http::new(&self.network)?,
-                timeout: LIMIT,
-                clock: Clock::start(),
-                socket: None,
-                stderr: Rc::clone(stderr),
                 is_brief: true,
-                label: String::new(),
+                ..Carrier::new(&self.network, LIMIT, stderr)?
             },
             shown,
         })

@@ -13,6 +13,7 @@ use super::exchange::{Broken, Outgoing, ResponseReader};
 use super::network::{Http, name_of};
 use super::session::Clock;
 use super::shutdown::Shutdown;
+use crate::config::settings::NetworkSettings;
 use crate::failure::{Exit, Failure, Result};
 use crate::stderr::Stderr;
 
@@ -60,6 +61,26 @@ enum Task {
 }
 
 impl Carrier {
+    /// Creates a sender of messages that are retried as long as their push allows.
+    ///
+    /// # Errors
+    /// For certificates and proxies that can't be used.
+    pub(crate) fn new(
+        network: &NetworkSettings,
+        timeout: Duration,
+        stderr: &Rc<Stderr>,
+    ) -> Result<Self> {
+        Ok(Self {
+            http: Http::new(network)?,
+            timeout,
+            clock: Clock::start(),
+            socket: None,
+            stderr: Rc::clone(stderr),
+            is_brief: false,
+            label: String::new(),
+        })
+    }
+
     /// Drives a push to its end. `store` stores the progress whenever the push reports it: how many samples are
     /// finished, and how many of them are in doubt.
     ///

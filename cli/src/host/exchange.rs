@@ -14,7 +14,7 @@ use http_body_util::Full;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use reqwest::header::{CONTENT_ENCODING, HeaderMap};
 use reqwest::{Method, Response};
-use tallyfold::Request;
+use tallyfold::{Call, HostFailure, Request};
 use tokio::time::timeout;
 
 use super::body::Body;
@@ -48,6 +48,19 @@ pub(crate) enum Broken {
 }
 
 impl Broken {
+    /// Reports the failure to the call whose exchange has failed.
+    ///
+    /// # Errors
+    /// The call's final error.
+    pub(crate) fn report<T>(self, call: &mut Call<T>) -> tallyfold::Result<()> {
+        match self {
+            Self::Refused(error) => Err(error),
+            Self::Network(name) => call.failed(HostFailure::Network, name),
+            Self::Stale(name) => call.failed(HostFailure::Stale, name),
+            Self::TimedOut => call.failed(HostFailure::Timeout, "TimeoutError"),
+        }
+    }
+
     /// Returns the name of the failure: the code of the core's error, or the name of the network failure.
     pub(crate) fn name(&self) -> &'static str {
         match self {
@@ -175,7 +188,8 @@ impl Outgoing {
         limit: Option<Duration>,
         receiver: &mut impl ResponseReader,
     ) -> Result<(), Broken> {
-        within(limit, self.receive(receiver)).await
+        let received = within(limit, self.receive(receiver)).await;
+        received.unwrap_or(Err(Broken::TimedOut))
     }
 
     async fn receive(self, receiver: &mut impl ResponseReader) -> Result<(), Broken> {
@@ -195,7 +209,8 @@ impl Outgoing {
             return Ok(());
         }
         let limit = (status != 200 && status >= first_refusal).then_some(EXCERPT);
-        within(limit, read(response, receiver)).await
+        let read = within(limit, read(response, receiver)).await;
+        read.unwrap_or(Err(Broken::TimedOut))
     }
 }
 
@@ -217,15 +232,14 @@ async fn read(mut response: Response, receiver: &mut impl ResponseReader) -> Res
     Ok(receiver.end()?)
 }
 
-async fn within<T>(
+/// Waits for a future, for at most `limit` if there is one. Returns `None` if that was too short.
+pub(crate) async fn within<T>(
     limit: Option<Duration>,
-    future: impl Future<Output = Result<T, Broken>>,
-) -> Result<T, Broken> {
+    future: impl Future<Output = T>,
+) -> Option<T> {
     match limit {
-        None => future.await,
-        Some(limit) => timeout(limit, future)
-            .await
-            .unwrap_or(Err(Broken::TimedOut)),
+        None => Some(future.await),
+        Some(limit) => timeout(limit, future).await.ok(),
     }
 }
 
@@ -255,6 +269,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::arguments::given::{Origin, Raw, Setting};
     use crate::config::settings::NetworkSettings;
 
     #[derive(Default)]
@@ -354,6 +369,29 @@ mod tests {
                 assert_eq!(seen, is_stale);
             }
             server.abort();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_proxy_that_is_down_is_not_taken_for_the_server() {
+        for (proxy, name) in [
+            ("127.0.0.1:1", "PROXY_ECONNREFUSED"),
+            ("no-such-proxy.invalid:1", "PROXY_ENOTFOUND"),
+        ] {
+            let settings = NetworkSettings {
+                proxy: Some(Setting {
+                    raw: Raw::Secret(format!("http://me:hunter2@{proxy}").into()),
+                    origin: Origin::Flag,
+                }),
+                ..NetworkSettings::default()
+            };
+            let client = Http::new(&settings).unwrap();
+            let url = "https://192.0.2.1:4443/";
+            let outgoing = Outgoing::post(&client, url, std::iter::empty(), b"");
+            match outgoing.exchange(None, &mut Heard::default()).await {
+                Err(Broken::Network(seen)) => assert_eq!(seen, name),
+                other => panic!("{other:?}"),
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{interval, sleep};
 
 use super::session::random;
-use crate::files::{create_for_owner, hex};
+use crate::files::{create_for_owner, hex, if_exists};
 
 /// The lease of a folder. No other job uses the folder while this value exists.
 #[derive(Debug)]
@@ -35,6 +35,7 @@ impl Lease {
             host: &host,
             pid: process::id(),
             stat: stat.as_deref(),
+            thread: None,
             seed: random(),
         });
         let taken = take(&mut lease, folder).await;
@@ -89,7 +90,7 @@ async fn take(lease: &mut keeper::Lease, folder: &Path) -> io::Result<()> {
                 stat: stat_of(&pid.to_string()).as_deref(),
             }),
             LeaseStep::Remove(name) => {
-                remove(&folder.join(name))?;
+                if_exists(fs::remove_file(folder.join(name)))?;
                 lease.done();
             }
             LeaseStep::Wait(ms) => {
@@ -103,21 +104,14 @@ async fn take(lease: &mut keeper::Lease, folder: &Path) -> io::Result<()> {
 }
 
 fn modified_ms(path: &Path) -> io::Result<Option<i64>> {
-    let modified = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        found => found?.modified()?,
+    let Some(found) = if_exists(fs::symlink_metadata(path))? else {
+        return Ok(None);
     };
-    let since_1970 = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since_1970 = found.modified()?.duration_since(UNIX_EPOCH);
+    let since_1970 = since_1970.unwrap_or_default();
     Ok(Some(
         i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX),
     ))
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
 }
 
 /// Returns the device and inode number of a file, or zeros on a system without them; `None` if the file does not exist.

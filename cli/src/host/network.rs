@@ -204,17 +204,23 @@ pub(crate) fn name_of(error: &(dyn Error + 'static)) -> &'static str {
         return name;
     }
     let says = |part: &str| links.iter().any(|link| link.to_string().contains(part));
-    if says("tunnel") || says("proxy") || says("socks") {
-        return "ProxyError";
-    }
-    if says("dns error") {
-        return "ENOTFOUND";
-    }
     let system = links
         .iter()
         .filter_map(|link| link.downcast_ref::<io::Error>());
-    let mut names = system.filter_map(system_name);
-    if let Some(name) = names.next() {
+    let name = match says("dns error") {
+        true => Some("ENOTFOUND"),
+        false => system.filter_map(system_name).next(),
+    };
+    if says("tunnel") || says("proxy") || says("socks") {
+        return match name {
+            Some("ENOTFOUND") => "PROXY_ENOTFOUND",
+            Some("ECONNREFUSED") => "PROXY_ECONNREFUSED",
+            Some("EHOSTUNREACH") => "PROXY_EHOSTUNREACH",
+            Some("ENETUNREACH") => "PROXY_ENETUNREACH",
+            _ => "ProxyError",
+        };
+    }
+    if let Some(name) = name {
         return name;
     }
     match links

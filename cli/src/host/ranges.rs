@@ -21,9 +21,10 @@ use tokio::time::sleep;
 
 use super::lease::Lease;
 use super::session::Session;
+use super::state::StateFile;
 use crate::arguments::query::Query;
 use crate::failure::{Failure, Result};
-use crate::files::{Replacement, replace};
+use crate::files::{Replacement, if_exists, replace};
 
 /// Drives a collect to its end, stores what was read, and reports the progress.
 ///
@@ -112,15 +113,26 @@ pub(crate) struct Following {
     pub(crate) session: Rc<Session>,
     machine: Follow,
     is_down: bool,
+    /// Whether any window was read.
+    pub(crate) has_read: bool,
 }
 
 impl Following {
     /// Begins a follow.
     ///
     /// # Errors
-    /// For options that the core refuses, such as a state of another query.
-    pub(crate) fn new(session: Rc<Session>, options: &FollowOptions) -> tallyfold::Result<Self> {
-        let mut machine = session.machine.follow(options)?;
+    /// For options that the core refuses, such as a state of another query. An error about the state names `file`, which
+    /// contains it.
+    pub(crate) fn new(
+        session: Rc<Session>,
+        options: &FollowOptions,
+        file: Option<&StateFile>,
+    ) -> Result<Self> {
+        let machine = session.machine.follow(options);
+        let mut machine = machine.map_err(|error| match file {
+            Some(file) if error.argument_name() == Some("state") => file.as_failure(error),
+            _ => error.into(),
+        })?;
         if let Some(by) = session.shared_by(options.metric, &options.dimensions) {
             machine.request_by(by)?;
         }
@@ -128,6 +140,7 @@ impl Following {
             session,
             machine,
             is_down: false,
+            has_read: false,
         })
     }
 
@@ -157,7 +170,10 @@ impl Following {
             self.report_outage(driven.as_ref().err());
         }
         match (settled, driven) {
-            (Ok(Some(revision)), _) => Some(FollowEvent::Revision(Box::new(revision))),
+            (Ok(Some(revision)), _) => {
+                self.has_read = true;
+                Some(FollowEvent::Revision(Box::new(revision)))
+            }
             (Err(error), _) => Some(FollowEvent::Failed(drive.window, error)),
             // The call has failed, and there is no outage that the follow waits out.
             (Ok(None), Err(error)) if !waits => Some(FollowEvent::Failed(drive.window, error)),
@@ -299,13 +315,8 @@ impl Directory {
 
 /// Reads a segment; returns `None` if the file does not exist.
 fn segment(path: &Path) -> Result<Option<Vec<u8>>> {
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Ok(metadata) if !metadata.is_file() => {
-            return Err(not_a_file(&path.to_string_lossy()).into());
-        }
-        _ => {}
+    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+        return Err(not_a_file(&path.to_string_lossy()).into());
     }
-    let read = fs::read(path).map_err(|error| Failure::file("read", path, &error))?;
-    Ok(Some(read))
+    if_exists(fs::read(path)).map_err(|error| Failure::file("read", path, &error))
 }

@@ -15,10 +15,10 @@ use flate2::write::GzEncoder;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderValue, VARY};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{HeaderMap, Request, Response, StatusCode};
+use hyper::{HeaderMap, Request, Response, StatusCode, Uri};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -145,6 +145,28 @@ pub(crate) fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     let _ = encoder.write_all(bytes);
     encoder.finish().unwrap_or_default()
+}
+
+/// Adds the headers of a response that depends on the request's headers `vary`, and that is compressed with gzip if `is_packed`
+/// is true.
+pub(crate) fn encode(headers: &mut HeaderMap, vary: &'static str, is_packed: bool) {
+    headers.insert(VARY, HeaderValue::from_static(vary));
+    if is_packed {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+}
+
+/// Returns the path and the query of a request.
+pub(crate) fn target_of(uri: &Uri) -> &str {
+    uri.path_and_query().map_or("/", |target| target.as_str())
+}
+
+/// Returns the names and values of all headers whose values are ASCII text.
+pub(crate) fn texts_of(headers: &HeaderMap) -> Vec<(&str, &str)> {
+    let headers = headers.iter();
+    headers
+        .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+        .collect()
 }
 
 /// A socket that listens.

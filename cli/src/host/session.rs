@@ -5,13 +5,12 @@ use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tallyfold::{
-    Attempt, Call, CallOutput, Dimension, Error, HostFailure, Machine, MachineOptions, Metric, Now,
-    Result, Step,
+    Attempt, Call, CallOutput, Dimension, Error, Machine, MachineOptions, Metric, Now, Result, Step,
 };
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
-use super::exchange::{Broken, Outgoing, ResponseReader};
+use super::exchange::{Outgoing, ResponseReader, within};
 use super::network::Http;
 use super::shared::{Asked, Copied, Sharer};
 use crate::stderr::Stderr;
@@ -20,6 +19,7 @@ use crate::stderr::Stderr;
 pub(crate) type OnAttempt = Box<dyn FnMut(&Attempt)>;
 
 /// A client of one cluster. Several of its calls may be driven at the same time.
+#[derive(Clone)]
 pub(crate) struct Session {
     /// The name of the cluster.
     pub(crate) name: String,
@@ -81,13 +81,8 @@ impl Session {
     /// other parts have just read.
     pub(crate) fn shared(&self, sharer: Sharer) -> Rc<Self> {
         Rc::new(Self {
-            name: self.name.clone(),
-            machine: self.machine.clone(),
-            clock: self.clock,
-            http: self.http.clone(),
-            stderr: Rc::clone(&self.stderr),
-            known: Rc::clone(&self.known),
             sharer: Some(sharer),
+            ..self.clone()
         })
     }
 
@@ -301,17 +296,11 @@ impl<T> Driven<'_, T> {
                 moved.await;
             }
         };
-        match self.limit() {
-            None => moved.await,
-            Some(limit) => {
-                if timeout(limit, moved).await.is_err()
-                    && self.call.time_left(session.now()) != Some(0)
-                {
-                    let message =
-                        "no token came in time: another call of this client was requesting it";
-                    return Err(Error::new(tallyfold::Code::TimedOut, message));
-                }
-            }
+        if within(self.limit(), moved).await.is_none()
+            && self.call.time_left(session.now()) != Some(0)
+        {
+            let message = "no token came in time: another call of this client was requesting it";
+            return Err(Error::new(tallyfold::Code::TimedOut, message));
         }
         Ok(())
     }
@@ -342,13 +331,8 @@ pub(super) async fn exchange<T>(
     call: &mut Call<T>,
     copy: Option<&mut Copied>,
 ) -> Result<()> {
-    match outgoing.exchange(limit, &mut Reading(call, copy)).await {
-        Ok(()) => Ok(()),
-        Err(Broken::Refused(error)) => Err(error),
-        Err(Broken::Network(name)) => call.failed(HostFailure::Network, name),
-        Err(Broken::Stale(name)) => call.failed(HostFailure::Stale, name),
-        Err(Broken::TimedOut) => call.failed(HostFailure::Timeout, "TimeoutError"),
-    }
+    let ended = outgoing.exchange(limit, &mut Reading(call, copy)).await;
+    ended.or_else(|broken| broken.report(call))
 }
 
 /// Passes a response to a call, and copies the response.

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -11,7 +11,9 @@ use tallyfold::Error;
 use super::lease::Lease;
 use crate::config::settings::{Cluster, Settings};
 use crate::failure::{Failure, Result};
-use crate::files::{file_name, locked, open_regular, replace_locked, with_end};
+use crate::files::{
+    file_name, if_exists, locked, open_regular, read_at_most, replace_locked, with_end,
+};
 
 /// The maximum size of a document in bytes. A document with a million groups has about a quarter of this size.
 const LONGEST: u64 = 1 << 28;
@@ -98,6 +100,20 @@ impl StateFile {
         })
     }
 
+    /// Reads and parses the document; returns the default if there is no file yet.
+    ///
+    /// # Errors
+    /// Same as [`StateFile::read`], and the errors of `parse`.
+    pub(crate) fn load<T: Default>(
+        &self,
+        parse: impl FnOnce(&[u8]) -> tallyfold::Result<T>,
+    ) -> Result<T> {
+        match self.read()? {
+            None => Ok(T::default()),
+            Some(bytes) => parse(&bytes).map_err(|error| self.as_failure(error)),
+        }
+    }
+
     /// Reads the document; returns `None` if there is no file yet.
     ///
     /// # Errors
@@ -105,22 +121,21 @@ impl StateFile {
     pub(crate) fn read(&self) -> Result<Option<Vec<u8>>> {
         let as_failure = |error| Failure::file("read", &self.path, &error);
         self.seen.set(mark(&self.path));
-        let file = match open_regular(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(as_failure(error)),
+        let Some(file) = if_exists(open_regular(&self.path)).map_err(as_failure)? else {
+            return Ok(None);
         };
-        let mut bytes = Vec::new();
-        file.take(LONGEST + 1)
-            .read_to_end(&mut bytes)
-            .map_err(as_failure)?;
-        if bytes.len() as u64 > LONGEST {
-            return Err(Failure::usage(format!(
+        match read_at_most(file, LONGEST).map_err(as_failure)? {
+            None => Err(Failure::usage(format!(
                 "{}: this is too large to be a state",
                 self.path.display()
-            )));
+            ))),
+            read => Ok(read),
         }
-        Ok(Some(bytes))
+    }
+
+    /// Returns what identifies the file that this process has read or written last.
+    pub(crate) fn seen(&self) -> Option<Mark> {
+        self.seen.get()
     }
 
     /// Replaces the document. When this returns, the new document is on the disk. If the process ends before that, the
@@ -196,7 +211,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Distinguishes a file from a file that replaces it: modification time, length in bytes, and inode number.
-type Mark = (Option<SystemTime>, u64, u64);
+pub(crate) type Mark = (Option<SystemTime>, u64, u64);
 
 /// Returns the mark of a file; `None` if the file does not exist.
 fn mark(path: &Path) -> Option<Mark> {

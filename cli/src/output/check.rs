@@ -11,7 +11,7 @@ use serde::Serialize;
 use tallyfold::{Timestamp, Window};
 use tallyfold_export::{FamilyKind, Scrape, ScrapeFormat};
 use tallyfold_health::{
-    Check, Finding, Incident, IncidentHold, Replay, Severity, Status, Unjudged, label_name,
+    Check, Finding, Incident, IncidentHold, Severity, Status, Unjudged, label_name,
 };
 
 use super::document::{FailureDocument, MissingDocument, Pairs};
@@ -23,7 +23,9 @@ use super::sink::{Screen, write_to};
 use crate::failure::{Exit, Result};
 
 /// The findings of rules in all clusters.
-pub(crate) type CheckReport = Report<Checked, Verdict>;
+///
+/// A replay has the same form as a check. It is always healthy, because its findings are in the past, and its state is empty.
+pub(crate) type CheckReport = Report<Checked, Check>;
 
 /// What was checked in each cluster.
 #[derive(Debug)]
@@ -36,68 +38,9 @@ pub(crate) struct Checked {
     pub(crate) rules: Option<PathBuf>,
 }
 
-/// The result of applying the rules.
-#[derive(Debug)]
-pub(crate) enum Verdict {
-    /// The result for the present.
-    Check(Check),
-    /// The result for a range in the past.
-    Replay(Replay),
-}
-
-impl Verdict {
-    /// Returns the findings.
-    pub(crate) fn findings(&self) -> &[Finding] {
-        match self {
-            Self::Check(check) => &check.findings,
-            Self::Replay(replay) => &replay.findings,
-        }
-    }
-
-    /// Returns the incidents that the findings belong to.
-    fn incidents(&self) -> &[Incident] {
-        match self {
-            Self::Check(check) => &check.incidents,
-            Self::Replay(replay) => &replay.incidents,
-        }
-    }
-
-    /// Returns the rules that could not judge anything.
-    pub(crate) fn unjudged(&self) -> &[Unjudged] {
-        match self {
-            Self::Check(check) => &check.unjudged,
-            Self::Replay(replay) => &replay.unjudged,
-        }
-    }
-
-    /// Returns the number of windows that were judged. Each group counts its own windows.
-    pub(crate) fn judged(&self) -> u64 {
-        match self {
-            Self::Check(check) => check.judged,
-            Self::Replay(replay) => replay.judged,
-        }
-    }
-
-    /// Returns the number of findings that were left out because there were too many.
-    pub(crate) fn left_out(&self) -> u64 {
-        match self {
-            Self::Check(check) => check.left_out,
-            Self::Replay(replay) => replay.left_out,
-        }
-    }
-
-    /// Returns whether nothing is wrong. A replay is always healthy, because its findings are in the past.
-    pub(crate) fn is_healthy(&self) -> bool {
-        match self {
-            Self::Check(check) => check.healthy,
-            Self::Replay(_) => true,
-        }
-    }
-}
-
 /// Returns the exit code for the findings. If a receiver refuses an alert, the command exits with another code.
 pub(crate) fn exit(report: &CheckReport) -> Exit {
-    let mut bad = report.parts.iter().filter(|part| !part.found.is_healthy());
+    let mut bad = report.parts.iter().filter(|part| !part.found.healthy);
     let is_firing = |finding: &Finding| {
         finding.status == Status::Firing
             && finding.severity >= Severity::Warning
@@ -106,7 +49,7 @@ pub(crate) fn exit(report: &CheckReport) -> Exit {
     };
     match bad.clone().next() {
         None => report.exit(),
-        Some(_) if bad.any(|part| part.found.findings().iter().any(is_firing)) => Exit::Unhealthy,
+        Some(_) if bad.any(|part| part.found.findings.iter().any(is_firing)) => Exit::Unhealthy,
         // No finding fires, but too little could be judged to report that all is well.
         Some(_) => Exit::Missing,
     }
@@ -205,24 +148,17 @@ pub(crate) fn write(report: &CheckReport, format: CheckFormat, path: Option<&Pat
 
 /// Creates the document of a report.
 pub(crate) fn document(report: &CheckReport) -> CheckDocument<'_> {
-    let clusters = report.parts.iter().map(|part| {
-        let labels = part.labels.iter();
-        FoundCluster {
-            cluster: &part.cluster,
-            labels: Pairs(
-                labels
-                    .map(|(name, value)| (name.as_str(), value.as_str()))
-                    .collect(),
-            ),
-            healthy: part.found.is_healthy(),
-            judged: part.found.judged(),
-            findings: part.found.findings(),
-            incidents: part.found.incidents(),
-            left_out: part.found.left_out(),
-            unjudged: part.found.unjudged(),
-            gaps: &part.gaps,
-            failure: part.failure.as_ref().map(Into::into),
-        }
+    let clusters = report.parts.iter().map(|part| FoundCluster {
+        cluster: &part.cluster,
+        labels: Pairs::of(&part.labels),
+        healthy: part.found.healthy,
+        judged: part.found.judged,
+        findings: &part.found.findings,
+        incidents: &part.found.incidents,
+        left_out: part.found.left_out,
+        unjudged: &part.found.unjudged,
+        gaps: &part.gaps,
+        failure: part.failure.as_ref().map(Into::into),
     });
     CheckDocument {
         format: FoundName::Findings1,
@@ -233,7 +169,7 @@ pub(crate) fn document(report: &CheckReport) -> CheckDocument<'_> {
             .rules
             .as_ref()
             .map(|path| path.display().to_string()),
-        healthy: report.parts.iter().all(|part| part.found.is_healthy()),
+        healthy: report.parts.iter().all(|part| part.found.healthy),
         clusters: clusters.collect(),
         missing: report.missing.iter().map(missing_of).collect(),
     }
@@ -241,7 +177,7 @@ pub(crate) fn document(report: &CheckReport) -> CheckDocument<'_> {
 
 fn write_lines(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
     for part in &report.parts {
-        for finding in part.found.findings() {
+        for finding in &part.found.findings {
             let line = FoundLine {
                 cluster: &part.cluster,
                 finding,
@@ -256,8 +192,8 @@ fn write_lines(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
 /// no incident.
 fn write_sentences(report: &CheckReport, screen: Screen, out: &mut dyn Write) -> io::Result<()> {
     for part in &report.parts {
-        let findings = || part.found.findings().iter();
-        for incident in part.found.incidents() {
+        let findings = || part.found.findings.iter();
+        for incident in &part.found.incidents {
             let own = findings().filter(|one| one.incident.as_ref() == Some(&incident.id));
             let mut own: Vec<&Finding> = own.collect();
             // Puts the headline first. The sort is stable, so the other findings keep their order.
@@ -272,8 +208,8 @@ fn write_sentences(report: &CheckReport, screen: Screen, out: &mut dyn Write) ->
         for finding in findings().filter(|one| one.incident.is_none()) {
             write_sentence(report, &part.cluster, (finding, false), screen, out)?;
         }
-        if part.found.left_out() > 0 {
-            writeln!(out, "and {} more", part.found.left_out())?;
+        if part.found.left_out > 0 {
+            writeln!(out, "and {} more", part.found.left_out)?;
         }
     }
     Ok(())
@@ -352,7 +288,7 @@ fn word_of(finding: &Finding, is_replay: bool) -> (&'static str, Option<AnsiColo
 /// # Errors
 /// The errors of the writer.
 fn write_metrics(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
-    let own = |part: &Part<Verdict>| {
+    let own = |part: &Part<Check>| {
         let mut labels: BTreeMap<String, String> = BTreeMap::new();
         for (name, value) in &part.labels {
             labels.insert(label_name(name), value.clone());
@@ -370,7 +306,7 @@ fn write_metrics(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
         "1 if nothing is wrong, 0 if something is.",
     );
     for part in &report.parts {
-        healthy.sample(texts(&own(part)), u8::from(part.found.is_healthy()));
+        healthy.sample(texts(&own(part)), u8::from(part.found.healthy));
     }
     let judged = scrape.family(
         "tallyfold_check_judged_windows",
@@ -379,7 +315,7 @@ fn write_metrics(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
         "Windows that were judged; each group counts its own.",
     );
     for part in &report.parts {
-        judged.sample(texts(&own(part)), part.found.judged());
+        judged.sample(texts(&own(part)), part.found.judged);
     }
     let missing = scrape.family(
         "tallyfold_check_missing_seconds",
@@ -399,7 +335,7 @@ fn write_metrics(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
         "What fires, is unjudged or pending, with the timestamp at which it began.",
     );
     for part in &report.parts {
-        let findings = part.found.findings().iter();
+        let findings = part.found.findings.iter();
         for finding in findings.filter(|finding| finding.status != Status::Resolved) {
             let labels = labels_of(own(part), finding);
             since.sample(texts(&labels), finding.since.unix_ms() / 1_000);

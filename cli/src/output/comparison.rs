@@ -125,23 +125,11 @@ fn total(report: &Report, by: CountName, keys: usize) -> Cells {
         sums[0] += i128::from(by.of(comparison.before_totals()));
         sums[1] += i128::from(by.of(comparison.after_totals()));
     }
-    let mut cells = vec![String::new(); keys];
-    if let Some(first) = cells.first_mut() {
-        *first = format!("total {by}");
-    }
     let [before, after] = sums;
-    let numbers = [grouped(before), grouped(after), signed(after - before)];
-    cells.extend(numbers);
-    cells.push(String::new());
-    Cells {
-        cells,
-        is_total: true,
-        ..Cells::default()
-    }
+    let change = signed(after - before);
+    let numbers = [grouped(before), grouped(after), change, String::new()];
+    Cells::total(&format!("total {by}"), keys, numbers)
 }
-
-/// Names and values, which are serialized as a JSON object in this order.
-struct Members(Vec<(String, Cell)>);
 
 /// A value of a row: a text or a number. Numbers are written so that no JSON reader rounds them.
 #[derive(Serialize)]
@@ -160,12 +148,6 @@ impl Cell {
             Self::Count(count) => count.0.to_string(),
             Self::Change(change) => change.0.to_string(),
         }
-    }
-}
-
-impl Serialize for Members {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
     }
 }
 
@@ -212,8 +194,9 @@ pub(crate) fn write_ndjson(
         let cells = names.iter().cloned().zip(cells(report, *line));
         let labels = labels[line.part].iter().cloned();
         let labels = labels.map(|(name, value)| (name, Cell::Text(value)));
-        let members = Members(labels.chain(cells).collect());
-        serde_json::to_writer(&mut *out, &members).map_err(std::io::Error::from)?;
+        let mut json = serde_json::Serializer::new(&mut *out);
+        let written = json.collect_map(labels.chain(cells));
+        written.map_err(std::io::Error::from)?;
         writeln!(out)?;
     }
     Ok(())

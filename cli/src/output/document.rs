@@ -317,6 +317,14 @@ impl JsonSchema for Change {
 /// Names and values, which become the members of a JSON object in this order.
 pub(crate) struct Pairs<'a>(pub(crate) Vec<(&'a str, &'a str)>);
 
+impl<'a> Pairs<'a> {
+    /// Returns the labels of a cluster as members.
+    pub(crate) fn of(labels: &'a [(String, String)]) -> Self {
+        let labels = labels.iter();
+        Self(labels.map(|(name, value)| (&**name, &**value)).collect())
+    }
+}
+
 impl Serialize for Pairs<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().copied())

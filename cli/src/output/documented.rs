@@ -95,10 +95,9 @@ fn asked(asked: &Asked, ranking: Ranking) -> AskedDocument<'_> {
 }
 
 fn cluster(part: &Part, rows: Vec<usize>) -> ClusterDocument<'_> {
-    let labels = part.labels.iter();
     ClusterDocument {
         cluster: &part.cluster,
-        labels: Pairs(labels.map(|(name, value)| (&**name, &**value)).collect()),
+        labels: Pairs::of(&part.labels),
         gaps: &part.gaps,
         provisional: &part.provisional,
         failure: part.failure.as_ref().map(Into::into),

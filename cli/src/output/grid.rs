@@ -61,6 +61,26 @@ impl Column {
     }
 }
 
+impl Cells {
+    /// Creates a line of sums: `label` is in the first of `keys` cells, which precede the numbers.
+    pub(crate) fn total(
+        label: &str,
+        keys: usize,
+        numbers: impl IntoIterator<Item = String>,
+    ) -> Self {
+        let mut cells = vec![String::new(); keys];
+        if let Some(first) = cells.first_mut() {
+            label.clone_into(first);
+        }
+        cells.extend(numbers);
+        Self {
+            cells,
+            is_total: true,
+            ..Self::default()
+        }
+    }
+}
+
 impl Grid {
     /// Writes the titles and all lines. If the terminal is too narrow for the columns, writes each line as a block,
     /// with one cell below the other.

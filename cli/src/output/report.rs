@@ -13,7 +13,7 @@ use tallyfold_export::Labels;
 
 use super::safe::escaped;
 use crate::arguments::query::{Query, Steps};
-use crate::config::settings::{Cluster, Labeled, Pair};
+use crate::config::settings::{Cluster, Pair, label_pairs};
 use crate::failure::{Exit, Failure, Result};
 
 /// The results of a command by cluster, and what is missing. Results are counts by default.
@@ -196,6 +196,15 @@ impl Counted {
         }
     }
 
+    /// Returns the counts of a row. For a comparison, these are the later counts.
+    pub(crate) fn counts(&self, row: usize) -> Option<Counts> {
+        match self {
+            Self::Table(table) => table.row(row).map(|row| row.counts()),
+            Self::Series(series) => series.row(row).map(|row| row.counts()),
+            Self::Comparison(comparison) => comparison.row(row)?.after(),
+        }
+    }
+
     /// Returns the sums of all rows. For a comparison, these are the sums of the later counts.
     pub(crate) fn totals(&self) -> Counts {
         match self {
@@ -316,16 +325,11 @@ pub(crate) fn unbalanced(part: &Part) -> Option<String> {
     let Counted::Table(table) = &part.found else {
         return None;
     };
-    contradiction(table)
-}
-
-/// Returns the same sentence for a table.
-pub(crate) fn contradiction(table: &CountTable) -> Option<String> {
-    contradicted(table.reconciliation())
+    contradiction(table.reconciliation())
 }
 
 /// Returns the same sentence for compared totals; `None` if they agree or can't be compared.
-pub(crate) fn contradicted(reconciliation: Reconciliation) -> Option<String> {
+pub(crate) fn contradiction(reconciliation: Reconciliation) -> Option<String> {
     let Reconciliation::Unbalanced {
         success,
         errors,
@@ -365,7 +369,7 @@ pub(crate) fn span(window: Window) -> String {
     format!("{} to {}", window.start(), window.end())
 }
 
-/// Returns the labels of each part, as [`Labeled::pairs`] defines them.
+/// Returns the labels of each part, as [`label_pairs`] defines them.
 ///
 /// # Errors
 /// For invalid labels, and for a label named `cluster` if clusters have names.
@@ -380,13 +384,8 @@ pub(crate) fn labels(report: &Report, given: &[String]) -> Result<Vec<Labels>> {
 /// Same as [`labels`].
 pub(crate) fn pairs(report: &Report, given: &[String]) -> Result<Vec<Vec<Pair>>> {
     let parts = report.parts.iter();
-    let labeled = Labeled {
-        clusters: parts
-            .map(|part| (part.cluster.as_str(), part.labels.as_slice()))
-            .collect(),
-        is_named: report.is_named,
-    };
-    labeled.pairs(given)
+    let clusters = parts.map(|part| (part.cluster.as_str(), part.labels.as_slice()));
+    label_pairs(&clusters.collect::<Vec<_>>(), report.is_named, given)
 }
 
 #[cfg(test)]

@@ -244,7 +244,7 @@ pub(crate) fn right(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(missing))
 }
 
-/// Wraps words into lines of at most `columns`. A word that is longer is shortened.
+/// Wraps words into lines of at most `columns`. A word that is longer has a line of its own.
 pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -253,7 +253,7 @@ pub(crate) fn wrapped(text: &str, columns: usize) -> Vec<String> {
                 line.push(' ');
                 line.push_str(word);
             }
-            _ => lines.push(fit(word, columns.max(1))),
+            _ => lines.push(word.to_owned()),
         }
     }
     lines

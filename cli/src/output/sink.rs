@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::safe::Terminal;
 use crate::failure::{Failure, Result};
 use crate::files::{Replacement, replace};
-use crate::stderr::is_colored;
+use crate::stderr::{Stderr, is_colored};
 
 /// The width of a terminal that does not report its width.
 pub(crate) const USUAL_WIDTH: usize = 80;
@@ -84,9 +84,39 @@ pub(crate) fn write_to(
     }
 }
 
-/// Returns the path for an incomplete result. It is next to the output file, which thus keeps its content. Returns
-/// `None` for a path that is written directly, such as a device.
-pub(crate) fn partial(path: &Path) -> Option<PathBuf> {
+/// Writes a result to stdout or to a file, as [`write_to`] does. A file is replaced only by a complete result, which also
+/// removes an earlier incomplete one. An incomplete result is written next to the file, with a note about it.
+///
+/// # Errors
+/// Same as [`write_to`].
+pub(crate) fn write_result(
+    path: Option<&Path>,
+    is_complete: bool,
+    stderr: &Stderr,
+    write: impl FnOnce(Screen, &mut dyn Write) -> Result<(), WriteError>,
+) -> Result<()> {
+    let partial = path.and_then(partial);
+    match (is_complete, path, partial) {
+        (true, _, Some(partial)) => {
+            write_to(path, write)?;
+            let _ = fs::remove_file(partial);
+        }
+        (false, Some(path), Some(partial)) => {
+            write_to(Some(&partial), write)?;
+            stderr.note(format_args!(
+                "{} contains what could be read; {} is replaced only by a complete result",
+                partial.display(),
+                path.display()
+            ));
+        }
+        _ => write_to(path, write)?,
+    }
+    Ok(())
+}
+
+/// Returns the path for an incomplete result, next to the output file; `None` for a path that is written directly, such as
+/// a device.
+fn partial(path: &Path) -> Option<PathBuf> {
     let is_written_at_once = fs::metadata(path).is_ok_and(|found| !found.is_file());
     let is_stdout = path == Path::new("-") || path == Path::new("/dev/stdout");
     let mut name = path.file_name()?.to_owned();

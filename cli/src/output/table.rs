@@ -18,7 +18,7 @@ use super::grid::{Cells, Column, Grid, Holds, percent, write_styled};
 use super::report::{
     Counted, INCOMPLETE, PROVISIONAL, Report, faults, incomplete, provisional, span,
 };
-use super::safe::{escaped, shown, wrapped};
+use super::safe::{escaped, fit, shown, wrapped};
 use super::show::{Line, Picked};
 use super::sink::{Screen, USUAL_WIDTH, WriteError};
 use crate::arguments::query::{DAY_MS, joined};
@@ -91,8 +91,9 @@ fn write_wrapped(
     screen: Screen,
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
-    for line in wrapped(text, screen.width.unwrap_or(USUAL_WIDTH)) {
-        write_styled(&line, style, screen, out)?;
+    let columns = screen.width.unwrap_or(USUAL_WIDTH);
+    for line in wrapped(text, columns) {
+        write_styled(&fit(&line, columns), style, screen, out)?;
         writeln!(out)?;
     }
     Ok(())
@@ -170,20 +171,18 @@ fn line_of(report: &Report, line: Line) -> Cells {
     let mut cells = key_cells(report, line);
     let mut marks = String::new();
     let part = &report.parts[line.part];
-    let counts = match &part.found {
-        Counted::Table(table) => {
-            marks.extend((!part.provisional.is_empty()).then_some(PROVISIONAL));
-            table.row(line.row).map(|row| row.counts())
+    match &part.found {
+        Counted::Table(_) => marks.extend((!part.provisional.is_empty()).then_some(PROVISIONAL)),
+        Counted::Series(series) => {
+            if let Some(row) = series.row(line.row) {
+                cells.push(window(row.window()));
+                marks.extend(row.provisional().then_some(PROVISIONAL));
+                marks.extend((!row.complete()).then_some(INCOMPLETE));
+            }
         }
-        Counted::Series(series) => series.row(line.row).map(|row| {
-            cells.push(window(row.window()));
-            marks.extend(row.provisional().then_some(PROVISIONAL));
-            marks.extend((!row.complete()).then_some(INCOMPLETE));
-            row.counts()
-        }),
-        Counted::Comparison(comparison) => comparison.row(line.row).and_then(|row| row.after()),
-    };
-    let counts = counts.unwrap_or_default();
+        Counted::Comparison(_) => {}
+    }
+    let counts = part.found.counts(line.row).unwrap_or_default();
     cells.extend(counts.each().map(grouped));
     cells.push(percent(counts.rates().delivery));
     Cells {
@@ -195,29 +194,21 @@ fn line_of(report: &Report, line: Line) -> Cells {
 
 fn total(report: &Report, keys: usize) -> Cells {
     let sums = totals(report);
-    let mut cells = vec![String::new(); keys];
-    if let Some(first) = cells.first_mut() {
-        *first = "total".to_owned();
-    }
-    cells.extend(sums.map(grouped));
     // The sum of several clusters may exceed `u64`; then no rate is shown.
     let counts = sums.map(|sum| u64::try_from(sum).ok());
-    cells.push(match counts {
+    let delivery = match counts {
         [Some(success), Some(errors), Some(filtered)] => {
             let counts = Counts {
                 success,
                 errors,
                 filtered,
             };
-            percent(counts.rates().delivery)
+            counts.rates().delivery
         }
-        _ => percent(None),
-    });
-    Cells {
-        cells,
-        marks: String::new(),
-        is_total: true,
-    }
+        _ => None,
+    };
+    let numbers = sums.map(grouped).into_iter().chain([percent(delivery)]);
+    Cells::total("total", keys, numbers)
 }
 
 /// Returns the sums of all clusters.
@@ -262,7 +253,6 @@ pub(crate) fn write_plain(
 }
 
 fn numbers(report: &Report, line: Line) -> Option<Vec<String>> {
-    use tallyfold::Frame;
     let digits = |count: u64| count.to_string();
     Some(match &report.parts[line.part].found {
         Counted::Table(table) => table.row(line.row)?.counts().each().map(digits).into(),

@@ -7,7 +7,7 @@ use tallyfold::RankBy;
 use super::report::{self, Report};
 use super::safe::Terminal;
 use super::show::{OutputFormat, Picked, Ranking, ShowFlags};
-use super::sink::{self, Screen, WriteError, write_to};
+use super::sink::{Screen, WriteError, write_result};
 use super::{comparison, documented, export, parquet, table};
 use crate::failure::{Exit, Failure, Result};
 use crate::stderr::Stderr;
@@ -32,13 +32,9 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
     let leaves_out = export
         .as_ref()
         .is_some_and(|export| export::warn(export, stderr));
-    // An incomplete result is written to another file, so a file is replaced only by a complete result.
-    let partial = flags.output.as_deref().and_then(sink::partial);
-    let path = match report.exit() {
-        Exit::Fine => flags.output.as_deref(),
-        _ => partial.as_deref().or(flags.output.as_deref()),
-    };
-    write_to(path, |screen, out| {
+    let is_complete = report.exit() == Exit::Fine;
+    let output = flags.output.as_deref();
+    write_result(output, is_complete, stderr, |screen, out| {
         if !says_all(flags.format, screen) {
             print_remarks(report, leaves_out, stderr);
         }
@@ -55,19 +51,7 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
             (_, Some(export)) => export::write(export, out),
             (format, None) => write_rows(report, flags, format, screen, out),
         }
-    })?;
-    if let (Some(partial), Some(output)) = (&partial, &flags.output) {
-        match path == Some(partial.as_path()) {
-            true => stderr.note(format_args!(
-                "{} contains what could be read; {} is replaced only by a complete result",
-                partial.display(),
-                output.display()
-            )),
-            // Removes the incomplete result of an earlier run, which the complete result replaces.
-            false => drop(std::fs::remove_file(partial)),
-        }
-    }
-    Ok(())
+    })
 }
 
 /// Writes the formats that aren't exports: tables, documents, and comparisons.

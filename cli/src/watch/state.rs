@@ -79,14 +79,8 @@ pub(crate) enum Order {
 impl Order {
     /// Returns the next column to rank by.
     pub(crate) fn next(self) -> Self {
-        match self {
-            Self::Errors => Self::Change,
-            Self::Change => Self::Filtered,
-            Self::Filtered => Self::Delivered,
-            Self::Delivered => Self::Rate,
-            Self::Rate => Self::Name,
-            Self::Name => Self::Errors,
-        }
+        let all = Self::value_variants();
+        all[(self as usize + 1) % all.len()]
     }
 
     fn compare(self, one: &Line, other: &Line) -> Ordering {

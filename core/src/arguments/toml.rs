@@ -94,7 +94,7 @@ pub struct Entry<'d> {
 }
 
 impl<'d> Document<'d> {
-    /// Parses a text, which is that of a file or of none.
+    /// Parses a text. `file` is the file that it comes from, if it comes from one.
     ///
     /// # Errors
     /// With the place at which the text is not TOML.

@@ -86,11 +86,14 @@ impl StateMachine {
         headers: &[(&str, &str)],
     ) -> Result<bool> {
         if status == 401 {
-            return self.take_401(sent.generation);
+            return self.take_401(sent);
         }
         if status < 500 {
-            self.shared
-                .with_slot(self.endpoint.api(), |slot| slot.accepted(sent.generation));
+            self.shared.with(|common| {
+                let slot = common.tokens.slot(self.endpoint.api());
+                slot.accepted(sent.generation);
+                common.pace.accept(self.endpoint.target());
+            });
         }
         match check_head(Answerer::Api, status, headers) {
             Ok(()) => {
@@ -104,29 +107,29 @@ impl StateMachine {
                 if status == 200 || self.retries.setback().is_some() {
                     return refused;
                 }
-                refused.or_else(|error| self.ask_why(error))
+                refused.or_else(|error| self.ask_why(sent, error))
             }
         }
     }
 
     /// Drops the token, even if its lifetime is not over, and sends the request again with a newer token,
     /// unless that can't help.
-    fn take_401(&mut self, generation: u64) -> Result<bool> {
-        let has_token = generation > 0;
+    fn take_401(&mut self, sent: SentRequest) -> Result<bool> {
+        let has_token = sent.has_token();
         let worth_a_try = has_token
             && self
                 .shared
-                .with_slot(self.endpoint.api(), |slot| slot.rejected(generation));
+                .with_slot(self.endpoint.api(), |slot| slot.rejected(sent.generation));
         let tried_again = worth_a_try && self.replays < MOST_REPLAYS;
         let (code, wait_ms) = (Code::TokenRejected, tried_again.then_some(&0));
         self.answered(Destination::Api, Some(401), Some(code), wait_ms);
         if !tried_again {
             let message = if has_token {
-                "the service refused a token that had just been fetched: is the audience that of this API?"
+                "the service refused a token that had just been fetched: does the audience belong to this API?"
             } else {
                 "the server refused a request without a token: is the visitor signed in?"
             };
-            return self.ask_why(Error::new(code, message).with_status(401));
+            return self.ask_why(sent, Error::new(code, message).with_status(401));
         }
         self.replays += 1;
         self.go_on(Ok(NextRequest {
@@ -136,16 +139,25 @@ impl StateMachine {
     }
 
     /// Ends the call with an error, which may quote the body.
-    fn ask_why(&mut self, error: Error) -> Result<bool> {
+    fn ask_why(&mut self, sent: SentRequest, error: Error) -> Result<bool> {
         let excerpt = Excerpt::default();
-        self.state = State::Refused { error, excerpt };
+        self.state = State::Refused {
+            sent,
+            error,
+            excerpt,
+        };
         Ok(true)
     }
 
     /// Takes the body with which the API has refused the request. If reading it fails, the
     /// call still ends with the same error.
     pub(super) fn take_excerpt(&mut self, input: Input<'_>) -> Result<bool> {
-        let State::Refused { error, excerpt } = &mut self.state else {
+        let State::Refused {
+            sent,
+            error,
+            excerpt,
+        } = &mut self.state
+        else {
             return self.misplaced(&input);
         };
         match input {
@@ -155,7 +167,12 @@ impl StateMachine {
                 let own: Vec<Secret> = self.shared.config.headers.unquotable().collect();
                 let secrets = [self.token.as_ref(), client_secret];
                 let text = excerpt.text(secrets.into_iter().flatten().chain(&own));
-                let error = error.clone().with_excerpt(text);
+                let (sent, error) = (*sent, error.clone().with_excerpt(text));
+                if error.code() == Code::TokenRejected && sent.has_token() {
+                    let target = self.endpoint.target();
+                    self.shared
+                        .with(|common| common.pace.refuse(target, sent.at, &error));
+                }
                 self.fail(error)
             }
             input => self.misplaced(&input),

@@ -51,6 +51,18 @@ impl<T> Call<T> {
         self.state_machine.be_patient(patient, begin_ms);
     }
 
+    /// Makes the call fail early, instead of after its retries, because somebody waits for it, such as the visitor of a web app.
+    ///
+    /// - After three temporary failures of the client's requests in a row, the call does not try again.
+    /// - After eight, it sends nothing, because the requests for other windows would fail, too; three failures may be due to
+    ///   three windows. `since` is what [`Machine::failures`](crate::Machine::failures) returned when the waiting began: if the
+    ///   service was down before, the call still sends one request.
+    /// - For ten seconds after the service has refused the client's credentials or tokens to a call of the same endpoint, it sends
+    ///   nothing.
+    pub fn fail_fast(&mut self, since: u64) {
+        self.state_machine.fail_fast(since);
+    }
+
     /// Sets a deadline. The call ends then, whatever it is doing.
     pub(crate) fn ending(mut self, deadline: Option<Delay>) -> Self {
         self.state_machine.deadline = deadline;

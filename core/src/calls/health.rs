@@ -1,7 +1,11 @@
 //! How a service has answered lately: whether it is down, and whether it has answered since.
 
-/// A service counts as down after this many temporary failures in a row.
+use crate::error::Error;
+
+/// A service counts as down after this many temporary failures in a row: sending the same requests again at once is of no use.
 const DOWN: u32 = 3;
+/// After this many, requests for other windows would fail, too. Fewer may be due to a few windows.
+pub(crate) const GONE: u32 = 8;
 
 /// How one destination of requests has answered lately. Failures are numbered, and an answer tells
 /// how many there had been when its request was sent: it shows that the service was up after those,
@@ -10,6 +14,8 @@ const DOWN: u32 = 3;
 pub(super) struct Health {
     /// The number of the last failure.
     failed: u64,
+    /// Its error.
+    error: Option<Error>,
     /// How many failures there had been when a request was sent that was answered.
     answered_after: u64,
     /// How many requests have failed since then.
@@ -18,8 +24,9 @@ pub(super) struct Health {
 
 impl Health {
     /// Takes the failure with that number.
-    pub(super) fn fail(&mut self, number: u64) {
+    pub(super) fn fail(&mut self, number: u64, error: &Error) {
         self.failed = number;
+        self.error = Some(error.clone());
         self.in_a_row += 1;
     }
 
@@ -40,6 +47,16 @@ impl Health {
         self.in_a_row >= DOWN
     }
 
+    /// Records that every other request would fail, too.
+    pub(super) fn believe_gone(&mut self) {
+        self.in_a_row = self.in_a_row.max(GONE);
+    }
+
+    /// The error of the last failure, while every other request would fail, too.
+    pub(super) fn gone(&self) -> Option<&Error> {
+        self.error.as_ref().filter(|_| self.in_a_row >= GONE)
+    }
+
     /// Whether the service has answered a request that was sent after that failure.
     pub(super) fn answered_since(&self, failure: u64) -> bool {
         self.answered_after >= failure
@@ -54,11 +71,14 @@ impl Health {
 #[cfg(test)]
 mod tests {
     use super::Health;
+    use crate::code::Code;
+    use crate::error::Error;
 
     #[test]
     fn an_answer_proves_nothing_about_failures_after_its_request() {
         let mut health = Health::default();
-        (1..=3).for_each(|number| health.fail(number));
+        let error = Error::new(Code::NetworkFailed, "");
+        (1..=3).for_each(|number| health.fail(number, &error));
         health.answer(0);
         assert!(health.is_down() && !health.answered_since(1));
         health.answer(2);

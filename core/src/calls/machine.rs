@@ -134,6 +134,12 @@ impl Machine {
         self.0.config.timeout
     }
 
+    /// How many requests of this client have failed temporarily, for [`Call::fail_fast`](crate::Call::fail_fast).
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.0.with(|common| common.pace.failures())
+    }
+
     /// A number that grows whenever a token fetch has ended. Then ask a call whose step was
     /// [`Step::Blocked`](crate::Step::Blocked) for its next step.
     #[must_use]

@@ -11,7 +11,7 @@ pub(crate) mod attempt;
 pub(crate) mod broken;
 pub(crate) mod call;
 pub(crate) mod delay;
-mod health;
+pub(crate) mod health;
 pub(crate) mod machine;
 pub(crate) mod options;
 mod pace;

@@ -52,7 +52,7 @@ crate::options! {
         ///
         /// Tables and states contain it. Tables and states with another name are refused. By default, it consists of
         /// the address, the Client ID, and a checksum of the headers that you add to requests. Set it if the address of
-        /// a cluster changes, or if you provide the access tokens, which decide whose counts are read.
+        /// a cluster changes, or if your program provides the access tokens, which decide whose counts are read.
         identity: Option<String> = None,
         /// Whether the host provides the tokens, instead of a client secret.
         host_tokens: bool = false,
@@ -416,7 +416,8 @@ impl ApiParts<'_> {
     }
 }
 
-/// Refuses credentials that are hardly what was meant: nothing, or what was read from a file with the end of its line.
+/// Refuses credentials that are hardly what was meant: nothing, or what was copied or read along with white space, such as
+/// the end of a line.
 fn refuse_slips(options: &MachineOptions) -> Result<()> {
     let texts = [
         ("client_id", options.client_id.as_deref()),
@@ -436,6 +437,10 @@ fn refuse_slips(options: &MachineOptions) -> Result<()> {
             Some("") => "this is empty; is an environment variable unset?",
             Some(text) if text.ends_with(['\n', '\r']) => {
                 "this ends with a line break; was it read from a file?"
+            }
+            Some(text) if text.trim() != text => "this begins or ends with white space",
+            Some(text) if text.contains(char::is_control) => {
+                "this contains a control character, such as a tab or a line break"
             }
             _ => continue,
         };
@@ -489,8 +494,7 @@ fn given<'a, T>(name: &'static str, option: &'a Option<T>) -> Result<&'a T> {
 /// Refuses times that are longer than a timer can wait.
 fn check_times(options: &MachineOptions) -> Result<()> {
     if options.longest_retry_wait_ms > LONGEST_TIMER_MS {
-        let message =
-            "want at most 2147483647 milliseconds, the longest time of a JavaScript timer";
+        let message = "want at most 24 days, the longest time that a timer can wait";
         return Err(Error::argument(
             "longest_retry_wait_ms",
             Code::InvalidArgument,

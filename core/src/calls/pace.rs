@@ -9,9 +9,14 @@ use super::retry::not_before::NotBefore;
 use super::retry::passing::is_passing;
 use crate::access::api::Api;
 use crate::code::Code;
+use crate::endpoint::Target;
 use crate::error::{Error, Result};
 use crate::time::now::Now;
 use crate::wire::retry_after::MOST_SECONDS;
+
+/// For this long after the service has refused the client's credentials or tokens, calls to the same endpoint that fail fast send
+/// nothing: a web app may request a hundred windows at once.
+const REFUSAL_MS: u64 = 10_000;
 
 /// Where a request for an API goes: the API and its token endpoint may be different services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +51,9 @@ pub(super) struct Pace {
     health: [[Health; 2]; 2],
     /// How many requests have failed temporarily, wherever they went.
     failures: u64,
+    /// For each endpoint, the error of the last call whose credentials or tokens were refused for good, and when its last request
+    /// was sent.
+    refusals: [Option<(Now, Error)>; Target::ALL.len()],
 }
 
 impl Pace {
@@ -57,6 +65,7 @@ impl Pace {
             not_before: Default::default(),
             health: Default::default(),
             failures: 0,
+            refusals: Default::default(),
         }
     }
 
@@ -75,11 +84,27 @@ impl Pace {
     }
 
     /// Counts a request that failed temporarily, and gives its number.
-    pub(super) fn fail(&mut self, api: Api, to: Destination) -> u64 {
+    pub(super) fn fail(&mut self, api: Api, to: Destination, error: &Error) -> u64 {
         self.failures += 1;
         let number = self.failures;
-        self.health(api, to).fail(number);
+        self.health(api, to).fail(number, error);
         number
+    }
+
+    /// Records that the credentials or the tokens of a call to an endpoint were refused for good.
+    pub(super) fn refuse(&mut self, target: Target, sent_at: Now, error: &Error) {
+        self.refusals[target as usize] = Some((sent_at, error.clone()));
+    }
+
+    /// Records that an endpoint has accepted a token.
+    pub(super) fn accept(&mut self, target: Target) {
+        self.refusals[target as usize] = None;
+    }
+
+    /// The error of a refusal that was so recent that the next request to the endpoint would be refused, too.
+    pub(super) fn refusal(&self, target: Target, now: Now) -> Option<Error> {
+        let (sent_at, error) = self.refusals[target as usize].as_ref()?;
+        (now.since(*sent_at) < REFUSAL_MS).then(|| error.clone())
     }
 
     /// How long nothing may be sent to a destination.

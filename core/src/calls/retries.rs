@@ -63,6 +63,8 @@ pub(super) struct Retries {
     ended: Option<Attempt>,
     /// How patient the long range is that the call belongs to, if it is.
     pub(super) patient: Option<Patient>,
+    /// If the call fails fast: how many requests of the client had failed when its caller began to wait.
+    fast_since: Option<u64>,
     /// How many requests of the client had failed when the last request was sent.
     sent_after: u64,
     /// Whether the last request was answered, well or not, by the API itself.
@@ -100,6 +102,7 @@ impl Retries {
             last: Destination::TokenEndpoint,
             ended: None,
             patient: None,
+            fast_since: None,
             sent_after: 0,
             is_answered: false,
             failed: None,
@@ -164,12 +167,20 @@ impl Retries {
         reply: Reply,
         mut error: Error,
     ) -> Error {
-        self.count_silence(reply.is_silence);
+        // Why the server for web apps was too late, this client doesn't know.
+        let is_unknown = error.is_passed_on() && error.code() == Code::TimedOut;
+        self.count_silence(reply.is_silence || is_unknown);
         if reply.is_silence {
             error.add("; no response began in that time");
         }
         if is_passing(&error) {
-            self.failed = Some(pace.fail(self.api, to));
+            self.failed = Some(pace.fail(self.api, to, &error));
+            // A service that requests a wait without limiting a rate is down. Silence takes the whole time limit, so nobody waits
+            // for it again.
+            let is_maintained = reply.asked_ms.is_some() && error.status() != Some(429);
+            if self.fast_since.is_some() && (reply.is_silence || is_maintained) {
+                pace.health(self.api, to).believe_gone();
+            }
         } else if !error.is_lasting() {
             self.answered(pace, to);
         }
@@ -253,23 +264,52 @@ impl Retries {
         floor_ms: u64,
         payment: Payment,
     ) -> Result<u64> {
-        let is_silent = self.silences >= MOST_SILENCES;
+        // Another request at once is of no use.
+        let is_spent = self.silences >= MOST_SILENCES || error.is_passed_on();
         if let Some(patient) = self.patient.filter(|_| is_passing(&error)) {
             let is_down = patient.tries > 0 || pace.health(self.api, to).is_down();
-            let has_tried_all = is_silent || pace.has_tried_all(self.retries);
+            let has_tried_all = is_spent || pace.has_tried_all(self.retries);
             let is_final = self.sent_when_up && has_tried_all;
-            if is_down || !is_final && (is_silent || !pace.may_retry(self.retries)) {
+            if is_down || !is_final && (is_spent || !pace.may_retry(self.retries)) {
                 self.set_back(pace, patient, floor_ms, payment != Payment::ByOther);
                 return Err(error);
             }
             self.again_after = Some(error.clone());
         }
-        if is_silent {
+        let is_fast = self.fast_since.is_some();
+        if is_spent || is_fast && pace.health(self.api, to).is_down() {
             return Err(error);
         }
         let wait_ms = pace.retry(error, self.retries, floor_ms, payment)?;
         self.retries += 1;
         Ok(wait_ms)
+    }
+
+    /// The error of a service that has gone down since the caller began to wait, or is down and has requested a wait that is
+    /// not over, if the call fails fast.
+    pub(super) fn gone_down(
+        &self,
+        pace: &mut Pace,
+        to: Destination,
+        rest_ms: u64,
+    ) -> Option<Error> {
+        let since = self.fast_since?;
+        let health = pace.health(self.api, to);
+        let error = health.gone()?.clone();
+        match rest_ms {
+            0 => Some(error).filter(|_| health.failed() > since),
+            ms => Some(error.with_retry_after(ms.div_ceil(1_000))),
+        }
+    }
+
+    /// The error with which the service has just refused the client's credentials or tokens, if the call fails fast.
+    pub(super) fn refused(&self, pace: &Pace, now: Now) -> Option<Error> {
+        self.fast_since.and_then(|_| pace.refusal(self.target, now))
+    }
+
+    /// Makes the call fail as soon as the service is down.
+    pub(super) fn fail_fast(&mut self, since: u64) {
+        self.fast_since = Some(since);
     }
 
     /// Ends the call, so that the long range tries again.

@@ -84,6 +84,7 @@ pub(super) enum State {
     },
     /// The API has refused the request for good; the error is to quote the beginning of the body.
     Refused {
+        sent: SentRequest,
         error: Error,
         excerpt: Excerpt,
     },
@@ -105,6 +106,12 @@ pub(super) struct SentRequest {
     /// The generation of its token.
     pub(super) generation: u64,
     pub(super) at: Now,
+}
+
+impl SentRequest {
+    pub(super) fn has_token(self) -> bool {
+        self.generation > 0
+    }
 }
 
 /// How often a request is sent again because of its connection: all idle connections of a host may be closed at the same
@@ -136,6 +143,11 @@ impl StateMachine {
             delay: Delay::Until(begin_ms),
             ..NextRequest::default()
         });
+    }
+
+    /// See [`Retries::fail_fast`].
+    pub(super) fn fail_fast(&mut self, since: u64) {
+        self.retries.fail_fast(since);
     }
 
     /// The failure that ended the call, if its long range is to try again.
@@ -241,7 +253,8 @@ fn next(
     retries: &mut Retries,
 ) -> Next {
     let Common { tokens, pace } = common;
-    if let Some(error) = retries.gives_up(pace, now) {
+    let ending = retries.gives_up(pace, now);
+    if let Some(error) = ending.or_else(|| retries.refused(pace, now)) {
         return Next::Fail(error);
     }
     let api = endpoint.api();
@@ -252,6 +265,9 @@ fn next(
         _ => pace.rest(api, Destination::Api, now),
     };
     let token_rest = pace.rest(api, Destination::TokenEndpoint, now);
+    if let Some(error) = retries.gone_down(pace, Destination::Api, api_rest) {
+        return Next::Fail(error);
+    }
     let rest = request.delay.rest(now).max(api_rest);
     if rest > 0 {
         return Next::Wait(rest);
@@ -264,6 +280,12 @@ fn next(
         Acquired::Renew(_) => begin(tokens),
         Acquired::Wait(fetch) => Next::Block { fetch, epoch },
         Acquired::Failed { fetch, error } => Next::Share { fetch, error },
+        Acquired::Fetch
+            if let Some(error) =
+                retries.gone_down(pace, Destination::TokenEndpoint, token_rest) =>
+        {
+            Next::Fail(error)
+        }
         Acquired::Fetch if token_rest > 0 => Next::Wait(token_rest),
         Acquired::Fetch => match request.repeats.as_ref().map_or(Ok(()), |of| pace.pay(of)) {
             Ok(()) => begin(tokens),

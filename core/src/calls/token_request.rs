@@ -6,6 +6,7 @@ use super::options::TokenSource;
 use super::pace::Destination;
 use super::reply::Reply;
 use super::retries::NextRequest;
+use super::retry::passing::is_passing;
 use super::state_machine::{Input, OwnFetch, State, StateMachine};
 use super::step::Step;
 use crate::access::token::{Grant, Lifetime};
@@ -133,7 +134,8 @@ impl StateMachine {
         reply: Reply,
         error: Error,
     ) -> Result<bool> {
-        let (api, retries) = (self.endpoint.api(), &mut self.retries);
+        let (api, target) = (self.endpoint.api(), self.endpoint.target());
+        let retries = &mut self.retries;
         let to = Destination::TokenEndpoint;
         let next = self.shared.with(|common| {
             let error = retries.failed(&mut common.pace, to, reply, error);
@@ -144,7 +146,12 @@ impl StateMachine {
                     retries.note(to, reply.status, Some(code), None);
                     Ok(after(fetch, reply.drains))
                 }
-                Err(error) => retries.after_own_fetch(&mut common.pace, fetch.id, reply, error),
+                Err(error) => {
+                    if !is_passing(&error) {
+                        common.pace.refuse(target, fetch.asked_at, &error);
+                    }
+                    retries.after_own_fetch(&mut common.pace, fetch.id, reply, error)
+                }
             }
         });
         self.go_on(next)

@@ -35,7 +35,7 @@ pub(crate) fn parse_count(text: &str) -> Result<u64> {
 pub(crate) fn refusal(refused: Refused) -> Error {
     match refused {
         Refused::SumOverflow => {
-            let message = "a sum of counts is above 2^64 - 1; ask for a shorter window";
+            let message = "a sum of counts is above 2^64 - 1; request a shorter window";
             Error::new(Code::SumOverflow, message)
         }
         Refused::TooManyGroups { limit } => {

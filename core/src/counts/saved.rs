@@ -15,7 +15,7 @@ use crate::wire::json::writer::json_of;
 /// The name of the format in the JSON. The number grows when old readers can't read new JSON.
 pub(crate) const FORMAT: &str = "tallyfold-table/2";
 
-/// The same for a table without one: in a checkpoint, whose own digest covers it, and saved by older versions.
+/// The same for a table without a digest, such as in a checkpoint, whose own digest covers it.
 pub(crate) const FORMAT_WITHOUT_DIGEST: &str = "tallyfold-table/1";
 
 /// A table in its saved form.

@@ -26,7 +26,7 @@ crate::options! {
         page: Option<i64> = None,
         /// How many records a page has, at least 1.
         per_page: Option<i64> = None,
-        /// How long the whole call may take, including retries and waits, counted from its first step.
+        /// How long the whole call may take, including retries and waits, counted from its start.
         ///
         /// After that, it fails with `deadline_exceeded`.
         deadline_ms: Patience = Patience::Endless,

@@ -1,7 +1,7 @@
 //! Event ingestion metrics (service reference 4.5).
 //!
 //! `POST {cluster_endpoint}/v1.1/analytics/event_ingestion`: the headers, the body and (by the
-//! assumption `same_ingestion_result`) the response are those of event delivery. There is no
+//! assumption `same_ingestion_result`) the response are the same as for event delivery. There is no
 //! dimension `reason`: [`Metric::has`] refuses it before anything is sent.
 
 use super::contract::Client;

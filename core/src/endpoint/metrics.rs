@@ -42,7 +42,7 @@ crate::options! {
         ///
         /// By default, all are kept. Memory grows with the number of kept groups, not with the response.
         group_by: Option<Vec<Dimension>> = None,
-        /// How long the whole call may take, including retries and waits, counted from its first step.
+        /// How long the whole call may take, including retries and waits, counted from its start.
         ///
         /// After that, it fails with `deadline_exceeded`.
         deadline_ms: Patience = Patience::Endless,

@@ -437,7 +437,7 @@ fn echoed_instant(
         return Err(wrong_type(event, place, "a string with a date and time"));
     };
     let Some(instant) = Timestamp::named_by(text) else {
-        let message = "this names no instant: want a date and time with Z or an offset from UTC";
+        let message = "this isn't a timestamp: want a date and time with Z or an offset from UTC";
         return Err(place.error(Code::WindowMismatch, message));
     };
     match expected {

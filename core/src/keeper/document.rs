@@ -8,7 +8,7 @@ use crate::code::Code;
 use crate::counts::table::CountTable;
 use crate::counts::tree::{NoJson, Tree};
 use crate::error::{Error, Result};
-use crate::spelling::{Name, Word, Words, words};
+use crate::spelling::{Name, Words, words};
 use crate::time::settling::ALARMING_MS;
 use crate::time::timestamp::Timestamp;
 use crate::wire::json::writer::json_of;
@@ -52,6 +52,9 @@ impl DocumentKind {
     /// # Errors
     /// `invalid_checkpoint` if the document has another kind or version, is truncated or was changed.
     pub fn read(&self, json: &[u8]) -> Result<Vec<u8>> {
+        if json.trim_ascii().is_empty() {
+            return Err(self.wrong("it is empty"));
+        }
         let name = |format: &[u8]| {
             format
                 .split(|byte| *byte == b'/')
@@ -114,18 +117,24 @@ fn end_of_digest(json: &[u8]) -> Option<usize> {
 pub(crate) struct Stored<'a> {
     json: &'a [u8],
     fields: Tree<'a>,
+    /// What error messages call it.
+    what: &'static str,
 }
 
 impl<'a> Stored<'a> {
-    /// Reads a document of a format, with no other fields than these.
-    pub(crate) fn read(json: &'a [u8], format: &str, names: &[&str]) -> Result<Self> {
-        let fields = fields(json)?;
+    /// Reads a document of a kind, with no other fields than these.
+    pub(crate) fn read(json: &'a [u8], kind: DocumentKind, names: &[&str]) -> Result<Self> {
+        let stored = Self {
+            json,
+            fields: fields(json, kind.what)?,
+            what: kind.what,
+        };
         // The format is checked first, because another format may have other fields.
-        if let Some(found) = fields.written("format") {
-            check(json, "$.format", found, &json_of(&format))?;
+        if let Some(found) = stored.fields.written("format") {
+            stored.check("$.format", found, &json_of(&kind.format))?;
         }
-        check_names(&fields, names, "$")?;
-        Ok(Self { json, fields })
+        check_names(&stored.fields, names, "$")?;
+        Ok(stored)
     }
 
     /// The value of a field, as raw JSON; empty if the field is missing.
@@ -133,8 +142,8 @@ impl<'a> Stored<'a> {
         self.fields.written(name).unwrap_or_default()
     }
 
-    /// Refuses a query that differs from `expected` (JSON), except in the fields named in `may_differ`. Earlier versions
-    /// wrote a fingerprint in place of the identity. Returns its fields.
+    /// Refuses a query that differs from `expected` (JSON), except in the fields named in `may_differ`. A fingerprint
+    /// may stand in place of the identity. Returns its fields.
     pub(crate) fn check_query(
         &self,
         expected: &str,
@@ -142,21 +151,23 @@ impl<'a> Stored<'a> {
         may_differ: &[&str],
         fingerprint: &str,
     ) -> Result<Tree<'a>> {
-        let found = fields(self.field("query").as_bytes())?;
+        let found = fields(self.field("query").as_bytes(), self.what)?;
         check_names(&found, names, "$.query")?;
-        let expected = fields(expected.as_bytes())?;
+        let expected = fields(expected.as_bytes(), self.what)?;
         for name in names.iter().filter(|name| !may_differ.contains(name)) {
             let [found, expected] =
                 [&found, &expected].map(|of| of.written(name).unwrap_or_default());
             if found != expected && found != json_of(&fingerprint) {
-                let what = match *name {
-                    "cluster" => Word::from(Name::from("identity")),
-                    "window" | "keep" | "part" => Word::from(Name::from(*name)),
-                    name => Word::from(name),
-                };
+                let what = Name::from(match *name {
+                    "cluster" => "identity",
+                    name => name,
+                });
                 let start: String = found.chars().take(120).collect();
                 let message = words![
-                    "this isn't a checkpoint of this query: it was made with ",
+                    format!(
+                        "this isn't a {} of this query: it was made with ",
+                        self.what
+                    ),
                     what.clone(),
                     format!(" {start}, not {expected}; to resume it, pass the same "),
                     what
@@ -169,7 +180,15 @@ impl<'a> Stored<'a> {
 
     /// Refuses a value that differs from the expected JSON.
     pub(crate) fn check(&self, path: &str, found: &str, expected: &str) -> Result<()> {
-        check(self.json, path, found, expected)
+        if found == expected {
+            return Ok(());
+        }
+        let start: String = found.chars().take(120).collect();
+        let message = format!(
+            "this isn't a {} of this query: {start}, want {expected}",
+            self.what
+        );
+        Err(self.wrong(path, message, found))
     }
 
     /// Refuses a document whose checksum doesn't match. Call this last, so that an error about a field comes first and
@@ -236,8 +255,8 @@ pub fn check_past(stored: Timestamp, unix_ms: i64) -> Result<()> {
     let now = Timestamp::from_unix_ms(unix_ms);
     let now = now.map_or_else(String::new, |now| now.to_string());
     let message = format!(
-        "this is from the future: it reaches {stored}, and the clock shows {now}. Set the clock if it is wrong; if it was \
-         ahead before, begin anew, as counts may have been settled too early"
+        "this is from the future: it reaches {stored}, and the clock shows {now}. Set the clock if it is wrong. If it was \
+         ahead before, don't resume from this, because counts may have been settled too early"
     );
     Err(Error::new(Code::InvalidCheckpoint, message))
 }
@@ -247,20 +266,14 @@ pub(crate) fn invalid(path: &str, message: impl Into<Words>) -> Error {
     Error::new(Code::InvalidCheckpoint, message).with_path(path.to_owned())
 }
 
-fn fields(json: &[u8]) -> Result<Tree<'_>> {
+fn fields<'a>(json: &'a [u8], what: &str) -> Result<Tree<'a>> {
     Tree::read_fields(json).map_err(|NoJson { problem, offset }| {
-        let message = format!("this isn't a checkpoint, or it is truncated: {problem}");
+        let message = match json.trim_ascii() {
+            [] => "this is empty; is it unset, or was its file truncated?".to_owned(),
+            _ => format!("this isn't a {what}, or it is truncated: {problem}"),
+        };
         invalid("$", message).with_offset(offset)
     })
-}
-
-fn check(json: &[u8], path: &str, found: &str, expected: &str) -> Result<()> {
-    if found == expected {
-        return Ok(());
-    }
-    let start: String = found.chars().take(120).collect();
-    let message = format!("this isn't a checkpoint of this query: {start}, want {expected}");
-    Err(invalid(path, message).with_offset(offset_in(json, found)))
 }
 
 /// The offset of a value in its document; 0 for a value that is missing.
@@ -314,6 +327,8 @@ mod tests {
     fn an_error_names_the_kind_and_the_version() {
         let wrong = |json: &str| KIND.read(json.as_bytes()).unwrap_err().message().to_owned();
         assert_eq!(wrong("{}"), "invalid state of x: it has another format");
+        assert_eq!(wrong(""), "invalid state of x: it is empty");
+        assert_eq!(wrong("\n"), "invalid state of x: it is empty");
         assert_eq!(
             wrong(r#"{"format":"tallyfold-x/1","digest":""}"#),
             "invalid state of x: it is tallyfold-x/1, want tallyfold-x/2"

@@ -12,7 +12,7 @@ use super::process::{Holder, LeaseName, Process, started};
 /// How often a process tries. Two processes that begin at the same time may both give up.
 const TRIES: u32 = 4;
 
-/// A process that can't be inspected counts as ended after this long without a sign of life.
+/// A process or thread that can't be inspected counts as ended after this long without a sign of life.
 const LONGEST_SILENCE_MS: i64 = 60_000;
 
 const IN_USE: &str = "another collect is using this checkpoint";
@@ -64,7 +64,7 @@ impl LeaseStep {
 /// ```
 /// use tallyfold::keeper::{Holder, Lease, LeaseStep};
 ///
-/// let holder = Holder { host: "0123456789abcdef", pid: 7, stat: None, seed: 0x1f };
+/// let holder = Holder { host: "0123456789abcdef", pid: 7, stat: None, thread: None, seed: 0x1f };
 /// let mut lease = Lease::new(holder);
 /// let own = "lock-0123456789abcdef-7-0-000000000000001f";
 /// assert_eq!(lease.step(), LeaseStep::Create(own.to_owned()));
@@ -78,6 +78,8 @@ pub struct Lease {
     host: String,
     /// The part between `lock-` and the random number in the names of this process's files.
     process: String,
+    /// What follows the random number: the thread, if it can end alone.
+    thread: String,
     nonce: u64,
     name: String,
     tries: u32,
@@ -129,6 +131,9 @@ impl Lease {
         let mut lease = Self {
             host: holder.host.to_owned(),
             process,
+            thread: holder
+                .thread
+                .map_or_else(String::new, |id| format!("-{id}")),
             nonce: holder.seed,
             name: String::new(),
             tries: 0,
@@ -230,7 +235,7 @@ impl Lease {
         match other.is_running(found) {
             Some(false) => self.state = State::Removing,
             Some(true) => self.withdraw(),
-            // As with the process of another machine, only its signs of life count.
+            // As with the process of another machine, only the holder's signs of life count.
             None => self.state = State::LookingAtTime,
         }
     }
@@ -242,7 +247,7 @@ impl Lease {
             self.nonce = self.nonce.wrapping_add(0x9e37_79b9_7f4a_7c15);
         }
         self.tries += 1;
-        self.name = format!("lock-{}-{:016x}", self.process, self.nonce);
+        self.name = format!("lock-{}-{:016x}{}", self.process, self.nonce, self.thread);
         self.others.clear();
         self.left_over.clear();
         self.own_ms = None;
@@ -299,11 +304,16 @@ mod tests {
 
         /// Drives a lease to its end.
         fn take(&mut self, seed: u64) -> (Lease, LeaseStep) {
+            self.take_in(None, seed)
+        }
+
+        fn take_in(&mut self, thread: Option<u32>, seed: u64) -> (Lease, LeaseStep) {
             let stat = stat_of("S", "100");
             let mut lease = Lease::new(Holder {
                 host: HERE,
                 pid: 7,
                 stat: Some(&stat),
+                thread,
                 seed,
             });
             loop {
@@ -406,8 +416,38 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_can_end_alone_counts_as_long_as_it_shows_signs_of_life() {
+        let mut world = World::default();
+        let running = (Some(true), Some(stat_of("S", "100")));
+        world.processes.insert(7, running);
+        let (worker, end) = world.take_in(Some(3), 1);
+        assert_eq!(end, LeaseStep::Held);
+        assert_eq!(worker.name(), format!("lock-{HERE}-7-100-{:016x}-3", 1));
+        world.now_ms = LONGEST_SILENCE_MS - 100;
+        let (_, end) = world.take(2);
+        assert!(matches!(end, LeaseStep::Refused(_)), "{end:?}");
+        world.now_ms = LONGEST_SILENCE_MS + 100;
+        let (main, end) = world.take(3);
+        assert_eq!(end, LeaseStep::Held);
+        assert_eq!(world.names(), [main.name()]);
+
+        // A thread ends with its process at the latest.
+        let mut world = World::with(&[&format!("lock-{HERE}-8-100-a-3")]);
+        let (lease, end) = world.take(1);
+        assert_eq!(end, LeaseStep::Held);
+        assert_eq!(world.names(), [lease.name()]);
+    }
+
+    #[test]
     fn temporary_files_are_removed_and_no_others() {
-        let others = ["lock", "lock-notes.txt", "segment-00000.json", "x.tmp"];
+        let notes = format!("lock-{HERE}-8-100-a-notes");
+        let others = [
+            "lock",
+            &notes,
+            "lock-notes.txt",
+            "segment-00000.json",
+            "x.tmp",
+        ];
         let left_over = ["segment-00000.json.1.tmp", "segment-00004.json.e5f1-22.tmp"];
         let mut world = World::with(&[&others[..], &left_over].concat());
         let (lease, end) = world.take(1);
@@ -422,6 +462,7 @@ mod tests {
             host: HERE,
             pid: 7,
             stat: None,
+            thread: None,
             seed: 1,
         });
         let first = lease.name().to_owned();

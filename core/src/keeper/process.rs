@@ -10,6 +10,8 @@ pub struct Holder<'a> {
     pub pid: u32,
     /// What `/proc/self/stat` contains, where the system has it.
     pub stat: Option<&'a str>,
+    /// The ID of the thread, if it can be ended while its process continues, as a worker thread of Node can.
+    pub thread: Option<u32>,
     /// A random number.
     pub seed: u64,
 }
@@ -23,22 +25,22 @@ pub struct Process<'a> {
     pub stat: Option<&'a str>,
 }
 
-/// The name of a lease's file: `lock-HOST-PID-START-RANDOM`.
+/// The name of a lease's file: `lock-HOST-PID-START-RANDOM`, or `lock-HOST-PID-START-RANDOM-THREAD` for a thread that
+/// can be ended while its process continues.
 pub(super) struct LeaseName<'a> {
     pub(super) host: &'a str,
     /// The process ID; 0 if no process can have it.
     pub(super) pid: u32,
     start: &'a str,
+    is_thread: bool,
 }
 
 impl<'a> LeaseName<'a> {
     pub(super) fn of(name: &'a str) -> Option<Self> {
         let mut parts = name.strip_prefix("lock-")?.split('-');
-        let mut next = |is_in: fn(u8) -> bool| {
-            let part = parts.next()?;
-            let is_good = !part.is_empty() && part.bytes().all(is_in);
-            is_good.then_some(part)
-        };
+        let is_good =
+            |part: &str, is_in: fn(u8) -> bool| !part.is_empty() && part.bytes().all(is_in);
+        let mut next = |is_in| parts.next().filter(|part| is_good(part, is_in));
         let is_hex = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         let is_digit = |byte: u8| byte.is_ascii_digit();
         let (host, pid, start, _) = (
@@ -47,20 +49,25 @@ impl<'a> LeaseName<'a> {
             next(is_digit)?,
             next(is_hex)?,
         );
+        let thread = parts.next();
         let is_whole = parts.next().is_none() && host.len() == 16;
-        is_whole.then(|| Self {
+        let is_name = is_whole && thread.is_none_or(|thread| is_good(thread, is_digit));
+        is_name.then(|| Self {
             host,
             pid: pid.parse::<i32>().map_or(0, i32::unsigned_abs),
             start,
+            is_thread: thread.is_some(),
         })
     }
 
-    /// Whether the process may still be running; `None` if nothing is known about it.
+    /// Whether the holder may still be running; `None` if nothing is known about it.
     pub(super) fn is_running(&self, found: Process<'_>) -> Option<bool> {
         let is_it = found.stat.map(|stat| started(stat) == Some(self.start));
         match (found.exists, is_it) {
             // The system may have given its ID to another process.
             (Some(false), _) | (_, Some(false)) => Some(false),
+            // No system tells whether the thread has ended.
+            _ if self.is_thread => None,
             (exists, is_it) => exists.or(is_it),
         }
     }

@@ -49,7 +49,7 @@ impl Failure {
             (_, Some(status)) => format!("the service answered the server with status {status}"),
             (_, None) => "the server got no answer from the service".into(),
         };
-        let shown = format!("{code}: {what}; the server's log says more under {reference}");
+        let shown = format!("{code}: {what}; the server's log contains more under {reference}");
         Self::new(code, shown)
     }
 }
@@ -115,7 +115,7 @@ impl Answer {
     /// The answer when too many requests are waiting already. The page may repeat its request after `retry_after_s` seconds.
     #[must_use]
     pub fn busy(retry_after_s: u64) -> Self {
-        let message = "the server has too much to do; ask again later".to_owned();
+        let message = "the server is busy; try again later".to_owned();
         let failure = Failure::new(Code::ServerError, message);
         let mut answer = Self::new(503, json_of(&failure).into_bytes());
         answer

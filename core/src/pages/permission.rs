@@ -79,7 +79,7 @@ impl VisibleRows {
         let mut all = asked.to_vec();
         for dimension in self.dimensions.iter() {
             if !metric.has(dimension) {
-                let message = "the user may see some rows only, and this endpoint lacks the dimension that tells them from others";
+                let message = "the user may see only some rows, and this endpoint lacks the dimension that selects them";
                 return Err(Error::new(Code::Forbidden, message).with_status(403));
             }
             if !all.contains(&dimension) {

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::keeper::check_past;
 use crate::time::now::Now;
 use crate::time::patience::Patience;
-use crate::time::settling::{SETTLE_MS, ServiceTime, is_settled};
+use crate::time::settling::{PRECISION_MS, SETTLE_MS, ServiceTime, is_settled};
 use crate::time::step::TimeStep;
 use crate::time::timestamp::Timestamp;
 use crate::time::window::Window;
@@ -76,7 +76,7 @@ crate::options! {
         settle_ms: u64 [Milliseconds] = SETTLE_MS,
         /// Settles a window early if its readings stay equal for at least its length.
         ///
-        /// This takes fewer requests, but loses the events that arrive after the last reading.
+        /// This needs fewer requests, but loses the events that arrive after the last reading.
         settle_when_unchanged: bool = false,
         /// The state of an earlier follow of the same query.
         ///
@@ -208,6 +208,8 @@ pub(super) struct Open {
     pub(super) read_ms: i64,
     /// How many revisions of it were given.
     pub(super) revisions: u32,
+    /// Whether a reading came in the last second of its settle time. The next one follows that second.
+    was_close: bool,
     state: State,
 }
 
@@ -221,6 +223,7 @@ impl Open {
             same_before_ms: 0,
             read_ms: 0,
             revisions: 0,
+            was_close: false,
             state: State::Due,
         }
     }
@@ -258,6 +261,10 @@ enum State {
     },
     /// It was read at that time, or the attempt failed then.
     Rests {
+        since: Now,
+    },
+    /// It was read at that time, and its settle time may be over by now. It surely is after a second.
+    RestsASecond {
         since: Now,
     },
 }
@@ -421,6 +428,10 @@ impl Follow {
             State::UnderWay { .. } => return None,
             State::Due => 0,
             State::Rests { since } => self.reread_ms.saturating_sub(now.since(since)),
+            State::RestsASecond { since } => {
+                let rest_ms = self.reread_ms.min(PRECISION_MS);
+                rest_ms.saturating_sub(now.since(since))
+            }
         };
         // Its delay had passed before, but the clock may have been set back since.
         Some(rest_ms.max(self.unripe_ms(open.window, now)))
@@ -476,7 +487,7 @@ impl Follow {
         let service = call.service_time();
         self.service = service.or(self.service);
         let has_ended = |window: Window| {
-            service.is_none_or(|service| service.has_come_to(window.end().unix_ms()))
+            service.is_none_or(|service| service.may_have_come_to(window.end().unix_ms()))
         };
         match self.query.outcome(call, open.window) {
             WindowResult::Table(table) if has_ended(open.window) => {
@@ -506,6 +517,17 @@ impl Follow {
                     self.refused = Some(now);
                 }
                 Err(error)
+            }
+        }
+    }
+
+    /// Gives all windows back whose calls were not settled: they are read again at once. For a driver that was interrupted
+    /// and has lost its calls, such as by Ctrl-C.
+    pub fn give_back(&mut self) {
+        for open in &mut self.open {
+            if let Some(task) = open.state.task() {
+                open.state = State::Due;
+                self.outages.give_back(task);
             }
         }
     }
@@ -544,8 +566,14 @@ impl Follow {
         open.compare(&table, [asked_at.monotonic_ms, now.monotonic_ms]);
         // Late events may come between two readings, so readings close to each other prove nothing.
         let stays_the_same = self.settle_when_unchanged && open.same_for_ms >= window.length_ms();
-        let settled =
-            stays_the_same || is_settled(window, self.settle_ms, [asked_at, now], service);
+        let times = [asked_at, now];
+        let settled = stays_the_same || is_settled(window, self.settle_ms, times, service);
+        // One more reading at most comes early, even if the service's clock stands still.
+        let latest = service.map(ServiceTime::latest);
+        if !open.was_close && is_settled(window, self.settle_ms, times, latest) {
+            open.was_close = true;
+            open.state = State::RestsASecond { since: now };
+        }
         if settled {
             self.outages.forget(window);
             self.open.remove(position);

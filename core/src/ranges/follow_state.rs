@@ -16,7 +16,7 @@ use crate::wire::json::writer::json_of;
 
 const KIND: DocumentKind = DocumentKind {
     format: "tallyfold-follow/2",
-    what: "state of a follow",
+    what: "state",
 };
 
 /// The format before, whose states do not have `revisions`; and how its states begin.
@@ -145,7 +145,8 @@ impl Follow {
     pub(super) fn take_up(&mut self, state: &str) -> Result<()> {
         let is_1 = state.starts_with(START_1);
         let format = if is_1 { FORMAT_1 } else { KIND.format };
-        let stored = Stored::read(state.as_bytes(), format, &STATE)?;
+        let kind = DocumentKind { format, ..KIND };
+        let stored = Stored::read(state.as_bytes(), kind, &STATE)?;
         stored.check_query(
             &json_of(&self.saved_query()),
             &QUERY,

@@ -127,9 +127,14 @@ impl Outages {
         drive.call.be_patient(patient, begin_ms);
     }
 
+    /// Takes a task whose call is lost.
+    pub(super) fn give_back(&mut self, task: u32) {
+        self.scout.take_if(|scout| *scout == task);
+    }
+
     /// Takes a call that has ended. If it was answered, the outage may be over.
     pub(super) fn settle(&mut self, task: u32, call: &Call) {
-        self.scout.take_if(|scout| *scout == task);
+        self.give_back(task);
         if self.is_on && call.answered_after() >= Some(self.failure) {
             self.is_on = false;
             let counts = if self.windows == 1 { ALONE } else { 1 };

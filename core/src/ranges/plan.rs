@@ -158,6 +158,16 @@ impl Plan {
         (0..plan.len()).map_while(move |index| plan.window(index))
     }
 
+    /// The time of the windows: the range, or each window of a part.
+    pub(crate) fn spans(&self) -> impl Iterator<Item = Window> + use<> {
+        let plan = *self;
+        let (whole, spans) = match plan.stride {
+            1 => (Some(plan.range), plan.len().min(1)),
+            _ => (None, plan.len()),
+        };
+        (0..spans).map_while(move |index| whole.or_else(|| plan.window(index)))
+    }
+
     /// The windows of the plan that overlap a window.
     pub(crate) fn overlapping(
         &self,

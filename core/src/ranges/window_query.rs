@@ -43,7 +43,7 @@ impl WindowQuery {
         })
     }
 
-    /// Requests these dimensions, which include those of the query, and gives the same tables.
+    /// Requests these dimensions, which include the dimensions of the query. The tables stay the same.
     pub(super) fn request_by(&mut self, dimensions: &[Dimension]) -> Result<()> {
         self.sent = self.query.clone().requesting(dimensions)?;
         Ok(())
@@ -55,7 +55,7 @@ impl WindowQuery {
         identity.unwrap_or_default().to_owned()
     }
 
-    /// What checkpoints and states of earlier versions have in its place: a fingerprint of the address.
+    /// What checkpoints and states may have in its place: a fingerprint of the address.
     pub(super) fn fingerprint(&self) -> String {
         self.api.base.fingerprint()
     }

@@ -156,7 +156,7 @@ impl PushOptions {
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) url: String,
-    /// The origin, which is what messages show of the address: the path may be a secret, as in those of chats.
+    /// The origin of the address. Messages show only this part, because the path may be a secret, as in the addresses of chats.
     pub(super) shown: String,
 }
 

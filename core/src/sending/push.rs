@@ -578,8 +578,7 @@ impl<S: Source> Push<S> {
         if named(headers, proof).any(|written| written.trim() != "0") {
             return None;
         }
-        let message =
-            "the destination does not say that it wrote a sample, so it does not know this format";
+        let message = "the destination does not confirm that it wrote a sample, so it does not know this format";
         Some(Error::new(Code::UnexpectedStatus, message).with_status(status))
     }
 
@@ -640,7 +639,7 @@ fn unlike_success(answer: &Answer<'_>, delivery: &Delivery) -> Option<Error> {
     if answer.is_page() {
         return Some(web_page(answer.status));
     }
-    let message = "this is not how the destination answers a message that it has accepted: is the address that of the destination?";
+    let message = "the response is not the one to an accepted message: is this the address of the destination?";
     let error = || Error::new(Code::UnexpectedStatus, message).with_status(answer.status);
     (!(delivery.is_accepted)(answer)).then(error)
 }
@@ -671,7 +670,10 @@ fn refusal(status: u16) -> Error {
             Code::UnexpectedStatus,
             "the destination finds even a single sample too large",
         ),
-        429 => (Code::RateLimited, "the destination asks for fewer messages"),
+        429 => (
+            Code::RateLimited,
+            "the destination limits the rate of messages",
+        ),
         500.. => (Code::ServerError, "the destination failed"),
         _ => (
             Code::UnexpectedStatus,

@@ -1,5 +1,6 @@
 //! Decides when the counts of a window are final: when its settle time has passed by this machine's clock and by the
-//! service's clock, if a response shows that. So the clock that is behind decides.
+//! service's clock, if a response shows that. So the clock that is behind decides. A `Date` has whole seconds: a window
+//! settles when even the first moment of that second is late enough.
 
 use serde::{Serialize, Serializer};
 
@@ -10,7 +11,7 @@ use crate::time::window::Window;
 pub(crate) const SETTLE_MS: u64 = 3_600_000;
 
 /// A `Date` has whole seconds.
-const PRECISION_MS: i64 = 1_000;
+pub(crate) const PRECISION_MS: u64 = 1_000;
 
 /// A difference between two clocks that is not larger is not reported.
 const AGREE_MS: i64 = 60_000;
@@ -28,7 +29,7 @@ pub(crate) fn is_settled(
 ) -> bool {
     let settled_ms = window.end().unix_ms().saturating_add_unsigned(settle_ms);
     times.into_iter().all(|time| time.unix_ms >= settled_ms)
-        && service.is_none_or(|service| service.has_come_to(settled_ms))
+        && service.is_none_or(|service| service.sent_ms >= settled_ms)
 }
 
 /// The service's clock, as the `Date` of a response shows it.
@@ -41,14 +42,17 @@ pub(crate) struct ServiceTime {
 }
 
 impl ServiceTime {
-    /// Whether it had reached a moment when it sent the response.
-    pub(crate) fn has_come_to(self, unix_ms: i64) -> bool {
-        self.latest_ms() >= unix_ms
+    /// Whether it may have reached a moment when it sent the response.
+    pub(crate) fn may_have_come_to(self, unix_ms: i64) -> bool {
+        self.latest().sent_ms >= unix_ms
     }
 
     /// A later time, with its wall clock set back to the service's if it is ahead.
     pub(crate) fn holds_back(self, now: Now) -> Now {
-        let latest_ms = self.latest_ms().saturating_add_unsigned(self.age_ms(now));
+        let latest_ms = self
+            .latest()
+            .sent_ms
+            .saturating_add_unsigned(self.age_ms(now));
         Now {
             unix_ms: now.unix_ms.min(latest_ms),
             ..now
@@ -60,9 +64,12 @@ impl ServiceTime {
         now.monotonic_ms.saturating_sub(self.asked_at.monotonic_ms)
     }
 
-    /// The latest time that the `Date` may stand for.
-    fn latest_ms(self) -> i64 {
-        self.sent_ms.saturating_add(PRECISION_MS)
+    /// The clock at the latest moment that the `Date` may stand for.
+    pub(crate) fn latest(self) -> Self {
+        Self {
+            sent_ms: self.sent_ms.saturating_add_unsigned(PRECISION_MS),
+            ..self
+        }
     }
 
     /// How the wall clock differs from it, if that is worth a note. A response may come `longest_ms` after its request.

@@ -1,4 +1,4 @@
-//! How a server for pages passes an error on, so that the page's client gets the same error as from the
+//! How a server for web apps passes an error on, so that the page's client gets the same error as from the
 //! service itself: in one header, which holds the code and, if the service answered with one, its status.
 
 use crate::code::Code;
@@ -23,8 +23,9 @@ pub(crate) fn read(headers: &[(&str, &str)]) -> Option<Error> {
     let code = Code::from_name(name)?;
     let error = Error::new(
         code,
-        "the server for pages had this error when it asked the service",
-    );
+        "the server for web apps had this error when it asked the service",
+    )
+    .passed_on();
     Some(match status.parse() {
         Ok(status) => error.with_status(status),
         Err(_) => error,

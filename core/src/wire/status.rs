@@ -22,7 +22,13 @@ pub(crate) fn check_head(answerer: Answerer, status: u16, headers: &[(&str, &str
         200 => return check_success(headers).map_err(|error| error.with_status(status)),
         400 | 401 | 403 if answerer == Answerer::TokenEndpoint => (
             Code::TokenRefused,
-            "the token endpoint refused the client id, secret or audience",
+            match passed_on::read(headers) {
+                Some(_) => {
+                    "a server for web apps answered instead of the token endpoint: does the address, or the proxy, lead back to \
+                     your own server?"
+                }
+                None => "the token endpoint refused the client id, secret or audience",
+            },
         ),
         300..=399 => (
             Code::Redirected,
@@ -33,7 +39,7 @@ pub(crate) fn check_head(answerer: Answerer, status: u16, headers: &[(&str, &str
             Code::Forbidden,
             "the token is valid but does not allow this; ask the operator for access",
         ),
-        429 => (Code::RateLimited, "the service asks for fewer requests"),
+        429 => (Code::RateLimited, "the service limits the rate of requests"),
         500..=599 => (Code::ServerError, "the service failed"),
         _ => (Code::UnexpectedStatus, "want status 200"),
     };
@@ -81,7 +87,7 @@ fn check_media_type(value: &str) -> Result<()> {
         json if json.starts_with("application/") && json.ends_with("+json") => Ok(()),
         "text/html" | "application/xhtml+xml" => {
             let message = "the response is a page of HTML; want JSON \
-                           (is the address that of the service, or of a proxy?)";
+                           (is this the address of the service, or of a proxy?)";
             Err(Error::new(Code::HtmlResponse, message))
         }
         _ => {

@@ -594,5 +594,6 @@ fn a_checkpoint_of_the_future_is_an_error_that_says_so() {
     // All of it is known, so only the clock shows that it can't be.
     let error = ended.expect_err("counts of the future").error;
     assert_eq!(error.code(), Code::InvalidCheckpoint);
+    assert_eq!(error.argument_name(), Some("checkpoint"));
     assert!(error.message().contains("from the future"), "{error}");
 }

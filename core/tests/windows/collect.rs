@@ -68,6 +68,17 @@ fn more_dimensions_in_the_requests_give_the_same_table() {
     assert_eq!(read(Some(&all)), read(None));
 }
 
+/// Hundreds of millions of windows are a mistake in a range, or in the length of its windows.
+#[test]
+fn the_end_of_a_collect_costs_what_was_read_and_not_what_was_planned() {
+    let mut world = World::empty();
+    let years = 20 * 365 * DAY;
+    let options = collect_options(years, "1s").finest(step("1s"));
+    let mut collect = start(&world, options);
+    assert!(world.run_one(&mut collect, |_| None));
+    assert_eq!(ended(&collect).gaps, [window(1, years)]);
+}
+
 #[test]
 fn a_step_says_whether_a_worker_may_leave() {
     let mut world = World::empty();

@@ -696,6 +696,17 @@ fn a_finished_follow_goes_on_with_a_later_end() {
 }
 
 #[test]
+fn an_empty_state_is_refused_as_empty() {
+    let world = World::with_events(HOUR, 30);
+    for state in ["", "\n"] {
+        let options = options("15m").state(state.to_owned());
+        let error = world.client.follow(&options).expect_err("a refusal");
+        let text = error.to_string();
+        assert!(text.contains("state: this is empty; is it unset"), "{text}");
+    }
+}
+
+#[test]
 fn a_state_of_another_query_or_with_a_flipped_bit_is_refused() {
     let mut world = World::with_events(HOUR, 30);
     world.now = at(HOUR + 900);
@@ -918,9 +929,8 @@ fn follow_ahead(ahead: impl Fn(u64) -> i64, is_stopped: bool) -> (RunningSum, u3
                 if let Some(revision) = settled.expect("a good response") {
                     let end_ms = (revision.window.end().unix_ms() - NEW_YEAR_MS) as u64;
                     // A `Date` has whole seconds.
-                    let latest_ms = true_ms + 1_000;
-                    assert!(end_ms <= latest_ms, "{end_ms} at {true_ms}");
-                    assert!(!revision.settled || end_ms + 3_600_000 <= latest_ms);
+                    assert!(end_ms <= true_ms + 1_000, "{end_ms} at {true_ms}");
+                    assert!(!revision.settled || end_ms + 3_600_000 <= true_ms);
                     sum.add(&revision);
                     if is_stopped && requests % 50 == 0 {
                         followed = follow(&world, options(Some(followed.state())));
@@ -967,6 +977,109 @@ fn a_wall_clock_that_is_ahead_settles_nothing_too_early() {
         // opened early.
         assert!(requests <= 96 * 21, "{name}: {requests} requests");
     }
+}
+
+/// Its driver was interrupted between `next` and `settle`, and has nothing to settle.
+#[test]
+fn lost_calls_are_given_back() {
+    let mut world = World::with_events(HOUR, 40);
+    world.now = at(HOUR);
+    let mut followed = follow(&world, options("15m").end(instant(HOUR)).settle_ms(0));
+    let mut windows = Vec::new();
+    for _ in 0..4 {
+        let lost = followed.next(world.now);
+        let FollowStep::Drive(Drive { window, .. }) = lost else {
+            panic!("a window is due");
+        };
+        drop(lost);
+        followed.give_back();
+        let FollowStep::Drive(mut again) = followed.next(world.now) else {
+            panic!("the window is due again");
+        };
+        assert_eq!(again.window, window);
+        world.drive(&mut again.call, again.window, None);
+        let revision = followed.settle(again.task, &mut again.call, world.now);
+        windows.extend(revision.expect("no error").map(|revision| revision.window));
+    }
+    let quarters = (0..4).map(|quarter| window(quarter * 900, quarter * 900 + 900));
+    assert_eq!(windows, quarters.collect::<Vec<_>>());
+    assert!(matches!(followed.next(world.now), FollowStep::Done));
+}
+
+/// The wall clock is ahead, and a window is read within the last second of its settle time. It settles with the next
+/// reading, once that second is surely over.
+#[test]
+fn the_last_second_of_the_settle_time_must_be_over() {
+    for (early_ms, settle_ms) in [
+        (1, 0),
+        (999, 0),
+        (1_000, 0),
+        (1, 3_600_000),
+        (500, 3_600_000),
+    ] {
+        let mut world = World::with_events(HOUR, 20);
+        let options = options("5m")
+            .end(instant(300))
+            .reread_ms(120_000)
+            .settle_ms(settle_ms);
+        let mut followed = follow(&world, options);
+        let mut true_ms = 300_000 + settle_ms - early_ms;
+        let mut read_ms = Vec::new();
+        loop {
+            world.now = Now {
+                monotonic_ms: true_ms,
+                unix_ms: NEW_YEAR_MS + true_ms as i64 + 5_000,
+            };
+            match followed.next(world.now) {
+                FollowStep::Drive(Drive { task, mut call, .. }) => {
+                    read_ms.push(true_ms);
+                    answer_at(&mut world, &mut call, NEW_YEAR_MS + true_ms as i64);
+                    let revision = followed.settle(task, &mut call, world.now);
+                    let revision = revision.expect("a good response").expect("it has ended");
+                    assert_eq!(
+                        revision.settled,
+                        read_ms.len() == 2,
+                        "{early_ms} {read_ms:?}"
+                    );
+                }
+                FollowStep::Wait { ms } => true_ms += u64::from(ms),
+                FollowStep::Failed(error) => panic!("{error}"),
+                FollowStep::Done => break,
+            }
+        }
+        assert_eq!(read_ms[1], read_ms[0] + 1_000);
+    }
+}
+
+/// Even if the `Date` stands still in that second, only one more request comes early.
+#[test]
+fn a_date_that_stands_still_is_not_polled() {
+    let mut world = World::with_events(HOUR, 20);
+    let options = options("5m")
+        .end(instant(300))
+        .reread_ms(120_000)
+        .settle_ms(0);
+    let mut followed = follow(&world, options);
+    let (mut ms, mut waits) = (305_000, Vec::new());
+    while waits.len() < 4 {
+        world.now = Now {
+            monotonic_ms: ms,
+            unix_ms: NEW_YEAR_MS + ms as i64,
+        };
+        match followed.next(world.now) {
+            FollowStep::Drive(Drive { task, mut call, .. }) => {
+                answer_at(&mut world, &mut call, NEW_YEAR_MS + 299_000);
+                let revision = followed.settle(task, &mut call, world.now);
+                assert!(!revision.expect("a good response").expect("counts").settled);
+            }
+            FollowStep::Wait { ms: wait_ms } => {
+                ms += u64::from(wait_ms);
+                waits.push(wait_ms);
+            }
+            other => panic!("not {other:?}"),
+        }
+    }
+    assert_eq!(waits, [1_000, 120_000, 120_000, 120_000]);
 }
 
 /// One response has an old `Date`, for example from a cache or another server. The next response corrects the clock.

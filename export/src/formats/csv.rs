@@ -15,7 +15,7 @@ use tallyfold::{CountName, Result, Window};
 
 use crate::context::Context;
 use crate::escape::{Bytes, escape};
-use crate::form::{Encoder, Form, Numbers, Order};
+use crate::form::{Encoder, Form, Numbers, Order, Windows};
 use crate::sample::{Group, Sample};
 
 pub(crate) const FORM: Form = Form {
@@ -24,7 +24,7 @@ pub(crate) const FORM: Form = Form {
     numbers: Numbers::All,
     limits: None,
     leaves_out_empty: false,
-    has_all_windows: true,
+    windows: Windows::All,
     is_messages: false,
     max_bytes: 64 * 1024,
     read_bytes: None,
@@ -41,7 +41,7 @@ pub(crate) const FORM: Form = Form {
 };
 
 /// The names of columns that are neither labels nor dimensions.
-pub(super) const COLUMNS: &[&str] = &[
+const COLUMNS: &[&str] = &[
     "window_start",
     "window_end",
     "settled",

@@ -18,7 +18,7 @@ use tallyfold::sending::DATAGRAMS;
 
 use crate::context::Context;
 use crate::escape::{Bytes, escape, write_hex};
-use crate::form::{Encoder, Form, Numbers, Order, carries_whole_seconds};
+use crate::form::{Encoder, Form, Numbers, Order, Windows, carries_whole_seconds};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
@@ -27,7 +27,7 @@ pub(crate) const FORM: Form = Form {
     numbers: Numbers::Floats,
     limits: None,
     leaves_out_empty: true,
-    has_all_windows: false,
+    windows: Windows::Settled,
     is_messages: true,
     max_bytes: 1432,
     read_bytes: Some(8_192),

@@ -4,9 +4,9 @@
 //! - Each piece consists of whole lines, about 9,000 of them: InfluxDB recommends 5,000 to 10,000 lines for a request.
 //! - The tags are the labels, sorted by name, as InfluxDB recommends. A tag can't have an empty value: it is left out.
 //! - A revision has the tag `revision`, so its points replace none of another revision. Changes of 0 are not written.
-//! - Commas, spaces and equals signs in values are preceded by a backslash. Control characters, of which the line feed
-//!   has no escape, and backslashes, which do not always stand for themselves, are written as `%` and two hexadecimal
-//!   digits, and so is `%` itself: decode a value as in URLs.
+//! - Commas, spaces and equals signs in values are preceded by a backslash. Control characters, backslashes and `%` are
+//!   written as `%` and two hexadecimal digits: decode a value as in URLs. The line protocol has no escape for the line
+//!   feed, and a backslash does not always stand for itself.
 //! - InfluxDB takes names and tags of up to 65,535 bytes together, and times from the year 1677 to 2262.
 
 use tallyfold::sending::{Delivery, HTTP, Partly};
@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::context::Context;
 use crate::escape::{Bytes, escape, write_hex};
-use crate::form::{Encoder, Form, Numbers, Order, carries_milliseconds};
+use crate::form::{Encoder, Form, Numbers, Order, Windows, carries_milliseconds};
 use crate::sample::{Group, last_ms};
 
 pub(crate) const FORM: Form = Form {
@@ -25,7 +25,7 @@ pub(crate) const FORM: Form = Form {
     numbers: Numbers::Signed,
     limits: None,
     leaves_out_empty: true,
-    has_all_windows: false,
+    windows: Windows::Settled,
     is_messages: true,
     max_bytes: 1_000_000,
     read_bytes: None,

@@ -8,27 +8,16 @@
 //! readers of JSON round larger numbers. An object whose changes are all 0 is left out. `settled` is `true` or `false`, and
 //! `revision` is a number.
 
-use tallyfold::{CountName, Result, Window};
+use tallyfold::{CountName, Window};
 
-use super::csv::COLUMNS;
+use super::csv;
 use crate::context::Context;
 use crate::escape::write_json;
-use crate::form::{Encoder, Form, Numbers, Order};
+use crate::form::{Encoder, Form};
 use crate::sample::{Group, Sample};
 
 pub(crate) const FORM: Form = Form {
     media_type: "application/x-ndjson",
-    order: Order::Windows,
-    numbers: Numbers::All,
-    limits: None,
-    leaves_out_empty: false,
-    has_all_windows: true,
-    is_messages: false,
-    max_bytes: 64 * 1024,
-    read_bytes: None,
-    check,
-    delivery: None,
-    totals: None,
     encoder: |context| {
         Box::new(Ndjson {
             context,
@@ -41,11 +30,8 @@ pub(crate) const FORM: Form = Form {
             before: Vec::new(),
         })
     },
+    ..csv::FORM
 };
-
-fn check(context: &Context) -> Result<()> {
-    context.refuse_labels(COLUMNS)
-}
 
 /// The name of a member, as it is written. Names have no byte that JSON escapes.
 fn key(name: &str) -> String {

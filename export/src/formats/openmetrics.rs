@@ -5,7 +5,7 @@ use std::fmt;
 use tallyfold::CountName;
 
 use crate::context::{Context, UNIT};
-use crate::form::{Encoder, Form, Numbers, Order, VICTORIA_METRICS, carries_milliseconds};
+use crate::form::{Encoder, Form, Numbers, Order, VICTORIA_METRICS, Windows, carries_milliseconds};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
@@ -14,7 +14,7 @@ pub(crate) const FORM: Form = Form {
     numbers: Numbers::Floats,
     limits: Some(VICTORIA_METRICS),
     leaves_out_empty: true,
-    has_all_windows: false,
+    windows: Windows::Settled,
     is_messages: false,
     max_bytes: 64 * 1024,
     read_bytes: None,

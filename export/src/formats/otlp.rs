@@ -19,7 +19,7 @@ use tallyfold::{Code, CountName, Error, Result, Window};
 
 use super::protobuf::add;
 use crate::context::Context;
-use crate::form::{Encoder, Form, Limits, Numbers, Order, VICTORIA_METRICS};
+use crate::form::{Encoder, Form, Limits, Numbers, Order, VICTORIA_METRICS, Windows};
 use crate::sample::Group;
 
 const MEDIA_TYPE: &str = "application/x-protobuf";
@@ -30,7 +30,7 @@ pub(crate) const FORM: Form = Form {
     numbers: Numbers::Signed,
     limits: LIMITS,
     leaves_out_empty: true,
-    has_all_windows: false,
+    windows: Windows::Settled,
     is_messages: true,
     // A quarter of what receivers of OTLP over gRPC take.
     max_bytes: 1024 * 1024,
@@ -51,7 +51,7 @@ pub(crate) const FORM: Form = Form {
 };
 
 /// VictoriaMetrics makes labels of the metric's name, of the resource's `service.name`, and of the scope's name and version.
-pub(crate) const LIMITS: Option<Limits> = Some(Limits {
+const LIMITS: Option<Limits> = Some(Limits {
     added: 4,
     ..VICTORIA_METRICS
 });
@@ -300,7 +300,7 @@ pub(crate) fn times(window: Window) -> [u64; 2] {
 }
 
 /// Refuses windows that begin before 1970, or end after the year 2554: times are unsigned 64-bit integers.
-pub(crate) fn check_times(context: &Context) -> Result<()> {
+fn check_times(context: &Context) -> Result<()> {
     let is_beyond = |window: &&Window| {
         let mut times = [window.start(), window.end()].into_iter();
         times.any(|time| u64::try_from(time.unix_ns()).is_err())

@@ -7,27 +7,17 @@ use tallyfold::CountName;
 use tallyfold::sending::{Delivery, HTTP, Partly};
 
 use super::otlp::{
-    LIMITS, SENDER, UNIT, VERSION, check_times, is_monotonic, is_passing, rejected, temporality,
-    times,
+    self, SENDER, UNIT, VERSION, is_monotonic, is_passing, rejected, temporality, times,
 };
 use crate::context::Context;
 use crate::escape::write_json;
-use crate::form::{Encoder, Form, Numbers, Order};
+use crate::form::{Encoder, Form};
 use crate::sample::Group;
 
 const MEDIA_TYPE: &str = "application/json";
 
 pub(crate) const FORM: Form = Form {
     media_type: MEDIA_TYPE,
-    order: Order::Groups,
-    numbers: Numbers::Signed,
-    limits: LIMITS,
-    leaves_out_empty: true,
-    has_all_windows: false,
-    is_messages: true,
-    max_bytes: 1024 * 1024,
-    read_bytes: None,
-    check: check_times,
     delivery: Some(DELIVERY),
     totals: Some(Delivery {
         is_repeatable: true,
@@ -40,6 +30,7 @@ pub(crate) const FORM: Form = Form {
             attributes: Vec::new(),
         })
     },
+    ..otlp::FORM
 };
 
 const DELIVERY: Delivery = Delivery {

@@ -11,7 +11,7 @@ use tallyfold::sending::{Answer, Delivery, HTTP};
 
 use super::protobuf::add;
 use crate::context::Context;
-use crate::form::{Encoder, Form, Numbers, Order, VICTORIA_METRICS, carries_milliseconds};
+use crate::form::{Encoder, Form, Numbers, Order, VICTORIA_METRICS, Windows, carries_milliseconds};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
@@ -20,7 +20,7 @@ pub(crate) const FORM: Form = Form {
     numbers: Numbers::Floats,
     limits: Some(VICTORIA_METRICS),
     leaves_out_empty: true,
-    has_all_windows: false,
+    windows: Windows::Settled,
     is_messages: true,
     // Up to about 4,000 series of one sample each: twice what Prometheus itself sends at once.
     max_bytes: 512 * 1024,
@@ -49,8 +49,8 @@ pub(crate) const FORM: Form = Form {
     },
 };
 
-/// Whether Prometheus refuses a sample for good although the status is that of a failure: before 2.49, it answers 500 to a
-/// sample that is too old.
+/// Whether Prometheus refuses a sample for good, although the status means that the server has failed: before 2.49, it
+/// answers 500 to a sample that is too old.
 pub(super) fn is_too_old(answer: &Answer<'_>) -> bool {
     let said = String::from_utf8_lossy(answer.body);
     answer.status == 500 && said.contains("too old sample")

@@ -10,23 +10,17 @@ use tallyfold::CountName;
 use tallyfold::sending::{Delivery, HTTP};
 
 use super::protobuf::add;
-use super::remote_write::{NAME, Point, compress, is_too_old, position_of_name, read_samples};
+use super::remote_write::{
+    self, NAME, Point, compress, is_too_old, position_of_name, read_samples,
+};
 use crate::context::{Context, UNIT};
-use crate::form::{Encoder, Form, Numbers, Order, VICTORIA_METRICS, carries_milliseconds};
+use crate::form::{Encoder, Form};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
     media_type: "application/x-protobuf;proto=io.prometheus.write.v2.Request",
-    order: Order::Groups,
-    numbers: Numbers::Floats,
-    limits: Some(VICTORIA_METRICS),
-    leaves_out_empty: true,
-    has_all_windows: false,
-    is_messages: true,
     // Up to about 5,000 series of one sample each.
     max_bytes: 256 * 1024,
-    read_bytes: None,
-    check: carries_milliseconds,
     delivery: Some(Delivery {
         headers: &[
             ("content-encoding", "snappy"),
@@ -37,8 +31,8 @@ pub(crate) const FORM: Form = Form {
         proof: Some("x-prometheus-remote-write-samples-written"),
         ..HTTP
     }),
-    totals: None,
     encoder: |context| Box::new(RemoteWrite2::new(context)),
+    ..remote_write::FORM
 };
 
 /// A request with one symbol. Requests that follow each other are read as one.

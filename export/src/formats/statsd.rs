@@ -4,7 +4,7 @@
 //!   refused, and so are late corrections: those would be counted at a wrong time. All windows that just ended are
 //!   written, also those whose counts may still change, because StatsD can't take them later.
 //! - StatsD has no tags. Labels and values of dimensions are parts of the name, after the name of the metric and before
-//!   that of the count, sorted by the names of labels:
+//!   the name of the count, sorted by the names of labels:
 //!   `tallyfold.event_delivery.by_integration.cluster.eu.integration.warehouse.success`.
 //! - The server deletes from names what is neither a letter, a digit, `_`, `-` nor a dot; a dot separates parts. So
 //!   values are written with letters, digits and `_`; each other byte, also `-`, becomes `-` and two hexadecimal digits,
@@ -14,27 +14,19 @@
 //! - Each piece is a datagram, by default of at most 1,432 bytes. The lines of one group stay together, so it is larger if
 //!   values are very long, and refused if it exceeds a datagram.
 
-use tallyfold::sending::DATAGRAMS;
 use tallyfold::{Code, Error, Result};
 
+use super::dogstatsd;
 use crate::context::Context;
 use crate::escape::{Bytes, escape, write_hex};
-use crate::form::{Encoder, Form, MOST_BYTES_OF_DATAGRAM, Numbers, Order};
+use crate::form::{Encoder, Form, MOST_BYTES_OF_DATAGRAM, Windows};
 use crate::sample::Group;
 
 pub(crate) const FORM: Form = Form {
-    media_type: "text/plain; charset=utf-8",
-    order: Order::Windows,
-    numbers: Numbers::Floats,
-    limits: None,
     leaves_out_empty: false,
-    has_all_windows: true,
-    is_messages: true,
-    max_bytes: 1432,
+    windows: Windows::All,
     read_bytes: Some(MOST_BYTES_OF_DATAGRAM),
     check,
-    delivery: Some(DATAGRAMS),
-    totals: None,
     encoder: |context| {
         Box::new(StatsD {
             context,
@@ -42,6 +34,7 @@ pub(crate) const FORM: Form = Form {
             path: Vec::new(),
         })
     },
+    ..dogstatsd::FORM
 };
 
 /// Bytes that are not written as they are.

@@ -26,9 +26,12 @@ fn graded(arguments: &Arguments) -> Result<String, String> {
         fs::write(path, lines(&cases, &answers)?).map_err(|error| format!("{path}: {error}"))?;
     }
     let title = format!("traffic that was drawn with seed {SEED}");
-    let (drawn, _) = self::table(&title, &generated::cases(SEED, DRAWN)?)?;
+    let mut cases = generated::cases(SEED, DRAWN)?;
+    let (drawn, _) = self::table(&title, &cases)?;
+    cases.retain(|case| case.truth.len() == 2);
+    let (pairs, _) = self::table("those of them that have two causes", &cases)?;
     let quiet = quiet_table()?;
-    table.push_str(&format!("\n{drawn}\n{quiet}\n{LEGEND}"));
+    table.push_str(&format!("\n{drawn}\n{pairs}\n{quiet}\n{LEGEND}"));
     Ok(table)
 }
 

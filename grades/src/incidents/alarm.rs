@@ -19,6 +19,8 @@ pub(super) struct Alarm {
     pub(super) metric: Metric,
     pub(super) observed: f64,
     pub(super) expected: f64,
+    /// For a share, the events that it is a share of.
+    pub(super) whole: Option<f64>,
     /// Whether it only informs, and wakes nobody.
     pub(super) is_info: bool,
     pub(super) group: Values,
@@ -43,6 +45,7 @@ impl Alarm {
         };
         let group: Values = finding.group.iter().map(pair).collect();
         let causes = finding.causes.iter();
+        let whole = finding.observed.whole.filter(|_| finding.measure.is_rate());
         let causes = causes.map(|cause| [&group[..], &cause.r#where].concat());
         Self {
             causes: causes.chain([group.clone()]).collect(),
@@ -51,6 +54,7 @@ impl Alarm {
             metric: finding.query.metric,
             observed: finding.observed.part as f64,
             expected: finding.expected,
+            whole: whole.map(|whole| whole as f64),
             is_info: finding.severity < Severity::Warning,
             group,
             incident: finding.incident.clone().unwrap_or_default(),

@@ -165,6 +165,7 @@ fn alarms_of(world: &World, counts: &[[u32; 3]], group: Values, measure: Measure
                 metric: Metric::EventDelivery,
                 observed: judged.now,
                 expected: judged.usual,
+                whole: None,
                 is_info: false,
                 group: group.clone(),
                 incident: String::new(),

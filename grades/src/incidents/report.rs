@@ -110,6 +110,7 @@ fn sums(scores: &[Score]) -> Vec<(&'static str, String)> {
     let findings: Vec<&About> = scores.iter().flat_map(|score| &score.findings).collect();
     let touching = findings.iter().filter(|about| ***about == About::Incident);
     let useful = messages.iter().filter(|message| !message.about.is_false());
+    let retired: usize = scores.iter().map(|score| score.retired).sum();
     let weeks: usize = scores.iter().map(|score| score.weeks).sum();
     let a_week = |count: usize| format!("{:.2}", count as f64 / weeks.max(1) as f64);
     let outcomes = || scores.iter().flat_map(|score| &score.outcomes);
@@ -127,7 +128,11 @@ fn sums(scores: &[Score]) -> Vec<(&'static str, String)> {
         ),
         (
             "messages that touch an incident or an outage",
-            share(useful.count(), messages.len()),
+            share(useful.clone().count(), messages.len()),
+        ),
+        (
+            "the same, or the first about a retired name",
+            share(useful.count() + retired, messages.len()),
         ),
         (
             "findings that touch an incident",

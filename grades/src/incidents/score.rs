@@ -1,5 +1,7 @@
 //! Which incidents were found, how soon and with which cause, and what the other alarms were about.
 
+use std::collections::BTreeSet;
+
 use tallyfold::Metric;
 use tallyfold_health::Measure;
 
@@ -18,6 +20,8 @@ const EARLY: usize = HOUR;
 /// is silent for once is not about a source that has lost a tenth of its events.
 const MOVED: f64 = 0.1;
 const EXPLAINED: f64 = 0.5;
+/// A reported share agrees with the true one if it differs by at most this part of it.
+const AGREES: f64 = 0.25;
 /// How many causes are looked at.
 const FIRST_CAUSES: usize = 3;
 /// False messages within so many windows are one episode, and messages within so many windows are one flood.
@@ -116,6 +120,8 @@ pub(super) struct Score {
     pub(super) outcomes: Vec<Outcome>,
     /// Messages with warnings and critical alarms, in order of time.
     pub(super) messages: Vec<Message>,
+    /// How many of them are the first one about a retired name: at that time, it looks like an event that vanishes.
+    pub(super) retired: usize,
     /// Messages that only inform.
     pub(super) infos: Vec<Message>,
     /// Times in which somebody was called for nothing.
@@ -186,6 +192,19 @@ impl Score {
             own.map(message).collect()
         };
         let messages = of_severity(false);
+        let is_retired = |place: &usize| traffic.changes[*place].life() == Some(Life::RetiredName);
+        let mut gone = BTreeSet::new();
+        let serious = calls.iter().filter(|(call, _)| !call.is_info);
+        let first_of_retired = serious.zip(&messages).filter(|((_, of_call), message)| {
+            let touched = of_call.iter().flat_map(|alarm| &touched[*alarm]);
+            let names = touched.copied().filter(is_retired);
+            let known = gone.len();
+            if message.about == About::Life(Life::RetiredName) {
+                gone.extend(names);
+            }
+            gone.len() > known
+        });
+        let retired = first_of_retired.count();
         let all: Vec<Message> = calls.iter().map(message).collect();
         let findings = alarms.iter().zip(&about);
         let findings = findings.filter(|(alarm, _)| !alarm.is_info);
@@ -198,6 +217,7 @@ impl Score {
                 .filter(is_judged)
                 .filter_map(outcome)
                 .collect(),
+            retired,
             infos: of_severity(true),
             episodes: episodes(&messages),
             messages,
@@ -334,13 +354,22 @@ impl<'t> Truth<'t> {
         first.unwrap_or(About::Nothing)
     }
 
-    /// Whether a change alone moves the number of an alarm by a tenth in the direction of the alarm, and by half of what the alarm reports.
+    /// Whether a change alone moves the number of an alarm by a tenth in the direction of the alarm, and by half of what the alarm reports. A
+    /// usual share of nearly zero is known so roughly that its multiple says little. So the difference of shares is compared, too, if the
+    /// reported share is the one that the change leads to.
     fn moves(&self, alarm: &Alarm, group: Group<'_>, change: &Change) -> bool {
         if change.effect == Effect::Moved {
             return !alarm.measure.is_rate() && self.share(alarm, group, change) >= MOVED;
         }
         let of = |is_on| value(self.numbers(alarm, group, change, is_on), alarm.measure);
         let (usual, now) = (of(false), of(true));
+        if let Some(whole) = alarm.whole.filter(|_| alarm.is_high()) {
+            let [observed, expected] = [alarm.observed, alarm.expected].map(|part| part / whole);
+            let is_true = (observed - now).abs() <= AGREES * now;
+            if is_true && now - usual >= EXPLAINED * (observed - expected) && now > usual {
+                return true;
+            }
+        }
         let least = match alarm.expected > 0.0 {
             true => EXPLAINED * (alarm.observed / alarm.expected - 1.0).abs(),
             false => 0.0,
@@ -564,6 +593,7 @@ mod tests {
             metric: Metric::EventDelivery,
             observed: 100.0,
             expected: 10.0,
+            whole: None,
             is_info: false,
             incident: format!("{group:?} {first}"),
             group: values(group),
@@ -626,6 +656,36 @@ mod tests {
             ..alarm(group, START, START)
         };
         assert_eq!(found(&traffic, info), None);
+    }
+
+    #[test]
+    fn a_share_that_is_reported_as_it_is_needs_no_usual_share() {
+        let traffic = traffic(vec![failing(0, 0.95)]);
+        let group: &[(&str, &str)] = &[("integration", INTEGRATIONS[0])];
+        // Next to no errors are usual for the alarm, so that the multiple is much larger than the true one.
+        let of = |observed: f64, group| Alarm {
+            observed,
+            expected: 0.2,
+            whole: Some(683.0),
+            ..alarm(group, START, START + 1)
+        };
+        assert_eq!(found(&traffic, of(650.0, group)), Some(1));
+        assert_eq!(found(&traffic, of(450.0, group)), None);
+        let late = Alarm {
+            first: START + 24,
+            ..of(650.0, group)
+        };
+        assert_eq!(found(&traffic, late), None);
+        let other: &[(&str, &str)] = &[("integration", INTEGRATIONS[1])];
+        assert_eq!(found(&traffic, of(650.0, other)), None);
+        let filtered = Alarm {
+            measure: Measure::FilteredRate,
+            ..of(650.0, group)
+        };
+        assert_eq!(found(&traffic, filtered), None);
+        // The share is true, but nearly all of it is usual.
+        let slight = self::traffic(vec![failing(0, 0.001)]);
+        assert_eq!(found(&slight, of(14.0, group)), None);
     }
 
     #[test]
@@ -712,6 +772,42 @@ mod tests {
         assert_eq!(score.flood.unwrap().messages, 2);
         let noticed = score.life.iter().map(|one| one.noticed).sum::<usize>();
         assert_eq!(noticed, 2);
+    }
+
+    #[test]
+    fn the_first_message_about_a_retired_name_is_counted() {
+        let name = |source| {
+            let slice = Slice {
+                source: Some(source),
+                event_name: Some(0),
+                integration: None,
+            };
+            let volume = Effect::Volume {
+                before: 1.0,
+                now: 0.0,
+            };
+            change(Kind::Life(Life::RetiredName), slice, volume)
+        };
+        let traffic = Traffic::new(World::new(3, Setting::Calm, SMALL));
+        let streams = traffic.world.streams.iter();
+        let sources: Vec<usize> = streams
+            .filter(|stream| stream.event_name == 0)
+            .map(|stream| stream.source)
+            .collect();
+        let traffic = self::traffic(sources.iter().map(|source| name(*source)).collect());
+        let of = |first: usize| {
+            let group = [
+                ("write_key", SOURCES[sources[0]].0),
+                ("event_name", EVENT_NAMES[0]),
+            ];
+            Alarm {
+                measure: Measure::Events,
+                observed: 0.0,
+                ..alarm(&group, first, first)
+            }
+        };
+        let score = Score::new(&traffic, detected(vec![of(START + 1), of(START + 9)]));
+        assert_eq!((score.messages.len(), score.retired), (2, 1));
     }
 
     #[test]

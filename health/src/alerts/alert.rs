@@ -38,8 +38,8 @@ impl<'c> From<&'c Check> for Found<'c> {
 pub(crate) struct Alert {
     /// The name of the headline's rule.
     pub(crate) rule: String,
-    /// The name of the incident's severity, such as `critical`.
-    pub(crate) severity: String,
+    /// The severity of the incident.
+    pub(crate) severity: Severity,
     /// The labels that identify the alert. They are the same from its first message to its last.
     pub(crate) labels: BTreeMap<String, String>,
     /// The sentence of the incident.
@@ -53,11 +53,10 @@ pub(crate) struct Alert {
     /// The command that shows the counts.
     pub(crate) query: String,
     /// The timestamp at which the incident began.
-    pub(crate) since: String,
+    pub(crate) since: Timestamp,
     /// The finding of the headline, as JSON.
     pub(crate) finding: String,
-    /// The whole incident, as JSON; empty in a state that an earlier version wrote.
-    #[serde(default)]
+    /// The whole incident, as JSON.
     pub(crate) incident: String,
 }
 
@@ -141,7 +140,7 @@ impl Current {
         for (id, alert) in self.firing.iter_mut().chain(&mut self.held) {
             if let Some(known) = notified.get(id).filter(|known| !alert.is_worse(known)) {
                 alert.labels.clone_from(&known.labels);
-                alert.severity.clone_from(&known.severity);
+                alert.severity = known.severity;
             }
         }
     }
@@ -200,10 +199,9 @@ impl Alert {
         let finding = findings
             .iter()
             .find(|finding| finding.id == incident.headline && finding.status != Status::Pending);
-        let severity = incident.severity.as_str();
         let rule = part.map_or_else(String::new, |part| part.rule.clone());
         Self {
-            severity: severity.to_owned(),
+            severity: incident.severity,
             labels: labels(incident, (&rule, part, finding), options),
             sentence: incident.sentence.clone(),
             note: finding.and_then(|finding| finding.note.clone()),
@@ -211,7 +209,7 @@ impl Alert {
             query: finding.map_or_else(String::new, |finding| {
                 command(finding, options.cluster.as_deref())
             }),
-            since: incident.since.to_string(),
+            since: incident.since,
             finding: finding.map_or_else(|| "null".to_owned(), json_of),
             incident: json_of(incident),
             rule,
@@ -220,7 +218,7 @@ impl Alert {
 
     /// Returns whether the alert is more severe than `known`, the alert that a receiver was notified of.
     pub(crate) fn is_worse(&self, known: &Self) -> bool {
-        Severity::from_name(&self.severity) > Severity::from_name(&known.severity)
+        self.severity > known.severity
     }
 }
 
@@ -271,8 +269,9 @@ pub fn label_name(name: &str) -> String {
     }
 }
 
-fn json_of<T: Serialize>(value: &T) -> String {
-    // Writing plain values as JSON can't fail.
+/// Returns a value as JSON.
+pub(crate) fn json_of<T: Serialize>(value: &T) -> String {
+    // Writing texts, numbers, and lists and maps of them as JSON can't fail.
     serde_json::to_string(value).unwrap_or_default()
 }
 

@@ -9,6 +9,7 @@ use tallyfold::{Result, Timestamp};
 use super::alert::Alert;
 use super::options::ReceiverOptions;
 use crate::incidents::incident::{Incident, id_of};
+use crate::rules::names::Severity;
 
 mod alertmanager;
 mod opsgenie;
@@ -172,7 +173,7 @@ pub(crate) struct Notice<'a> {
     /// The alert.
     pub(crate) alert: &'a Alert,
     /// If the alert became more severe, the severity that the receiver was notified of before.
-    pub(crate) before: Option<&'a str>,
+    pub(crate) before: Option<Severity>,
     /// When the alert ended; `None` while it fires.
     pub(crate) until: Option<Timestamp>,
     /// The name of the cluster.
@@ -201,11 +202,11 @@ impl Notice<'_> {
 
     /// Returns what the message is about: `resolved`, or the severity and how severe the alert was before.
     pub(crate) fn head(&self) -> String {
-        let severity = harmless(&self.alert.severity);
+        let severity = self.alert.severity;
         match (self.until, self.before) {
             (Some(_), _) => "resolved".to_owned(),
             (None, Some(before)) => format!("{severity}, before {before}"),
-            (None, None) => severity,
+            (None, None) => severity.to_string(),
         }
     }
 

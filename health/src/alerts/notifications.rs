@@ -98,24 +98,24 @@ impl Source for Posted {
     }
 }
 
-/// What became of the messages to a receiver.
+/// The result of the messages to a receiver.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Receipt {
     /// The kind of receiver and its name, such as `slack:data-team`.
     pub receiver: String,
-    /// How many messages it accepted.
+    /// How many messages the receiver accepted.
     pub messages: u64,
     /// How many messages were sent again.
     pub retries: u64,
-    /// The error code of the first message that it did not accept. The next call sends that message again.
+    /// The error code of the first message that the receiver did not accept. The next call sends this message again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// The status of that answer.
+    /// The status of the response to this message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// That error as a sentence.
+    /// The error of this message, as a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -449,7 +449,7 @@ fn once(
         let notice = Notice {
             id: &id,
             alert: &alert,
-            before: known.get(&id).map(|known| known.severity.as_str()),
+            before: known.get(&id).map(|known| known.severity),
             until: None,
             cluster,
         };

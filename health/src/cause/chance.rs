@@ -118,10 +118,7 @@ impl Chance {
 
     /// Returns the probability for the sums of some leaves. `squares` is the sum of the squares of the leaves' expected counts.
     fn of_sums(&self, sums: [Tally; 2], level: f64, squares: f64) -> f64 {
-        let part = |tally: Tally| match self.is_other_part {
-            true => tally.whole.saturating_sub(tally.part),
-            false => tally.part,
-        };
+        let part = |tally: Tally| tally.counted(self.is_other_part);
         let [before, now] = sums.map(Tally::sound);
         // Adds half an event, so that a rate of 0 before does not make events impossible now.
         let known = part(before) as f64 + 0.5;

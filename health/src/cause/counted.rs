@@ -128,10 +128,7 @@ fn rate(before: Sum, is_other_part: bool) -> f64 {
 
 impl Leaf {
     fn of(before: Tally, now: Tally, rate: f64, is_other_part: bool) -> Self {
-        let counted = |tally: Tally| {
-            let other = tally.whole.saturating_sub(tally.part);
-            (if is_other_part { other } else { tally.part }) as f64
-        };
+        let counted = |tally: Tally| tally.counted(is_other_part) as f64;
         let known = counted(before) + PRIOR * rate;
         let whole = now.whole as f64;
         Self {

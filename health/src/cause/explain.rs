@@ -1,14 +1,15 @@
 //! Explains the change from one table to another.
 
 use tallyfold::{
-    Code, Comparison, CountColumns, CountTable, Counts, Deltas, Dimension, Error, Frame, Result,
-    Window, compare,
+    Code, Comparison, CountColumns, CountTable, Counts, Dimension, Error, Frame, Result, Window,
+    compare,
 };
 
 use super::explanation::{Explanation, explained};
 use super::leaves::{Attribute, Leaves, Tally};
 use super::rates::causes_of_rate;
 use super::risk::search::causes_of_volume;
+use crate::columns::groups::{added, counts_of};
 use crate::measure::Measure;
 
 tallyfold::options! {
@@ -19,9 +20,9 @@ tallyfold::options! {
         most: usize = 5,
         /// The maximum number of further candidates, best first.
         others: usize = 5,
-        /// Keeps earlier windows whose rate is unusual.
+        /// Also compares with earlier windows whose rate is unusual.
         ///
-        /// By default they are left out.
+        /// By default, they are left out, so that an earlier incident does not count as normal.
         keep_unusual: bool = false,
     }
 }
@@ -139,15 +140,16 @@ fn leave_out_unusual(
 ) -> Result<Vec<Window>> {
     let windowed = before.windowed();
     let totals = windowed.windows.iter().map(|rows| {
-        let total = rows
-            .clone()
-            .fold(Counts::default(), |sum, (_, counts)| sum_of(sum, counts));
+        let total = rows.clone().fold(Counts::default(), |sum, (_, counts)| {
+            added(sum, counts_of(counts))
+        });
         tally(total, measure)
     });
     let usual = usual_windows(&totals.collect::<Result<Vec<_>>>()?);
     let keys = comparison.keys();
     let dictionaries = keys.dictionaries.iter().zip(&windowed.dictionaries);
     let ids: Vec<Vec<u32>> = dictionaries.map(|(all, own)| all.places_of(own)).collect();
+    let rows_of_both: Vec<usize> = (0..comparison.len()).collect();
     let known = now.windows();
     let mut left_out = Vec::new();
     for (rows, _) in windowed
@@ -159,45 +161,27 @@ fn leave_out_unusual(
         left_out.push(rows.window);
         for (key, counts) in rows {
             let wanted = ids.iter().zip(key).map(|(ids, id)| ids[id as usize]);
-            let row = row_of(keys.ids, comparison.len(), &wanted.collect::<Vec<_>>());
+            let wanted: Vec<u32> = wanted.collect();
+            let is_before = |row: &usize| {
+                keys.ids
+                    .iter()
+                    .map(|ids| ids[*row])
+                    .lt(wanted.iter().copied())
+            };
+            let row = rows_of_both.partition_point(is_before);
             if let Some(sum) = reference.get_mut(row) {
-                *sum = less(*sum, counts);
+                *sum = less(*sum, counts_of(counts));
             }
         }
     }
     Ok(left_out)
 }
 
-/// Returns the position of the first row whose values are not below the wanted values.
-fn row_of(ids: &[Vec<u32>], rows: usize, wanted: &[u32]) -> usize {
-    let (mut low, mut high) = (0, rows);
-    while low < high {
-        let middle = low.midpoint(high);
-        if ids.iter().map(|ids| ids[middle]).lt(wanted.iter().copied()) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
-}
-
-fn sum_of(sum: Counts, counts: Deltas) -> Counts {
-    let add = |one: u64, other: i128| one.saturating_add(u64::try_from(other).unwrap_or_default());
+fn less(sum: Counts, counts: Counts) -> Counts {
     Counts {
-        success: add(sum.success, counts.success),
-        errors: add(sum.errors, counts.errors),
-        filtered: add(sum.filtered, counts.filtered),
-    }
-}
-
-fn less(sum: Counts, counts: Deltas) -> Counts {
-    let subtract =
-        |one: u64, other: i128| one.saturating_sub(u64::try_from(other).unwrap_or_default());
-    Counts {
-        success: subtract(sum.success, counts.success),
-        errors: subtract(sum.errors, counts.errors),
-        filtered: subtract(sum.filtered, counts.filtered),
+        success: sum.success.saturating_sub(counts.success),
+        errors: sum.errors.saturating_sub(counts.errors),
+        filtered: sum.filtered.saturating_sub(counts.filtered),
     }
 }
 

@@ -30,13 +30,13 @@ pub struct Explanation {
     pub others: Vec<Cause>,
     /// The part of the change that no cause explains: `change` minus the `events` of all causes.
     pub unexplained: i128,
-    /// Whether everything changed alike, so that there is no narrower cause.
+    /// Whether all groups changed alike, so that there is no narrower cause.
     pub is_global: bool,
-    /// Whether counts vary so much without any change, so that no cause is named.
+    /// Whether counts vary so much by chance alone, so that no cause is named.
     pub is_normal: bool,
-    /// The probability that all events together vary at least so much without any change, from 0 to 1.
+    /// The probability that all events together vary at least so much by chance alone, from 0 to 1.
     pub probability: f64,
-    /// The windows of `before` whose rate is unusual, and which were left out. A window that is in both tables stays.
+    /// The windows of `before` that were left out because their rate is unusual. A window that is in both tables stays.
     pub left_out: Vec<Window>,
     /// The explanation in one sentence.
     pub sentence: String,
@@ -80,11 +80,10 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// An amount of no events, for a volume.
-    pub(crate) const NONE: Self = Self {
-        part: 0,
-        whole: None,
-    };
+    /// Returns an amount for a volume.
+    pub(crate) const fn count(part: u64) -> Self {
+        Self { part, whole: None }
+    }
 }
 
 /// Makes an explanation of the suspects, with exact counts.

@@ -25,6 +25,14 @@ impl Tally {
         }
     }
 
+    /// Returns the number of counted events: the part, or all other events.
+    pub(crate) fn counted(self, is_other_part: bool) -> u64 {
+        match is_other_part {
+            true => self.whole.saturating_sub(self.part),
+            false => self.part,
+        }
+    }
+
     /// Adds counts. The sums saturate.
     pub(crate) fn add(&mut self, other: Self) {
         self.part = self.part.saturating_add(other.part);
@@ -179,9 +187,7 @@ impl Leaves {
         // `new` has checked that the sums fit.
         [&self.before, &self.now].map(|tallies| sum(tallies.iter()).unwrap_or_default())
     }
-}
 
-impl Leaves {
     /// Returns whether a leaf belongs to a combination.
     pub(crate) fn is_in(&self, leaf: usize, element: Element) -> bool {
         element.is_of(|place| self.attributes[place].ids[leaf])
@@ -291,6 +297,16 @@ pub(crate) struct Suspects {
     pub(crate) is_global: bool,
     /// The probability that all events together vary at least this much without any change.
     pub(crate) probability: f64,
+}
+
+impl Suspects {
+    /// Keeps only the other candidates that were not named, at most `most` of them.
+    pub(crate) fn keep_others(&mut self, most: usize) {
+        let causes = &self.causes;
+        self.others
+            .retain(|other| causes.iter().all(|cause| cause.element != other.element));
+        self.others.truncate(most);
+    }
 }
 
 impl Default for Suspects {

@@ -51,11 +51,7 @@ pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Sus
     suspects.probability = chance.of_all(leaves, &all);
     suspects.causes.truncate(settled.min(most));
     suspects.others = first.map_or_else(Vec::new, |first| first.ranked);
-    let causes = &suspects.causes;
-    suspects
-        .others
-        .retain(|other| causes.iter().all(|cause| cause.element != other.element));
-    suspects.others.truncate(others);
+    suspects.keep_others(others);
     suspects
 }
 

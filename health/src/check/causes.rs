@@ -1,5 +1,6 @@
 //! Explains findings: causes, common values and total counts.
 
+use crate::rules::judging::Compared;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,9 +13,9 @@ use crate::cause::explanation::{Amount, Explanation};
 use crate::cause::leaves::{Attribute, Leaves, Tally};
 use crate::columns::groups::Grid;
 use crate::columns::slots::Slots;
-use crate::measure::Measure;
+use crate::measure::{Measure, most};
 use crate::rules::baseline::WEEK;
-use crate::rules::kind::Compared;
+
 use crate::rules::rule::Rule;
 use crate::usual::zone::DAY;
 
@@ -245,7 +246,6 @@ fn add(sums: &mut [u128; 2], counts: Counts, measure: Measure) {
 }
 
 fn tallies(sums: &[[u128; 2]]) -> Vec<Tally> {
-    let most = |sum: u128| u64::try_from(sum).unwrap_or(u64::MAX);
     let tallies = sums.iter().map(|[part, whole]| Tally {
         part: most(*part),
         whole: most(*whole),

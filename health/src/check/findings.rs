@@ -23,14 +23,10 @@ const MOST_EXPLAINED: usize = 200;
 
 /// The findings of a rule.
 pub(super) struct Findings<'t> {
-    rules: &'t Rules,
-    rule: &'t Rule,
+    /// What the next finding is made from.
+    pub(super) context: Context<'t>,
     grid: &'t Grid<'t>,
     slots: &'t Slots,
-    /// The time that decides which silences apply.
-    pub(super) at: Timestamp,
-    /// The end of the last window that the rule has judged; `None` in a replay.
-    pub(super) judged: Option<Timestamp>,
     explained: usize,
     /// The findings so far.
     pub(super) all: Vec<Finding>,
@@ -38,19 +34,11 @@ pub(super) struct Findings<'t> {
 
 impl<'t> Findings<'t> {
     /// Starts without findings.
-    pub(super) fn new(
-        (rules, rule): (&'t Rules, &'t Rule),
-        grid: &'t Grid<'t>,
-        slots: &'t Slots,
-        at: Timestamp,
-    ) -> Self {
+    pub(super) fn new(context: Context<'t>, grid: &'t Grid<'t>, slots: &'t Slots) -> Self {
         Self {
-            rules,
-            rule,
+            context,
             grid,
             slots,
-            at,
-            judged: None,
             explained: 0,
             all: Vec::new(),
         }
@@ -58,10 +46,7 @@ impl<'t> Findings<'t> {
 
     /// Adds a finding that was resolved, unless it fires again.
     pub(super) fn take_resolved(&mut self, group: Option<usize>, progress: &Progress) {
-        let is_firing = progress
-            .live
-            .as_ref()
-            .is_some_and(|live| live.fired.is_some());
+        let is_firing = progress.live.as_ref().is_some_and(Live::is_firing);
         if let (Some(over), false) = (progress.resolved.last(), is_firing) {
             self.add(group, &over.live, Some(over.live.until), false);
         }
@@ -75,7 +60,7 @@ impl<'t> Findings<'t> {
         live: Option<&Live>,
         later: Option<Live>,
     ) {
-        let is_firing = live.is_some_and(|live| live.fired.is_some());
+        let is_firing = live.is_some_and(Live::is_firing);
         match later.filter(|later| !is_firing && Some(later) != live) {
             Some(later) => self.add(group, &later, None, true),
             None => {
@@ -97,26 +82,22 @@ impl<'t> Findings<'t> {
         let mut looked = Looked::default();
         if let (Some(group), true) = (group, self.explained < MOST_EXPLAINED) {
             self.explained += 1;
-            looked.explained = explanation(self.rule, self.grid, self.slots, group, live);
+            let rule = self.context.rule;
+            looked.explained = explanation(rule, self.grid, self.slots, group, live);
             if looked
                 .explained
                 .as_ref()
                 .is_none_or(|cause| cause.explanation.causes.is_empty())
             {
-                looked.within = values_within(self.rule, self.grid, self.slots, group, live);
+                looked.within = values_within(rule, self.grid, self.slots, group, live);
             }
             let end = resolved.unwrap_or(live.numbers.window.end());
             let time = (live.since, end);
-            looked.total = total(self.rule.measure, self.grid, self.slots, group, time);
+            looked.total = total(rule.measure, self.grid, self.slots, group, time);
         }
-        let context = Context {
-            rules: self.rules,
-            rule: self.rule,
-            at: self.at,
-            judged: self.judged,
-            provisional,
-        };
-        self.all.push(finding(&context, live, resolved, looked));
+        self.context.provisional = provisional;
+        let finding = finding(&self.context, live, resolved, looked);
+        self.all.push(finding);
     }
 }
 
@@ -218,7 +199,8 @@ pub(crate) fn finding(
         sentence: String::new(),
         query: query(rules, rule, live),
     };
-    finding.sentence = sentence(&finding, rule);
+    let is_better = live.good >= rule.good;
+    finding.sentence = sentence(&finding, rule, is_better);
     finding
 }
 
@@ -307,8 +289,9 @@ impl Counted {
     }
 }
 
-/// Returns the sentence of a finding.
-fn sentence(finding: &Finding, rule: &Rule) -> String {
+/// Returns the sentence of a finding. `is_better` says whether enough windows were good to end a firing finding, but they
+/// had too few events to show that it is over.
+fn sentence(finding: &Finding, rule: &Rule, is_better: bool) -> String {
     let about = subject(finding, rule);
     let (window, since) = (finding.window, finding.since);
     let mut observed = Counted::new(finding, rule, finding.observed);
@@ -339,6 +322,20 @@ fn sentence(finding: &Finding, rule: &Rule) -> String {
                 "not judged since {seen} UTC (too little traffic); last judged: {in_window}, since {since}"
             );
             (first, None)
+        }
+        (Status::Firing, ..) if is_better => {
+            let first = match &total {
+                Some(total) => {
+                    change.compare(finding, total);
+                    total.during(&format!("from {}", span(since, window.end())))
+                }
+                None => {
+                    change.number = None;
+                    in_window
+                }
+            };
+            let last = "better since then, but too few events to call it over";
+            (first, Some(last.to_owned()))
         }
         _ if since < window.start() => {
             let since = near(since, window.start());
@@ -393,7 +390,7 @@ fn sentence(finding: &Finding, rule: &Rule) -> String {
 /// Returns the group of a finding and the values that the rule keeps, such as `integration Amazon S3 (event name order)`.
 fn subject(finding: &Finding, rule: &Rule) -> String {
     let pairs = finding.group.iter();
-    let pairs = pairs.map(|(name, own)| format!("{} {}", words(name.as_str()), value_beside(own)));
+    let pairs = pairs.map(|(name, own)| pair(name.as_str(), own));
     let about = match finding.group.is_empty() {
         true => words(finding.query.metric.as_str()),
         false => pairs.collect::<Vec<_>>().join(", "),
@@ -408,6 +405,11 @@ fn subject(finding: &Finding, rule: &Rule) -> String {
         true => about,
         false => format!("{about} ({})", kept.join(", ")),
     }
+}
+
+/// Returns a dimension and its value in words, such as `event name order`.
+fn pair(name: &str, value: &str) -> String {
+    format!("{} {}", words(name), value_beside(value))
 }
 
 fn words(name: &str) -> String {
@@ -512,7 +514,7 @@ fn cause_in_words(cause: &Cause, is_counted: bool) -> String {
         _ => "from",
     };
     let pairs = cause.r#where.iter();
-    let pairs = pairs.map(|(name, own)| format!("{} {}", words(name), value_beside(own)));
+    let pairs = pairs.map(|(name, own)| pair(name, own));
     let pairs: Vec<String> = pairs.collect();
     let events = match is_counted {
         true => format!(" ({})", grouped(cause.events.unsigned_abs())),
@@ -527,7 +529,7 @@ fn all_within(finding: &Finding) -> Option<String> {
         return None;
     }
     let pairs = finding.within.iter();
-    let pairs = pairs.map(|(name, own)| format!("{} {}", words(name.as_str()), value_beside(own)));
+    let pairs = pairs.map(|(name, own)| pair(name.as_str(), own));
     let pairs: Vec<String> = pairs.collect();
     let all = pairs.join(" and ");
     (!all.is_empty()).then(|| format!("nearly all of its events have {all}"))

@@ -8,7 +8,7 @@ use tallyfold::{Dimension, Timestamp, Window};
 use super::state::{Live, Numbers};
 use crate::cause::explanation::Amount;
 use crate::columns::slots::Slots;
-use crate::detection::window::{Level, judge};
+use crate::detection::window::{ALIKE, Level, OVER, judge};
 use crate::rules::judging::{Evidence, Normal, Odd, Results};
 use crate::rules::names::Severity;
 use crate::rules::rule::Rule;
@@ -32,13 +32,6 @@ pub(crate) struct Resolved {
     /// The end of the window that showed that the finding was over.
     pub(crate) at: Timestamp,
 }
-
-/// A finding ends when the observed counts are a hundred times more probable without the problem than with it. This is
-/// the natural logarithm of a hundred.
-const ENOUGH: f64 = 4.6;
-
-/// Adjacent windows deviate alike, so this many of them are only as much evidence as one independent window.
-const ALIKE: f64 = 4.0;
 
 /// A finding ends if its group had no events for this many milliseconds, because the group is gone.
 const GONE_MS: i64 = 7 * 86_400_000;
@@ -178,7 +171,7 @@ impl Live {
                     return false;
                 }
                 self.good = self.good.saturating_add(1);
-                self.good >= rule.good && self.evidence >= ENOUGH
+                self.good >= rule.good && self.evidence >= OVER
             }
         }
     }

@@ -12,15 +12,15 @@ use crate::incidents::incident::Incident;
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Check {
-    /// What is firing, unjudged, pending or just resolved, sorted by status (in this order), severity and evidence.
+    /// The findings that are firing, unjudged, pending or just resolved, sorted by status (in this order), severity and evidence.
     pub findings: Vec<Finding>,
     /// The incidents that the findings belong to, sorted by status and severity. A receiver of alerts gets one message for
     /// each incident.
     pub incidents: Vec<Incident>,
     /// How many windows all rules together have judged; each group counts its own windows.
     pub judged: u64,
-    /// False if a warning or critical finding fires or is unjudged that is neither silenced nor provisional, or if there
-    /// are no recent counts.
+    /// False if a warning or critical finding that is neither silenced nor provisional fires or is unjudged, or if there are no
+    /// recent counts.
     pub healthy: bool,
     /// Rules that could not judge anything, with the reason.
     pub unjudged: Vec<Unjudged>,
@@ -38,7 +38,7 @@ pub struct Check {
 pub struct Unjudged {
     /// The name of the rule.
     pub rule: String,
-    /// Why, in a sentence.
+    /// The reason, as a sentence.
     pub reason: String,
 }
 

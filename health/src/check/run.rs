@@ -9,7 +9,7 @@ use tallyfold::{Identity, Result, Timestamp, Window};
 use super::findings::{Context, Looked, finding};
 use super::result::{Check, Replay, Unjudged};
 use super::state::{RuleState, State};
-use super::task::{judge_together, task};
+use super::task::{NoTask, judge_together, task};
 use crate::columns::groups::{Endpoints, Observed};
 use crate::columns::pages::Pages;
 use crate::incidents::finding::{Finding, Status};
@@ -120,9 +120,10 @@ impl Rules {
             let mut tasks = Vec::new();
             for rule in some {
                 let before = state.rule(&rule.name);
-                match task(self, rule, endpoints)? {
+                match task(self, rule, endpoints) {
                     Ok(task) => tasks.push((task.since(before, now), before, task)),
-                    Err(reason) => {
+                    Err(NoTask::Error(error)) => return Err(error),
+                    Err(NoTask::Reason(reason)) => {
                         check.unjudged.push(unjudged(rule, reason));
                         self.keep(rule, before, now, &mut check);
                         over.resize(check.findings.len(), None);
@@ -199,9 +200,10 @@ impl Rules {
         for some in self.some(endpoints) {
             let mut tasks = Vec::new();
             for rule in some {
-                match task(self, rule, endpoints)? {
+                match task(self, rule, endpoints) {
                     Ok(task) => tasks.push((task.within(range), task)),
-                    Err(reason) => replay.unjudged.push(unjudged(rule, reason)),
+                    Err(NoTask::Error(error)) => return Err(error),
+                    Err(NoTask::Reason(reason)) => replay.unjudged.push(unjudged(rule, reason)),
                 }
             }
             let works = tasks.iter().map(|(ranges, task)| task.work(ranges, None));

@@ -60,6 +60,13 @@ pub(crate) struct Live {
     pub(crate) numbers: Numbers,
 }
 
+impl Live {
+    /// Returns whether the finding fires; otherwise it is pending.
+    pub(crate) fn is_firing(&self) -> bool {
+        self.fired.is_some()
+    }
+}
+
 /// The numbers of a bad window.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Numbers {
@@ -90,13 +97,19 @@ impl State {
     /// is enough.
     ///
     /// # Errors
-    /// `invalid_argument` unless exactly one incident has this identifier, and for a note of more than a thousand characters.
+    /// `invalid_argument` unless exactly one incident has this identifier, for a note of more than a thousand characters, and
+    /// for a silence that ends before what the checks have judged.
     pub fn hold(&mut self, incident: &str, hold: Option<IncidentHold>) -> Result<&Incident> {
         let refused = |what: String| Err(Error::argument("incident", Code::InvalidArgument, what));
         let note = hold.as_ref().and_then(|hold| hold.note.as_deref());
         if note.is_some_and(|note| note.chars().nth(MOST_OF_NOTE).is_some()) {
             let message = format!("want at most {MOST_OF_NOTE} characters");
             return Err(Error::argument("note", Code::InvalidArgument, message));
+        }
+        let until = hold.as_ref().and_then(|hold| hold.until);
+        if until.is_some_and(|until| Some(until) <= self.judged()) {
+            let message = "this is in the past: the checks have judged all windows up to it";
+            return Err(Error::argument("until", Code::InvalidArgument, message));
         }
         let wanted = incident.to_ascii_lowercase();
         let matching = self.incidents.iter_mut();

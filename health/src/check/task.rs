@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use tallyfold::{Dimension, Metric, Result, Timestamp, Window};
+use tallyfold::{Dimension, Error, Metric, Result, Timestamp, Window};
 
-use super::findings::Findings;
+use super::findings::{Context, Findings};
 use super::progress::follow;
 use super::result::{Check, Replay, Unjudged};
 use super::state::{Live, RuleState};
@@ -40,55 +40,60 @@ pub(super) struct Ranges {
     pub(super) provisional: Range<usize>,
 }
 
-/// Prepares what a rule has to judge. The inner error is the reason why the rule can't judge anything.
+/// Why there is no task.
+pub(super) enum NoTask {
+    /// The rule can't judge anything, for this reason.
+    Reason(String),
+    /// The counts can't be used.
+    Error(Error),
+}
+
+impl From<Error> for NoTask {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// Prepares what a rule has to judge.
 pub(super) fn task<'a>(
     rules: &'a Rules,
     rule: &'a Rule,
     endpoints: &'a Endpoints<'a>,
-) -> Result<Result<Task<'a>, String>> {
+) -> Result<Task<'a>, NoTask> {
     let other = match rule.other() {
         Some((metric, of)) => Some(sides(rule, (&of.by, &of.only), metric, endpoints)?),
         None => None,
     };
-    let other = match other {
-        Some(Ok(other)) => Some(other),
-        Some(Err(reason)) => return Ok(Err(reason)),
-        None => None,
-    };
-    let own = sides(rule, (&rule.by, &rule.only), rule.metric, endpoints)?;
-    Ok(own.map(|(grid, slots)| Task {
+    let (grid, slots) = sides(rule, (&rule.by, &rule.only), rule.metric, endpoints)?;
+    Ok(Task {
         rules,
         rule,
         grid,
         slots,
         other,
-    }))
+    })
 }
 
-/// Returns the groups and slots of the counts of an endpoint. The inner error is the reason why there are none.
+/// Returns the groups and slots of the counts of an endpoint.
 fn sides<'a>(
     rule: &Rule,
     (by, only): (&[Dimension], &[(Dimension, Vec<String>)]),
     metric: Metric,
     endpoints: &'a Endpoints<'a>,
-) -> Result<Result<(Grid<'a>, Slots), String>> {
-    let Some(counted) = endpoints.get(metric) else {
-        return Ok(Err(format!("there are no counts of {metric}")));
-    };
-    let grid = match Grid::new(counted, by, only) {
-        Ok(grid) => grid,
-        Err(missing) => {
-            return Ok(Err(format!(
-                "the counts of {metric} are not grouped by {missing}"
-            )));
-        }
-    };
+) -> Result<(Grid<'a>, Slots), NoTask> {
+    let counted = endpoints.get(metric);
+    let counted =
+        counted.ok_or_else(|| NoTask::Reason(format!("there are no counts of {metric}")))?;
+    let grid = Grid::new(counted, by, only).map_err(|missing| {
+        NoTask::Reason(format!(
+            "the counts of {metric} are not grouped by {missing}"
+        ))
+    })?;
     let windows = counted.windows.iter();
     let windows = windows.map(|rows| (rows.window, rows.settled));
     let slots = Slots::of(windows, rule.window)?;
-    Ok(slots
-        .map(|slots| (grid, slots))
-        .ok_or_else(|| "there are no counts at all".to_owned()))
+    let slots = slots.ok_or_else(|| NoTask::Reason("there are no counts at all".to_owned()))?;
+    Ok((grid, slots))
 }
 
 impl Task<'_> {
@@ -199,7 +204,7 @@ impl Task<'_> {
         };
         let mut over = Vec::new();
         let mut findings = self.findings(now);
-        findings.judged = Some(state.judged);
+        findings.context.judged = Some(state.judged);
         for (group, live) in self.groups(before, odds) {
             let absent = match group {
                 Some(_) => Judged::default(),
@@ -302,7 +307,7 @@ impl Task<'_> {
             let progress = follow(self.rule, &names, None, of, &self.slots, settled.clone());
             for (place, live) in progress.fired.iter().enumerate() {
                 let end = progress.resolved.get(place);
-                findings.at = live.numbers.window.end();
+                findings.context.at = live.numbers.window.end();
                 findings.add(group, live, end.map(|end| end.live.until), false);
                 over.push(end.map(|end| end.at));
             }
@@ -361,7 +366,14 @@ impl Task<'_> {
     }
 
     fn findings(&self, at: Timestamp) -> Findings<'_> {
-        Findings::new((self.rules, self.rule), &self.grid, &self.slots, at)
+        let context = Context {
+            rules: self.rules,
+            rule: self.rule,
+            at,
+            judged: None,
+            provisional: false,
+        };
+        Findings::new(context, &self.grid, &self.slots)
     }
 
     fn names(&self, group: Option<usize>) -> Vec<(Dimension, String)> {

@@ -1,16 +1,19 @@
 //! Numbers, texts and counts as bytes.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use crc::{CRC_32_ISO_HDLC, Crc, Table};
 use tallyfold::{Code, Counts, Dimension, Error, Key};
 
-/// Reads the counts of a group, each with the position of its window. Returns `None` for invalid bytes.
+/// Reads the counts of a group in a page, each with the position of its window. `range` has the positions of the page's windows.
+/// Returns `None` for invalid bytes.
 pub(crate) fn read_counts(
     bytes: &mut Bytes<'_>,
-    windows: usize,
+    range: &Range<usize>,
     counts: &mut Vec<(u32, Counts)>,
 ) -> Option<()> {
+    let windows = range.len();
     counts.clear();
     let mut at = 0;
     while at < windows {
@@ -38,7 +41,7 @@ pub(crate) fn read_counts(
             if first & FILTERED != 0 {
                 one.filtered = bytes.number()?;
             }
-            counts.push((window as u32, one));
+            counts.push(((range.start + window) as u32, one));
         }
         at = end;
     }

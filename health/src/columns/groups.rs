@@ -42,6 +42,17 @@ pub(crate) struct Head {
     pub(crate) reported: Option<Counts>,
 }
 
+impl Head {
+    /// Returns the window of some rows.
+    pub(crate) fn of(rows: &WindowRows) -> Self {
+        Self {
+            window: rows.window,
+            settled: rows.settled,
+            reported: rows.reported,
+        }
+    }
+}
+
 /// Sums of a group, each with the position of its window.
 pub(crate) type Sums<'s> = &'s [(u32, Counts)];
 
@@ -104,16 +115,11 @@ impl<'t> Counted<'t> {
     /// Makes the counts of a table.
     pub(crate) fn of(table: &'t CountTable) -> Self {
         let windowed = table.windowed();
-        let heads = windowed.windows.iter().map(|rows| Head {
-            window: rows.window,
-            settled: rows.settled,
-            reported: rows.reported,
-        });
         Self {
             metric: windowed.metric,
             dimensions: windowed.dimensions,
             dictionaries: windowed.dictionaries,
-            windows: heads.collect(),
+            windows: windowed.windows.iter().map(Head::of).collect(),
             rows: CountedRows::Table(table, windowed.windows),
         }
     }
@@ -132,11 +138,6 @@ impl<'t> Counted<'t> {
             windows,
             rows: CountedRows::Kept(kept),
         }
-    }
-
-    /// Returns where the rows are.
-    fn rows(&self) -> &CountedRows<'t> {
-        &self.rows
     }
 
     /// Returns whether the counts are kept outside of memory.
@@ -235,7 +236,7 @@ struct RowsOf<'t> {
 
 impl<'t> RowsOf<'t> {
     /// Starts a search at the first row.
-    pub(crate) fn new(table: &'t CountTable) -> Self {
+    fn new(table: &'t CountTable) -> Self {
         Self {
             ids: table.keys().ids,
             rows: table.len(),
@@ -245,7 +246,7 @@ impl<'t> RowsOf<'t> {
 
     /// Returns the first row that is not before the key, or the last row. Keys must be searched in order; each search
     /// takes few steps.
-    pub(crate) fn find(&mut self, key: &Key) -> usize {
+    fn find(&mut self, key: &Key) -> usize {
         let mut width = 1;
         while self.next + width <= self.rows && self.is_before(self.next + width - 1, key) {
             self.next += width;
@@ -489,17 +490,6 @@ impl<'s> Block<'s> {
         }
     }
 
-    fn add(&mut self, place: u32, slot: usize, counts: Counts) {
-        let most = |count: u128| u64::try_from(count).unwrap_or(u64::MAX);
-        let cell = place as usize * self.slots.len() + slot;
-        let part = &mut self.parts[cell];
-        *part = part.saturating_add(most(self.measure.part(counts)));
-        if let Some(wholes) = &mut self.wholes {
-            let whole = most(self.measure.whole(counts).unwrap_or_default());
-            wholes[cell] = wholes[cell].saturating_add(whole);
-        }
-    }
-
     /// Adds the sums of a group.
     fn add_all(&mut self, place: u32, sums: Sums<'_>) {
         let all = |counts: &Counts| {
@@ -550,7 +540,7 @@ impl<'s> Block<'s> {
 
 /// Reads the counts of all blocks, which belong to the same endpoint. It reads each row or each sum of the needed windows once.
 pub(crate) fn read(counted: &Counted<'_>, blocks: &mut [Block<'_>]) {
-    match counted.rows() {
+    match &counted.rows {
         CountedRows::Table(table, windows) => read_rows(table, windows, blocks),
         CountedRows::Kept(kept) => read_sums(*kept, blocks),
     }
@@ -559,20 +549,20 @@ pub(crate) fn read(counted: &Counted<'_>, blocks: &mut [Block<'_>]) {
 fn read_rows(table: &CountTable, windows: &[WindowRows], blocks: &mut [Block<'_>]) {
     for (at, window) in windows.iter().enumerate() {
         let wanting = blocks.iter_mut();
-        let wanting = wanting.filter_map(|block| Some((block.slots.places[at]?, block)));
-        let mut wanting: Vec<(usize, &mut Block<'_>)> = wanting.collect();
+        let wanting = wanting.filter(|block| block.slots.places[at].is_some());
+        let mut wanting: Vec<&mut Block<'_>> = wanting.collect();
         if wanting.is_empty() {
             continue;
         }
         let mut rows = RowsOf::new(table);
         for (key, counts) in window.clone() {
             let row = rows.find(&key);
-            let counts = counts_of(counts);
-            for (slot, block) in &mut wanting {
+            let sums = [(at as u32, counts_of(counts))];
+            for block in &mut wanting {
                 let group = block.grid.row_groups[row];
                 let place = block.places.get(group as usize).copied();
                 if let Some(place) = place.filter(|place| *place != NO_GROUP) {
-                    block.add(place, *slot, counts);
+                    block.add_all(place, &sums);
                 }
             }
         }
@@ -626,6 +616,15 @@ fn position(dictionary: &Dictionary, value: &str) -> Option<u32> {
         }
     }
     None
+}
+
+/// Adds counts. The sums saturate.
+pub(crate) fn added(one: Counts, other: Counts) -> Counts {
+    Counts {
+        success: one.success.saturating_add(other.success),
+        errors: one.errors.saturating_add(other.errors),
+        filtered: one.filtered.saturating_add(other.filtered),
+    }
 }
 
 /// Converts the counts of a table, which are never negative.

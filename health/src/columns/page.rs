@@ -14,7 +14,7 @@ use tallyfold::{
 use super::bytes::{
     Bytes, checksum, damaged, number, read_counts, read_key, too_large, write_counts, write_key,
 };
-use super::groups::{Head, counts_of, distinct};
+use super::groups::{Head, added, counts_of, distinct};
 use super::page_head::{PageHead, PageSums, SumsBy};
 
 /// The rows of a page in memory.
@@ -53,11 +53,7 @@ impl Page {
                 continue;
             }
             let place = windows.len() as u32;
-            windows.push(Head {
-                window: rows.window,
-                settled: rows.settled,
-                reported: rows.reported,
-            });
+            windows.push(Head::of(&rows));
             all.extend(rows.map(|(key, counts)| (key, place, counts_of(counts))));
         }
         let keys = distinct(all.iter().map(|(key, ..)| *key).collect());
@@ -96,7 +92,7 @@ impl Page {
         while !bytes.rest.is_empty() {
             let key = read_key(&mut bytes, &lengths).and_then(|key| {
                 let mut own = bytes.part()?;
-                read_counts(&mut own, head.windows.len(), &mut counts)?;
+                read_counts(&mut own, &(0..head.windows.len()), &mut counts)?;
                 Some(key)
             });
             let place = keys.len() as u32;
@@ -379,14 +375,6 @@ fn places_of(is_used: &[bool]) -> Vec<u32> {
 fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
     rows.sort_unstable_by_key(|(key, window, _)| (*key, *window));
     rows
-}
-
-fn added(one: Counts, other: Counts) -> Counts {
-    Counts {
-        success: one.success.saturating_add(other.success),
-        errors: one.errors.saturating_add(other.errors),
-        filtered: one.filtered.saturating_add(other.filtered),
-    }
 }
 
 /// Returns a key with the IDs of each column replaced by those in `ids`.

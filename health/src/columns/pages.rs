@@ -271,12 +271,9 @@ impl Kept for Pages<'_> {
                 if own.is_some() && wanted.get(*group as usize) != Some(&true) {
                     continue;
                 }
-                let read = own.and_then(|mut own| read_counts(&mut own, range.len(), &mut counts));
+                let read = own.and_then(|mut own| read_counts(&mut own, range, &mut counts));
                 if read.is_none() {
                     return self.fail(page, damaged());
-                }
-                for (window, _) in &mut counts {
-                    *window += range.start as u32;
                 }
                 take(*group as usize, &counts);
             }
@@ -316,11 +313,8 @@ impl Kept for Pages<'_> {
                 if !columns.all(|(column, ids)| ids.contains(&key[*column])) {
                     continue;
                 }
-                if read_counts(&mut row, range.len(), &mut counts).is_none() {
+                if read_counts(&mut row, range, &mut counts).is_none() {
                     return self.fail(page, damaged());
-                }
-                for (window, _) in &mut counts {
-                    *window += range.start as u32;
                 }
                 take(&translated(&key, ids), &counts);
             }

@@ -2,6 +2,8 @@
 
 use tallyfold::{Code, Error, Result, TimeStep, Timestamp, Window};
 
+use crate::measure::most;
+
 /// The maximum number of slots; older slots are ignored. This is more than three years of quarters of an hour.
 const MOST: i64 = 1 << 17;
 
@@ -189,7 +191,6 @@ impl Sums {
     pub(crate) fn before(&self, end: usize, length: usize) -> Sum {
         let end = end.min(self.parts.len() - 1);
         let start = end.saturating_sub(length);
-        let most = |sum: u128| u64::try_from(sum).unwrap_or(u64::MAX);
         Sum {
             part: most(self.parts[end] - self.parts[start]),
             whole: most(self.wholes[end] - self.wholes[start]),

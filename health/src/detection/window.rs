@@ -4,6 +4,13 @@ use crate::stats::mass;
 use crate::stats::mass::amount;
 use crate::stats::tails::{Tails, beta_binomial, negative_binomial, poisson};
 
+/// A deviation is over when the observed counts are a hundred times more probable without it than with it. This is the
+/// natural logarithm of a hundred.
+pub(crate) const OVER: f64 = 4.6;
+
+/// Adjacent windows deviate alike, so this many of them are only as much evidence as one independent window.
+pub(crate) const ALIKE: f64 = 4.0;
+
 /// The expected count or share of a window.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Level {

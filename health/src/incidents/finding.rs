@@ -36,9 +36,9 @@ pub struct Finding {
     pub rule: String,
     /// What the rule looks for.
     pub kind: RuleKind,
-    /// How bad it is.
+    /// The severity of the finding.
     pub severity: Severity,
-    /// Whether it is pending, firing, unjudged or resolved.
+    /// Whether the finding is pending, firing, unjudged or resolved.
     pub status: Status,
     /// The values of the rule's dimensions.
     #[serde(with = "crate::pairs")]
@@ -46,26 +46,26 @@ pub struct Finding {
     pub group: Vec<(Dimension, String)>,
     /// The time range of the numbers: the last bad window, or several windows that were judged together.
     pub window: Window,
-    /// When it began: the start of the first bad window.
+    /// When the finding began: the start of the first bad window.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub since: Timestamp,
-    /// When it began to fire: the end of the bad window that made it fire; none while it is pending.
+    /// When the finding began to fire: the end of the bad window that made it fire; none while it is pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "surface", schemars(with = "Option<String>"))]
     pub fired: Option<Timestamp>,
-    /// When it ended: the end of the last bad window.
+    /// When the finding ended: the end of the last bad window.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "surface", schemars(with = "Option<String>"))]
     pub resolved: Option<Timestamp>,
-    /// The end of the last window in which enough was seen to judge its group.
+    /// The end of the last window that had enough events to judge the group.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub seen: Timestamp,
-    /// What is judged.
+    /// The measure that the rule judges.
     pub measure: Measure,
-    /// The events that were counted.
+    /// The counted events.
     pub observed: Amount,
-    /// The events that were counted during all its time: from `since` until the end of `window`, or until `resolved`. None if
-    /// that is longer than two days, or if counts are missing.
+    /// The counted events from `since` until the end of `window`, or until `resolved`. None if that time is longer than two
+    /// days, or if counts are missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<Amount>,
     /// How many of the observed events were expected.
@@ -78,21 +78,21 @@ pub struct Finding {
     /// The natural logarithm of the probability of these counts if nothing is wrong; none for fixed limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ln_p: Option<f64>,
-    /// Which parts of the group explain it, most important first.
+    /// The parts of the group that explain the finding, most important first.
     pub causes: Vec<Cause>,
-    /// The values that nearly all of its events had on the day before it began, of dimensions that its group does not name;
-    /// empty if it has causes.
+    /// For dimensions that the group does not name, the values that nearly all events of the finding had on the day before it
+    /// began; empty if there are causes.
     #[serde(with = "crate::pairs")]
     #[cfg_attr(feature = "surface", schemars(with = "BTreeMap<String, String>"))]
     pub within: Vec<(Dimension, String)>,
     /// The events of the change that no cause explains.
     pub unexplained: i128,
-    /// The earlier time ranges whose counts the causes were found by comparing with: the same time in earlier weeks, or the
-    /// time just before if those are unknown. Empty if the finding is not explained.
+    /// The earlier time ranges that the causes were found by comparison with: the same time in earlier weeks, or the time just
+    /// before if the counts of those weeks are unknown. Empty if the finding is not explained.
     pub compared: Vec<Window>,
-    /// Whether a silence covers it.
+    /// Whether a silence covers the finding.
     pub silenced: bool,
-    /// Whether its counts may still change. Such a finding is a warning at most.
+    /// Whether the counts may still change. The severity of such a finding is at most `warning`.
     pub provisional: bool,
     /// The labels of the file and of the rule.
     pub labels: BTreeMap<String, String>,
@@ -102,12 +102,12 @@ pub struct Finding {
     /// The address of the rule's runbook, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runbook: Option<String>,
-    /// The identifier of the incident that it belongs to; none while it is pending.
+    /// The identifier of the finding's incident; none while the finding is pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incident: Option<String>,
     /// The finding in one sentence.
     pub sentence: String,
-    /// The query for its counts.
+    /// The query for the counts of the finding.
     pub query: Query,
 }
 
@@ -118,10 +118,10 @@ pub struct Finding {
 pub struct Query {
     /// The endpoint.
     pub metric: Metric,
-    /// The start of its range.
+    /// The start of the range.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub start: Timestamp,
-    /// The end of its range.
+    /// The end of the range.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub end: Timestamp,
     /// The dimensions to group by.

@@ -13,55 +13,55 @@ use crate::shown::value;
 
 /// Findings that belong together.
 ///
-/// Its identifier stays the same from check to check, also if it is over and comes back soon.
+/// An incident keeps its identifier from check to check, even if it is over and comes back soon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Incident {
     /// An identifier of 16 hexadecimal digits, which no other incident has.
     pub id: String,
-    /// The highest severity of its parts since it began.
+    /// The highest severity that its parts have had.
     pub severity: Severity,
     /// Firing if a part fires; otherwise unjudged if a part is unjudged, and resolved if all parts are resolved.
     pub status: Status,
-    /// When it began: the start of the first bad window of all parts.
+    /// When the incident began: the start of the first bad window of all parts.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub since: Timestamp,
-    /// When its first part began to fire.
+    /// When the first part began to fire.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub fired: Timestamp,
     /// The end of the last bad window of all parts so far.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub until: Timestamp,
-    /// The finding that explains most of its parts: the identifier of one of them.
+    /// The identifier of the part that explains most of the other parts.
     pub headline: String,
-    /// The sentence of the headline, and what else was found.
+    /// The sentence of the headline, with the names of the other findings.
     pub sentence: String,
     /// Whether silences cover all parts that are not over.
     pub silenced: bool,
-    /// Whether it depends on counts that may still change.
+    /// Whether the incident depends on counts that may still change.
     pub provisional: bool,
-    /// The mark that somebody knows of it, and until when. Meanwhile no receiver is notified.
+    /// The acknowledgement or silence of the incident. While it holds, no receiver is notified that it fires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hold: Option<IncidentHold>,
-    /// The findings that belong to it, sorted by their identifiers.
+    /// The findings that belong to the incident, sorted by their identifiers.
     pub parts: Vec<IncidentPart>,
-    /// What happened to it, in chronological order. A long history has its first and its latest entries.
+    /// What happened to the incident, in chronological order. A long history keeps the first and the latest entries.
     pub history: Vec<IncidentEvent>,
 }
 
-/// A finding that belongs to an incident, as it was reported last.
+/// A finding that belongs to an incident, as it was last reported.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct IncidentPart {
     /// The identifier of the finding.
     pub id: String,
-    /// The name of its rule.
+    /// The name of the rule.
     pub rule: String,
-    /// How bad it is.
+    /// The severity of the finding.
     pub severity: Severity,
-    /// Whether it is firing, unjudged or resolved.
+    /// Whether the finding is firing, unjudged or resolved.
     pub status: Status,
     /// The values of the rule's dimensions.
     #[serde(with = "crate::pairs")]
@@ -70,41 +70,41 @@ pub struct IncidentPart {
         schemars(with = "std::collections::BTreeMap<String, String>")
     )]
     pub group: Vec<(Dimension, String)>,
-    /// The values of the cause that explains most of it, or else those that nearly all of its events have.
+    /// The values of the main cause; without causes, the values that nearly all events of the finding have.
     #[serde(with = "crate::pairs")]
     #[cfg_attr(
         feature = "surface",
         schemars(with = "std::collections::BTreeMap<String, String>")
     )]
     pub cause: Vec<(String, String)>,
-    /// What is judged.
+    /// The measure that the rule judges.
     pub measure: Measure,
-    /// By how many events the count differs from what was expected, rounded.
+    /// By how many events the count differs from the expected count, rounded.
     pub events: i128,
-    /// When it began: the start of its first bad window.
+    /// When the finding began: the start of the first bad window.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub since: Timestamp,
-    /// The end of its last bad window so far.
+    /// The end of the last bad window so far.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub until: Timestamp,
-    /// Whether a silence covers it.
+    /// Whether a silence covers the finding.
     pub silenced: bool,
-    /// Whether its counts may still change.
+    /// Whether the counts of the finding may still change.
     pub provisional: bool,
     /// The finding in one sentence.
     pub sentence: String,
 }
 
-/// That somebody knows of an incident.
+/// The acknowledgement or silence of an incident.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct IncidentHold {
-    /// When it ends. An acknowledgement has no such time: it ends when the incident becomes more severe or comes back.
+    /// When the silence ends. An acknowledgement has no such time: it ends when the incident becomes more severe or comes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "surface", schemars(with = "Option<String>"))]
     pub until: Option<Timestamp>,
-    /// Who knows of it, or what is done about it.
+    /// Who knows of the incident, or what is done about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -114,14 +114,14 @@ pub struct IncidentHold {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct IncidentEvent {
-    /// When: the end of a window.
+    /// When it happened: the end of a window.
     #[cfg_attr(feature = "surface", schemars(with = "String"))]
     pub at: Timestamp,
     /// What happened.
     pub change: IncidentChange,
     /// The severity of the incident from then on.
     pub severity: Severity,
-    /// The identifier of the finding that caused it.
+    /// The identifier of the finding that caused the change.
     pub finding: String,
 }
 

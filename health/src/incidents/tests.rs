@@ -90,8 +90,8 @@ fn declines(source: &str, quarter: i64) -> Finding {
 fn caused(mut finding: Finding, name: &str, value: &str, share: f64) -> Finding {
     finding.causes = vec![Cause {
         r#where: vec![(name.to_owned(), value.to_owned())],
-        before: Amount::NONE,
-        now: Amount::NONE,
+        before: Amount::count(0),
+        now: Amount::count(0),
         expected: 0.0,
         events: 10,
         share,

@@ -3,14 +3,14 @@
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::Fraction;
 
-use super::judging::{Evidence, Groups, Judging, Normal, Odd, Sink};
-use super::kind::{Compared, Misfit};
+use super::judging::{Compared, Evidence, Groups, Judging, Misfit, Normal, Odd, Sink};
+
 use super::names::Side;
-use super::values::{named, share};
+use super::values::{named, setters, share};
 use crate::cause::explanation::Amount;
 use crate::columns::groups::Columns;
 use crate::columns::slots::Slots;
-use crate::detection::window::{Level, judge};
+use crate::detection::window::{ALIKE, Level, OVER, judge};
 use crate::usual::calendar::DAY;
 pub(crate) use crate::usual::calendar::WEEK;
 use crate::usual::mix::Parts;
@@ -19,6 +19,13 @@ use crate::usual::past::{Compare, Look, Past};
 
 /// The sums that are judged in addition to single windows, in seconds: of one, three, twelve and 36 hours.
 const SUMS: [u64; 4] = [3_600, 3 * 3_600, 12 * 3_600, 36 * 3_600];
+
+/// Sums of up to this many seconds are also judged by how suddenly a share rose.
+const SUDDEN_RISE: u64 = 3 * 3_600;
+
+/// A share is bad only if its part differs from the expected count by at least this share of `least`. A usual share of nearly
+/// zero is known only roughly, so a smaller difference is no evidence.
+const LEAST_PART: f64 = 0.1;
 
 /// Events may come up to this many seconds late. Within this time, missing events aren't a decline, and their later
 /// arrival isn't a rise.
@@ -40,6 +47,9 @@ const LEFT: std::ops::RangeInclusive<f64> = 0.05..=0.2;
 
 /// A day off has at least this share of the events of a weekend day.
 const WEEKEND: f64 = 0.7;
+
+/// A count may be this many standard deviations below the least that is left on a day off.
+const BY_CHANCE: f64 = 2.0;
 
 /// A sudden decline explains the counts of a day off as well as a steady one: the logarithm of its likelihood, multiplied by
 /// the first number, is at most the second number lower. Adjacent windows deviate alike, so a small difference shows nothing.
@@ -114,39 +124,22 @@ impl Baseline {
         "change",
     ];
 
-    /// Sets how many earlier weeks are compared, from 1 to 8.
-    #[must_use]
-    pub fn weeks(self, weeks: usize) -> Self {
-        Self { weeks, ..self }
-    }
+    setters! {
+        /// Sets how many earlier weeks are compared, from 1 to 8.
+        weeks: usize,
 
-    /// Sets how many neighbours of the same window of the week are compared on each side, up to 8.
-    #[must_use]
-    pub fn neighbours(self, neighbours: usize) -> Self {
-        Self { neighbours, ..self }
-    }
+        /// Sets how many neighbours of the same window of the week are compared on each side, up to 8.
+        neighbours: usize,
 
-    /// Sets which deviations are bad.
-    #[must_use]
-    pub fn side(self, side: Side) -> Self {
-        Self { side, ..self }
-    }
+        /// Sets which deviations are bad.
+        side: Side,
 
-    /// Sets the expected number of false alarms in 30 days if nothing changes, from 0.000001 to 100.
-    #[must_use]
-    pub fn false_alarms(self, false_alarms: f64) -> Self {
-        Self {
-            false_alarms,
-            ..self
-        }
-    }
+        /// Sets the expected number of false alarms in 30 days if nothing changes, from 0.000001 to 100.
+        false_alarms: f64,
 
-    /// Sets the smallest change that matters. For a count, the change is relative to the expected count; for a share, it
-    /// is the difference between the two shares.
-    #[must_use]
-    pub fn change(self, change: Fraction) -> Self {
-        let change = Some(change);
-        Self { change, ..self }
+        /// Sets the smallest change that matters. For a count, the change is relative to the expected count; for a share, it
+        /// is the difference between the two shares.
+        change: Option<Fraction>,
     }
 
     /// Sets the smallest change, unless it is set already.
@@ -281,10 +274,16 @@ impl Baseline {
         let compare = comparing.compare;
         let past = self.past(judging, (compare, sink.group()), columns);
         let ln_rate = libm::log(self.rate(judging));
+        let prior = Prior::of(compare);
+        let of_rises = Prior {
+            margins: Prior::RISES,
+            ..prior
+        };
         let mut group = Group {
             baseline: self,
             judging,
-            learned: Learned::new(&past, Prior::of(compare)),
+            learned: Learned::new(&past, Past::look, prior),
+            rises: Learned::new(&past, Past::rise, of_rises),
             past: &past,
             ln_rate,
             ln_all: ln_rate - libm::log(judging.groups.max(1) as f64),
@@ -323,7 +322,12 @@ impl Baseline {
                 worst = Some(match worst {
                     None => odd,
                     Some(shorter) => Odd {
-                        weight: odd.weight,
+                        fires: shorter.fires || odd.fires,
+                        weight: if odd.fires {
+                            odd.weight
+                        } else {
+                            shorter.weight
+                        },
                         run: shorter.run.max(odd.run),
                         ..shorter
                     },
@@ -418,6 +422,8 @@ struct Group<'g> {
     judging: &'g Judging<'g>,
     past: &'g Past<'g>,
     learned: Learned<'g>,
+    /// The noise of [`Past::rise`].
+    rises: Learned<'g>,
     /// The largest ln p at which a single window is bad.
     ln_rate: f64,
     /// The largest ln p at which a sum is bad. It is lower, because all groups share the false alarms.
@@ -472,16 +478,19 @@ impl Group<'_> {
         } else {
             self.ln_rate
         };
-        let at_best = self.learned.least();
-        if at_best.score(look).abs() < 2.0 || self.ln_p(look, &at_best) > limit {
+        let is_share = self.past.compare == Compare::Shares;
+        if is_share && excess.abs() < LEAST_PART * self.judging.least as f64 {
+            return None;
+        }
+        if !self.may_be_far(look, limit) {
             return None;
         }
         let noise = self.learned.noise(slot, length);
-        let ln_p = self.ln_p(look, &noise);
+        let (noise, ln_p) = match self.if_far(look, &noise, limit) {
+            Some(ln_p) => (noise, ln_p),
+            None => self.sudden_rise(slot, length, limit)?,
+        };
         let far = noise.limit(is_high);
-        if ln_p > limit || noise.score(look).abs() < far {
-            return None;
-        }
         if length > 1 && !self.continues(slot, length, look) {
             return None;
         }
@@ -513,12 +522,14 @@ impl Group<'_> {
             1 => 1,
             _ => self.run(slot, length, is_high),
         };
-        // The sum may also contain windows before the deviation, which say nothing about it.
+        // The sum may also contain windows before the deviation, which say nothing about it. A count that is too small to be
+        // judged alone is described by the whole sum.
         let closer = match run < length {
             true => self.past.look(slot + 1, run),
             false => None,
         };
-        let closer = closer.filter(|closer| self.is_enough(closer));
+        let is_count = self.past.compare == Compare::Counts;
+        let closer = closer.filter(|closer| !is_count || self.is_enough(closer));
         let (look, length) = closer
             .as_ref()
             .map_or((look, length), |closer| (closer, run));
@@ -527,6 +538,8 @@ impl Group<'_> {
             whole: (self.past.compare != Compare::Counts).then_some(look.sum.whole),
         };
         let least_change = self.least_change(look);
+        // Single windows decide when a finding ends, and they vary more than sums.
+        let phi = self.learned.noise(slot, 1).calm.max(noise.calm);
         let level = self.level(look, &noise);
         let normal = Normal::Likely {
             expected: level.expected,
@@ -540,10 +553,39 @@ impl Group<'_> {
             run: run as u32,
             weight,
             ln_p: Some(ln_p),
-            // Single windows decide when a finding ends, and they vary more than sums.
-            phi: self.learned.noise(slot, 1).calm.max(noise.calm),
+            phi,
+            fires: !self.is_over(slot, run, look, phi),
             ..Odd::of(slot, observed, look.expected, normal)
         })
+    }
+
+    /// Returns whether a sum is improbable and far from its expectation, if the group varies as little as a group can.
+    fn may_be_far(&self, look: &Look, limit: f64) -> bool {
+        let at_best = self.learned.least();
+        at_best.score(look).abs() >= 2.0 && self.ln_p(look, &at_best) <= limit
+    }
+
+    /// Returns the probability of a sum, as a logarithm, if the sum is improbable and far from its expectation.
+    fn if_far(&self, look: &Look, noise: &Noise, limit: f64) -> Option<f64> {
+        let ln_p = self.ln_p(look, noise);
+        let is_far = noise.score(look).abs() >= noise.limit(look.excess() > 0.0);
+        (ln_p <= limit && is_far).then_some(ln_p)
+    }
+
+    /// Compares the share of a sum with the hour before, because shares that drift by much may still hardly ever rise
+    /// suddenly. Returns the noise of sudden rises and the logarithm of the rise's probability, or `None` if the rise isn't bad.
+    fn sudden_rise(&mut self, slot: usize, length: usize, limit: f64) -> Option<(Noise, f64)> {
+        let is_short = length <= self.judging.slots.in_seconds(SUDDEN_RISE);
+        if self.past.compare != Compare::Shares || !is_short {
+            return None;
+        }
+        let rise = self.past.rise(slot + 1, length)?;
+        if rise.excess() < self.least_change(&rise) || !self.may_be_far(&rise, limit) {
+            return None;
+        }
+        let noise = self.rises.noise(slot, length);
+        let ln_p = self.if_far(&rise, &noise, limit)?;
+        Some((noise, ln_p))
     }
 
     /// Returns whether a decline looks like a day off. On a listed holiday, it is enough that some events are left. On
@@ -561,21 +603,26 @@ impl Group<'_> {
         let phi = self.learned.noise(slot, hour).phi;
         let decline = self.decline(slot, most + 1, phi);
         let run = decline.run;
-        if run > most && !is_listed {
+        // A decline is longer than a day off only if no shorter one explains the counts nearly as well.
+        let is_longer = || {
+            let longer = self.decline(slot, 2 * most, phi);
+            longer.likely.first().is_some_and(|run| *run > most)
+        };
+        if run > most && !is_listed && is_longer() {
             return false;
         }
-        let ratio = |end: usize, length: usize| {
-            let look = self.past.punctual(end, length)?;
-            Some(look.sum.part as f64 / look.expected.max(f64::MIN_POSITIVE))
-        };
         let is_left = |length: usize| {
             let off = self.past.day_off(end, length);
-            let usual = self.past.punctual(end, length).map(|look| look.expected);
-            let weekend = off.zip(usual).map(|(off, usual)| WEEKEND * off / usual);
-            let least = weekend
-                .unwrap_or(*LEFT.end())
-                .clamp(*LEFT.start(), *LEFT.end());
-            ratio(end, length).is_none_or(|ratio| ratio >= least)
+            let Some(usual) = self.past.punctual(end, length) else {
+                return true;
+            };
+            let weekend = off.map_or(usual.expected, |off| WEEKEND * off);
+            let least = weekend.clamp(LEFT.start() * usual.expected, LEFT.end() * usual.expected);
+            let noise = Noise {
+                phi,
+                ..self.learned.least()
+            };
+            usual.sum.part as f64 >= least - BY_CHANCE * noise.deviation(least)
         };
         if !is_left(hour) || !is_left(run.max(hour)) {
             return false;
@@ -628,6 +675,25 @@ impl Group<'_> {
         deviates((length / 4).max(1), 0.7)
             && deviates((length / 12).max(1), 0.5)
             && deviates(1, 0.25)
+    }
+
+    /// Returns whether the deviation of a share is already over: the shares of its last slots are a hundred times more probable
+    /// if it has ended before them. Otherwise, a single failure long after the end could begin a finding of a small group.
+    fn is_over(&self, slot: usize, run: usize, look: &Look, phi: f64) -> bool {
+        if self.past.compare != Compare::Shares {
+            return false;
+        }
+        let bad = (look.sum.part as f64 + 0.5) / (look.sum.whole as f64 + 1.0);
+        let looks = (slot + 2 - run..=slot + 1).filter_map(|end| self.past.look(end, 1));
+        let looks = looks.filter(|own| own.sum.whole > 0);
+        let evidence = looks.fold(0.0, |before: f64, own| {
+            let (part, whole) = (own.sum.part as f64, own.sum.whole as f64);
+            let usual = own.expected / whole;
+            let ratio = part * libm::log(usual / bad)
+                + (whole - part) * libm::log((1.0 - usual) / (1.0 - bad));
+            (before + ratio / (1.0 + ALIKE * phi * own.expected)).max(0.0)
+        });
+        evidence >= OVER
     }
 
     /// Returns how many slots a deviation has lasted. It began where the counts became closer to what is bad than to what

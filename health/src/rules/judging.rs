@@ -1,4 +1,4 @@
-//! The types that all kinds of rules use to judge windows, and the limit for false discoveries.
+//! The types that all kinds of rules use, and the limit for false discoveries.
 
 use std::ops::Range;
 
@@ -335,6 +335,41 @@ pub(crate) enum Normal {
         /// Whether `expected` is a share of a whole. If so, the count can't exceed the whole.
         is_share: bool,
     },
+}
+
+/// The earlier counts that explain a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Compared {
+    /// How many weeks before the finding are compared with it.
+    pub(crate) weeks: usize,
+    /// Whether to explain only the time since the finding began. This is for findings whose numbers cover a longer
+    /// window that is mostly good.
+    pub(crate) since_it_began: bool,
+}
+
+impl Compared {
+    /// The comparison for kinds without a baseline.
+    pub(crate) const FOUR_WEEKS: Self = Self {
+        weeks: 4,
+        since_it_began: false,
+    };
+}
+
+/// An invalid setting, and what a valid one would be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Misfit {
+    /// The key of the setting; empty for the rule as a whole.
+    pub(crate) key: &'static str,
+    /// What a valid setting would be.
+    pub(crate) text: String,
+}
+
+impl Misfit {
+    /// Returns a misfit of a key.
+    pub(crate) fn of(key: &'static str, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { key, text }
+    }
 }
 
 /// Returns the largest ln p at which a test is rejected, or negative infinity if no test is rejected.

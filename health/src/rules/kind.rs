@@ -4,7 +4,8 @@ use std::fmt;
 
 use tallyfold::{Dimension, Metric};
 
-use super::judging::{Groups, Judging, Sink};
+use super::baseline::Baseline;
+use super::judging::{Compared, Groups, Judging, Misfit, Sink, discover};
 use super::wording::{self, Said, Seen};
 use crate::columns::groups::{Columns, Grid};
 use crate::measure::Measure;
@@ -79,9 +80,10 @@ impl Scope {
             .iter()
             .find(|other| self.needs(metric, **other) && !other.has(dimension));
         match self {
-            Self::Sources if dimension != Dimension::WriteKey => {
-                Some("a day off is one of whole sources; want write_key or nothing".to_owned())
-            }
+            Self::Sources if dimension != Dimension::WriteKey => Some(
+                "a day off is a decline of whole sources; want write_key, or no dimension"
+                    .to_owned(),
+            ),
             Self::Totals => Some("totals are reported for all events together".to_owned()),
             _ => lacking.map(|lacking| format!("{lacking} does not have {dimension}")),
         }
@@ -90,15 +92,21 @@ impl Scope {
 
 /// How rules of a kind judge windows and describe the results.
 pub(crate) trait Judge: fmt::Debug {
+    /// Returns the baseline of a kind that compares with one, for the methods that don't differ between such kinds.
+    fn baseline(&self) -> Option<&Baseline> {
+        None
+    }
+
     /// Returns the first invalid setting with its key. The key is empty if the rule as a whole is invalid.
     fn misfit(&self) -> Option<Misfit> {
-        None
+        self.baseline().and_then(Baseline::misfit)
     }
 
     /// Returns how many seconds of history before a judged window the rule reads. The argument is the length of a window
     /// in seconds. Older counts have no effect.
-    fn history(&self, _window: u64) -> u64 {
-        0
+    fn history(&self, window: u64) -> u64 {
+        self.baseline()
+            .map_or(0, |baseline| baseline.history(window))
     }
 
     /// Judges some windows of a group.
@@ -113,7 +121,11 @@ pub(crate) trait Judge: fmt::Debug {
     }
 
     /// Judges all groups together, after each group was judged.
-    fn all(&self, _judging: &Judging<'_>, _grid: &Grid<'_>, _sink: &mut Sink) {}
+    fn all(&self, judging: &Judging<'_>, _grid: &Grid<'_>, sink: &mut Sink) {
+        if let Some(baseline) = self.baseline() {
+            discover(sink, baseline.rate(judging));
+        }
+    }
 
     /// Returns whether a group without any row is judged. Such a group has no events, and this may be too few.
     fn judges_absent(&self) -> bool {
@@ -122,46 +134,11 @@ pub(crate) trait Judge: fmt::Debug {
 
     /// Returns which earlier counts explain a finding; `None` if there is nothing to compare the finding with.
     fn compared(&self) -> Option<Compared> {
-        None
+        self.baseline().map(Baseline::compared)
     }
 
     /// Returns the words of a sentence about the numbers of a finding.
     fn said(&self, seen: &Seen) -> Said {
         wording::compared(seen)
     }
-}
-
-/// An invalid setting, and what a valid one would be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Misfit {
-    /// The key of the setting; empty for the rule as a whole.
-    pub(crate) key: &'static str,
-    /// What a valid setting would be.
-    pub(crate) text: String,
-}
-
-impl Misfit {
-    /// Returns a misfit of a key.
-    pub(crate) fn of(key: &'static str, text: impl Into<String>) -> Self {
-        let text = text.into();
-        Self { key, text }
-    }
-}
-
-/// The earlier counts that explain a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Compared {
-    /// How many weeks before the finding are compared with it.
-    pub(crate) weeks: usize,
-    /// Whether to explain only the time since the finding began. This is for findings whose numbers cover a longer
-    /// window that is mostly good.
-    pub(crate) since_it_began: bool,
-}
-
-impl Compared {
-    /// The comparison for kinds without a baseline.
-    pub(crate) const FOUR_WEEKS: Self = Self {
-        weeks: 4,
-        since_it_began: false,
-    };
 }

@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 
 use tallyfold::{Dimension, Metric, TimeStep};
 
-use super::kind::{Form, Misfit, Scope};
+use super::judging::Misfit;
+use super::kind::{Form, Scope};
 use super::kinds::{RuleKind, Test};
 use super::names::Severity;
+use super::values::{SHORTEST_WINDOW, setters};
 use crate::columns::page_head::SumsBy;
 use crate::measure::Measure;
 
 /// How long a first check looks back, in seconds.
 pub(crate) const FIRST_LOOK: u64 = 86_400;
-
-/// The shortest windows, in seconds. Shorter windows would need far more requests than the service can answer.
-pub(crate) const SHORTEST_WINDOW: u32 = 60;
 
 /// The maximum length of a name, in characters.
 const MOST_CHARS: usize = 200;
@@ -97,16 +96,27 @@ impl Rule {
         }
     }
 
-    /// Sets the endpoint whose counts the rule judges.
-    #[must_use]
-    pub fn metric(self, metric: Metric) -> Self {
-        Self { metric, ..self }
-    }
+    setters! {
+        /// Sets the endpoint whose counts the rule judges.
+        metric: Metric,
 
-    /// Sets the number that the rule computes from the counts.
-    #[must_use]
-    pub fn measure(self, measure: Measure) -> Self {
-        Self { measure, ..self }
+        /// Sets the number that the rule computes from the counts.
+        measure: Measure,
+
+        /// Sets the length of the windows that are judged, a minute or longer.
+        window: TimeStep,
+
+        /// Sets how severe the findings of the rule are.
+        severity: Severity,
+
+        /// Sets the number of events below which a window is not judged, at least 1.
+        least: Option<u64>,
+
+        /// Sets a note for the people who are notified of its findings.
+        note: Option<String>,
+
+        /// Sets the address of a page that explains what to do about its findings.
+        runbook: Option<String>,
     }
 
     /// Sets the dimensions to group by. Each group is judged by itself.
@@ -133,12 +143,6 @@ impl Rule {
         self
     }
 
-    /// Sets the length of the windows that are judged, a minute or longer.
-    #[must_use]
-    pub fn window(self, window: TimeStep) -> Self {
-        Self { window, ..self }
-    }
-
     /// Sets after how many bad windows in a row it fires, and after how many good windows in a row it is resolved. Both
     /// are from 1 to 1,000.
     #[must_use]
@@ -146,38 +150,11 @@ impl Rule {
         Self { bad, good, ..self }
     }
 
-    /// Sets how severe the findings of the rule are.
-    #[must_use]
-    pub fn severity(self, severity: Severity) -> Self {
-        Self { severity, ..self }
-    }
-
-    /// Sets the number of events below which a window is not judged, at least 1.
-    #[must_use]
-    pub fn least(self, least: u64) -> Self {
-        let least = Some(least);
-        Self { least, ..self }
-    }
-
     /// Adds a label to its findings.
     #[must_use]
     pub fn label(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.labels.insert(name.into(), text.into());
         self
-    }
-
-    /// Sets a note for the people who are notified of its findings.
-    #[must_use]
-    pub fn note(self, text: impl Into<String>) -> Self {
-        let note = Some(text.into());
-        Self { note, ..self }
-    }
-
-    /// Sets the address of a page that explains what to do about its findings.
-    #[must_use]
-    pub fn runbook(self, address: impl Into<String>) -> Self {
-        let runbook = Some(address.into());
-        Self { runbook, ..self }
     }
 
     /// Returns what the rule looks for.

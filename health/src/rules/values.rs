@@ -1,4 +1,4 @@
-//! Reads the kinds of values that several keys of a rules file share.
+//! The kinds of values that several keys of a rules file share, and how they are read and set.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,21 @@ use tallyfold::arguments::toml::{Entry, Result, Table};
 use tallyfold::text::{Fraction, milliseconds};
 use tallyfold::{Dimension, TimeStep};
 
-use super::rule::SHORTEST_WINDOW;
+/// The shortest windows, in seconds. Shorter windows would need far more requests than the service can answer.
+pub(crate) const SHORTEST_WINDOW: u32 = 60;
+
+/// Generates a method for each of these fields, which sets it.
+macro_rules! setters {
+    ($( $(#[doc = $doc:expr])+ $field:ident: $type:ty, )+) => { $(
+        $(#[doc = $doc])+
+        #[must_use]
+        pub fn $field(mut self, $field: impl tallyfold::arguments::Setting<$type>) -> Self {
+            self.$field = $field.setting();
+            self
+        }
+    )+ };
+}
+pub(crate) use setters;
 
 /// Returns the names of all dimensions.
 fn dimension_names() -> Vec<&'static str> {

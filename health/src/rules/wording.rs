@@ -84,17 +84,27 @@ pub(crate) fn compared(seen: &Seen) -> Said {
         Measure::Filtered => "filtered events",
         _ => "events",
     };
+    match times(seen, noun) {
+        _ if seen.observed.part == 0 => none(seen),
+        None => said,
+        Some(what) => Said {
+            what,
+            details: vec![part, format!("usually {usual}")],
+            is_usual: true,
+        },
+    }
+}
+
+/// Returns words for how many times the usual number of events was counted; `None` if hardly any are usual.
+pub(crate) fn times(seen: &Seen, noun: &str) -> Option<String> {
     let times = seen.observed.part as f64 / seen.expected;
-    let what = match seen.observed.part {
-        0 => return none(seen),
-        _ if !times.is_finite() || times > 999.0 => return said,
-        _ if times >= 1.1 => format!("{times:.1} times the usual {noun}"),
-        _ => format!("{} of the usual {noun}", percent_beside(times, "100%")),
-    };
-    Said {
-        what,
-        details: vec![part, format!("usually {usual}")],
-        is_usual: true,
+    match times {
+        _ if !times.is_finite() || times > 999.0 => None,
+        _ if times >= 1.1 => Some(format!("{times:.1} times the usual {noun}")),
+        _ => Some(format!(
+            "{} of the usual {noun}",
+            percent_beside(times, "100%")
+        )),
     }
 }
 

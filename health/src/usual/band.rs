@@ -73,6 +73,7 @@ pub fn usual(
     let margins = [1.0; 3];
     let mut learned = Learned::new(
         &past,
+        Past::look,
         Prior {
             margins,
             ..Prior::of(compare)

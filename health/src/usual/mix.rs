@@ -8,7 +8,7 @@ use super::calendar::WEEK;
 use super::past::is_batch;
 use crate::columns::groups::Grid;
 use crate::columns::slots::Slots;
-use crate::measure::Measure;
+use crate::measure::{Measure, most};
 
 /// The mix is compared with the same times of this many weeks before.
 const WEEKS: usize = 2;
@@ -87,9 +87,8 @@ impl Mix {
             |row, slot, counts| {
                 let part = parts.entry(part_of(row));
                 let part = part.or_insert_with(|| vec![0; length + 1]);
-                let number = u64::try_from(measure.part(counts)).unwrap_or(u64::MAX);
                 let count = &mut part[slot - first + 1];
-                *count = count.saturating_add(number);
+                *count = count.saturating_add(most(measure.part(counts)));
             },
         );
         let mut parts: Vec<Vec<u64>> = parts.into_values().collect();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::calendar::Calendar;
 use super::past::{Compare, Look, Past};
 
 /// The number of days of a group from which the noise is learned.
@@ -24,6 +25,9 @@ pub(crate) struct Prior {
 }
 
 impl Prior {
+    /// The margins of sudden rises. They are smaller, because drift has little effect on them.
+    pub(crate) const RISES: [f64; 3] = [1.7; 3];
+
     /// Returns how much groups vary: the minimum, and the assumption for groups without enough days.
     pub(crate) const fn of(compare: Compare) -> Self {
         match compare {
@@ -35,7 +39,7 @@ impl Prior {
             Compare::Shares => Self {
                 least: 0.01,
                 unknown: 0.09,
-                margins: [2.3, 2.3, 2.1],
+                margins: [2.6, 2.6, 2.4],
             },
             Compare::Ratios => Self {
                 least: 0.000_4,
@@ -45,6 +49,9 @@ impl Prior {
         }
     }
 }
+
+/// How sums of windows are compared to learn how much they vary: [`Past::look`] or [`Past::rise`].
+pub(crate) type Looking<'p> = fn(&Past<'p>, usize, usize) -> Option<Look>;
 
 /// How much a group varies.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,6 +92,7 @@ impl Noise {
 #[derive(Debug)]
 pub(crate) struct Learned<'n> {
     past: &'n Past<'n>,
+    looking: Looking<'n>,
     prior: Prior,
     looks: BTreeMap<usize, Looks>,
     noises: BTreeMap<(usize, usize), Noise>,
@@ -99,9 +107,10 @@ struct Looks {
 
 impl<'n> Learned<'n> {
     /// Starts with an empty cache.
-    pub(crate) fn new(past: &'n Past<'n>, prior: Prior) -> Self {
+    pub(crate) fn new(past: &'n Past<'n>, looking: Looking<'n>, prior: Prior) -> Self {
         Self {
             past,
+            looking,
             prior,
             looks: BTreeMap::new(),
             noises: BTreeMap::new(),
@@ -126,7 +135,9 @@ impl<'n> Learned<'n> {
         }
         let stride = (length / 4).max(1);
         let looks = self.looks.entry(length).or_default();
-        looks.fill(self.past, (days.start, days.end), (length, stride));
+        let look = |slot: usize| (self.looking)(self.past, slot + 1, length);
+        let calendar = self.past.calendar();
+        looks.fill(calendar, (days.start, days.end), stride, look);
         let per_day = self.past.calendar().per_day;
         let each = (days.end - days.start).div_ceil(per_day);
         let of_day = |ago: usize| {
@@ -153,19 +164,19 @@ impl Looks {
     /// Adds a look for each slot of a range whose number is a multiple of the stride. Skips slots that have a look already.
     fn fill(
         &mut self,
-        past: &Past<'_>,
+        calendar: &Calendar,
         (start, end): (usize, usize),
-        (length, stride): (usize, usize),
+        stride: usize,
+        look: impl Fn(usize) -> Option<Look>,
     ) {
         if self.all.is_empty() || start < self.start {
             self.all.clear();
             self.start = start;
         }
         for slot in self.start + self.all.len()..end {
-            let is_looked = (slot + past.calendar().offset()).is_multiple_of(stride);
-            let is_usual = is_looked && !past.calendar().is_holiday(slot);
-            let look = is_usual.then(|| past.look(slot + 1, length)).flatten();
-            self.all.push(look);
+            let is_looked = (slot + calendar.offset()).is_multiple_of(stride);
+            let is_usual = is_looked && !calendar.is_holiday(slot);
+            self.all.push(if is_usual { look(slot) } else { None });
         }
     }
 

@@ -3,6 +3,7 @@
 use super::calendar::Calendar;
 use crate::columns::groups::Columns;
 use crate::columns::slots::Sum;
+use crate::measure::most;
 
 /// A window is compared with the same time on each of this many days before it, and on the same weekday of earlier weeks.
 const DAYS: usize = 14;
@@ -13,6 +14,10 @@ const FEWEST: usize = 3;
 /// A share changes little during a day, so it is learned from a part of each day around the same time: a day divided by
 /// this number.
 const AROUND: usize = 4;
+
+/// This many events are added to both the counted and the expected events of the hour before a rise. So a few events hardly
+/// change their ratio.
+const AS_USUAL: f64 = 5.0;
 
 /// Without enough days, a share is compared with up to this many of the windows just before.
 const RECENT: usize = 16;
@@ -125,8 +130,7 @@ impl<'p> Past<'p> {
     pub(crate) fn sum(&self, end: usize, length: usize) -> Sum {
         let of = |sums: &[u128]| {
             let end = end.min(sums.len() - 1);
-            let sum = sums[end] - sums[end.saturating_sub(length)];
-            u64::try_from(sum).unwrap_or(u64::MAX)
+            most(sums[end] - sums[end.saturating_sub(length)])
         };
         Sum {
             part: of(&self.parts),
@@ -144,6 +148,17 @@ impl<'p> Past<'p> {
         }
         let expected = self.expected(end, length, sum)?;
         Some(Look { sum, expected })
+    }
+
+    /// Like [`Past::look`], but if the share was above its expectation in the hour before, expects it to stay that high.
+    pub(crate) fn rise(&self, end: usize, length: usize) -> Option<Look> {
+        let look = self.look(end, length)?;
+        let before = self.look(end.checked_sub(length)?, self.calendar.per_hour)?;
+        let level = (before.sum.part as f64 + AS_USUAL) / (before.expected + AS_USUAL);
+        Some(Look {
+            expected: look.expected * level.max(1.0),
+            ..look
+        })
     }
 
     /// Like [`Past::look`], but apart from clock changes, expects events exactly at their usual time, neither early nor late.

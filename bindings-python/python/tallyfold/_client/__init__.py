@@ -1,1 +1,1 @@
-"""The clients, and the loops that drive their calls."""
+"""The clients."""

@@ -3,15 +3,14 @@
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from types import TracebackType
 from typing import Any, Self, Unpack
 
 from tallyfold._arguments import CollectArguments, Dimensions, FollowArguments, Instant
-from tallyfold._client.callbacks import function
-from tallyfold._client.driver import Driver
-from tallyfold._client.facade import given_api, parsed
-from tallyfold._client.steps import Drive
-from tallyfold._errors import TallyfoldError, wrong_type
+from tallyfold._calls.callbacks import function
+from tallyfold._calls.facade import given_api, parsed
+from tallyfold._calls.steps import Drive
+from tallyfold._client.collecting import Collecting
+from tallyfold._errors import TallyfoldError, check_flag
 from tallyfold._files.checkpoint import Checkpoint
 from tallyfold._files.keeper import Keeper
 from tallyfold._files.stores import Path
@@ -25,8 +24,8 @@ from tallyfold._time import Window
 __all__ = ["Client"]
 
 
-class Client(Driver):
-    """A client of both APIs, which fetches, keeps and renews tokens as needed.
+class Client(Collecting):
+    """A client of both APIs. It fetches, keeps and renews tokens as needed.
 
     All threads of a process may share one client and its tokens. After a fork,
     the child process must make its own client: one from before the fork raises `RuntimeError`
@@ -35,20 +34,20 @@ class Client(Driver):
 
     Args:
         cluster_endpoint: the address of your deployment, for the Event Metrics API.
-        client_id: issued by the service's operator (service reference 5).
-        client_secret: issued with the id. It can't be read back from the client.
+        client_id: the Client ID that the service's operator has issued (service reference 5).
+        client_secret: the Client Secret that was issued with the ID. The client doesn't reveal it.
         control_audience: the audience identifier of the Control API (4.3).
         base_url: the address of the Orchestration API.
         auth_url: the address of the authorization server (4.1).
         orchestration_audience: the audience identifier of the Orchestration API.
         identity: a name for the cluster and the client whose counts are read, by default the
-            address and the client id. Tables and states of another one are refused. Set it if an
-            address changes, or if an `access_token` decides whose counts are read.
-        access_token: instead of a secret, a function that is called with `"control"` or
-            `"orchestration"` and returns a token for that API and the token's lifetime in seconds,
-            or `None` if the lifetime is not known. An exception that it raises becomes the cause of
-            an `AuthError`. Other calls wait for it for up to `timeout` seconds. It must not call
-            the client that it serves. It can't be
+            address and the Client ID. The client refuses tables and states with another name. Set
+            it if an address changes, or if an `access_token` decides whose counts are read.
+        access_token: instead of a secret, a function that gets `"control"` or `"orchestration"`,
+            and returns a token for that API and the token's lifetime in seconds, or `None` if the
+            lifetime is not known. If it raises an exception, this is the cause of the `AuthError`.
+            Other calls wait up to `timeout` seconds for the token. The function must not call the
+            client that it serves. It can't be
             stopped, so it must set its own time limit: the call that needs its token waits until
             it returns.
         transport: an httpx2 transport that sends the requests, such as
@@ -58,36 +57,37 @@ class Client(Driver):
             two chunks. Without a transport, requests go directly to the service, unless there
             is a `proxy` or `trust_env`.
         ca: CA certificates to trust in addition to the usual ones: the path of a PEM
-            file, or the PEM text itself. An `ssl.SSLContext` is used as it is.
-        proxy: the address of a proxy, `http://user:password@proxy.example:3128`, for all requests,
-            also for tokens. No message shows it. Addresses of plain http, which are on this
-            machine, are reached without it, unless `dangerously_allow_http` is set.
-        trust_env: whether `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`, `SSL_CERT_FILE` and
-            `SSL_CERT_DIR` count. Without it they are ignored, so that the environment can't lead a
-            secret elsewhere.
-        headers: headers that go with every request, also for tokens, such as the key of a gateway.
-            Those that the client sets itself are refused, such as `authorization`. A `user-agent`
-            replaces `tallyfold/<version> python`.
-        tokenless: whether requests carry no token, because `cluster_endpoint` is the address of a
-            server of yours that adds it: `tallyfold.asgi`, or `tallyfold/server` of the npm
-            package.
-        timeout: the seconds that one exchange may take, from connecting to the last byte of the
+            file, or the PEM text itself. An `ssl.SSLContext` replaces them all.
+        proxy: the address of a proxy for all requests, including token requests, such as
+            `http://user:password@proxy.example:3128`. No message shows it. Requests to this machine
+            never use the proxy.
+        trust_env: whether the client uses the environment variables `HTTPS_PROXY`, `ALL_PROXY`,
+            `NO_PROXY`, `SSL_CERT_FILE` and `SSL_CERT_DIR`. By default it ignores them, so the
+            environment can't divert a secret to another machine.
+        headers: headers to add to every request, including token requests, such as the key of a
+            gateway. The client refuses headers that it sets itself, such as `authorization`. A
+            `user-agent` replaces `tallyfold/<version> python`.
+        tokenless: whether to send requests without a token, because `cluster_endpoint` is the
+            address of your own server, which adds the token: `tallyfold.asgi`, or
+            `tallyfold/server` of the npm package.
+        timeout: how many seconds one exchange may take, from connecting to the last byte of the
             body; also the longest wait for a token that another call fetches. At most a day; `None`
             for no limit. The operating system limits the time of a name lookup.
-        dangerously_allow_http: lets secrets and tokens go over plain http to other machines.
+        dangerously_allow_http: whether secrets and tokens may be sent over plain http to other
+            machines.
         default_token_lifetime: the lifetime in seconds of a token whose response names none.
-        limits: `Limits` of responses other than the defaults.
-        tolerate: names of deviations to tolerate; `CountTable.notes` counts them:
-            `"repeated_combination"`, `"null_dimension"`.
-        max_retries: how often one call is retried at most, after statuses 408, 429, 500, 502, 503
-            and 504, a broken exchange or a `timeout`; 0 for never. All calls of a client share a
+        limits: `Limits` of responses, if the defaults don't fit.
+        tolerate: names of deviations to tolerate: `"repeated_combination"`, `"null_dimension"`.
+            `CountTable.notes` counts them.
+        max_retries: the maximum number of retries of one call, after statuses 408, 429, 500, 502,
+            503 and 504, a broken exchange or a `timeout`; 0 for none. All calls of a client share a
             budget of retries, so that a service that is down gets only a few more requests than
             usual.
-        longest_retry_wait: the longest `Retry-After`, in seconds, that a call waits for; if the
-            service asks for a longer wait, the call ends with `retry_later`.
-        on_attempt: a function, not a coroutine function. It is called with an
-            `Attempt` for each request that has ended, in the thread of its call. An exception from
-            it ends the call and is raised unchanged.
+        longest_retry_wait: the longest `Retry-After`, in seconds, for which a call waits; if the
+            service requests a longer wait, the call ends with `retry_later`.
+        on_attempt: a function, not a coroutine function. It gets an `Attempt` for
+            each request that has ended, in the thread of its call. If it raises an exception, the
+            call ends and raises the same exception.
 
     Raises:
         ConfigError: for arguments that can't be used, before anything is sent.
@@ -115,20 +115,21 @@ class Client(Driver):
         *,
         deadline: float | None = None,
     ) -> CountTable:
-        """Asks for event delivery metrics of `[start, end)` (service reference 4.4).
+        """Reads the event delivery metrics of `[start, end)` (service reference 4.4).
 
         Args:
             start: an aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC.
-            end: likewise, after `start`. The service recommends windows of 5 to 15 minutes.
+            end: a timestamp after `start`, in the same forms. The service recommends windows of 5
+                to 15 minutes.
             dimensions: one to four of `event_name`, `write_key`, `integration`, `reason`.
             group_by: the dimensions to keep; `None` keeps all.
-            deadline: how many seconds the call may take with all its requests and waits; `None`
-                for no limit. After that, it fails with `deadline_exceeded`.
+            deadline: how many seconds the call may take, including all its requests and waits;
+                `None` for no limit. After that, it fails with `deadline_exceeded`.
 
         Raises:
             ConfigError: for arguments that can't be used, before anything is sent.
-            AuthError: for credentials or tokens that the service does not take.
-            ServiceError: for other statuses than 200, the network and the timeout.
+            AuthError: if the service refuses the credentials or tokens.
+            ServiceError: for any status except 200, a network failure or a timeout.
             ResponseError: for a response that is not a valid result.
 
         >>> start = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
@@ -149,9 +150,10 @@ class Client(Driver):
         *,
         deadline: float | None = None,
     ) -> CountTable:
-        """Asks for event ingestion metrics of `[start, end)` (service reference 4.5).
+        """Reads the event ingestion metrics of `[start, end)` (service reference 4.5).
 
-        It has the arguments and errors of `event_delivery`, but no dimension `reason`.
+        The arguments and errors are the same as for `event_delivery`, but there is no dimension
+        `reason`.
 
         >>> table = client.event_ingestion(
         ...     "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z", ["event_name"]
@@ -176,63 +178,67 @@ class Client(Driver):
         workers: int | None = None,
         **options: Unpack[CollectArguments],
     ) -> CountTable:
-        """Reads a long range `[start, end)` as many windows, and adds them up to one table.
+        """Reads a long range `[start, end)` in many windows, and adds them up into one table.
 
-        If a window fails, the others are still read, and the error says which time is missing. To
-        read only the missing time, call again with `have=error.partial` or with the same
-        checkpoint.
+        If a window fails, the collect still reads the other windows, and the error names the
+        missing time. To read only the missing time, call again with `have=error.partial` or with
+        the same checkpoint.
 
         Args:
             metric: `"event_delivery"` or `"event_ingestion"`.
             start: an aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC.
-            end: likewise, after `start`.
+            end: a timestamp after `start`, in the same forms.
             dimensions: one to four of `event_name`, `write_key`, `integration`, `reason`.
             window: the length of the windows, `"5m"` to `"15m"` as the service advises (service
                 reference 8), or any other step that divides a day. Windows start and end at
                 multiples of the step in UTC.
             concurrency: how many windows are read at the same time, each in its own thread.
-            group_by: the dimensions to keep; all when `None`.
-            on_progress: a function, not a coroutine function. It is called with a
+            group_by: the dimensions to keep; `None` keeps all.
+            on_progress: a function, not a coroutine function. It gets a
                 `Progress` in the caller's thread whenever a window has been settled.
-            checkpoint: the path of a directory, which is made if it is not there; an address that
+            checkpoint: the path of a directory, which is created if it is missing; an address that
                 fsspec knows, such as `s3://bucket/folder` (`tallyfold[fsspec]`), which is not
-                locked; or an object with `load` and `save`: see `Checkpoint`. Counts are
-                stored there while they are read; after a job was killed, the same call with the
-                same checkpoint continues where it ended. It also serves another range of the same
-                query, such as the last 30 days, every night: what is stored of the range is not
-                read again. One collect at a time may use it.
-            drop_old: whether to drop segments of the checkpoint that hold only time before `start`.
-            keep: what is kept of the windows: `"windows"`, the default, for each by itself; a step
-                such as `"1h"` or `"1d"`, a multiple of `window`; or `"total"` for their sum.
-                Windows are added up as they settle, so that memory grows with groups and steps.
-            memory_limit: how many bytes the counts that are kept may take, 1 GiB unless told
-                otherwise. More end the collect with `memory_limit`.
+                locked; or an object with `load` and `save`: see `Checkpoint`. The collect
+                stores counts there as it reads them. If the job is killed, the same call with the
+                same checkpoint resumes. You can also use the checkpoint for another range of the
+                same query, such as the last 30 days every night: the collect doesn't read stored
+                windows again. Only one collect at a time may use a checkpoint.
+            drop_old: whether to remove segments of the checkpoint that contain only time before
+                `start`.
+            keep: what is kept of the windows: `"windows"`, the default, keeps each window; a step
+                such as `"1h"` or `"1d"`, a multiple of `window`, keeps the sums of its windows;
+                `"total"` keeps the sum of all windows. Windows are added up as they settle, so
+                memory grows with the number of groups and steps, not of windows.
+            memory_limit: how many bytes the kept counts may take, by default 1 GiB. If they take
+                more, the collect ends with `memory_limit`.
             part: `(index, of)` to collect one of `of` parts of the range: see `Plan.part`.
-            have: a table that covers a part of the range already: only its gaps are read, and the
-                windows that are `provisional` in it. Windows that lie outside of the range, or
-                partly, are ignored.
-            settle: for how many seconds after a window's end its counts may still change. A window
-                that is read earlier is used, but it is read again when a checkpoint is continued.
-            finest: if the response for a window is too large or too slow, the window is halved at a
-                multiple of this step and read again.
-            probe: whether to test first that the counts of two windows add up, which takes one more
-                call; if they do not, the collect ends with `windows_not_additive`.
-            patience: for how many seconds to wait for a service that is down, 900 unless told
-                otherwise; `None` for as long as it takes, 0 for not at all. When calls fail and may
-                succeed later, all workers pause, one call at a time tries, and all go on when the
-                service answers. `Progress.waiting` shows that they pause, and `on_attempt` when the
-                next try is. If it takes longer, the collect ends.
-            deadline: how many seconds the collect may take with all its windows and waits; `None`,
-                the default, for no limit. It then ends with `deadline_exceeded`, and `partial` has
-                what was read.
+            have: a table that already covers a part of the range. The collect reads only the gaps
+                of this table, and its `provisional` windows. Windows that are not entirely in the
+                range are ignored.
+            settle: for how many seconds after a window's end its counts may still change. The
+                collect uses a window that it reads earlier, but reads it again when it resumes from
+                a checkpoint.
+            finest: if the response for a window is too large or too slow, the collect halves the
+                window at a multiple of this step, and reads both halves.
+            probe: whether to test first, with one more call, that the counts of two windows add up;
+                if they do not, the collect ends with `windows_not_additive`.
+            patience: for how many seconds to wait for a service that is down, by default 900;
+                `None` for no limit, 0 for not at all. While calls fail but may succeed later, all
+                workers pause, and one call at a time is tried. All workers resume when the service
+                answers. `Progress.waiting` shows that they pause, and `on_attempt` shows when the
+                next try is. When the patience is over, the collect ends.
+            deadline: how many seconds the collect may take, including all its windows and waits;
+                `None`, the default, for no limit. After that, the collect ends with
+                `deadline_exceeded`, and `partial` contains what was read.
             executor: any `concurrent.futures.Executor`, whose workers read the windows: a
-                `ProcessPoolExecutor`, `dask_client.get_executor()`, or one of MPI. The result is
-                the same. Each worker has connections of its own, and a token that this client
-                hands out. `concurrency` still limits all requests together. This process stores
-                the checkpoint and calls `on_progress` and `on_attempt`, each time that a part of
-                the range has come back. The client may not have a `transport`.
-            workers: how many workers of the executor are used at the same time. By default, all of
-                a pool of Python or MPI; of any other executor, one for each of `concurrency`.
+                `ProcessPoolExecutor`, `dask_client.get_executor()`, or an executor of MPI. The
+                result is the same. Each worker has its own connections, and a token from this
+                client. `concurrency` still limits all requests together. This process stores
+                the checkpoint, and calls `on_progress` and `on_attempt` whenever a worker returns a
+                part of the range. The client must not have a `transport`.
+            workers: how many workers of the executor are used at the same time. By default, all
+                workers of a pool of Python or MPI; for any other executor, as many as
+                `concurrency`.
             progress: whether to show a progress bar: in a notebook, and on standard error if that
                 is a terminal. On a terminal, `None` shows one if rich is installed
                 (`tallyfold[progress]`).
@@ -240,14 +246,18 @@ class Client(Driver):
         Raises:
             ConfigError: for arguments that can't be used, and `invalid_checkpoint` for a checkpoint
                 that is incomplete or belongs to another query, before anything is sent.
-            TallyfoldError: if windows are missing: the error that ended the collect early, or that
-                of the first failed window. It has `partial`, `gaps` and `failures`.
-            OSError: from a checkpoint's directory; `BlockingIOError` if another collect uses it.
-            BrokenExecutor: or another exception of the executor, if it has lost a part.
+            TallyfoldError: if windows are missing: the error that ended the collect early, or the
+                error of the first failed window. It has `partial`, `gaps` and `failures`.
+            OSError: for a failure of the checkpoint's directory; `BlockingIOError` if another
+                collect uses it.
+            BrokenExecutor: if the executor has lost a part; the executor may also raise another
+                exception for that.
 
-        Any other exception that ends it, such as `KeyboardInterrupt` or one from `on_progress`, is
-        raised unchanged after all threads have ended and all counts are stored. It also has the
-        attributes `partial`, `gaps` and `failures`. Waits
+        If any other exception ends the collect, such as `KeyboardInterrupt` or an exception from
+        `on_progress`, the collect raises it unchanged after all threads have ended and all counts
+        are stored. It also has the attributes `partial`, `gaps` and `failures`, unless it is an
+        interrupt that came before the
+        checkpoint was open, or once the result was complete. Waits
         and transfers are stopped, but a `transport` that was given to the client can't be stopped:
         its transfers are waited for, for at most `timeout` seconds.
 
@@ -290,9 +300,9 @@ class Client(Driver):
     ) -> Revisions:
         """Reads windows as they close, and again while their counts may change.
 
-        It returns an iterator of `Revision` objects with signed changes, so that a
-        running sum of the changes is always the sum of the newest counts of every window. A window
-        is settled once it was read `settle` seconds or more after its end.
+        The method returns an iterator of `Revision` objects with signed changes. A
+        running sum of these changes is always the sum of the newest counts of all windows. A window
+        is settled once a reading took place at least `settle` seconds after its end.
 
         Args:
             metric: `"event_delivery"` or `"event_ingestion"`.
@@ -300,31 +310,29 @@ class Client(Driver):
             dimensions: one to four of `event_name`, `write_key`, `integration`, `reason`.
             window: the length of the windows, such as `"5m"`; it must divide a day.
             end: the end of the last window; `None` for no end.
-            group_by: the dimensions to keep; all when `None`.
+            group_by: the dimensions to keep; `None` keeps all.
             delay: how many seconds after its end a window is first read.
             reread: how many seconds after a reading, successful or failed, a window is read again;
                 `None` for the window's length.
             settle: for how many seconds after a window's end its counts may still change; the
-                window is read again until then.
+                follow reads the window again until then.
             settle_when_unchanged: whether two equal readings, at least the window's length apart,
-                settle a window earlier; events that arrive after them are lost.
-            state: the `state` of an earlier follow of the same query: this one resumes there,
+                settle a window earlier. Events that arrive after the second reading are lost.
+            state: the `state` of an earlier follow of the same query. The new follow resumes there,
                 and `start` has no effect.
             patience: for how many seconds to wait for a service that is down; `None`, the default,
-                for as long as it takes, 0 for not at all. Until then no reading fails because of
-                it.
-            on_failure: a function, not a coroutine function. It is called with the
+                for no limit, 0 for not at all. Within that time, no reading fails because of the
+                outage.
+            on_failure: a function, not a coroutine function. It gets the
                 window and the error if a reading fails; the window is read again after `reread`.
-                Without it, `next` raises the error
-                and may be called again, or another `for` loop may be begun. If the function
-                raises, so does `next`.
-            once: whether the iteration gives what is due now, and ends where it would wait. A job
+                Without `on_failure`, `next` raises the error. You may then call `next` again, or
+                begin another `for` loop. An exception of `on_failure` is raised by `next`.
+            once: whether the iteration yields what is due now, and ends where it would wait. A job
                 that runs every few minutes resumes with the `state` of its last run. If the service
                 is down, `next` raises the error instead of waiting.
 
         Raises:
-            ConfigError: for arguments that can't be used. If a reading fails, and there is no
-                `on_failure`, `next` raises the error.
+            ConfigError: for arguments that can't be used.
 
         >>> revisions = client.follow(
         ...     "event_delivery", "2026-01-01T00:00:00Z", ["integration"],
@@ -334,8 +342,7 @@ class Client(Driver):
         [7, 0]
         """
         function("on_failure", on_failure)
-        if not isinstance(once, bool):
-            raise wrong_type("once", "want True or False", once)
+        check_flag("once", once)
         machine = self._machine._follow_of_client(  # noqa: SLF001
             ["on_failure", "once"], metric, start, dimensions, **options
         )
@@ -349,13 +356,14 @@ class Client(Driver):
         end: Instant,
         dimensions: Dimensions,
     ) -> Additivity:
-        """Finds out whether the service's windows are half-open, which its reference does not say.
+        """Tests whether the service's windows are half-open, which its reference does not specify.
 
-        It makes three calls, and compares the counts of `[start, end)` with the sum of those of
-        `[start, middle)` and `[middle, end)`. Choose a window so old that no late events arrive.
+        The test makes three calls, and compares the counts of `[start, end)` with the sum of the
+        counts of `[start, middle)` and `[middle, end)`. Choose a window so old that no late events
+        arrive.
 
         Raises:
-            TallyfoldError: what `event_delivery` raises.
+            TallyfoldError: the same errors as `event_delivery`.
 
         >>> found = client.probe_additivity(
         ...     "event_delivery", "2026-01-01T00:00:00Z", "2026-01-01T00:05:00Z",
@@ -378,17 +386,17 @@ class Client(Driver):
         *,
         deadline: float | None = None,
     ) -> Any:  # noqa: ANN401
-        """Lists a page of audit logs and gives the parsed JSON (service reference 4.2).
+        """Reads a page of the audit logs, and returns the parsed JSON (service reference 4.2).
 
-        The reference shows neither the response nor its size, so the JSON is returned as the
-        service sends it. `deadline` is that of `event_delivery`.
+        The reference shows neither the response nor its size, so the method returns the JSON as the
+        service sends it. `deadline` is the same as for `event_delivery`.
 
         Raises:
             ConfigError: for a `page` or `per_page` below 1.
-            AuthError: for credentials or tokens that the service does not take.
-            ServiceError: for other statuses than 200, the network and the timeout.
-            ResponseError: for a body that is not JSON, or has a number above the largest `float`,
-                also if it is written as an integer.
+            AuthError: if the service refuses the credentials or tokens.
+            ServiceError: for any status except 200, a network failure or a timeout.
+            ResponseError: for a body that is not JSON, or that contains a number above the largest
+                `float`, even if it is written as an integer.
 
         >>> page = client.audit_logs(page=1, per_page=2)
         >>> isinstance(page, dict)
@@ -398,20 +406,21 @@ class Client(Driver):
         return parsed(self._run(call))
 
     def token(self, api: ApiName) -> tuple[str, int]:
-        """Gives a valid access token of one API, and the seconds that are left of its lifetime.
+        """Returns a valid access token for one API, and how many seconds it is still valid.
 
-        That is what `access_token` of another client returns: use it in a server that hands tokens
-        to pages. It is this client's own token, which is fetched or renewed only if it is time,
-        once for all who wait. This is the only way for a token to leave the client: keep it as you
-        keep a password, and give it only to those who may see all that it opens.
+        The `access_token` function of another client may return this pair: use it in a server that
+        hands out tokens to web apps. The client returns the token that it uses itself, and fetches
+        a new one only when needed, once for all concurrent calls. No other method reveals a token.
+        Protect it like a password, and give it only to people who may see everything that it gives
+        access to.
 
         Args:
             api: `"control"` or `"orchestration"`.
 
         Raises:
             ConfigError: for arguments that can't be used, before anything is sent.
-            AuthError: for credentials that the service does not take.
-            ServiceError: for other statuses than 200, the network and the timeout.
+            AuthError: if the service refuses the credentials.
+            ServiceError: for any status except 200, a network failure or a timeout.
 
         >>> token, seconds = client.token("control")
         >>> seconds <= 86400
@@ -420,21 +429,16 @@ class Client(Driver):
         return self._run(self._machine.token(given_api(api)))
 
     def close(self) -> None:
-        """Closes the transport; calls from now on, and those that wait, raise `RuntimeError`.
+        """Closes the transport. Later calls, and calls that are waiting, raise `RuntimeError`.
 
         >>> client.close()
         """
         self._shut()
 
     def __enter__(self) -> Self:
-        """Gives the client itself."""
+        """Returns the client itself."""
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Closes the client."""
         self.close()

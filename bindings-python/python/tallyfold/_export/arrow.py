@@ -1,15 +1,13 @@
 """Exports as Parquet and Arrow IPC, which pyarrow writes."""
 
-import importlib
 import io
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from tallyfold._extras import installed
 from tallyfold._tallyfold import Columns
-
-if TYPE_CHECKING:
-    from tallyfold._export.exporting import Note
+from tallyfold._values import Note
 
 __all__ = ["MEDIA_TYPES", "Table"]
 
@@ -30,12 +28,8 @@ class Table:
 
     def __init__(self, format: str, columns: Columns, max_bytes: int | None) -> None:  # noqa: A002
         """Looks for pyarrow."""
-        try:
-            pa, *_ = map(importlib.import_module, ("pyarrow", "pyarrow.ipc", "pyarrow.parquet"))
-        except ModuleNotFoundError as error:
-            message = f"{format} needs pyarrow: pip install 'tallyfold[arrow]'"
-            raise ModuleNotFoundError(message, name=error.name) from error
-        self._pyarrow: Any = pa
+        message = f"{format} needs pyarrow: pip install 'tallyfold[arrow]'"
+        self._pyarrow, *_ = installed(message, "pyarrow", "pyarrow.ipc", "pyarrow.parquet")
         self._format = format
         self._columns = columns
         # No piece is smaller than a byte.
@@ -47,7 +41,7 @@ class Table:
         return MEDIA_TYPES[self._format]
 
     @property
-    def notes(self) -> "list[Note]":
+    def notes(self) -> list[Note]:
         """What the caller should know."""
         return self._columns.notes
 

@@ -6,20 +6,20 @@ from typing import Any, Unpack
 import httpx2
 
 from tallyfold._arguments import PushArguments
-from tallyfold._client.callbacks import async_finished as awaited
-from tallyfold._client.callbacks import async_function
-from tallyfold._client.facade import cleared
-from tallyfold._client.steps import Done, Wait
+from tallyfold._calls.callbacks import async_finished as awaited
+from tallyfold._calls.callbacks import async_function
+from tallyfold._calls.facade import cleared
+from tallyfold._calls.steps import Done, Wait
 from tallyfold._errors import TallyfoldError
 from tallyfold._export.async_sender import AsyncSender
 from tallyfold._export.exporting import warn_of
-from tallyfold._export.report import PushReport
-from tallyfold._export.sending import finished_of, network_of, seconds_of
-from tallyfold._http.network import Certificates
+from tallyfold._export.sending import finished_of, seconds_of
+from tallyfold._http.network import Certificates, network_of
 from tallyfold._names import ExportFormat
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import CountTable, Finished, Message, Push, Series
 from tallyfold._time import Now
+from tallyfold._values import PushReport
 
 __all__ = ["async_push"]
 
@@ -39,41 +39,41 @@ async def async_push(
     trust_env: bool = False,
     **options: Unpack[PushArguments],
 ) -> PushReport:
-    """Sends counts to another system, message by message, until all are taken.
+    """Sends counts to another system, message by message, until it has accepted all of them.
 
-    A message that the receiver did not take is sent again after a while, for up to `patience`
-    seconds; one that is too large is cut in two. Where the receiver takes a message again without
-    harm (`"remote-write"`, `"remote-write-2"` and `"influx"`), each count is there exactly once,
-    whatever fails. For other formats, `guarantee` says what happens to a message of which nobody
-    knows whether it was taken.
+    If the destination does not accept a message, the push sends it again, with increasing waits,
+    for up to `patience` seconds. A message that is too large is cut in two. The destinations of
+    `"remote-write"`, `"remote-write-2"` and `"influx"` store a repeated message once, so they get
+    each count exactly once, whatever fails. For other formats, `guarantee` decides what happens to
+    a message that was sent but not acknowledged.
 
-    A push that was ended resumes with `finished`, in any process: store the number that
-    `on_finished` gets, and give it to a push of the same counts with the same options.
+    An interrupted push can resume in another process: store the number that `on_finished` gets, and
+    pass it as `finished` to a push of the same counts with the same options.
 
     Args:
-        counts: a table, a series, or a revision of a `follow`, as of `export`.
-        format: how messages are written, such as `"remote-write"`, `"otlp"`, `"influx"`,
+        counts: a table, a series, or a revision of a `follow`, as for `export`.
+        format: the format of the messages, such as `"remote-write"`, `"otlp"`, `"influx"`,
             `"datadog"` or `"dogstatsd"`.
-        url: the whole address of the receiver, or `udp://host:port` for `"dogstatsd"` and
+        url: the whole address of the destination, or `udp://host:port` for `"dogstatsd"` and
             `"statsd"`.
         labels: names and values that each sample gets in addition to its dimensions.
-        finished: how many samples were finished by an earlier push of the same counts.
+        finished: how many samples an earlier push of the same counts has finished.
         on_finished: a function, or a coroutine function, which is awaited. It
-            gets the number of samples that are finished, and returns once it is stored. If a
+            gets the number of finished samples, and must store it before it returns. If a
             refusal ends the push, the number may be smaller than before.
-        timeout: the seconds that one message may take, with its answer; `None` for no limit.
-        transport: an httpx2 transport that sends the requests. It is not closed.
+        timeout: how many seconds one message and its response may take; `None` for no limit.
+        transport: an httpx2 transport that sends the requests. The push does not close it.
         ca: CA certificates to trust in addition to the usual ones, as for a client.
-        proxy: the address of a proxy, as of a client.
-        trust_env: whether the environment names certificates and proxies, as of a client.
+        proxy: the address of a proxy, as for a client.
+        trust_env: whether the environment names certificates and proxies, as for a client.
         **options: headers of each request (`headers`), which no message shows; `allow_http`,
             `guarantee` and `patience`; and all other options of `export`.
 
     Raises:
-        ConfigError: for arguments that can't be used; nothing was sent then.
-        ServiceError: for a receiver that refuses a message, or takes none for too long; its
-            `report` says what was sent.
-        ResponseError: `html_response` for a web page that answers instead of the receiver.
+        ConfigError: for arguments that can't be used, before anything is sent.
+        ServiceError: if the destination refuses a message, or accepts none for too long. The
+            `report` of the error shows what was accepted.
+        ResponseError: `html_response` for a response that is a web page.
 
     >>> receiver = httpx2.MockTransport(lambda request: httpx2.Response(204))
     >>> report = await tallyfold.async_push(
@@ -91,7 +91,8 @@ async def async_push(
         async_function("on_finished", on_finished)
         given: Any = {"format": format, "labels": labels, "url": url, **options}
         machine = Push(counts, Now.read().unix_ms, finished, **given)
-        network = network_of(transport, ca=ca, proxy=proxy, trust_env=trust_env, options=options)
+        http_too = bool(options.get("allow_http"))
+        network = network_of(transport, ca=ca, proxy=proxy, trust_env=trust_env, http_too=http_too)
         sender = AsyncSender(machine, transport, network, seconds_of(timeout))
     except BaseException as error:
         cleared(error)

@@ -4,7 +4,6 @@ import io
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn, Protocol, Unpack, final
 
 from tallyfold._arguments import ExportArguments
@@ -15,6 +14,7 @@ from tallyfold._names import ExportFormat, NoteKind
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import Columns, CountTable, Pieces, Series
 from tallyfold._time import Now
+from tallyfold._values import Note
 
 __all__ = [
     "Export",
@@ -22,7 +22,6 @@ __all__ = [
     "InexactCountWarning",
     "LabelLimitWarning",
     "LongValueWarning",
-    "Note",
     "WindowsLeftOutWarning",
     "export",
     "warn_of",
@@ -30,7 +29,7 @@ __all__ = [
 
 
 class ExportWarning(UserWarning):
-    """What a caller should know of an export; its subclasses say what.
+    """A warning about an export. Each subclass is one kind of warning.
 
     >>> issubclass(tallyfold.InexactCountWarning, tallyfold.ExportWarning)
     True
@@ -46,7 +45,7 @@ class InexactCountWarning(ExportWarning):
 
 
 class WindowsLeftOutWarning(ExportWarning):
-    """Windows were left out, because their counts may still change or they are not covered whole.
+    """Windows were left out, because their counts may still change or are incomplete.
 
     >>> import warnings
     >>> warnings.simplefilter("ignore", tallyfold.WindowsLeftOutWarning)
@@ -77,20 +76,6 @@ _WARNINGS: dict[NoteKind, type[ExportWarning]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """What a caller should know of an export.
-
-    >>> tallyfold.export(table, "openmetrics").notes
-    ()
-    """
-
-    kind: NoteKind
-    """What kind of note."""
-    message: str
-    """A sentence for people."""
-
-
 class _Whole(Protocol):
     """What gives all pieces, each time from the first one."""
 
@@ -105,10 +90,10 @@ class _Whole(Protocol):
 
 @final
 class Export(Iterator[bytes]):
-    """An export: an iterator of pieces of bytes. `export` makes it.
+    """An export: an iterator over pieces of bytes. `export` returns it.
 
-    Nothing is written ahead: memory does not grow with the number of rows. Threads may share an
-    export; each piece goes to one of them.
+    The export makes each piece when it is requested, so memory does not grow with the number of
+    rows. Threads may share an export; each piece goes to one of them.
 
     >>> exported = tallyfold.export(table, "openmetrics")
     >>> exported
@@ -128,7 +113,7 @@ class Export(Iterator[bytes]):
 
     @property
     def media_type(self) -> str:
-        """What is written, for `Content-Type`.
+        """The media type of the export, for `Content-Type`.
 
         >>> tallyfold.export(table, "openmetrics").media_type
         'application/openmetrics-text; version=1.0.0; charset=utf-8'
@@ -137,14 +122,14 @@ class Export(Iterator[bytes]):
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What the caller should know; each was issued as a warning too."""
+        """Notes about the export. Each was also issued as a warning."""
         return self._notes
 
     @property
     def is_messages(self) -> bool:
-        """Whether each piece is a message of its own, to be sent by itself.
+        """Whether each piece is a message of its own, to be sent separately.
 
-        Otherwise all pieces together are one text.
+        Otherwise, all pieces together are one text.
 
         >>> tallyfold.export(table, "openmetrics").is_messages
         False
@@ -152,22 +137,23 @@ class Export(Iterator[bytes]):
         return self._whole.is_messages
 
     def __next__(self) -> bytes:
-        """Gives the next piece."""
+        """Returns the next piece."""
         return next(self._pieces)
 
     def write_to(self, target: "str | os.PathLike[str] | BinaryIO") -> int:
-        """Writes the whole export, also after pieces were taken, and returns the number of bytes.
+        """Writes the whole export, even if pieces were read before, and returns how many bytes.
 
-        A file at a path is replaced when all is written and synced to the disk: readers see the old
-        file or the whole new one, and if anything fails, the old one stays as it was. A file object
-        gets the pieces as they are made; it is not closed. Its `write` has to return how many bytes
-        it took; if these are not all, it is called again with the rest.
+        With a path, the file is replaced atomically, once everything is written and synced to the
+        disk: if anything fails, the old file stays as it was. A file object gets the pieces one by
+        one, and stays open. Its `write` must return how many bytes it has written; if some are
+        left, it is called again with the rest.
 
         Raises:
-            OSError: of the file; `BlockingIOError` if `write` returns `None`, as that of a raw file
-                that takes nothing now.
-            ConfigError: `unsupported_by_format` if the counts take more than one message of the
-                format, which a file cannot hold: iterate, and send or write each by itself.
+            OSError: for a failure of the file; `BlockingIOError` if `write` returns `None`, as a
+                non-blocking raw file does when it can't accept bytes.
+            ConfigError: `unsupported_by_format` if the counts need more than one message of the
+                format, because a file can contain only one: iterate, and send or write each message
+                separately.
 
         >>> import pathlib, tempfile
         >>> directory = tempfile.TemporaryDirectory()
@@ -230,12 +216,12 @@ def export(
 ) -> Export:
     """Writes counts in the format of another system.
 
-    A sample stands at the last millisecond of its window. The changes of a revision have the label
-    `revision` with its number, and the sum of all revisions of a window is its newest count.
+    The time of a sample is the last millisecond of its window. The changes of a revision have the
+    label `revision` with its number, and the sum of all revisions of a window is its newest count.
 
     Args:
-        counts: a table, whose counts are written by response; a series; or a revision of a
-            `follow`, whose signed changes are written.
+        counts: a table, which has samples for the window of each response; a series; or a revision
+            of a `follow`, which has its signed changes.
         format: `"openmetrics"`, `"remote-write"` and `"remote-write-2"` (Prometheus), `"otlp"` and
             `"otlp-json"` (OpenTelemetry), `"influx"`, `"dogstatsd"`, `"statsd"`, `"datadog"`,
             `"csv"`, `"ndjson"`; `"parquet"` and `"arrow"` (an Arrow IPC stream), which pyarrow
@@ -245,18 +231,19 @@ def export(
         name: the prefix of the names of metrics, instead of `tallyfold` and the endpoint. The
             dimensions follow, as in `tallyfold_event_delivery_by_integration`: counts by other
             dimensions are other metrics, so that no sum contains an event twice.
-        windows: `"settled"` for windows that are covered whole and no longer change, or `"all"`. By
-            default, CSV, NDJSON, Parquet and Arrow get all, and others settled windows:
-            what another system has accepted can't be changed. A revision is always written.
+        windows: `"settled"` for complete windows that no longer change, or `"all"`. By default,
+            CSV, NDJSON, Parquet and Arrow contain all windows, and other formats only settled ones,
+            because counts that another system has accepted can't be changed. A revision is always
+            written.
         exact: whether counts above 2^53 are an error, if the target stores 64-bit floats; by
             default, they are written with an `InexactCountWarning`.
-        max_bytes: about how many bytes a piece has at most, before it is compressed.
+        max_bytes: the approximate maximum size of a piece in bytes, before compression.
 
     Raises:
-        ConfigError: for arguments that can't be used; `unsupported_by_format` for what the format
-            can't carry.
-        ResponseError: `inexact_count` with `exact`; `count_overflow` for a count that is above
-            2^63 - 1, if the format's numbers have a sign.
+        ConfigError: for arguments that can't be used; `unsupported_by_format` for counts that the
+            format can't represent.
+        ResponseError: `inexact_count` with `exact`; `count_overflow` for a count above 2^63 - 1, if
+            the format stores signed integers.
 
     >>> counts = table.group_by("integration")
     >>> exported = tallyfold.export(counts, "openmetrics", {"cluster": "eu-1"}, name="app")
@@ -292,5 +279,5 @@ _WARNING_CLASSES = (
     LongValueWarning,
     WindowsLeftOutWarning,
 )
-for _class in (Export, Note, *_WARNING_CLASSES):
+for _class in (Export, *_WARNING_CLASSES):
     _class.__module__ = "tallyfold"

@@ -5,52 +5,52 @@ import os
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, final
 
 from tallyfold._errors import ConfigError
 from tallyfold._export.async_push import async_push
 from tallyfold._export.exporting import InexactCountWarning
 from tallyfold._export.push import push
-from tallyfold._export.report import PushReport
+from tallyfold._extras import installed
 from tallyfold._files.state import StateFile, aside
 from tallyfold._names import ExportFormat
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import Pending, Totals
-from tallyfold._time import Now
+from tallyfold._time import EPOCH, Now
+from tallyfold._values import PushReport
 
 if TYPE_CHECKING:
     from prometheus_client.core import CounterMetricFamily
 
 __all__ = ["Ledger"]
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
 
 @final
 class Ledger:
-    """Running totals of settled windows, by group: counters, which never go down.
+    """Running totals of settled windows, by group. They are counters that never decrease.
 
-    A scrape reads them as `openmetrics`, or from a `collector`; `push` sends them as cumulative
-    sums of OTLP.
+    A scrape reads the totals as `openmetrics`, or from a `collector`; `push` sends them as
+    cumulative sums of OTLP.
 
-    A `follow` gives each window's last revision once, as settled, and only that is added. With the
-    path of a file, each revision is on the disk before a scrape can see it, together with the state
-    of the follow: so a process that is ended at any moment, and started again, counts nothing twice
-    and loses nothing, and no scrape sees a counter step back.
+    A `follow` yields each window once as settled, in the window's last revision, and the ledger
+    adds only these revisions. With the path of a file, each revision is on the disk, together with
+    the state of the follow, before a scrape can see it. So if the process is killed at any moment
+    and started again, it counts nothing twice and loses nothing, and no scrape sees a counter
+    decrease.
 
-    One process at a time adds to a file: `add` takes the lock that checkpoints have, and refuses a
-    file that was written since it was read. If you restore an older file, the ledger counts from
-    there on, and Prometheus sees the counters reset: `increase` and `rate` then count the totals
-    of the older file once more. Nothing in the file shows that it is an older one.
+    Only one process at a time may add to a file: `add` locks it, and refuses a file that was
+    written since it was read. Don't restore an older file, because the ledger can't recognize it.
+    Prometheus would see the counters reset, and `increase` and `rate` would count the totals of the
+    older file once more.
 
     Args:
-        path: the file, which is made if it is not there; without one, the totals are kept in
-            memory, and `save` returns what to store.
-        saved: what `save` returned, instead of a path.
+        path: the file, which is created if it is missing. Without a path, the ledger keeps the
+            totals in memory, and `save` returns the document to store.
+        saved: the result of `save`, instead of a path.
 
     Raises:
-        ConfigError: `invalid_checkpoint` for a document that is torn or was changed.
+        ConfigError: `invalid_checkpoint` for a document that is incomplete or was changed.
 
     >>> import pathlib, tempfile
     >>> directory = tempfile.TemporaryDirectory()
@@ -93,26 +93,28 @@ class Ledger:
         self._busy = threading.Lock()
 
     def add(self, revision: Revision, state: str, *, allow_gap: bool = False) -> None:
-        """Takes a revision, and the state of its follow after it: `revisions.state()`.
+        """Stores a revision, and the state of its follow after it: `revisions.state()`.
 
-        The counts are added if the window is settled. When a total becomes larger than 2^53, which
-        Prometheus rounds, it issues an `InexactCountWarning`.
+        The counts are added if the window is settled. If a total becomes larger than 2^53, which
+        Prometheus rounds, the ledger issues an `InexactCountWarning`.
 
         Args:
             revision: the revision.
             state: the state of its follow after it.
-            allow_gap: whether windows before it may be missing: the totals don't have their counts
-                then. Set it for the first revision after a time whose counts can't be read any
-                more. A window that can't be read for days needs no gap: it is added when it can.
+            allow_gap: whether windows before this revision may be missing. The totals then lack
+                their counts. Set it for the first revision after a time whose counts can't be read
+                any more. It isn't needed for a window that can't be read for days: the window is
+                added once it can be read.
 
         Raises:
             ConfigError: `incompatible_tables` for counts by other dimensions, of another metric,
                 cluster or client; `overlapping_coverage` for a settled window that was added
                 before; `out_of_order` if a window was skipped, with its time; `invalid_argument`
-                for an empty state, `invalid_checkpoint` for one that was torn or changed.
+                for an empty state; `invalid_checkpoint` for a state that is incomplete or was
+                changed.
             ResponseError: `sum_overflow`.
-            OSError: of the file; `BlockingIOError` if another process adds to it, or has written
-                it since it was read. The ledger is unchanged then.
+            OSError: for a failure of the file; `BlockingIOError` if another process adds to it, or
+                has written it since it was read. The ledger is unchanged then.
         """
         with self._lock:
             before = self._totals
@@ -128,21 +130,22 @@ class Ledger:
         labels: Mapping[str, str] | None = None,
         **options: Any,  # noqa: ANN401
     ) -> PushReport:
-        """Sends the totals as cumulative sums, which receivers take that refuse deltas.
+        """Sends the totals as cumulative sums, for destinations that refuse deltas.
 
-        Arguments are as in `tallyfold.push`; the format is `"otlp"` or `"otlp-json"`. Each sum
-        begins when the ledger did, and has the time of now: by this machine's clock, or by the
-        service's if the last revision has shown that this machine's is ahead. It is a millisecond
-        more than before if the clock was set back. With a path, both are on the disk before
-        anything is sent. So it may be sent any number of times and is never in doubt; after an
-        error, the next push makes up for it. Push after each revision that is settled, and at least
-        every few minutes, because Prometheus forgets a sum after five.
+        The arguments are the same as for `tallyfold.push`; the format is `"otlp"` or `"otlp-json"`.
+        Each sum has the start of the ledger and the current time: this machine's time, or the
+        service's time if the last revision has shown that this machine's clock is ahead. If the
+        clock was set back, the time is a millisecond after the time of the previous push. With a
+        path, totals and time are on the disk before anything is sent. So the totals may be sent any
+        number of times, and are never in doubt; after an error, the next push makes up for it. Push
+        after each settled revision, and at least every few minutes, because Prometheus forgets a
+        sum after five minutes.
 
         Raises:
             ConfigError: `out_of_order` while another push of this ledger is under way;
                 `invalid_checkpoint` if the clock is more than five minutes behind the last push;
-                and what `tallyfold.push` raises.
-            OSError: of the file, as of `add`. Nothing is sent then.
+                and the errors of `tallyfold.push`.
+            OSError: for a failure of the file, as for `add`. Nothing is sent then.
 
         >>> import httpx2
         >>> url = "https://otlp.example/v1/metrics"
@@ -202,7 +205,7 @@ class Ledger:
             self._busy.release()
 
     def save(self) -> str:
-        """The document to store, with the totals and the state: JSON without any secret.
+        """The document to store, with the totals and the state: JSON without secrets.
 
         >>> ledger = tallyfold.Ledger()
         >>> tallyfold.Ledger(saved=ledger.save()).state is None
@@ -212,7 +215,7 @@ class Ledger:
 
     @property
     def state(self) -> str | None:
-        """The state of the follow after the last revision that was added, for its `state`."""
+        """The state of the follow after the last stored revision: pass it to `follow`."""
         return self._totals.state
 
     @property
@@ -229,8 +232,8 @@ class Ledger:
         r"""The totals as OpenMetrics text, for a scrape, with the end of the newest window.
 
         Args:
-            labels: names and values that each counter gets, as of `export`.
-            name: what the names of counters begin with, as of `export`.
+            labels: names and values that each counter gets, as for `export`.
+            name: the prefix of the names of the counters, as for `export`.
 
         >>> tallyfold.Ledger().openmetrics()
         '# EOF\n'
@@ -240,13 +243,13 @@ class Ledger:
     def collector(
         self, labels: Mapping[str, str] | None = None, name: str | None = None
     ) -> "Collector":
-        """A collector for a registry of `prometheus_client`, with the totals of each moment.
+        """A collector for a registry of `prometheus_client`, which always has the current totals.
 
-        That package shows counts as 64-bit floats, which Prometheus stores too: above 2^53 they are
-        rounded. The arguments are the same as for `openmetrics`.
+        That package shows counts as 64-bit floats, which Prometheus stores, too: above 2^53 they
+        are rounded. The arguments are the same as for `openmetrics`.
 
         Raises:
-            ModuleNotFoundError: without the package: `pip install prometheus-client`.
+            ModuleNotFoundError: if the package is not installed: `pip install prometheus-client`.
 
         >>> from prometheus_client import CollectorRegistry
         >>> registry = CollectorRegistry()
@@ -271,11 +274,8 @@ class Collector:
 
     def __init__(self, ledger: Ledger, labels: dict[str, str], name: str | None) -> None:
         """Looks for the package."""
-        try:
-            from prometheus_client import core
-        except ModuleNotFoundError as error:
-            message = "a collector needs prometheus_client: pip install prometheus-client"
-            raise ModuleNotFoundError(message, name=error.name) from error
+        message = "a collector needs prometheus_client: pip install prometheus-client"
+        (core,) = installed(message, "prometheus_client.core")
         self._family = core.CounterMetricFamily
         self._ledger = ledger
         self._arguments = labels, name

@@ -9,36 +9,36 @@ from typing import Any, NoReturn, final
 from tallyfold._errors import ConfigError, TallyfoldError
 from tallyfold._export.async_push import async_push
 from tallyfold._export.push import push
-from tallyfold._export.report import PushReport
 from tallyfold._files.state import StateFile, aside
 from tallyfold._names import ExportFormat
 from tallyfold._ranges.values import Revision
 from tallyfold._tallyfold import Held
+from tallyfold._values import PushReport
 
 __all__ = ["Outbox"]
 
 
 @final
 class Outbox:
-    """Sends the revisions of a `follow` to another system; a file keeps what is not sent yet.
+    """Sends the revisions of a `follow` to another system, and keeps unsent revisions in a file.
 
-    The file holds the state of the follow together with the revision that is to be sent. So a
-    process that is ended at any moment, and started again, loses no revision and sends none under
-    another number. While `put`, a push or `drop` is under way, another one of them is refused as
-    `out_of_order`, in all threads and tasks.
+    The file contains the state of the follow together with the revision to send. So if a process
+    is killed at any moment and started again, it loses no revision, and sends none with another
+    number. Only one `put`, push or `drop` may run at a time, in all threads and tasks; any other
+    raises `out_of_order`.
 
-    One process at a time may use a file: `put`, a push and `drop` take the lock that checkpoints
-    have, and refuse a file that was written since it was read. If you restore an older file, what
-    came after it is sent again. A destination that refuses another value for the same sample, such
-    as Prometheus, makes the push fail; one that keeps the newest value reports nothing; one that
-    adds changes up, such as OTLP deltas, counts them twice.
+    Only one process at a time may use a file: `put`, a push and `drop` lock it, and refuse a file
+    that was written since they read it. Don't restore an older file, because the outbox then sends
+    later revisions again. If the destination refuses another value for the same sample, as
+    Prometheus does, the push fails. If it keeps the newest value, it reports nothing. If it adds up
+    changes, as with OTLP deltas, it counts them twice.
 
     Args:
-        path: the file, which is made if it is not there.
-        format: the format of all messages, as of `push`.
+        path: the file, which is created if it is missing.
+        format: the format of all messages, as for `push`.
 
     Raises:
-        ConfigError: `invalid_checkpoint` for a file that is torn or was changed.
+        ConfigError: `invalid_checkpoint` for a file that is incomplete or was changed.
 
     >>> import pathlib, tempfile
     >>> directory = tempfile.TemporaryDirectory()
@@ -70,12 +70,12 @@ class Outbox:
 
     @property
     def state(self) -> str | None:
-        """The state of the follow after the last revision that was put in, for its `state`."""
+        """The state of the follow after the last stored revision: pass it to `follow`."""
         return self._held.state
 
     @property
     def is_pending(self) -> bool:
-        """Whether a revision is to be sent."""
+        """Whether a revision is waiting to be sent."""
         return self._held.finished(self._format) is not None
 
     def put(self, revision: Revision, state: str) -> None:
@@ -84,9 +84,10 @@ class Outbox:
         Raises:
             ConfigError: `out_of_order` if another revision is pending: push it first;
                 `incompatible_tables` for counts of another cluster or client; `invalid_argument`
-                for an empty state, `invalid_checkpoint` for one that was torn or changed.
-            OSError: of the file; `BlockingIOError` if another process uses it, or has written it
-                since it was read. Nothing is changed then.
+                for an empty state; `invalid_checkpoint` for a state that is incomplete or was
+                changed.
+            OSError: for a failure of the file; `BlockingIOError` if another process uses it, or has
+                written it since it was read. The outbox is unchanged then.
         """
         with self._alone():
             self._store(self._held.put(revision, state, self._format))
@@ -97,12 +98,13 @@ class Outbox:
         labels: Mapping[str, str] | None = None,
         **options: Any,  # noqa: ANN401
     ) -> PushReport | None:
-        """Sends what is pending; `None` if nothing is. Arguments are as in `tallyfold.push`.
+        """Sends the pending revision; returns `None` if there is none.
 
-        After an error the revision is still pending: push again to resume it, or `drop` it.
-        If an earlier push was ended while it was sending samples that are sent at most once,
-        `unsure` of the report has their number, also if nothing is pending any more. The file keeps
-        the number until a push has returned its report, or raised an error that has it.
+        The arguments are the same as for `tallyfold.push`. After an error, the revision is still
+        pending: push again to resume, or `drop` it. If an earlier push was interrupted while it was
+        sending samples that are sent at most once, `unsure` of the report is their number, even if
+        nothing is pending any more. The file keeps this number until a push has reported it, in its
+        result or in its error.
         """
         # No frame keeps them while they are used: a traceback that shows locals would show headers.
         given = [{"url": url, "labels": labels, **options}]
@@ -162,7 +164,7 @@ class Outbox:
             given.clear()
 
     def drop(self) -> None:
-        """Gives up what is pending: it is not sent any more.
+        """Gives up the pending revision, which is then not sent any more.
 
         The next push still reports samples that an earlier push left in doubt.
         """
@@ -214,7 +216,7 @@ class Outbox:
         self._held = held
 
     def __repr__(self) -> str:
-        """Says whether something is pending."""
+        """Shows whether a revision is pending."""
         return f"<Outbox of {self._format}: {'one revision' if self.is_pending else 'empty'}>"
 
     def __reduce__(self) -> NoReturn:

@@ -3,21 +3,17 @@
 import contextlib
 import socket
 import time
-from types import TracebackType
 from typing import Self
 
 import httpx2
 
-from tallyfold._client.facade import Broken, checked_transport, cleared
-from tallyfold._client.steps import Done, Wait
-from tallyfold._errors import ServiceError
+from tallyfold._calls.facade import checked_transport
 from tallyfold._export.sending import (
     EXCERPT_SECONDS,
     REFUSED,
+    Sending,
     Sent,
     address_of,
-    raised_from,
-    report,
 )
 from tallyfold._http.network import Network
 from tallyfold._http.stop import Stop
@@ -28,13 +24,12 @@ from tallyfold._http.transport import (
     headers_of,
     hurry,
 )
-from tallyfold._tallyfold import Finished, Message, Notifications, Push
-from tallyfold._time import Now
+from tallyfold._tallyfold import Message, Notifications, Push
 
 __all__ = ["Sender"]
 
 
-class Sender:
+class Sender(Sending):
     """Sends the messages of a push or of notifications, and reports the answers to it."""
 
     def __init__(
@@ -45,36 +40,22 @@ class Sender:
         timeout: float | None,
     ) -> None:
         """Opens no connection yet."""
-        self._push = push
-        self._timeout = timeout
+        super().__init__(push, timeout)
+        self._socket: socket.socket | None = None
         self._own = DeadlineTransport(network) if network is not None else None
         such_as = "httpx2.HTTPTransport()"
         self._transport = self._own or checked_transport(transport, httpx2.BaseTransport, such_as)
-        self._socket: socket.socket | None = None
-        self._failure: Broken | None = None
 
     def __enter__(self) -> Self:
         """Needs nothing."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Closes what was opened; a transport of the caller stays open."""
         if self._own is not None:
             self._own.close()
         if self._socket is not None:
             self._socket.close()
-
-    def step(self) -> Message | Wait | Finished | Done:
-        """What to do next."""
-        try:
-            return self._push.step(Now.read())
-        except ServiceError as error:
-            raise raised_from(error, self._failure) from error.__cause__
 
     def pause(self, seconds: float) -> None:
         """Waits for so long."""
@@ -89,9 +70,7 @@ class Sender:
             else:
                 self._exchange(message, sent)
         except BaseException as error:  # noqa: BLE001 - a transport may raise anything
-            cleared(error)
-            self._failure = Broken(error)
-            report(self._push, self._failure, sent, error)
+            self._fail(sent, error)
 
     def _exchange(self, message: Message, sent: Sent) -> None:
         push = self._push

@@ -1,27 +1,26 @@
 """What both senders of pushed messages share."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 
-from tallyfold._client.facade import Broken
-from tallyfold._errors import ConfigError, ServiceError, invalid, wrong_type
-from tallyfold._http.network import Certificates, Network
+from tallyfold._calls.facade import Broken, cleared
+from tallyfold._calls.steps import Done, Wait
+from tallyfold._errors import ConfigError, ServiceError, check_number, invalid
 from tallyfold._http.network_error import is_unconnected
 from tallyfold._http.transport import http_request
 from tallyfold._tallyfold import Finished, Message, Notifications, Pending, Push
+from tallyfold._time import Now
 
 __all__ = [
     "EXCERPT_SECONDS",
     "REFUSED",
+    "Sending",
     "Sent",
     "address_of",
     "finished_of",
-    "network_of",
-    "raised_from",
-    "report",
     "seconds_of",
 ]
 
@@ -35,33 +34,11 @@ REFUSED = 300
 """The first status with which a receiver does not take a message."""
 
 
-def network_of(
-    transport: object,
-    *,
-    ca: Certificates | None,
-    proxy: str | None,
-    trust_env: bool,
-    options: Mapping[str, Any],
-) -> Network | None:
-    """The way to a receiver; `None` if the caller's own transport knows it."""
-    # Otherwise the text "false" would be true.
-    if not isinstance(trust_env, bool | None):
-        raise wrong_type("trust_env", "want True or False", trust_env)
-    if transport is None:
-        http_too = bool(options.get("allow_http"))
-        return Network(ca=ca, proxy=proxy, trust_env=trust_env, http_too=http_too)
-    for name, value in {"ca": ca, "proxy": proxy, "trust_env": trust_env or None}.items():
-        if value is not None:
-            raise invalid(ConfigError, name, "give it to your transport instead")
-    return None
-
-
-def seconds_of(timeout: object) -> float | None:
+def seconds_of(timeout: float | None) -> float | None:
     """A time limit, checked."""
     if timeout is None:
         return None
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
-        raise wrong_type("timeout", "want a number of seconds, or None", timeout)
+    check_number("timeout", "want a number of seconds, or None", timeout, (int, float))
     if not 0 < timeout <= LONGEST:
         message = f"want a number of seconds above 0 and at most {LONGEST}, or None"
         raise invalid(ConfigError, "timeout", message)
@@ -108,19 +85,37 @@ class Sent(httpx2.SyncByteStream, httpx2.AsyncByteStream):
         yield self._taken()
 
 
-def report(push: Push | Notifications, failure: Broken, sent: Sent, error: BaseException) -> None:
-    """Tells a push that an exchange failed, and whether anything of the message was sent."""
-    not_sent = not sent.may_have_left or is_unconnected(error)
-    push.failed(failure.name, timed_out=failure.late, not_sent=not_sent)
+class Sending:
+    """A push or notifications, and the last failure of their messages."""
+
+    def __init__(self, push: Push | Notifications, timeout: float | None) -> None:
+        """Sends nothing yet."""
+        self._push = push
+        self._timeout = timeout
+        self._failure: Broken | None = None
+
+    def step(self) -> Message | Wait | Finished | Done:
+        """What to do next.
+
+        Raises:
+            ServiceError: what ended the push, with the operating system's exception as its cause.
+        """
+        try:
+            return self._push.step(Now.read())
+        except ServiceError as error:
+            cause = error.__cause__
+            if self._failure is not None and error.code in {"network_failed", "timed_out"}:
+                cause = self._failure.cause
+            raise error from cause
+
+    def _fail(self, sent: Sent, error: BaseException) -> None:
+        """Reports that an exchange failed, and whether anything of the message was sent."""
+        cleared(error)
+        self._failure = failure = Broken(error)
+        not_sent = not sent.may_have_left or is_unconnected(error)
+        self._push.failed(failure.name, timed_out=failure.late, not_sent=not_sent)
 
 
 def finished_of(counts: object, step: Finished) -> Any:  # noqa: ANN401
     """What `on_finished` gets: a number, or for an outbox all that it stores."""
     return step if isinstance(counts, Pending) else step.samples
-
-
-def raised_from(error: ServiceError, failure: Broken | None) -> ServiceError:
-    """The error that ended a push, with the exception of the operating system as its cause."""
-    if failure is not None and error.code in {"network_failed", "timed_out"}:
-        error.__cause__ = failure.cause
-    return error

@@ -7,9 +7,10 @@ __all__ = ["AsyncCheckpoint"]
 
 
 class AsyncCheckpoint(Protocol):
-    """Stores the segments of a collect's checkpoint under their names, in any place.
+    """Stores the segments of a collect's checkpoint by name, wherever you want.
 
-    Each is a small JSON document without any secret. One collect at a time may use a checkpoint.
+    Each segment is a small JSON document without secrets. One collect at a time may use a
+    checkpoint.
     Its functions may be coroutine functions.
 
     >>> class Shelf:
@@ -29,7 +30,7 @@ class AsyncCheckpoint(Protocol):
     """
 
     def load(self, name: str, /) -> bytes | str | Awaitable[bytes | str | None] | None:
-        """Gives what was saved last under the name; `None` if nothing was."""
+        """Returns what was last saved under the name; `None` if nothing was."""
 
     def save(self, name: str, data: bytes, /) -> object:
-        """Replaces what is stored under the name with the data: completely, or not at all."""
+        """Atomically replaces what is stored under the name with the data."""

@@ -1,9 +1,9 @@
 """Loads and stores the checkpoint of a collect."""
 
-from types import TracebackType
 from typing import Self
 
 from tallyfold._files.async_checkpoint import AsyncCheckpoint
+from tallyfold._files.lock import Turn
 from tallyfold._files.stores import AsyncStore, Path
 from tallyfold._tallyfold import Collect
 
@@ -15,8 +15,9 @@ class AsyncKeeper:
 
     def __init__(self, machine: Collect, checkpoint: AsyncCheckpoint | Path | None) -> None:
         """Opens and locks a directory, which is made if it does not exist."""
+        self.turn = Turn()
         self._machine = machine
-        self._store = AsyncStore(checkpoint)
+        self._store = AsyncStore(checkpoint, self.turn)
         self._pending: tuple[str, bytes] | None = None
 
     async def load(self) -> None:
@@ -39,11 +40,6 @@ class AsyncKeeper:
         """Gives the keeper itself."""
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Unlocks the directory."""
         self._store.close()

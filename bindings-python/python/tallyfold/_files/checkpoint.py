@@ -7,9 +7,10 @@ __all__ = ["Checkpoint"]
 
 
 class Checkpoint(Protocol):
-    """Stores the segments of a collect's checkpoint under their names, in any place.
+    """Stores the segments of a collect's checkpoint by name, wherever you want.
 
-    Each is a small JSON document without any secret. One collect at a time may use a checkpoint.
+    Each segment is a small JSON document without secrets. One collect at a time may use a
+    checkpoint.
 
     >>> class Shelf:
     ...     def __init__(self):
@@ -28,7 +29,7 @@ class Checkpoint(Protocol):
     """
 
     def load(self, name: str, /) -> bytes | str | None:
-        """Gives what was saved last under the name; `None` if nothing was."""
+        """Returns what was last saved under the name; `None` if nothing was."""
 
     def save(self, name: str, data: bytes, /) -> object:
-        """Replaces what is stored under the name with the data: completely, or not at all."""
+        """Atomically replaces what is stored under the name with the data."""

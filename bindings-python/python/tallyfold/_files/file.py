@@ -59,18 +59,18 @@ def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterato
         with pathlib.Path(path).open("wb") as file:
             yield file
         return
-    if private:
-        # Only this process replaces the file, so a leftover is from one that was killed.
-        new = to.with_name(f"{to.name}.new")
-        new.unlink(missing_ok=True)
-    else:
-        new = to.with_name(f".tallyfold-{secrets.token_hex(8)}.tmp")
+    name = f"{to.name}.new" if private else f".tallyfold-{secrets.token_hex(8)}.tmp"
+    new = to.with_name(name)
     opener = _for_owner if private else None
-    with _taking_place(new, to), open(new, "xb", opener=opener) as file:
-        if old is not None and stat.S_ISREG(old.st_mode):
-            new.chmod(stat.S_IMODE(old.st_mode))
-        yield file
-        _sync(file)
+    with _taking_place(new, to):
+        if private:
+            # Only this process replaces the file, so a leftover is from one that was killed.
+            new.unlink(missing_ok=True)
+        with open(new, "xb", opener=opener) as file:
+            if old is not None and stat.S_ISREG(old.st_mode):
+                new.chmod(stat.S_IMODE(old.st_mode))
+            yield file
+            _sync(file)
 
 
 def _for_owner(path: str, flags: int) -> int:
@@ -98,7 +98,7 @@ def create(path: pathlib.Path, data: bytes, *, synced: bool = False) -> None:
             if synced:
                 _sync(file)
     except BaseException:
-        path.unlink(missing_ok=True)
+        _remove(path)
         raise
 
 
@@ -106,24 +106,34 @@ def create(path: pathlib.Path, data: bytes, *, synced: bool = False) -> None:
 def _taking_place(new: pathlib.Path, to: pathlib.Path) -> Iterator[None]:
     """Renames a file that is written inside. If that fails, it removes the file."""
     try:
-        with _named(to):
+        with _named(to, new):
             yield
         _rename(new, to)
     except BaseException:
-        new.unlink(missing_ok=True)
+        _remove(new)
         raise
     _sync_names(to.parent)
 
 
 @contextlib.contextmanager
-def _named(path: pathlib.Path) -> Iterator[None]:
-    """Adds the file to errors that don't name it: those of writing, such as that of a full disk."""
+def _named(path: pathlib.Path, new: pathlib.Path | None = None) -> Iterator[None]:
+    """Lets errors name the file.
+
+    Errors of writing name none, such as that of a full disk. Other errors may name the temporary
+    file `new`, which the caller doesn't know.
+    """
     try:
         yield
     except OSError as error:
-        if error.errno is not None and error.filename is None:
+        if error.errno is not None and error.filename in (None, str(new)):
             error.filename = str(path)
         raise
+
+
+def _remove(path: pathlib.Path) -> None:
+    """Removes a file after a failure. The failure is raised, even if the file can't be removed."""
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
 
 
 def _rename(new: pathlib.Path, to: pathlib.Path) -> None:

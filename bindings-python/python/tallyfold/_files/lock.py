@@ -14,29 +14,57 @@ import time
 from tallyfold._files.file import create
 from tallyfold._tallyfold import Lease
 
-__all__ = ["Lock"]
+__all__ = ["Lock", "Turn"]
 
 SIGN_OF_LIFE = Lease.SIGN_OF_LIFE
 """Seconds between two writes of the lock's file."""
 
 
-class Lock:
-    """A directory that no other job uses while this is held."""
+class Turn:
+    """A job that needs locks."""
 
-    def __init__(self, directory: pathlib.Path) -> None:
+    def __init__(self) -> None:
+        """Has not begun."""
+        self.thread = threading.get_ident()
+        self.is_under_way = False
+        """Without a call to set it, so that no interrupt can come in between."""
+
+    def end(self) -> None:
+        """Releases its locks, also those that an interrupt has kept it from releasing."""
+        for lock in list(_HELD):
+            if lock.turn is self:
+                lock.release()
+
+
+class Lock:
+    """A directory that no other job uses while this is held.
+
+    An interrupt such as Ctrl-C may come at any call. So a thread that takes a lock first releases
+    the locks of its own that are not in use.
+    """
+
+    def __init__(self, directory: pathlib.Path, turn: Turn | None = None) -> None:
         """Takes the lock, and removes the files that killed jobs have left.
 
         Raises:
             BlockingIOError: if another job has it.
         """
+        self.turn = turn or Turn()
         self._directory = directory
         self._process = os.getpid()
         self._over = threading.Event()
+        thread = threading.get_ident()
+        for lock in list(_HELD):
+            if lock.turn is not turn and lock.turn.thread == thread and not lock.turn.is_under_way:
+                lock.release()
         lease = Lease(_host(), self._process, _stat_of("self"), secrets.randbits(64))
+        self._lease = lease
+        if turn is not None:
+            _HELD.add(self)
         try:
             _take(lease, directory)
         except BaseException:
-            (directory / lease.name).unlink(missing_ok=True)
+            self.release()
             raise
         self._path = directory / lease.name
         self._identity = _identity(self._path)
@@ -53,13 +81,18 @@ class Lock:
         """Lets others in. In a forked process it does nothing: the lock is the parent's."""
         if os.getpid() == self._process:
             self._over.set()
-            self._path.unlink(missing_ok=True)
+            (self._directory / self._lease.name).unlink(missing_ok=True)
+        _HELD.discard(self)
 
     def _show_life(self) -> None:
         while not self._over.wait(SIGN_OF_LIFE):
             # By writing, because only that takes the time from the file's own machine.
             with contextlib.suppress(OSError), self._path.open("r+b") as file:
                 file.write(Lease.TEXT.encode())
+
+
+_HELD: set[Lock] = set()
+"""The locks of this process's turns."""
 
 
 def _take(lease: Lease, directory: pathlib.Path) -> None:

@@ -3,20 +3,19 @@
 import asyncio
 import contextlib
 import errno
-import importlib
 import inspect
 import os
 import pathlib
 import stat
 import threading
-from types import TracebackType
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Generic, Self, TypeVar
 
 from tallyfold._errors import ConfigError, invalid, wrong_type
+from tallyfold._extras import installed
 from tallyfold._files.async_checkpoint import AsyncCheckpoint
 from tallyfold._files.checkpoint import Checkpoint
 from tallyfold._files.file import given_path, replace
-from tallyfold._files.lock import Lock
+from tallyfold._files.lock import Lock, Turn
 
 __all__ = ["AsyncStore", "Path", "Store"]
 
@@ -31,13 +30,13 @@ class _Opened(Generic[CheckpointT]):
 
     WANTED: ClassVar[str]
 
-    def __init__(self, checkpoint: CheckpointT | Path | None) -> None:
+    def __init__(self, checkpoint: CheckpointT | Path | None, turn: Turn) -> None:
         self._opened = contextlib.ExitStack()
         self._to: CheckpointT | Directory | Address | None
         if isinstance(checkpoint, str) and "://" in checkpoint:
             self._to = Address(checkpoint)
         elif isinstance(checkpoint, (str, os.PathLike)):
-            self._to = self._opened.enter_context(Directory(checkpoint))
+            self._to = self._opened.enter_context(Directory(checkpoint, turn))
         elif checkpoint is None or self._can_be_used(checkpoint):
             self._to = checkpoint
         else:
@@ -105,23 +104,18 @@ class AsyncStore(_Opened[AsyncCheckpoint]):
 class Directory:
     """A directory with a file for each segment, which one collect at a time may use."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = given_path("checkpoint", path)
+    def __init__(self, path: Path, turn: Turn | None = None) -> None:
+        self._path, self._turn = given_path("checkpoint", path), turn
         self._path.mkdir(parents=True, exist_ok=True)
         # When a task is cancelled, its save continues in a thread, and the next save must wait.
         self._saving = threading.Lock()
 
     def __enter__(self) -> Self:
         """Keeps other processes out until this one ends, however it ends."""
-        self._lock = Lock(self._path)
+        self._lock = Lock(self._path, self._turn)
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Unlocks the directory, after a save that is still running."""
         with self._saving:
             self._lock.release()
@@ -168,11 +162,8 @@ class Address:
             ModuleNotFoundError: without fsspec, or what it needs for this store.
             ConfigError: for an address that it does not know.
         """
-        try:
-            core: Any = importlib.import_module("fsspec.core")
-        except ModuleNotFoundError as error:
-            message = "a checkpoint at an address needs fsspec: pip install 'tallyfold[fsspec]'"
-            raise ModuleNotFoundError(message, name=error.name) from error
+        message = "a checkpoint at an address needs fsspec: pip install 'tallyfold[fsspec]'"
+        (core,) = installed(message, "fsspec.core")
         try:
             self._files, self._path = core.url_to_fs(address.rstrip("/"))
         except ModuleNotFoundError:

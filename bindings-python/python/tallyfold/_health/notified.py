@@ -23,7 +23,7 @@ class Receiver(ReceiverArguments, total=False):
     """
 
     kind: Required[ReceiverKind]
-    """What it is."""
+    """The kind of receiver."""
 
 
 def listed(receivers: Iterable[Receiver]) -> list[Receiver]:
@@ -43,7 +43,7 @@ class Notified:
     """
 
     state: str
-    """What each receiver was notified of, as a document with a checksum: give it as `state`."""
+    """What each receiver was notified of, as a document with a checksum: pass it as `state`."""
     receivers: list[Receipt]
     """What became of the messages to each receiver, in the order of the receivers."""
 

@@ -8,13 +8,13 @@ from typing import Any, Unpack
 import httpx2
 
 from tallyfold._arguments import Instant, NotifyArguments
-from tallyfold._client.facade import cleared
-from tallyfold._client.steps import Done, Wait
+from tallyfold._calls.facade import cleared
+from tallyfold._calls.steps import Done, Wait
 from tallyfold._export.sender import Sender
-from tallyfold._export.sending import network_of, seconds_of
+from tallyfold._export.sending import seconds_of
 from tallyfold._health.notified import Notified, Receiver, listed
 from tallyfold._health.results import Check
-from tallyfold._http.network import Certificates
+from tallyfold._http.network import Certificates, network_of
 from tallyfold._tallyfold import Message, Notifications
 
 __all__ = ["notify"]
@@ -35,28 +35,29 @@ def notify(
 ) -> Notified:
     """Notifies receivers of what a check has found, and of what is over.
 
-    A chat, a webhook and PagerDuty get a message when an incident begins, when it becomes more
-    severe and when it is over. An Alertmanager gets all incidents that fire with each call. What
-    a receiver does not accept is sent again for a few seconds, and then by the next call. So a
-    failure of a receiver raises no exception: the result reports it.
+    With each call, an Alertmanager gets all incidents that fire. Other receivers get a message when
+    an incident begins, when it becomes more severe and when it is over. If a receiver does not
+    accept a message, the call repeats the message for a few seconds, and the next call sends it
+    again. So a failure of a receiver raises no exception: the result reports it.
 
     Args:
         check: the result of `Rules.check`.
-        receivers: mappings with `kind` (`"alertmanager"`, `"webhook"`, `"slack"` or `"pagerduty"`),
-            `name` and `url`; `headers`, which no message shows; and `allow_http`. A webhook may
-            have a `template`, and PagerDuty needs a `routing_key`.
-        state: the `state` of the result before. Store it after each call.
-        now: the time, for ends of alerts. By default, the clock's time.
-        timeout: the seconds that one message may take, with its answer; `None` for no limit.
-        transport: an httpx2 transport that sends the requests. It is not closed.
+        receivers: mappings with `kind` (`"alertmanager"`, `"webhook"`, `"slack"`, `"teams"`,
+            `"pagerduty"` or `"opsgenie"`), `name` and `url`; `headers`, which no message shows; and
+            `allow_http`. A webhook may have a `template`, PagerDuty needs a `routing_key`, and
+            Opsgenie needs the header `authorization`.
+        state: the `state` of the previous result. Store it after each call.
+        now: the time from which ends of alerts are computed. By default, the clock's time.
+        timeout: how many seconds one message and its response may take; `None` for no limit.
+        transport: an httpx2 transport that sends the requests. The call does not close it.
         ca: CA certificates to trust in addition to the usual ones, as for a client.
-        proxy: the address of a proxy, as of a client.
-        trust_env: whether the environment names certificates and proxies, as of a client.
+        proxy: the address of a proxy, as for a client.
+        trust_env: whether the environment names certificates and proxies, as for a client.
         **options: `cluster` and `labels`, which are added to each alert; `alert_for`, the seconds
             for which an Alertmanager keeps an alert; and `patience`.
 
     Raises:
-        ConfigError: for arguments that can't be used; nothing was sent then.
+        ConfigError: for arguments that can't be used, before anything is sent.
 
     >>> chat = httpx2.MockTransport(lambda request: httpx2.Response(200, text="ok"))
     >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
@@ -76,8 +77,8 @@ def notify(
         machine = Notifications(
             check, receivers, state, datetime.now(UTC) if now is None else now, **given
         )
-        http_too = {"allow_http": any(one.get("allow_http") for one in receivers)}
-        network = network_of(transport, ca=ca, proxy=proxy, trust_env=trust_env, options=http_too)
+        http_too = any(one.get("allow_http") for one in receivers)
+        network = network_of(transport, ca=ca, proxy=proxy, trust_env=trust_env, http_too=http_too)
         sender = Sender(machine, transport, network, seconds_of(timeout))
     except BaseException as error:
         cleared(error)

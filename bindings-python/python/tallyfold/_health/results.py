@@ -114,15 +114,14 @@ class Explanation:
     unexplained: int
     """The part of the change that no cause explains: `change` minus the `events` of all causes."""
     is_global: bool
-    """Whether everything changed alike, so that there is no narrower cause."""
+    """Whether all groups changed alike, so that there is no narrower cause."""
     is_normal: bool
-    """Whether counts vary so much without any change, so that no cause is named."""
+    """Whether counts vary so much by chance alone, so that no cause is named."""
     probability: float
-    """The probability that all events together vary at least so much without any change, from 0 to
-    1.
+    """The probability that all events together vary at least so much by chance alone, from 0 to 1.
     """
     left_out: list[Window]
-    """The windows of `before` whose rate is unusual, and which were left out. A window that is in
+    """The windows of `before` that were left out because their rate is unusual. A window that is in
     both tables stays.
     """
     sentence: str
@@ -145,9 +144,9 @@ class Query:
     metric: MetricName
     """The endpoint."""
     start: str
-    """The start of its range."""
+    """The start of the range."""
     end: str
-    """The end of its range."""
+    """The end of the range."""
     dimensions: list[DimensionName]
     """The dimensions to group by."""
     where: dict[str, list[str]]
@@ -174,9 +173,9 @@ class Finding:
     kind: RuleKind
     """What the rule looks for."""
     severity: Severity
-    """How bad it is."""
+    """The severity of the finding."""
     status: Status
-    """Whether it is pending, firing, unjudged or resolved."""
+    """Whether the finding is pending, firing, unjudged or resolved."""
     group: dict[str, str]
     """The values of the rule's dimensions."""
     window: Window
@@ -184,21 +183,22 @@ class Finding:
     together.
     """
     since: str
-    """When it began: the start of the first bad window."""
+    """When the finding began: the start of the first bad window."""
     fired: str | None
-    """When it began to fire: the end of the bad window that made it fire; none while it is pending.
+    """When the finding began to fire: the end of the bad window that made it fire; none while it is
+    pending.
     """
     resolved: str | None
-    """When it ended: the end of the last bad window."""
+    """When the finding ended: the end of the last bad window."""
     seen: str
-    """The end of the last window in which enough was seen to judge its group."""
+    """The end of the last window that had enough events to judge the group."""
     measure: Measure
-    """What is judged."""
+    """The measure that the rule judges."""
     observed: Amount
-    """The events that were counted."""
+    """The counted events."""
     total: Amount | None
-    """The events that were counted during all its time: from `since` until the end of `window`, or
-    until `resolved`. None if that is longer than two days, or if counts are missing.
+    """The counted events from `since` until the end of `window`, or until `resolved`. None if that
+    time is longer than two days, or if counts are missing.
     """
     expected: float
     """How many of the observed events were expected."""
@@ -211,22 +211,22 @@ class Finding:
     limits.
     """
     causes: list[Cause]
-    """Which parts of the group explain it, most important first."""
+    """The parts of the group that explain the finding, most important first."""
     within: dict[str, str]
-    """The values that nearly all of its events had on the day before it began, of dimensions that
-    its group does not name; empty if it has causes.
+    """For dimensions that the group does not name, the values that nearly all events of the finding
+    had on the day before it began; empty if there are causes.
     """
     unexplained: int
     """The events of the change that no cause explains."""
     compared: list[Window]
-    """The earlier time ranges whose counts the causes were found by comparing with: the same time
-    in earlier weeks, or the time just before if those are unknown. Empty if the finding is not
-    explained.
+    """The earlier time ranges that the causes were found by comparison with: the same time in
+    earlier weeks, or the time just before if the counts of those weeks are unknown. Empty if the
+    finding is not explained.
     """
     silenced: bool
-    """Whether a silence covers it."""
+    """Whether a silence covers the finding."""
     provisional: bool
-    """Whether its counts may still change. Such a finding is a warning at most."""
+    """Whether the counts may still change. The severity of such a finding is at most `warning`."""
     labels: dict[str, str]
     """The labels of the file and of the rule."""
     note: str | None
@@ -234,11 +234,11 @@ class Finding:
     runbook: str | None
     """The address of the rule's runbook, if it has one."""
     incident: str | None
-    """The identifier of the incident that it belongs to; none while it is pending."""
+    """The identifier of the finding's incident; none while the finding is pending."""
     sentence: str
     """The finding in one sentence."""
     query: Query
-    """The query for its counts."""
+    """The query for the counts of the finding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,18 +253,18 @@ class IncidentEvent:
     """
 
     at: str
-    """When: the end of a window."""
+    """When it happened: the end of a window."""
     change: IncidentChange
     """What happened."""
     severity: Severity
     """The severity of the incident from then on."""
     finding: str
-    """The identifier of the finding that caused it."""
+    """The identifier of the finding that caused the change."""
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentHold:
-    """That somebody knows of an incident.
+    """The acknowledgement or silence of an incident.
 
     >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
     >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
@@ -276,16 +276,16 @@ class IncidentHold:
     """
 
     until: str | None
-    """When it ends. An acknowledgement has no such time: it ends when the incident becomes more
-    severe or comes back.
+    """When the silence ends. An acknowledgement has no such time: it ends when the incident becomes
+    more severe or comes back.
     """
     note: str | None
-    """Who knows of it, or what is done about it."""
+    """Who knows of the incident, or what is done about it."""
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentPart:
-    """A finding that belongs to an incident, as it was reported last.
+    """A finding that belongs to an incident, as it was last reported.
 
     >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
     >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
@@ -297,29 +297,29 @@ class IncidentPart:
     id: str
     """The identifier of the finding."""
     rule: str
-    """The name of its rule."""
+    """The name of the rule."""
     severity: Severity
-    """How bad it is."""
+    """The severity of the finding."""
     status: Status
-    """Whether it is firing, unjudged or resolved."""
+    """Whether the finding is firing, unjudged or resolved."""
     group: dict[str, str]
     """The values of the rule's dimensions."""
     cause: dict[str, str]
-    """The values of the cause that explains most of it, or else those that nearly all of its events
-    have.
+    """The values of the main cause; without causes, the values that nearly all events of the
+    finding have.
     """
     measure: Measure
-    """What is judged."""
+    """The measure that the rule judges."""
     events: int
-    """By how many events the count differs from what was expected, rounded."""
+    """By how many events the count differs from the expected count, rounded."""
     since: str
-    """When it began: the start of its first bad window."""
+    """When the finding began: the start of the first bad window."""
     until: str
-    """The end of its last bad window so far."""
+    """The end of the last bad window so far."""
     silenced: bool
-    """Whether a silence covers it."""
+    """Whether a silence covers the finding."""
     provisional: bool
-    """Whether its counts may still change."""
+    """Whether the counts of the finding may still change."""
     sentence: str
     """The finding in one sentence."""
 
@@ -328,7 +328,7 @@ class IncidentPart:
 class Incident:
     """Findings that belong together.
 
-    Its identifier stays the same from check to check, also if it is over and comes back soon.
+    An incident keeps its identifier from check to check, even if it is over and comes back soon.
 
     >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
     >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
@@ -341,32 +341,34 @@ class Incident:
     id: str
     """An identifier of 16 hexadecimal digits, which no other incident has."""
     severity: Severity
-    """The highest severity of its parts since it began."""
+    """The highest severity that its parts have had."""
     status: Status
     """Firing if a part fires; otherwise unjudged if a part is unjudged, and resolved if all parts
     are resolved.
     """
     since: str
-    """When it began: the start of the first bad window of all parts."""
+    """When the incident began: the start of the first bad window of all parts."""
     fired: str
-    """When its first part began to fire."""
+    """When the first part began to fire."""
     until: str
     """The end of the last bad window of all parts so far."""
     headline: str
-    """The finding that explains most of its parts: the identifier of one of them."""
+    """The identifier of the part that explains most of the other parts."""
     sentence: str
-    """The sentence of the headline, and what else was found."""
+    """The sentence of the headline, with the names of the other findings."""
     silenced: bool
     """Whether silences cover all parts that are not over."""
     provisional: bool
-    """Whether it depends on counts that may still change."""
+    """Whether the incident depends on counts that may still change."""
     hold: IncidentHold | None
-    """The mark that somebody knows of it, and until when. Meanwhile no receiver is notified."""
+    """The acknowledgement or silence of the incident. While it holds, no receiver is notified that
+    it fires.
+    """
     parts: list[IncidentPart]
-    """The findings that belong to it, sorted by their identifiers."""
+    """The findings that belong to the incident, sorted by their identifiers."""
     history: list[IncidentEvent]
-    """What happened to it, in chronological order. A long history has its first and its latest
-    entries.
+    """What happened to the incident, in chronological order. A long history keeps the first and the
+    latest entries.
     """
 
 
@@ -381,7 +383,7 @@ class Unjudged:
     rule: str
     """The name of the rule."""
     reason: str
-    """Why, in a sentence."""
+    """The reason, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,8 +395,8 @@ class Check:
     """
 
     findings: list[Finding]
-    """What is firing, unjudged, pending or just resolved, sorted by status (in this order),
-    severity and evidence.
+    """The findings that are firing, unjudged, pending or just resolved, sorted by status (in this
+    order), severity and evidence.
     """
     incidents: list[Incident]
     """The incidents that the findings belong to, sorted by status and severity. A receiver of
@@ -403,15 +405,15 @@ class Check:
     judged: int
     """How many windows all rules together have judged; each group counts its own windows."""
     healthy: bool
-    """False if a warning or critical finding fires or is unjudged that is neither silenced nor
-    provisional, or if there are no recent counts.
+    """False if a warning or critical finding that is neither silenced nor provisional fires or is
+    unjudged, or if there are no recent counts.
     """
     unjudged: list[Unjudged]
     """Rules that could not judge anything, with the reason."""
     left_out: int
     """How many findings were left out, because there are too many."""
     state: str = ""
-    """What the next check has to know, as a document with a checksum: give it as `state`."""
+    """The state for the next check, as a document with a checksum: pass it as `state`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,7 +446,7 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of the messages to a receiver.
+    """The result of the messages to a receiver.
 
     >>> chat = httpx2.MockTransport(lambda request: httpx2.Response(200, text="ok"))
     >>> receiver = {"kind": "slack", "name": "team", "url": "https://hooks.example/T0"}
@@ -456,17 +458,17 @@ class Receipt:
     receiver: str
     """The kind of receiver and its name, such as `slack:data-team`."""
     messages: int
-    """How many messages it accepted."""
+    """How many messages the receiver accepted."""
     retries: int
     """How many messages were sent again."""
     code: str | None
-    """The error code of the first message that it did not accept. The next call sends that message
-    again.
+    """The error code of the first message that the receiver did not accept. The next call sends
+    this message again.
     """
     status: int | None
-    """The status of that answer."""
+    """The status of the response to this message."""
     error: str | None
-    """That error as a sentence."""
+    """The error of this message, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)

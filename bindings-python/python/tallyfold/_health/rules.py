@@ -24,16 +24,16 @@ def explain(
     """Finds which few combinations of dimension values explain how a measure changed.
 
     Args:
-        before: a table. For a rate it may cover any length of time, and a long one is better; if it
-            has three windows or more, those whose rate is far from the median are left out, unless
-            they are in `now`, too. For a volume it should have as many windows as `now`, because
-            counts are not scaled.
+        before: a table of the earlier time. For a rate, it may cover any length of time, and a
+            longer time is better. If it has three windows or more, windows whose rate is far from
+            the median are left out, unless they are in `now`, too. For a volume, it should have as
+            many windows as `now`, because counts are not scaled.
         now: a table with the same dimensions.
-        measure: what is made of the counts: `"success"`, `"errors"`, `"filtered"`, `"events"`,
-            which are volumes; `"error_rate"`, `"filtered_rate"`.
-        most: at most how many causes are named, 5 by default.
-        others: at most how many further candidates are listed, 5 by default.
-        keep_unusual: whether windows of `before` with an unusual rate count, too. By default they
+        measure: what to compute from the counts: a volume (`"success"`, `"errors"`, `"filtered"` or
+            `"events"`) or a rate (`"error_rate"` or `"filtered_rate"`).
+        most: the maximum number of causes, by default 5.
+        others: the maximum number of further candidates, by default 5.
+        keep_unusual: whether to use windows of `before` with an unusual rate, too. By default, they
             are left out, and `left_out` of the result names them.
 
     Raises:
@@ -52,19 +52,19 @@ def usual(
 ) -> list[Usual]:
     """Computes what is usual for the sum of a table's rows in each slot of a range.
 
-    It is learned from the table's settled windows before each slot, so the table needs history:
-    with two weeks, the band follows how much the counts vary.
+    The function learns this from the table's settled windows before each slot, so the table needs
+    history: with two weeks, the band follows how much the counts vary.
 
     Args:
         table: counts of the range and of the weeks before it.
-        measure: what is made of the counts, as for `explain`.
-        start: where the range starts.
-        end: where it ends.
+        measure: what to compute from the counts, as for `explain`.
+        start: the start of the range.
+        end: the end of the range.
         step: the length of a slot.
 
     Returns:
-        What to expect in each slot, and between which values it stays on all but a few days. Slots
-        with too little history are left out.
+        The expected value of each slot, and the band in which the value stays on all but a few
+        days. Slots with too little history are left out.
 
     Raises:
         ConfigError: `unaligned_window` for a table with a window that crosses the edge of a slot;
@@ -79,20 +79,22 @@ def usual(
 def acknowledge(state: str | bytes, incident: str, *, note: str | None = None) -> str:
     """Records that somebody knows of an incident.
 
-    Until it becomes more severe, or is over and comes back, the incident counts as silenced: a
-    check is healthy in spite of it, and no receiver is notified.
+    Until the incident becomes more severe, or is over and comes back, it counts as silenced: a
+    check is healthy in spite of it, and no receiver is notified that it fires. If a receiver was
+    notified before, it is still notified when the incident is over; an Alertmanager may let its
+    alert expire earlier.
 
     Args:
         state: the `state` of the last check.
-        incident: the `id` of one of its incidents, or the beginning of it.
-        note: who knows of it, or what is done about it.
+        incident: the `id` of one of its incidents, or the beginning of the `id`.
+        note: who knows of the incident, or what is done about it.
 
     Returns:
         The state for the next check.
 
     Raises:
         ConfigError: `invalid_argument` unless exactly one incident has this `id`;
-            `invalid_checkpoint` for a state that is torn or was changed.
+            `invalid_checkpoint` for a state that is incomplete or was changed.
 
     >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
     >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
@@ -110,15 +112,15 @@ def silence(state: str | bytes, incident: str, until: Instant, *, note: str | No
 
     Args:
         state: the `state` of the last check.
-        incident: the `id` of one of its incidents, or the beginning of it.
+        incident: the `id` of one of its incidents, or the beginning of the `id`.
         until: when the silence ends.
-        note: why.
+        note: the reason.
 
     Returns:
         The state for the next check.
 
     Raises:
-        ConfigError: as `acknowledge` does, and for an `until` that isn't a timestamp.
+        ConfigError: as for `acknowledge`, and for an `until` that isn't a timestamp.
 
     >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
     >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
@@ -132,10 +134,10 @@ def silence(state: str | bytes, incident: str, until: Instant, *, note: str | No
 
 
 def unsilence(state: str | bytes, incident: str) -> str:
-    """Takes back what `acknowledge` or `silence` has recorded.
+    """Removes the record of `acknowledge` or `silence`.
 
     Raises:
-        ConfigError: as `acknowledge` does.
+        ConfigError: as for `acknowledge`.
 
     >>> rule = "{ name = 'errors', kind = 'threshold', measure = 'errors', above = 0 }"
     >>> rules = tallyfold.Rules.parse(f"rule = [{rule}]")
@@ -150,9 +152,10 @@ def unsilence(state: str | bytes, incident: str) -> str:
 
 @final
 class Rules:
-    """Rules: what to look for in counts, and how bad it is. They do not change.
+    """Rules: what to look for in counts, and how severe each finding is.
 
-    Threads may share them. What one check leaves for the next is a text that the caller keeps.
+    Rules are immutable, and threads may share them. A check returns its state as text; the caller
+    stores it and passes it to the next check.
 
     >>> rules = tallyfold.Rules.parse('''
     ... [[rule]]
@@ -189,7 +192,7 @@ class Rules:
 
     @classmethod
     def standard(cls) -> "Rules":
-        """The standard rules, which need no settings of your own.
+        """The standard rules, which need no settings.
 
         >>> tallyfold.Rules.standard().names[0]
         'integration fails'
@@ -198,7 +201,7 @@ class Rules:
 
     @property
     def text(self) -> str:
-        """The text that they were read from.
+        """The text that the rules were read from.
 
         >>> print(tallyfold.Rules.standard().text)
         # What tallyfold looks for without a rules file.
@@ -212,7 +215,7 @@ class Rules:
         return self._core.names
 
     def needs(self) -> list[Need]:
-        """Which counts the rules need: for each endpoint its dimensions, windows, and how far back.
+        """The counts that the rules need: dimensions, windows and history for each endpoint.
 
         >>> for need in tallyfold.Rules.standard().needs():
         ...     print(need.metric, need.dimensions, need.window)
@@ -222,7 +225,7 @@ class Rules:
         return self._core.needs()
 
     def budgets(self) -> list[ErrorBudget]:
-        """Which share of events may fail or be filtered, by the rules of kind `budget`.
+        """The share of events that may fail or be filtered, for each rule of kind `budget`.
 
         >>> for budget in tallyfold.Rules.standard().budgets():
         ...     print(budget.rule, budget.measure, budget.share)
@@ -240,20 +243,21 @@ class Rules:
     ) -> Check:
         """Judges the windows that have settled since the last check.
 
-        A check that comes twice judges nothing twice, and one that comes late judges the windows in
-        between. Without a state, it judges the windows of the last day. The same counts and state
-        give the same findings, in every language.
+        A repeated check judges no window twice, and a late check judges all windows since the last
+        check. Without a state, a check judges the windows of the last day. The same counts and
+        state give the same findings, in every language.
 
         Args:
-            delivery: counts of event delivery with their history, as `needs` says.
+            delivery: counts of event delivery with the history that `needs` lists.
             ingestion: counts of event ingestion.
-            state: the `state` of the check before.
-            now: for silences; no window that ends after it is judged. By default, the clock's time.
+            state: the `state` of the previous check.
+            now: the time of the check, which decides which silences apply. Windows that end after
+                it are not judged. By default, the clock's time.
 
         Raises:
-            ConfigError: `invalid_checkpoint` for a state that is torn or was changed;
+            ConfigError: `invalid_checkpoint` for a state that is incomplete or was changed;
                 `unaligned_window` for a table whose windows are longer than a rule's windows, or
-                cross the edge of one; for other arguments that can't be used.
+                cross the edge of such a window; for other arguments that can't be used.
 
         >>> check = tallyfold.Rules.standard().check(delivery=table, now="2026-01-01T01:00:00Z")
         >>> check.healthy, check.findings
@@ -274,16 +278,16 @@ class Rules:
         delivery: CountTable | None = None,
         ingestion: CountTable | None = None,
     ) -> Replay:
-        """Judges a range of the past window by window, as checks would have done.
+        """Judges a past range window by window, as checks would have done at the time.
 
         Args:
-            start: where the range starts. Windows before it only teach what is normal.
-            end: where it ends.
+            start: the start of the range. Windows before it only show what is normal.
+            end: the end of the range.
             delivery: counts of event delivery with their history.
             ingestion: counts of event ingestion.
 
         Raises:
-            ConfigError: as `check` does.
+            ConfigError: as for `check`.
 
         >>> rules = tallyfold.Rules.standard()
         >>> rules.replay("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z", delivery=table).findings
@@ -296,7 +300,7 @@ class Rules:
         return f"<Rules: {', '.join(self.names)}>"
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
-        """Lets them be pickled and copied."""
+        """Supports pickling and copying."""
         return Rules.parse, (self._text,)
 
 

@@ -15,6 +15,7 @@ import httpx2
 from tallyfold._errors import ConfigError
 from tallyfold._http.decoding import decoder, is_decoded
 from tallyfold._http.network import Network
+from tallyfold._http.network_error import by_way_of
 from tallyfold._http.transport import (
     POOL,
     Idle,
@@ -24,7 +25,7 @@ from tallyfold._http.transport import (
     is_readable,
 )
 
-__all__ = ["LoopTransport", "body_of", "running_loop"]
+__all__ = ["LoopTransport", "body_of", "hurry", "running_loop"]
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
@@ -45,6 +46,12 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
             )
             raise ConfigError(message, code="out_of_order")
     return None
+
+
+def hurry(limit: asyncio.Timeout, seconds: float) -> None:
+    """Ends the limit after so many seconds, unless it ends sooner."""
+    end, soon = limit.when(), asyncio.get_running_loop().time() + seconds
+    limit.reschedule(soon if end is None else min(end, soon))
 
 
 async def body_of(response: httpx2.Response) -> AsyncIterator[bytes]:
@@ -85,8 +92,10 @@ class LoopTransport(httpx2.AsyncBaseTransport):
             self._pools: dict[httpcore2.Proxy | None, httpcore2.AsyncConnectionPool] = {}
             self._life = _until_the_loop_ends(self._pools)
             await anext(self._life)
-        pool = self._pool(self._network.proxy_for(request.url))
-        response = await pool.handle_async_request(core_request(request, request.stream))
+        proxy = self._network.proxy_for(request.url)
+        sent = core_request(request, request.stream)
+        with by_way_of(proxy):
+            response = await self._pool(proxy).handle_async_request(sent)
         return httpx2.Response(response.status, headers=response.headers, stream=_Body(response))
 
     def _pool(self, proxy: httpcore2.Proxy | None) -> httpcore2.AsyncConnectionPool:

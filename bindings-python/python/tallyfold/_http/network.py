@@ -9,10 +9,10 @@ from urllib.parse import unquote, urlsplit
 import httpcore2
 import httpx2
 
-from tallyfold._errors import ConfigError, invalid
+from tallyfold._errors import ConfigError, check_flag, invalid
 from tallyfold._files.file import given_path
 
-__all__ = ["Certificates", "Network", "pem"]
+__all__ = ["Certificates", "Network", "network_of", "pem"]
 
 Certificates = str | bytes | os.PathLike[str] | ssl.SSLContext
 """A path of a PEM file, the PEM text itself, or a whole context of TLS."""
@@ -63,6 +63,24 @@ class Network:
         # Many programs take an address without a scheme.
         address = address if "://" in address else f"http://{address}"
         return _proxy("trust_env", address, self.tls, f"{scheme.upper()}_PROXY: ")
+
+
+def network_of(
+    transport: object,
+    *,
+    ca: Certificates | None,
+    proxy: str | None,
+    trust_env: bool,
+    http_too: bool,
+) -> Network | None:
+    """The network that the caller has described; `None` if the caller's own transport knows it."""
+    check_flag("trust_env", trust_env)
+    if transport is None:
+        return Network(ca=ca, proxy=proxy, trust_env=trust_env, http_too=http_too)
+    for name, value in {"ca": ca, "proxy": proxy, "trust_env": trust_env or None}.items():
+        if value is not None:
+            raise invalid(ConfigError, name, "give it to your transport instead")
+    return None
 
 
 def _is_this_machine(host: str) -> bool:

@@ -3,6 +3,7 @@
 The core knows the names of what happened (`core/src/calls/broken.rs`), and says it in words.
 """
 
+import contextlib
 import errno
 import os
 import re
@@ -15,7 +16,14 @@ from types import TracebackType
 import httpcore2
 import httpx2
 
-__all__ = ["callers_part", "cause_of", "is_of_the_network", "is_unconnected", "name_of"]
+__all__ = [
+    "by_way_of",
+    "callers_part",
+    "cause_of",
+    "is_of_the_network",
+    "is_unconnected",
+    "name_of",
+]
 
 CERTIFICATES = {
     9: "CERT_NOT_YET_VALID",
@@ -82,10 +90,27 @@ def is_unconnected(error: BaseException) -> bool:
 def name_of(error: BaseException) -> str:
     """What happened, in the name that the core knows for it, or else the class of the exception."""
     links = list(_chain(error))
-    if any(isinstance(link, (httpx2.ProxyError, httpcore2.ProxyError)) for link in links):
-        return "ProxyError"
     names = (_name_of_system_error(link) for link in reversed(links) if isinstance(link, OSError))
-    return next((name for name in names if name is not None), type(error).__name__)
+    name = next((name for name in names if name is not None), None)
+    if any(isinstance(link, (httpx2.ProxyError, httpcore2.ProxyError)) for link in links):
+        return f"PROXY_{name}" if name in UNREACHED else "ProxyError"
+    return type(error).__name__ if name is None else name
+
+
+UNREACHED = {"ECONNREFUSED", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND"}
+"""What a system calls the ways in which there is no connection to a server, or to a proxy."""
+
+
+@contextlib.contextmanager
+def by_way_of(proxy: object) -> Iterator[None]:
+    """Tells a proxy that can't be reached from a server that can't."""
+    try:
+        yield
+    except httpcore2.ConnectError as error:
+        is_tls = any(isinstance(link, ssl.SSLError) for link in _chain(error))
+        if proxy is None or is_tls:
+            raise
+        raise httpcore2.ProxyError from error
 
 
 def _name_of_system_error(error: OSError) -> str | None:

@@ -17,6 +17,7 @@ import httpx2
 
 from tallyfold._http.decoding import decoder, is_decoded
 from tallyfold._http.network import Network
+from tallyfold._http.network_error import by_way_of
 from tallyfold._http.stop import Stop
 from tallyfold._tallyfold import Message, Request
 
@@ -171,8 +172,9 @@ class DeadlineTransport(httpx2.BaseTransport):
         """Sends the request and returns the response as soon as its head has arrived."""
         if not isinstance(request.stream, httpx2.SyncByteStream):
             raise TypeError("an async body in a synchronous request")
-        pool = self._pool(self._network.proxy_for(request.url))
-        response = pool.handle_request(core_request(request, request.stream))
+        proxy = self._network.proxy_for(request.url)
+        with by_way_of(proxy):
+            response = self._pool(proxy).handle_request(core_request(request, request.stream))
         return httpx2.Response(response.status, headers=response.headers, stream=_Body(response))
 
     def close(self) -> None:

@@ -21,26 +21,26 @@ ORDER: list[DimensionName] = ["integration", "reason", "write_key", "event_name"
 
 
 def show(delivery: CountTable, ingestion: CountTable | None = None) -> "anywidget.AnyWidget":
-    """Shows counts in a notebook by the elements of the dashboard, without a server.
+    """Shows counts in a notebook with the elements of the dashboard, without a server.
 
-    The widget needs `pip install 'tallyfold[notebook]'`. It contains the counts, digit for digit.
-    In a saved notebook without the widget's state, and where no widgets are shown, the same output
-    is the plain table.
+    The widget needs `pip install 'tallyfold[notebook]'`. It contains the exact counts. In a saved
+    notebook without the widget's state, and in programs that show no widgets, the same output is a
+    plain table.
 
-    Above 100,000 rows of all windows, dimensions are added up, and the widget says so: first
-    `event_name`, then `write_key`, then `reason`.
+    If there are more than 100,000 rows in all windows, the widget adds up dimensions until there
+    are fewer: first `event_name`, then `write_key`, then `reason`. It then shows a note.
 
     Args:
         delivery: counts of event delivery.
         ingestion: counts of event ingestion of the same time, for the pipeline.
 
     Returns:
-        The widget. A cell that ends with it shows it.
+        The widget, which a cell shows if it is the cell's last value.
 
     Raises:
-        ConfigError: for a table of too many windows and groups, and for a build of this package
+        ConfigError: for a table with too many windows and groups, and for a build of this package
             without the widget.
-        ModuleNotFoundError: without anywidget.
+        ModuleNotFoundError: if anywidget is not installed.
 
     >>> tallyfold.show(table.group_by("integration"))
     <CountTable: event_delivery by ('integration',), 2 rows, success=7, errors=1, filtered=2>

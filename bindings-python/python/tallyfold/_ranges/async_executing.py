@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
-from tallyfold._client.callbacks import async_finished
+from tallyfold._calls.callbacks import async_finished
 from tallyfold._errors import ConfigError, TallyfoldError, invalid
 from tallyfold._ranges.parts import Assignment, Outcome, Part, PartsRun, decoded
 from tallyfold._ranges.tasks import AsyncBell, AsyncDriving, AsyncTokens, async_aside

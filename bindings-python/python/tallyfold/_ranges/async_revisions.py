@@ -2,12 +2,11 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from types import TracebackType
 from typing import Self
 
-from tallyfold._client.async_driver import AsyncReader
-from tallyfold._client.callbacks import async_finished
-from tallyfold._client.steps import Done, Drive, Wait
+from tallyfold._calls.async_driver import AsyncReader
+from tallyfold._calls.callbacks import async_finished
+from tallyfold._calls.steps import Done, Drive, Wait
 from tallyfold._errors import TallyfoldError
 from tallyfold._ranges.outage_log import OutageLog
 from tallyfold._ranges.values import Revision
@@ -18,12 +17,12 @@ __all__ = ["AsyncRevisions"]
 
 
 class AsyncRevisions(AsyncIterator[Revision]):
-    """What `AsyncClient.follow` gives: revisions of windows, one after the other.
+    """What `AsyncClient.follow` returns: an iterator over revisions of windows.
 
-    If a reading fails, and there is no `on_failure`, `anext` raises the error. Call it again, or
-    begin another `async for` loop over the same iterator, to go on: the window is read again later,
-    and nothing is lost. Close the iterator, from any task, or use it in an `async with`
-    statement: closing ends a wait and the iteration at once.
+    If a reading fails, and there is no `on_failure`, `anext` raises the error. To resume, call
+    `anext` again, or begin another `async for` loop over the same iterator: the window is read
+    again later, and nothing is lost. Close the iterator, from any task, or use it in
+    an `async with` statement. Closing it ends a wait and the iteration at once.
 
     >>> async with async_client.follow(
     ...     "event_delivery", "2026-01-01T00:00:00Z", ["integration"], window="5m",
@@ -47,20 +46,41 @@ class AsyncRevisions(AsyncIterator[Revision]):
         self._on_failure = on_failure
         self._once = once
         self._log = OutageLog()
+        self._callers = 0
+        self._was_interrupted = False
 
     def __aiter__(self) -> Self:
-        """Gives itself."""
+        """Returns itself."""
         return self
 
     async def __anext__(self) -> Revision:
         """Waits for the next revision.
 
         Raises:
-            TallyfoldError: what `AsyncClient.event_delivery` raises, unless there is an
+            TallyfoldError: the errors of `AsyncClient.event_delivery`, unless there is an
                 `on_failure`; the window is read again later.
         """
+        self._callers += 1
+        try:
+            # An interrupt such as Ctrl-C may come at any call, but not between two lines without
+            # one. It may keep a revision that `state` already contains from the caller, or the
+            # machine's next step from this loop.
+            if self._was_interrupted and self._callers == 1:
+                revision = self._machine.recover()
+                self._was_interrupted = False
+                if revision is not None:
+                    return revision
+            revision = await self._next()
+            self._was_interrupted = False
+            return revision
+        finally:
+            self._callers -= 1
+
+    async def _next(self) -> Revision:
         while not self._reader.is_closed():
             self._reader.check()
+            # Until a revision is returned.
+            self._was_interrupted = True
             match self._machine.next(Now.read()):
                 case Drive() as drive:
                     revision = await self._read(drive)
@@ -105,11 +125,11 @@ class AsyncRevisions(AsyncIterator[Revision]):
         return revision
 
     def state(self) -> str:
-        """Gives what a later follow needs to go on from the revisions that were given so far.
+        """Returns the state from which a later follow resumes after the last yielded revision.
 
-        It is JSON without any secret: pass it as `state`. Store it together with what you made of
-        the last revision, in one step. Then no revision is lost and none is taken twice, whenever
-        the process ends.
+        The state is JSON without secrets; pass it as `state`. Store it in one step together with
+        your result of the last revision. Then no revision is lost and none is processed twice,
+        whenever the process ends.
 
         >>> query = "event_delivery", "2026-01-01T00:00:00Z", ["integration"]
         >>> async with async_client.follow(*query, window="15m") as revisions:
@@ -123,7 +143,7 @@ class AsyncRevisions(AsyncIterator[Revision]):
         return self._machine.state()
 
     async def close(self) -> None:
-        """Ends the revisions, and what is being waited for.
+        """Ends the iteration, and any wait for a revision.
 
         >>> revisions = async_client.follow(
         ...     "event_delivery", "2026-01-01T00:00:00Z", ["integration"], window="5m"
@@ -135,14 +155,9 @@ class AsyncRevisions(AsyncIterator[Revision]):
         await self._reader.close()
 
     async def __aenter__(self) -> Self:
-        """Gives itself."""
+        """Returns itself."""
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Closes it."""
         await self.close()

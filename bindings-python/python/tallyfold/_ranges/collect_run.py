@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Self
 
-from tallyfold._client.steps import Drive
-from tallyfold._errors import TallyfoldError, wrong_type
+from tallyfold._calls.steps import Drive
+from tallyfold._errors import TallyfoldError, check_flag
 from tallyfold._ranges.outage_log import OutageLog
 from tallyfold._ranges.progress_bar import bar
 from tallyfold._ranges.values import Progress
@@ -34,8 +34,7 @@ class CollectRun:
         has_checkpoint: bool,
     ) -> None:
         """Starts nothing and shows nothing yet."""
-        if progress is not None and not isinstance(progress, bool):
-            raise wrong_type("progress", "want True, False or None", progress)
+        check_flag("progress", progress)
         self._machine = machine
         self._on_progress = on_progress
         self._progress = progress

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
-from tallyfold._client.callbacks import finished
+from tallyfold._calls.callbacks import finished
 from tallyfold._errors import ConfigError, TallyfoldError, invalid
 from tallyfold._ranges.parts import Assignment, Outcome, Part, PartsRun, decoded
 from tallyfold._ranges.threads import Bell, Driving, Tokens, aside

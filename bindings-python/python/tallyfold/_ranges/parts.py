@@ -9,15 +9,17 @@ import concurrent.futures
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
-from tallyfold._arguments import ClientArguments, CollectArguments, Dimensions
-from tallyfold._client.steps import Drive
+from tallyfold._arguments import CollectArguments, Dimensions
+from tallyfold._calls.facade import Settings
+from tallyfold._calls.steps import Drive
 from tallyfold._errors import (
     AuthError,
     ConfigError,
     ServiceError,
     TallyfoldError,
+    check_number,
     invalid,
     wrong_type,
 )
@@ -28,7 +30,7 @@ from tallyfold._tallyfold import Collect, CountTable
 from tallyfold._time import Now, Window
 from tallyfold._values import Attempt
 
-__all__ = ["Assignment", "Outcome", "PartsRun", "Settings", "Spread", "decoded", "encoded"]
+__all__ = ["Assignment", "Outcome", "PartsRun", "Spread", "decoded", "encoded"]
 
 MOST_WINDOWS = 96
 """The most windows of a part: a day of quarters of an hour. A worker that dies loses only these."""
@@ -41,34 +43,6 @@ GRACE = 2.0
 
 ONLY_HERE = {"part", "concurrency", "have", "drop_old", "probe", "deadline"}
 """The options that only the caller's collect has. Each worker's collect has the others, too."""
-
-NOT_ELSEWHERE = {"client_secret", "base_url", "auth_url", "orchestration_audience"}
-"""The arguments of a client that one in another process does not have."""
-
-
-class Settings:
-    """The arguments of a client elsewhere that reads the same counts, without secret and token.
-
-    It has no printable form, because headers and the address of a proxy may contain passwords.
-    """
-
-    __slots__ = ("_arguments",)
-
-    def __init__(self, arguments: Mapping[str, Any]) -> None:
-        """Keeps the arguments."""
-        self._arguments = dict(arguments)
-
-    @classmethod
-    def of(cls, options: ClientArguments, **network: object) -> Self:
-        """The settings of a client."""
-        found = {name: value for name, value in options.items() if name not in NOT_ELSEWHERE}
-        if isinstance(headers := found.get("headers"), Mapping):
-            found["headers"] = dict(headers)
-        return cls({**found, **network})
-
-    def arguments(self) -> dict[str, Any]:
-        """Gives the arguments."""
-        return dict(self._arguments)
 
 
 class Part(NamedTuple):
@@ -141,10 +115,10 @@ class Spread:
             raise invalid(ConfigError, "workers", "want an executor, too, whose workers they are")
         if not isinstance(executor, concurrent.futures.Executor):
             raise wrong_type("executor", "want a concurrent.futures.Executor", executor)
-        if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int)):
-            raise wrong_type("workers", "want a number of workers", workers)
-        if workers is not None and workers < 1:
-            raise invalid(ConfigError, "workers", "want 1 worker or more")
+        if workers is not None:
+            check_number("workers", "want a number of workers", workers)
+            if workers < 1:
+                raise invalid(ConfigError, "workers", "want 1 worker or more")
         self.executor = executor
         self._workers = workers
 

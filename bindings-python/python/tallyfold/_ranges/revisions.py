@@ -3,12 +3,11 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import Self
 
-from tallyfold._client.callbacks import finished
-from tallyfold._client.driver import Reader
-from tallyfold._client.steps import Done, Drive, Wait
+from tallyfold._calls.callbacks import finished
+from tallyfold._calls.driver import Reader
+from tallyfold._calls.steps import Done, Drive, Wait
 from tallyfold._errors import TallyfoldError
 from tallyfold._ranges.outage_log import OutageLog
 from tallyfold._ranges.values import Revision
@@ -19,12 +18,12 @@ __all__ = ["Revisions"]
 
 
 class Revisions(Iterator[Revision]):
-    """What `Client.follow` gives: revisions of windows, one after the other.
+    """What `Client.follow` returns: an iterator over revisions of windows.
 
-    If a reading fails, and there is no `on_failure`, `next` raises the error. Call it again, or
-    begin another `for` loop over the same iterator, to go on: the window is read again later,
-    and nothing is lost. Close the iterator, from any thread, or use it in a `with`
-    statement: closing ends a wait and the iteration at once.
+    If a reading fails, and there is no `on_failure`, `next` raises the error. To resume, call
+    `next` again, or begin another `for` loop over the same iterator: the window is read
+    again later, and nothing is lost. Close the iterator, from any thread, or use it in
+    a `with` statement. Closing it ends a wait and the iteration at once.
 
     >>> with client.follow(
     ...     "event_delivery", "2026-01-01T00:00:00Z", ["integration"], window="5m",
@@ -48,20 +47,41 @@ class Revisions(Iterator[Revision]):
         self._on_failure = on_failure
         self._once = once
         self._log = OutageLog()
+        self._callers = 0
+        self._was_interrupted = False
 
     def __iter__(self) -> Self:
-        """Gives itself."""
+        """Returns itself."""
         return self
 
     def __next__(self) -> Revision:
         """Waits for the next revision.
 
         Raises:
-            TallyfoldError: what `Client.event_delivery` raises, unless there is an
+            TallyfoldError: the errors of `Client.event_delivery`, unless there is an
                 `on_failure`; the window is read again later.
         """
+        self._callers += 1
+        try:
+            # An interrupt such as Ctrl-C may come at any call, but not between two lines without
+            # one. It may keep a revision that `state` already contains from the caller, or the
+            # machine's next step from this loop.
+            if self._was_interrupted and self._callers == 1:
+                revision = self._machine.recover()
+                self._was_interrupted = False
+                if revision is not None:
+                    return revision
+            revision = self._next()
+            self._was_interrupted = False
+            return revision
+        finally:
+            self._callers -= 1
+
+    def _next(self) -> Revision:
         while not self._reader.is_closed():
             self._reader.check()
+            # Until a revision is returned.
+            self._was_interrupted = True
             match self._machine.next(Now.read()):
                 case Drive() as drive:
                     revision = self._read(drive)
@@ -106,11 +126,11 @@ class Revisions(Iterator[Revision]):
         return revision
 
     def state(self) -> str:
-        """Gives what a later follow needs to go on from the revisions that were given so far.
+        """Returns the state from which a later follow resumes after the last yielded revision.
 
-        It is JSON without any secret: pass it as `state`. Store it together with what you made of
-        the last revision, in one step. Then no revision is lost and none is taken twice, whenever
-        the process ends.
+        The state is JSON without secrets; pass it as `state`. Store it in one step together with
+        your result of the last revision. Then no revision is lost and none is processed twice,
+        whenever the process ends.
 
         >>> query = "event_delivery", "2026-01-01T00:00:00Z", ["integration"]
         >>> with client.follow(*query, window="15m") as revisions:
@@ -124,7 +144,7 @@ class Revisions(Iterator[Revision]):
         return self._machine.state()
 
     def close(self) -> None:
-        """Ends the revisions, and what is being waited for.
+        """Ends the iteration, and any wait for a revision.
 
         >>> revisions = client.follow(
         ...     "event_delivery", "2026-01-01T00:00:00Z", ["integration"], window="5m"
@@ -136,14 +156,9 @@ class Revisions(Iterator[Revision]):
         self._reader.close()
 
     def __enter__(self) -> Self:
-        """Gives itself."""
+        """Returns itself."""
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Closes it."""
         self.close()

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import ParamSpec, Self, TypeVar
 
-from tallyfold._client.steps import Drive
+from tallyfold._calls.steps import Drive
 from tallyfold._ranges.collect_run import CollectRun
 from tallyfold._tallyfold import Call, CountTable
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import ParamSpec, Self, TypeVar
 
-from tallyfold._client.steps import Drive
+from tallyfold._calls.steps import Drive
 from tallyfold._ranges.collect_run import CollectRun
 from tallyfold._tallyfold import Call, CountTable
 

@@ -11,7 +11,7 @@ __all__ = ["Additivity", "Progress", "Revision"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How many windows of a `collect` are done, whenever one has been settled.
+    """How many windows of a `collect` are done. `on_progress` gets it after each window.
 
     >>> seen = []
     >>> table = client.collect(
@@ -23,20 +23,20 @@ class Progress:
     """
 
     planned: int
-    """All windows: the number grows by one when a window is halved."""
+    """The number of all windows. It grows by one when a window is halved."""
     done: int
-    """The windows whose counts are known, also from `have` or a checkpoint."""
+    """The number of windows whose counts are known, also from `have` or a checkpoint."""
     failed: int
-    """The windows that have failed."""
+    """The number of windows that have failed."""
     under_way: int
-    """The windows that are being read."""
+    """The number of windows that are being read."""
     window: Window
     """The window that has just been settled: read, halved, failed or postponed."""
     elapsed: float
-    """Seconds since the collect began."""
+    """How many seconds ago the collect began."""
     waiting: float | None = None
-    """While the collect waits for a service that is down: how many seconds it now waits before the
-    next try. Otherwise `None`."""
+    """How many seconds the collect now waits before the next try, while the service is down.
+    Otherwise `None`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +56,18 @@ class Revision:
     window: Window
     """The window."""
     table: CountTable
-    """Its newest counts."""
+    """The newest counts of the window."""
     changes: Comparison
-    """How they differ from the window's last revision. The first revision is compared with no
-    counts. A running sum of all changes is the sum of the newest counts of every window."""
+    """How these counts differ from the window's previous revision. The first revision is compared
+    with no counts. A running sum of all changes is the sum of the newest counts of all windows."""
     settled: bool
     """Whether this is the window's last revision: the window is not read again."""
     number: int
-    """How many revisions of the window were given before this one, also by earlier follows whose
-    `state` was taken up: 0 for the first. No two revisions of a window have the same number."""
+    """The number of the revision among the revisions of the window, from 0. A follow that resumes
+    from a `state` continues the numbers. No two revisions of a window have the same number."""
     clock_ahead: float = 0.0
-    """By how many seconds this machine's clock was ahead of the service's when the window was
-    read: 0.0 if it was not, or if the response had no `Date`."""
+    """By how many seconds this machine's clock was ahead of the service's clock when the window was
+    read: 0.0 if it was not ahead, or if the response had no `Date`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,12 @@ class Additivity:
 
     verdict: AdditivityVerdict
     """`"additive"`; `"double_counted"` if some events are in both halves, as if windows included
-    both edges; `"missing"` if some are in neither; `"mixed"` for both, for example because late
-    events arrived between the readings; `"unknown"` if there were no events."""
+    both edges; `"missing"` if some events are in neither half; `"mixed"` for both, for example
+    because late events arrived between the readings; `"unknown"` if there were no events."""
     whole: CountTable
-    """The counts of the whole."""
+    """The counts of the whole time."""
     difference: Comparison
-    """Compares the whole (before) with the sum of its halves (after)."""
+    """Compares the whole time (before) with the sum of its halves (after)."""
 
 
 # Pickles and docs should name the package, from which users import the classes.

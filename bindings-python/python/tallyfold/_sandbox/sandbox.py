@@ -40,22 +40,23 @@ SandboxResponse.__module__ = "tallyfold"
 
 
 class Sandbox(Service):
-    """A replica of the service: both APIs and both token endpoints, with the reference's rules.
+    """A simulated service: both APIs and both token endpoints, with the rules of the reference.
 
-    It counts the events that were added with `record`. With a `seed`, it also generates realistic
-    traffic for any range, which is the same on every platform. Its address can be used as
-    `base_url`, `auth_url` and `cluster_endpoint`. All threads may share one sandbox.
+    The sandbox counts the events that you add with `record`. With a `seed`, it also generates
+    realistic traffic for any range, which is the same on every platform. A client may use the
+    sandbox's address as `base_url`, `auth_url` and `cluster_endpoint`. All threads may share one
+    sandbox.
 
     Args:
         seed: the seed of generated traffic; without it, there is none.
         scene: an incident in the generated traffic, during the hours before the first request:
             `outage`, `consent_filter`, `schema_mismatch`, `silent_source` or `late_data`. Without a
             seed, the seed is 1.
-        client_id: the client id that it accepts; by default, a documented one.
-        client_secret: its secret.
+        client_id: the Client ID to accept; by default, a documented one.
+        client_secret: the Client Secret to accept.
         control_audience: the audience identifier of the Control API.
         orchestration_audience: the audience identifier of the Orchestration API.
-        token_lifetime: the seconds that a token is valid; 86400 by default (service reference 8).
+        token_lifetime: how many seconds a token is valid; by default 86400 (service reference 8).
         closed_windows: whether an event at the `end` of a window also counts in it; by default,
             windows are half-open.
 
@@ -83,9 +84,9 @@ class Sandbox(Service):
             outcome: `"success"`, `"errors"` or `"filtered"`.
             event_name: the name of the events.
             write_key: the write key of their source.
-            integration: the integration that they were for.
-            reason: why they were filtered; by default, the empty text.
-            count: how many; by default, one.
+            integration: the integration that they were sent to.
+            reason: the reason for filtering them; by default, the empty text.
+            count: the number of events; by default, one.
 
         Raises:
             ConfigError: for a timestamp or an outcome that can't be used.
@@ -101,16 +102,16 @@ class Sandbox(Service):
         """Adds a fault.
 
         Args:
-            kind: what goes wrong.
-            endpoint: at which endpoint; `None` for all.
-            every: `k` for every `k`-th matching request; `None` for the next one only.
-            status: the status to answer with, for `"status"`.
-            retry_after: the `Retry-After` header to answer with, for `"status"`.
+            kind: the kind of fault.
+            endpoint: the endpoint that has the fault; `None` for all endpoints.
+            every: `k` for every `k`-th matching request; `None` for the next request only.
+            status: the status of the response, for `"status"`.
+            retry_after: the `Retry-After` header of the response, for `"status"`.
             milliseconds: how long to wait, for `"delay"`; how far `Date` is behind, for `"date"`.
-            bytes: after how many bytes of the body to break off, for `"truncate"`.
-            content_type: what the body claims to be, for `"content_type"`.
-            body: what to answer with, for `"body"`.
-            amount: what to add to a total, for `"wrong_total"`.
+            bytes: the number of bytes of the body to send before closing, for `"truncate"`.
+            content_type: the content type of the response, for `"content_type"`.
+            body: the body of the response, for `"body"`.
+            amount: the number to add to a total, for `"wrong_total"`.
 
         Raises:
             ConfigError: for a fault that can't be used.
@@ -134,7 +135,7 @@ class Sandbox(Service):
             target: the path with its query.
             headers: pairs of name and value.
             body: the whole body.
-            now: the time to answer at; the clocks are read when `None`.
+            now: the time of the request; if `None`, the sandbox reads the clocks.
 
         >>> sandbox.handle("GET", "/api/v1/audit-logs?page=1&perPage=2", [], b"").status
         401

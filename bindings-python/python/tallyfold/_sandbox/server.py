@@ -6,10 +6,9 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Self
 
-from tallyfold._errors import ConfigError, invalid, wrong_type
+from tallyfold._errors import ConfigError, check_number, invalid, wrong_type
 from tallyfold._sandbox.sandbox import Sandbox
 
 __all__ = ["SandboxServer", "serve"]
@@ -24,16 +23,16 @@ LONGEST_BODY = 1_000_000
 def serve(sandbox: Sandbox, port: int = 0, host: str = "127.0.0.1") -> "SandboxServer":
     """Serves a sandbox on this machine until the result is closed.
 
-    Any page in a browser may call it (CORS), as the demo dashboards do.
+    Any page in a browser may call the server (CORS), as the demo dashboards do.
 
     Args:
-        sandbox: what to serve.
-        port: the port to listen on; 0 for any that is free.
-        host: the address to listen on. With `"0.0.0.0"`, other machines and containers reach it,
-            too; their clients need `dangerously_allow_http`.
+        sandbox: the sandbox to serve.
+        port: the port to listen on; 0 selects a free port.
+        host: the address to listen on. With `"0.0.0.0"`, other machines and containers can use the
+            server, too; their clients need `dangerously_allow_http`.
 
     Raises:
-        OSError: when the port is taken.
+        OSError: if the port is in use.
         ConfigError: for arguments that can't be used.
 
     >>> with tallyfold.serve(sandbox) as server:
@@ -44,7 +43,7 @@ def serve(sandbox: Sandbox, port: int = 0, host: str = "127.0.0.1") -> "SandboxS
 
 
 class SandboxServer:
-    """A running server of a sandbox; close it, or use it in a `with` statement.
+    """A running server of a sandbox. Close it, or use it in a `with` statement.
 
     >>> server = tallyfold.serve(sandbox)
     >>> server.url.startswith("http://127.0.0.1:")
@@ -57,8 +56,7 @@ class SandboxServer:
         if not isinstance(sandbox, Sandbox):
             raise wrong_type("sandbox", "want a Sandbox", sandbox)
         wanted = "want an int from 0 to 65535"
-        if isinstance(port, bool) or not isinstance(port, int):
-            raise wrong_type("port", wanted, port)
+        check_number("port", wanted, port)
         if port not in PORTS:
             raise invalid(ConfigError, "port", wanted)
         if not isinstance(host, str):
@@ -90,12 +88,7 @@ class SandboxServer:
         """Gives the server itself."""
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Closes the server."""
         self.close()
 

@@ -1,3 +1,5 @@
+import type { Call } from "../calls/call.js";
+import { Driver, type DriverOptions } from "../calls/driver.js";
 import type { CollectQuery, DimensionOf } from "../ranges/collect.js";
 import { type CollectOptions, CollectRun } from "../ranges/collect_run.js";
 import type { FollowQuery } from "../ranges/follow.js";
@@ -16,8 +18,6 @@ import type {
   Metric,
   MetricsQuery,
 } from "../values/types.js";
-import type { Call } from "./call.js";
-import { Driver, type DriverOptions } from "./driver.js";
 import { type Environment, fromEnvironment, processEnv } from "./environment.js";
 import { Machine, type MachineOptions } from "./machine.js";
 
@@ -31,28 +31,35 @@ export interface BytesOf {
   /** @throws {@link TallyfoldError} with code `missing_argument` if it is not known which client it is. */
   sharedIdentity(): string;
   now(): Now;
+  /** How many requests have failed temporarily. A call ends early if the service goes down after those. */
+  failures(): bigint;
   /** The body, and whether its counts no longer change by the service's clock and by this one. */
   metrics(
     metric: Metric,
     query: MetricsQuery<Dimension>,
     signal: AbortSignal,
+    since: bigint,
   ): Promise<[body: Uint8Array<ArrayBuffer>, isSettled: boolean]>;
-  auditLogs(query: AuditLogsQuery, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
+  auditLogs(
+    query: AuditLogsQuery,
+    signal: AbortSignal,
+    since: bigint,
+  ): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/** The options of a {@link Client}. The arguments of an API that is not used may be left out. */
+/** The options of a {@link Client}. You may leave out the arguments of an API that you don't use. */
 export interface ClientOptions extends MachineOptions, DriverOptions {}
 
 /**
- * A client of both APIs: it fetches tokens when they are needed, shares them between calls, follows
- * no redirects, and checks every response to its last byte.
+ * A client of both APIs. It fetches, keeps and renews tokens as needed, follows no redirects, and checks every
+ * response to its last byte.
  *
- * Every call rejects with a {@link TallyfoldError}, or with the reason of the signal that aborted
- * it. Calls may run at the same time; they share one token and one token request.
+ * If a call fails, it rejects with a {@link TallyfoldError}; if its signal aborts, it rejects with the signal's
+ * reason. Calls may run at the same time; they share one token and one token request.
  *
- * Making the first client compiles the WebAssembly inside this package. In a page it compiles off the main
- * thread, and the first call waits for it. A page with a content security policy must allow
- * `'wasm-unsafe-eval'` for scripts.
+ * The first client compiles the WebAssembly in this package. In a page, this happens off the main thread, and the
+ * first call waits for it. If the page has a content security policy, the policy must allow `'wasm-unsafe-eval'`
+ * for scripts.
  *
  * @example
  * const client = new Client({
@@ -85,14 +92,14 @@ export class Client {
   }
 
   /**
-   * A client whose addresses and credentials are in the environment, for Node, Deno and Bun. The variables are
-   * `TALLYFOLD_CLUSTER_ENDPOINT`, `TALLYFOLD_CLIENT_ID`, `TALLYFOLD_CLIENT_SECRET` and `TALLYFOLD_CONTROL_AUDIENCE`; for the
-   * Orchestration API, `TALLYFOLD_BASE_URL`, `TALLYFOLD_AUTH_URL` and `TALLYFOLD_ORCHESTRATION_AUDIENCE`. An empty one counts
-   * as missing.
+   * Makes a client with the addresses and credentials in environment variables, in Node, Deno and Bun. The
+   * variables are `TALLYFOLD_CLUSTER_ENDPOINT`, `TALLYFOLD_CLIENT_ID`, `TALLYFOLD_CLIENT_SECRET` and
+   * `TALLYFOLD_CONTROL_AUDIENCE`; for the Orchestration API, `TALLYFOLD_BASE_URL`, `TALLYFOLD_AUTH_URL` and
+   * `TALLYFOLD_ORCHESTRATION_AUDIENCE`. An empty variable counts as missing.
    *
-   * @param options All options of the client, which override variables; and `env`, to read instead of
+   * @param options The options of the client, which override variables; and `env`, an object to read instead of
    * `process.env`.
-   * @throws {@link TallyfoldError} with the names of all variables that are missing.
+   * @throws {@link TallyfoldError} with the names of all missing variables.
    * @example
    * const client = Client.fromEnv({ timeoutMs: 10_000 });
    */
@@ -105,8 +112,8 @@ export class Client {
   }
 
   /**
-   * Counts of event delivery in a window (service reference 4.4): delivered, failed and filtered
-   * events, by one to four dimensions. Windows of 5 to 15 minutes keep responses small.
+   * Reads the event delivery counts of a window (service reference 4.4): delivered, failed and filtered events, by
+   * one to four dimensions. Windows of 5 to 15 minutes keep responses small.
    *
    * @example
    * const table = await client.eventDelivery({
@@ -124,7 +131,7 @@ export class Client {
   }
 
   /**
-   * Counts of event ingestion in a window (service reference 4.5), which has no `reason`.
+   * Reads the event ingestion counts of a window (service reference 4.5). There is no dimension `reason`.
    *
    * @example
    * const { totals } = await client.eventIngestion({ start, end, dimensions: ["write_key"] });
@@ -136,9 +143,9 @@ export class Client {
   }
 
   /**
-   * A page of the audit logs (service reference 4.2). The reference does not show the shape of
-   * the listing, so the parsed JSON is returned unchanged. Numbers are JavaScript's: an integer beyond 2^53 is rounded, and one
-   * beyond the largest number is an error (`invalid_json`).
+   * Reads a page of the audit logs (service reference 4.2). The reference does not show the response, so the method
+   * returns the parsed JSON as the service sends it. Numbers are JavaScript numbers: an integer beyond 2^53 is
+   * rounded, and an integer beyond the largest number is an error (`invalid_json`).
    *
    * @example
    * const page = await client.auditLogs({ page: 1, perPage: 50 });
@@ -148,12 +155,12 @@ export class Client {
   }
 
   /**
-   * A valid access token of one API with its remaining lifetime in seconds, in the form that `accessToken` of
-   * another client returns: for a server that hands tokens to pages. It is this client's own token, which is fetched
-   * or renewed only if it is time, once for all who wait.
+   * Returns a valid access token for one API, and its remaining lifetime in seconds. The `accessToken` function of
+   * another client may return this object: use it in a server that hands out tokens to web apps. The client returns
+   * the token that it uses itself, and fetches a new one only when needed, once for all concurrent calls.
    *
-   * This is the only way for a token to leave the client. Keep it as you keep a password, and give it only to those
-   * who may see all that it opens.
+   * No other method reveals a token. Protect it like a password, and give it only to people who may see everything
+   * that it gives access to.
    *
    * @example
    * const { accessToken, expiresIn } = await client.token("control");
@@ -166,20 +173,20 @@ export class Client {
   }
 
   /**
-   * Counts of a long range, read window by window, several at a time, and added up to one table.
+   * Reads a long range in many windows, several at a time, and adds them up into one table.
    *
-   * A window whose response is too large or too slow is read again as two halves. If a window
-   * fails, the others are still read; then the promise rejects with an error that has the `partial`
-   * table, the `gaps` and the `failures`. To continue, call it again with that table as `have`, or
-   * with the same `checkpoint`: only the gaps are read then. Failed authentication, 403, a redirect
-   * or `retry_later` end it at once, and so do its deadline and eight failed windows in a row.
+   * If the response for a window is too large or too slow, the collect reads the window again as two halves. If a
+   * window fails, the collect still reads the other windows; then the promise rejects with an error that has the
+   * `partial` table, the `gaps` and the `failures`. To read only the gaps, call the method again with that table as
+   * `have`, or with the same `checkpoint`. The collect ends at once after failed authentication, a status 403, a
+   * redirect or `retry_later`, at its deadline, and after eight failed windows in a row.
    *
-   * If the service is down, all calls pause, one at a time tries, and all go on when it answers:
-   * see `patienceMs`.
+   * If the service is down, all calls pause, and one call at a time is tried. All calls resume when the service
+   * answers: see `patienceMs`.
    *
-   * It also ends when its `signal` aborts, when one of your functions throws, or when the
-   * `checkpoint` can't be written. Then all calls end, and the promise rejects with that reason.
-   * Windows that were stored by then are not read again.
+   * The collect also ends when its `signal` aborts, when one of your functions throws, or when the `checkpoint`
+   * can't be written. Then all calls end, and the promise rejects with the signal's reason or the error. A later
+   * collect with the same checkpoint doesn't read the stored windows again.
    *
    * @example
    * const range = { start: "2026-01-01T00:00:00Z", end: "2026-01-02T00:00:00Z" };
@@ -204,10 +211,11 @@ export class Client {
   }
 
   /**
-   * Gives a {@link Revision} of each window when it has closed, and another one after each later
-   * reading, until it is settled. A running sum of all `changes` is always the sum of the newest
-   * counts of every window. It ends when all windows up to `end` are settled, or when the `for await` loop is left. When
-   * its `signal` aborts, it rejects with the signal's reason. With `once`, it ends when nothing is due any more.
+   * Reads windows as they close, and again while their counts may change. The method returns an async iterator,
+   * which yields a {@link Revision} after each reading of a window, until the window is settled. A running sum of
+   * all `changes` is always the sum of the newest counts of all windows. The iteration ends when all windows up to
+   * `end` are settled, or when you leave the `for await` loop; with `once`, it ends when nothing is due any more.
+   * If its `signal` aborts, it rejects with the signal's reason.
    *
    * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
    * @example
@@ -225,8 +233,8 @@ export class Client {
   }
 
   /**
-   * Finds out with three calls whether the service's windows are half-open, which its reference
-   * does not say. Choose a time so long ago that no late events arrive while it is read.
+   * Tests with three calls whether the service's windows are half-open, which its reference does not specify.
+   * Choose a window so old that no late events arrive.
    *
    * @example
    * const middle = "2026-01-01T00:05:00Z";
@@ -255,21 +263,24 @@ export class Client {
     return probe.finish();
   }
 
-  /** @internal What a server for pages needs: bodies as the service has sent them, once they were found valid. */
+  /** @internal What a server for web apps needs: bodies as the service has sent them, once they were found valid. */
   bytesOf(): BytesOf {
     return {
       sharedIdentity: () => this.#machine.sharedIdentity(),
       now: this.#driver.now,
-      metrics: (metric, { start, end, dimensions }, signal) => {
+      failures: () => this.#machine.failures,
+      metrics: (metric, { start, end, dimensions }, signal, since) => {
         const query = { start, end, dimensions };
         const call =
           metric === "event_delivery"
             ? this.#machine.eventDelivery(query)
             : this.#machine.eventIngestion(query as MetricsQuery<IngestionDimension>);
+        call.failFast(since);
         return this.#bytes(call, signal, () => call.output().provisional.length === 0);
       },
-      auditLogs: async ({ page, perPage }, signal) => {
+      auditLogs: async ({ page, perPage }, signal, since) => {
         const call = this.#machine.auditLogs({ page, perPage });
+        call.failFast(since);
         const [body] = await this.#bytes(call, signal, () => false);
         return body;
       },

@@ -3,7 +3,7 @@ import { environment } from "../values/declared.js";
 import { invalidArgument, missingArgument, TallyfoldError } from "../values/error.js";
 import type { Url } from "../values/host.js";
 
-/** Environment variables by their names. */
+/** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 type Name = keyof typeof environment;
@@ -24,7 +24,7 @@ export function processEnv(): Environment {
  * Makes something of the arguments that are given and of those in the environment.
  *
  * @param hasSource Whether tokens come from elsewhere, and not by the secret.
- * @throws {@link TallyfoldError} with the names of all variables that are missing.
+ * @throws {@link TallyfoldError} with the names of all variables that are missing, or of the one that can't be used.
  */
 export function fromEnvironment<O extends Given, T>(
   env: Environment,
@@ -41,8 +41,13 @@ export function fromEnvironment<O extends Given, T>(
   try {
     return make({ ...given, ...found });
   } catch (error) {
-    const name = TallyfoldError.is(error) && error.code === "missing_argument" && error.argument;
-    if (!name || !(name in environment) || name in found) throw error;
+    if (!TallyfoldError.is(error)) throw error;
+    const { argument, code, message } = error;
+    const name = argument as Name;
+    if (name in found && found[name] !== given[name]) {
+      throw TallyfoldError.of({ ...error, message: message.replace(name, environment[name]) });
+    }
+    if (code !== "missing_argument" || !(name in environment) || name in found) throw error;
     const names = (Object.keys(found) as Name[]).map((found) => nameOf(environment[found]));
     const needsNone = hasSource || given.tokenless === true;
     const missing = core().CoreMachine.missing(names, needsNone) as string[];

@@ -1,14 +1,15 @@
 import type { CoreMachine, Glue } from "../../wasm/tallyfold_wasm.js";
+import { Call } from "../calls/call.js";
 import { turn } from "../loading/compile.js";
 import { Handle } from "../loading/handle.js";
 import { core, library } from "../loading/library.js";
-import { isBrowser } from "../loading/runtime.js";
 import { Collect, type CollectQuery, type DimensionOf } from "../ranges/collect.js";
 import { Follow, type FollowQuery } from "../ranges/follow.js";
 import { Probe, type ProbeQuery } from "../ranges/probe.js";
 import { type CountTable, coreOf } from "../tables/table.js";
 import type { MachineArguments } from "../values/declared.js";
 import { addressOf, fieldsOf, flatHeaders, OPTIONS, own } from "../values/input.js";
+import { isBrowser } from "../values/runtime.js";
 import type {
   Api,
   AuditLogsQuery,
@@ -18,18 +19,18 @@ import type {
   Metric,
   MetricsQuery,
 } from "../values/types.js";
-import { Call } from "./call.js";
 import { isUsual } from "./precheck.js";
 
 /** The options of a {@link Machine}. */
 export interface MachineOptions extends Omit<MachineArguments, keyof HostOptions> {}
 
-/** What a {@link Machine} must know about its host. */
+/** What a {@link Machine} must know about the program that drives it. */
 export interface HostOptions extends Pick<MachineArguments, "hostTokens" | "inBrowser"> {}
 
 /**
- * A client without I/O and without a clock: it says what to send and when, reads the responses, and
- * keeps the tokens. {@link Client} drives one; you can drive one with any other HTTP stack.
+ * A client without I/O and without a clock: it creates the requests, decides when to send them, reads the
+ * responses, and keeps the tokens. {@link Client} drives a machine; you can also drive one with any other HTTP
+ * stack.
  *
  * @example
  * const call = machine.eventDelivery({ start, end, dimensions: ["integration"] });
@@ -54,8 +55,8 @@ export class Machine {
   compiling: Promise<void> | undefined;
 
   /**
-   * @param options Addresses, credentials and audiences of the APIs in use; or `hostTokens` instead
-   * of a client secret; and `inBrowser`.
+   * @param options Addresses, credentials and audiences of the APIs that you use, or `hostTokens` instead of a
+   * client secret; and `inBrowser`, if the program runs in a page.
    * @throws {@link TallyfoldError} of kind `config`, with the name of the argument.
    */
   constructor(options: MachineOptions & HostOptions);
@@ -122,6 +123,11 @@ export class Machine {
     return this.#machine.sharedIdentity();
   }
 
+  /** @internal How many requests of this client have failed temporarily, for `Call.failFast`. */
+  get failures(): bigint {
+    return this.#machine.failures();
+  }
+
   /** Begins a call of event_delivery (service reference 4.4). */
   eventDelivery<const D extends Dimension, const G extends D = D>(
     query: MetricsQuery<D, G>,
@@ -163,7 +169,7 @@ export class Machine {
     return Follow.of(this.#machine.follow(query));
   }
 
-  /** Begins to probe the service's windows: see {@link Client.probeAdditivity}. */
+  /** Begins to test whether the service's windows are half-open: see {@link Client.probeAdditivity}. */
   probeAdditivity<const M extends Metric, const D extends DimensionOf<M>>(
     query: ProbeQuery<M, D>,
   ): Probe<D> {
@@ -175,12 +181,12 @@ export class Machine {
     return this.#timeoutMs;
   }
 
-  /** A number that changes whenever a token fetch has ended. */
+  /** A number that changes whenever a token fetch has ended. A call with the step `blocked` waits for this change. */
   get tokenEpoch(): bigint {
     return this.#machine.tokenEpoch();
   }
 
-  /** Frees the memory now. Calls that it began can still be driven. */
+  /** Frees the memory now. You can still drive calls that the machine has begun. */
   [Symbol.dispose](): void {
     // Those calls too that wait for it.
     if (this.compiling) this.compiling.then(() => this.#release());

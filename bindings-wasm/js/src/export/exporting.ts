@@ -3,12 +3,12 @@ import source from "../../wasm/tallyfold_export_bg.wasm";
 import { writeWhole } from "../files/file.js";
 import { Handle } from "../loading/handle.js";
 import { Module } from "../loading/start.js";
-import { type Exportable, handedOver } from "../tables/transfer.js";
 import type { ExportArguments, Note } from "../values/declared.js";
 import { TallyfoldError } from "../values/error.js";
 import type { ByteStream, Url } from "../values/host.js";
 import { fieldsOf, flatHeaders, OPTIONS, optionalFunction } from "../values/input.js";
-import { warning } from "../values/warning.js";
+import { warning } from "../values/runtime.js";
+import { type Exportable, handedOver } from "./transfer.js";
 
 const module = new Module(glue, source, "coreexport_new");
 
@@ -18,8 +18,8 @@ export function exportCore(): Glue {
 }
 
 /**
- * Compiles the WebAssembly of exports off the main thread. Without it, the first export compiles it at once, which a
- * page on a slow phone notices.
+ * Compiles the WebAssembly of exports off the main thread. Without this call, the first export compiles it on the
+ * main thread, which can block a page on a slow phone.
  *
  * @example
  * await init();
@@ -32,22 +32,23 @@ export function init(): Promise<void> {
 /** The options of {@link exportCounts}. */
 export interface ExportOptions extends ExportArguments {
   /**
-   * Called with each {@link Note}, instead of a warning. By default, Node warns by the name
-   * `InexactCountWarning`, `LabelLimitWarning`, `LongValueWarning` or `WindowsLeftOutWarning`, and other hosts warn in the console.
+   * A function that gets each {@link Note}, instead of a warning. By default, Node issues a warning with the name
+   * `InexactCountWarning`, `LabelLimitWarning`, `LongValueWarning` or `WindowsLeftOutWarning`, and other hosts
+   * print a warning to the console.
    */
   readonly onNote?: ((note: Note) => unknown) | undefined;
 }
 
 /**
- * Counts in the format of another system: a table, which is written by the windows of its responses; a series; or the
- * signed changes of a revision of {@link Client.follow}. Whatever can't be written is refused here, before anything
- * is written.
+ * Exports counts in the format of another system: a table, which has samples for the window of each response; a
+ * series; or the signed changes of a revision of {@link Client.follow}. If any count can't be exported, the
+ * function throws, before anything is written.
  *
  * It is also exported under the name `export`.
  *
- * @throws {@link TallyfoldError} of kind `config` for arguments; `count_overflow` or `inexact_count` for a count that
- * the format, or with `exact` the system that reads it, can't hold; `unsupported_by_format` for what else it can't
- * carry.
+ * @throws {@link TallyfoldError} of kind `config` for arguments that can't be used; `count_overflow` for a count
+ * above 2^63 - 1, if the format stores signed integers; with `exact`, `inexact_count` for a count that the system
+ * that reads it would round; `unsupported_by_format` for counts that the format can't represent.
  * @example
  * import { exportCounts } from "tallyfold/export";
  *
@@ -102,14 +103,14 @@ function warned({ kind, message }: Note): void {
 }
 
 /**
- * Counts in the format of another system, as pieces of bytes. Each piece is made when it is requested, so that memory
- * does not grow with the text; it is the caller's to keep. An export can be gone through any number of times, and
- * gives the same bytes.
+ * Counts in the format of another system, as pieces of bytes. Each piece is created when you request it, so memory
+ * does not grow with the number of rows. You may keep and change the pieces. You can iterate over an export any
+ * number of times; it always yields the same bytes.
  *
- * Of most formats, all pieces together are one text. Of those that are sent in messages, such as `remote-write`, each
- * piece is a message of its own.
+ * In most formats, all pieces together are one text. In formats that are sent in messages, such as `remote-write`,
+ * each piece is a message of its own.
  *
- * Its memory is freed when the garbage collector finds it, or at the end of a `using` block.
+ * Its memory is freed by the garbage collector, or at the end of a `using` block.
  *
  * @example
  * for (const piece of exportCounts(table, { format: "openmetrics" })) socket.write(piece);
@@ -132,22 +133,22 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
     return it.#core.object;
   }
 
-  /** What to say in `Content-Type`. */
+  /** The media type of the export, for `Content-Type`. */
   get mediaType(): string {
     return this.#core.object.mediaType();
   }
 
-  /** Whether each piece is a message of its own, to be sent by itself. Otherwise all pieces together are one text. */
+  /** Whether each piece is a message of its own, to be sent separately. Otherwise, all pieces together are one text. */
   get isMessages(): boolean {
     return this.#core.object.isMessages();
   }
 
-  /** What to know of this export: that counts are rounded by the system that reads them, or that windows were left out. */
+  /** Notes about the export, such as that the system that reads it rounds counts, or that windows were left out. */
   get notes(): Note[] {
     return this.#core.object.notes();
   }
 
-  /** All pieces, from the first one on. `for await` goes through them too. */
+  /** All pieces, from the first one on. `for await` iterates over them, too. */
   *[Symbol.iterator](): IterableIterator<Uint8Array<ArrayBuffer>> {
     const pieces = this.#core.object.pieces();
     try {
@@ -162,10 +163,10 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
   }
 
   /**
-   * All of it as one text.
+   * The whole export as one text.
    *
-   * @throws {@link TallyfoldError} with code `unsupported_by_format` for a format that isn't text, and for counts that
-   * take more than one message.
+   * @throws {@link TallyfoldError} with code `unsupported_by_format` for a format that isn't text, and for counts
+   * that need more than one message.
    * @example
    * response.end(exportCounts(table, { format: "openmetrics" }).text());
    */
@@ -180,7 +181,7 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
   }
 
   /**
-   * The pieces as a stream of the web, such as the body of a `Response`.
+   * The pieces as a `ReadableStream`, for example for the body of a `Response`.
    *
    * @example
    * const counts = exportCounts(table, { format: "csv" });
@@ -202,14 +203,13 @@ export class Export implements Iterable<Uint8Array<ArrayBuffer>> {
   }
 
   /**
-   * Writes all of it to a file, in Node 20.16 or later, Deno or Bun. The file is there as a whole or not at all: it is
-   * written next to its place under another name, brought to the disk, and then put into its place, so that a program
-   * that reads it never sees half of it.
+   * Writes the whole export to a file, in Node 20.16 or later, Deno or Bun. The file is replaced atomically, once
+   * everything is written and synced to the disk: a program that reads it never sees an incomplete file.
    *
    * @param path The path, or a `file:` URL.
    * @returns The number of bytes.
-   * @throws {@link TallyfoldError} with code `unsupported_by_format` for counts that take more than one message of the
-   * format, and what the host says if it can't write there.
+   * @throws {@link TallyfoldError} with code `unsupported_by_format` for counts that need more than one message of
+   * the format, and the host's error if it can't write the file.
    */
   async writeTo(path: string | Url): Promise<number> {
     return writeWhole(path, this.#whole());

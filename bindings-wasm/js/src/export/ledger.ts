@@ -2,17 +2,17 @@ import type { CoreExport, CoreLedger } from "../../wasm/tallyfold_export.js";
 import { reading } from "../files/origins.js";
 import { Handle } from "../loading/handle.js";
 import type { Revision } from "../ranges/follow.js";
-import { revised } from "../tables/transfer.js";
+import { clocks } from "../values/clocks.js";
 import type { ExportArguments, PushReport } from "../values/declared.js";
 import { invalidArgument, outOfOrder } from "../values/error.js";
 import { fieldsOf, flatHeaders, OPTIONS, optionalFlag, own } from "../values/input.js";
-import { clocks } from "../values/time.js";
-import { warning } from "../values/warning.js";
+import { warning } from "../values/runtime.js";
 import { exportCore, withOptions } from "./exporting.js";
 import { type PushOptions, pushed, pushNames } from "./push.js";
 import { checkStore, type Store, stored } from "./store.js";
+import { revised } from "./transfer.js";
 
-/** What counters are called: as in {@link ExportOptions}. */
+/** The names and labels of counters, as in {@link ExportOptions}. */
 export interface CounterOptions extends Pick<ExportArguments, "labels" | "name"> {}
 
 /** The options of {@link Ledger.push}: the options of {@link push}, whose `format` is `"otlp"` or `"otlp-json"`. */
@@ -21,14 +21,14 @@ export interface LedgerPushOptions extends Omit<PushOptions, "finished" | "onFin
 /** The options of {@link Ledger.add}. */
 export interface LedgerAddOptions {
   /**
-   * Whether windows before the revision may be missing: the totals don't have their counts then. Set it for the first
-   * revision after a time whose counts can't be read any more. A window that can't be read for days needs no gap: it is
-   * added when it can.
+   * Whether windows before the revision may be missing. The totals then lack their counts. Set it for the first
+   * revision after a time whose counts can't be read any more. It isn't needed for a window that can't be read for
+   * days: the window is added once it can be read.
    */
   readonly allowGap?: boolean | null;
 }
 
-/** A running total that never goes down, for each set of labels. */
+/** A running total that never decreases, for each set of labels. */
 export interface Counter {
   /** Its name, without the `_total` that text formats add. */
   readonly name: string;
@@ -49,15 +49,16 @@ export interface PromRegistry {
 }
 
 /**
- * Running totals of settled windows, by group: counters, which never go down. A scrape reads them as {@link
- * Ledger.openmetrics}, and {@link Ledger.push} sends them as cumulative sums of OTLP.
+ * Running totals of settled windows, by group. They are counters that never decrease. A scrape reads the totals as
+ * {@link Ledger.openmetrics}, and {@link Ledger.push} sends them as cumulative sums of OTLP.
  *
- * {@link Client.follow} gives each window's last revision once, as settled, and only that is added. The document, {@link
- * Ledger.save}, holds the totals and the state of the follow together. It is stored with each revision, before anyone sees
- * the new totals: so a process that is ended at any moment, and resumes with the document and its state, counts nothing
- * twice, loses nothing, and never shows less than it has shown. Only one process at a time may use a document: see {@link
- * Store}. A process that is given an older document counts on from there, and Prometheus sees the counters reset: `increase`
- * and `rate` then count the totals of that document once more.
+ * {@link Client.follow} yields each window once as settled, in the window's last revision, and the ledger adds only
+ * these revisions. The document of the ledger, {@link Ledger.save}, contains the totals together with the state of
+ * the follow. The ledger stores it with each revision, before a scrape can see the new totals. So if the process is
+ * killed at any moment, and another one resumes with the document and its state, it counts nothing twice and loses
+ * nothing, and no scrape sees a counter decrease. Only one process at a time may use a document: see {@link Store}.
+ * Don't restore an older document, because the ledger can't recognize it. Prometheus would see the counters reset,
+ * and `increase` and `rate` would count the totals of that document once more.
  *
  * @example
  * const ledger = new Ledger(await load());
@@ -84,8 +85,8 @@ export class Ledger {
   #waiting: (() => boolean)[] = [];
 
   /**
-   * @param saved What {@link Ledger.save} gave; without it, the ledger is empty.
-   * @throws {@link TallyfoldError} with code `invalid_checkpoint` for a document that is torn or was changed.
+   * @param saved The result of {@link Ledger.save}; without it, the ledger is empty.
+   * @throws {@link TallyfoldError} with code `invalid_checkpoint` for a document that is incomplete or was changed.
    */
   constructor(saved?: string | null) {
     const read = (): CoreLedger => new (exportCore().CoreLedger)(saved, Date.now());
@@ -94,15 +95,17 @@ export class Ledger {
   }
 
   /**
-   * Takes a revision, and the state of its follow after it. The counts are added if the window is settled. When a total
-   * becomes larger than 2^53, which Prometheus rounds, there is an `InexactCountWarning`.
+   * Stores a revision, and the state of its follow after it: `revisions.state()`. The counts are added if the
+   * window is settled. If a total becomes larger than 2^53, which Prometheus rounds, the ledger issues an
+   * `InexactCountWarning`.
    *
-   * @param store Stores the new document, and is awaited. Only then the ledger shows the new totals; if this throws, or
-   * its promise is rejected, the ledger is unchanged.
-   * @throws {@link TallyfoldError} with code `incompatible_tables` for counts by other dimensions or of another metric,
-   * `overlapping_coverage` for a settled window that was added before, `sum_overflow`, `invalid_argument` for an empty
-   * state, `invalid_checkpoint` for one that was torn or changed, or if `store` finds another document, and `out_of_order` if a window was skipped, with its time, or while another revision is being
-   * stored; the ledger is unchanged then.
+   * @param store A function that stores the new document. The ledger awaits it, and only then shows the new totals.
+   * If the function throws or rejects, the ledger is unchanged.
+   * @throws {@link TallyfoldError} with code `incompatible_tables` for counts with other dimensions or another
+   * metric; `overlapping_coverage` for a settled window that was added before; `sum_overflow`; `invalid_argument`
+   * for an empty state; `invalid_checkpoint` for a state that is incomplete or was changed, or if `store` finds
+   * another document; `out_of_order` if a window was skipped, with its time, or while another revision is being
+   * stored. The ledger is unchanged then.
    */
   async add(
     revision: Revision,
@@ -135,17 +138,18 @@ export class Ledger {
   }
 
   /**
-   * Sends the totals as cumulative sums of OTLP, which receivers take that refuse deltas.
+   * Sends the totals as cumulative sums of OTLP, for destinations that refuse deltas.
    *
-   * Each sum begins when the ledger did, and has the time of now: by this machine's clock, or by the service's if the last
-   * revision has shown that this machine's is ahead. It is a millisecond more than before if the clock was set back. Both
-   * are stored before anything is sent. So it may be sent any number of times and is never in doubt; after an
-   * error, the next push makes up for it. Push after each revision that is settled, and at least every few minutes,
-   * because Prometheus forgets a sum after five. A revision may be added meanwhile.
+   * Each sum has the start of the ledger and the current time: this machine's time, or the service's time if the
+   * last revision has shown that this machine's clock is ahead. If the clock was set back, the time is a
+   * millisecond after the time of the previous push. Totals and time are stored before anything is sent. So the
+   * totals may be sent any number of times, and are never in doubt; after an error, the next push makes up for it.
+   * Push after each settled revision, and at least every few minutes, because Prometheus forgets a sum after five
+   * minutes. You may add a revision during a push.
    *
-   * @param store Stores the new document, and is awaited, as of {@link Ledger.add}.
-   * @throws what {@link push} throws, and {@link TallyfoldError} with code `out_of_order` while another push of this ledger
-   * is under way, and `invalid_checkpoint` if the clock is more than five minutes behind the last push.
+   * @param store A function that stores the new document, as for {@link Ledger.add}.
+   * @throws The errors of {@link push}; {@link TallyfoldError} with code `out_of_order` while another push of this
+   * ledger is under way, and with `invalid_checkpoint` if the clock is more than five minutes behind the last push.
    * @example
    * const labels = { cluster: "production" };
    * await ledger.push({ format: "otlp", url: "https://otlp.example/v1/metrics", labels }, store);
@@ -202,12 +206,12 @@ export class Ledger {
     });
   }
 
-  /** The document to store, with the totals and the state of the follow: JSON without any secret. */
+  /** The document to store, with the totals and the state of the follow: JSON without secrets. */
   save(): string {
     return this.#core.object.toJson();
   }
 
-  /** The state of the follow after the last revision that was added, for its option `state`. */
+  /** The state of the follow after the last stored revision: pass it to {@link Client.follow} as `state`. */
   get state(): string | undefined {
     return this.#core.object.state();
   }
@@ -217,7 +221,7 @@ export class Ledger {
     return this.#core.object.settledUntil();
   }
 
-  /** The totals as counters; none before the first revision. */
+  /** The totals as counters. There are none before the first revision. */
   counters(options: CounterOptions = {}): Counter[] {
     const { labels, name } = fieldsOf("options", options, OPTIONS);
     const counters: CoreCounter[] = this.#core.object.counters(flatHeaders(labels), name);
@@ -244,18 +248,18 @@ export class Ledger {
     return this.#core.object.openmetrics(flatHeaders(labels), name);
   }
 
-  /** What to say in `Content-Type` of {@link Ledger.openmetrics}. */
+  /** The media type of {@link Ledger.openmetrics}, for `Content-Type`. */
   get mediaType(): string {
     return exportCore().CoreLedger.mediaType();
   }
 
   /**
-   * Has a registry of `prom-client` show the totals in each scrape, as numbers, which are those that Prometheus stores:
-   * exact up to 2^53. If the ledger is empty, the counters are there from its first revision on. If the registry then
-   * refuses one, because it has another metric of that name, a `CountersLeftOutWarning` says so, as notes of an export
-   * do.
+   * Adds the totals to a registry of `prom-client`, which shows the current totals in each scrape. They are
+   * numbers, as Prometheus stores them: exact up to 2^53. If the ledger is empty, the registry gets the counters
+   * with the first revision. If it then refuses a counter, because it has another metric with that name, the ledger
+   * issues a `CountersLeftOutWarning`.
    *
-   * @throws what the registry throws, if the ledger has counters.
+   * @throws The error of the registry, if the ledger already has counters.
    * @example
    * import { register } from "prom-client";
    *

@@ -2,22 +2,22 @@ import type { CoreExport, CoreOutbox } from "../../wasm/tallyfold_export.js";
 import { reading } from "../files/origins.js";
 import { Handle } from "../loading/handle.js";
 import type { Revision } from "../ranges/follow.js";
-import { changed } from "../tables/transfer.js";
 import type { ExportFormat, PushReport } from "../values/declared.js";
 import { invalidArgument, outOfOrder, TallyfoldError } from "../values/error.js";
 import { own } from "../values/input.js";
 import { exportCore, withOptions } from "./exporting.js";
 import { type PushOptions, pushed, pushNames } from "./push.js";
 import { checkStore, type Store, stored } from "./store.js";
+import { changed } from "./transfer.js";
 
-/** The options of {@link Outbox.push}: the options of {@link push}, except for those that the outbox knows. */
+/** The options of {@link Outbox.push}: the options of {@link push}, without the options that the outbox sets itself. */
 export type OutboxOptions = Omit<PushOptions, "format" | "finished" | "onFinished">;
 
 /**
- * Sends the revisions of a {@link Client.follow} to another system; a document keeps what is not sent yet.
+ * Sends the revisions of a {@link Client.follow} to another system, and keeps unsent revisions in a document.
  *
- * The document holds the state of the follow together with the revision that is to be sent. So a process that is ended
- * at any moment, and resumes with the document, loses no revision and sends none under another number.
+ * The document contains the state of the follow together with the revision to send. So if the process is killed at
+ * any moment, and another one resumes with the document, it loses no revision, and sends none with another number.
  *
  * @example
  * const url = "https://influx.example/write?db=counts";
@@ -46,9 +46,9 @@ export class Outbox {
 
   /**
    * @param saved The document that was stored last; without it, the outbox is empty.
-   * @param options The format of all messages, and a function that stores the document and is awaited.
-   * @throws {@link TallyfoldError} with code `invalid_checkpoint` for a document that is torn or was changed, and
-   * `invalid_argument` for another format than what is pending was to be sent in.
+   * @param options The format of all messages, and a function that stores the document. The outbox awaits it.
+   * @throws {@link TallyfoldError} with code `invalid_checkpoint` for a document that is incomplete or was changed,
+   * and `invalid_argument` if the pending revision has another format.
    */
   constructor(
     saved: string | null | undefined,
@@ -64,12 +64,12 @@ export class Outbox {
     this.#core.object.finished(format);
   }
 
-  /** The state of the follow after the last revision that was put in, for its option `state`. */
+  /** The state of the follow after the last revision that was put: pass it to {@link Client.follow} as `state`. */
   get state(): string | undefined {
     return this.#core.object.state();
   }
 
-  /** Whether a revision is to be sent. */
+  /** Whether a revision is pending: the next push sends it. */
   get isPending(): boolean {
     return this.#core.object.finished(this.#format) !== undefined;
   }
@@ -77,8 +77,8 @@ export class Outbox {
   /**
    * Stores a revision, and the state of its follow after it: `revisions.state()`.
    *
-   * @throws {@link TallyfoldError} with code `out_of_order` if another revision is pending: push it first; and while
-   * another action is under way. If it can't be stored, the outbox is unchanged.
+   * @throws {@link TallyfoldError} with code `out_of_order` if another revision is pending (push it first), and
+   * while another `put`, push or `drop` is under way. If the revision can't be stored, the outbox is unchanged.
    */
   async put(revision: Revision, state: string): Promise<void> {
     if (typeof state !== "string") {
@@ -91,23 +91,23 @@ export class Outbox {
   }
 
   /**
-   * Sends what is pending; gives `undefined` if nothing is. After an error the revision is still pending: push again to
-   * go on with it, or {@link Outbox.drop} it.
+   * Sends the pending revision. Returns `undefined` if there is nothing to report. After an error, the revision is
+   * still pending: push again to resume, or {@link Outbox.drop} it.
    *
-   * If an earlier push was ended while it was sending samples that are sent at most once, `unsure` of the report has their
-   * number, also if nothing is pending any more. The document keeps the number until a push has returned its report, or
-   * thrown an error that has it.
+   * If an earlier push was killed or aborted while it sent samples that are sent at most once, `unsure` of the
+   * report is their number, even if nothing is pending any more. The document keeps this number until a push has
+   * returned it in a report, or has thrown an error with such a report.
    *
-   * @throws what {@link push} throws, and {@link TallyfoldError} with code `out_of_order` while another action is under
-   * way.
+   * @throws The errors of {@link push}, and {@link TallyfoldError} with code `out_of_order` while another `put`,
+   * push or `drop` is under way.
    */
   async push(options: OutboxOptions): Promise<PushReport | undefined> {
     return this.#alone(() => this.#push(options));
   }
 
   /**
-   * Gives up what is pending: it is not sent any more. The next push still reports samples that an earlier push left in
-   * doubt. Not while another action is under way.
+   * Drops the pending revision: it is not sent any more. The next push still reports samples that an earlier push
+   * left in doubt. Throws `out_of_order` while another `put`, push or `drop` is under way.
    */
   async drop(): Promise<void> {
     await this.#alone(() => this.#clear());

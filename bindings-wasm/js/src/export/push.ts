@@ -3,14 +3,14 @@
 
 import type { CorePush } from "../../wasm/tallyfold_export.js";
 import { type Message, sendAll, wayOf } from "../http/sending.js";
-import { builtIn } from "../loading/runtime.js";
-import type { Exportable } from "../tables/transfer.js";
 import type { PushArguments, PushReport } from "../values/declared.js";
 import { invalidArgument, reported } from "../values/error.js";
 import { addressOf, flatHeaders, optionalFunction, own } from "../values/input.js";
+import { builtIn } from "../values/runtime.js";
 import type { Now } from "../values/time.js";
 import type { Abortable, Fetch } from "../values/types.js";
 import { Export, type ExportOptions, exportCore, exported } from "./exporting.js";
+import type { Exportable } from "./transfer.js";
 
 /** The options of {@link push}. */
 export interface PushOptions extends ExportOptions, PushArguments, Abortable {
@@ -21,8 +21,8 @@ export interface PushOptions extends ExportOptions, PushArguments, Abortable {
   /** How many samples an earlier push of the same counts has finished: this one resumes after them. */
   readonly finished?: number | bigint | undefined;
   /**
-   * Called with the number of samples that are finished, whenever it has changed, and awaited if it returns a promise.
-   * Store it, and pass it as `finished` to a push that is to go on where this one has ended.
+   * A function that gets the number of finished samples whenever it has changed, and is awaited if it returns a
+   * promise. Store the number, and pass it as `finished` to a push that resumes where this one has ended.
    */
   readonly onFinished?: ((samples: bigint) => unknown) | undefined;
   /** The clocks to use instead of the host's own. */
@@ -38,12 +38,14 @@ const TIMEOUT_MS = 30_000;
 /**
  * Sends counts to another system: as POST requests over `fetch`, or as datagrams in Node.
  *
- * A message that is refused as too large is cut in two. After an answer 429, the failures of a server and broken
- * connections it is sent again, for as long as `patienceMs`. Any other refusal ends the push.
+ * If the destination refuses a message as too large, the push cuts it in two. After a status 429, a failure of the
+ * server or a broken connection, the push sends the message again, for up to `patienceMs`. Any other refusal ends
+ * the push.
  *
- * @throws {@link TallyfoldError}: what {@link exportCounts} throws; `rate_limited`, `server_error`, `network_failed` or
- * `timed_out` when the patience is over; `forbidden`, `redirected` or `unexpected_status` for other refusals. Its
- * `report` says what was sent. If the signal aborts, it throws the signal's reason.
+ * @throws {@link TallyfoldError}: the errors of {@link exportCounts}; `rate_limited`, `server_error`,
+ * `network_failed` or `timed_out` when `patienceMs` is over; `forbidden`, `redirected` or `unexpected_status` for
+ * other refusals. Its `report` contains how much was sent. If the signal aborts, the promise rejects with the
+ * signal's reason.
  * @example
  * const report = await push(table, {
  *   format: "remote-write",

@@ -1,12 +1,13 @@
 import { invalidArgument, invalidCheckpoint } from "../values/error.js";
 
 /**
- * Stores the document of a ledger or an outbox in the place of `before`, and is awaited. `before` is the document that was
- * loaded or stored last; `null` without one.
+ * A function that stores the document of a ledger or an outbox in place of `before`. The ledger or outbox awaits
+ * it. `before` is the document that was loaded or stored last; `null` if there is none.
  *
- * Only one process at a time may use a document, or both count the same windows. `stateFile` of `tallyfold/node` sees to
- * that. A function of your own has no lock: where it finds another document than `before`, it has to return `false` and
- * leave it there, in one step, as in `UPDATE … SET document = $1 WHERE document = $2`.
+ * Only one process at a time may use a document; otherwise, both count the same windows. `stateFile` of
+ * `tallyfold/node` ensures that with a lock. A function of your own must compare and store in one step: if it finds
+ * another document than `before`, it must keep that document and return `false`, as with
+ * `UPDATE … SET document = $1 WHERE document = $2`.
  */
 export type Store = (document: string, before: string | null) => unknown;
 

@@ -1,7 +1,6 @@
 /**
- * Where a collect stores what it has read, so that a killed job can continue where it ended. It
- * stores one document under each name and replaces it as a whole; no document holds a secret, a
- * token or an address.
+ * Where a collect stores counts as it reads them, so that a killed job can resume. A checkpoint stores one document
+ * under each name and replaces it as a whole; no document contains a secret, a token or an address.
  *
  * @example
  * const checkpoint = {
@@ -11,11 +10,14 @@
  * await client.collect({ ...query, metric: "event_delivery", checkpoint });
  */
 export interface Checkpoint {
-  /** Gives the document that is stored under a name; `undefined` or `null` if there is none. */
+  /** Returns the document that is stored under a name; `undefined` or `null` if there is none. */
   load(name: string): StoredSegment | Promise<StoredSegment>;
-  /** Stores a document under a name and replaces the old one, completely or not at all. */
+  /**
+   * Stores a document under a name and replaces the old one, completely or not at all. When the signal of a collect aborts,
+   * the collect no longer waits for this.
+   */
   save(name: string, json: string): unknown;
-  /** Where a document is stored, such as a path that ends in its name: error messages tell it. */
+  /** Where a document is stored, such as a path that ends in its name: error messages contain it. */
   place?(name: string): string;
 }
 

@@ -2,7 +2,7 @@
 
 import { invalidArgument, invalidCheckpoint, type TallyfoldError } from "../values/error.js";
 import type { Checkpoint } from "./checkpoint.js";
-import { type Files, placeOf, replace, unlessMissing } from "./file.js";
+import { type Files, makeDirectory, placeOf, replace, unlessMissing } from "./file.js";
 import { Lock } from "./lock.js";
 
 /**
@@ -27,6 +27,7 @@ export function directoryHere(path: string | URL): Checkpoint {
     fs: module("node:fs/promises"),
     os: module("node:os"),
     path: module("node:path"),
+    threads: module("node:worker_threads"),
     url: module("node:url"),
   };
   return new Directory("checkpoint", path, files as Files);
@@ -36,6 +37,11 @@ export function directoryHere(path: string | URL): Checkpoint {
 export async function use(checkpoint: Checkpoint | undefined): Promise<() => Promise<void>> {
   const exclusive = checkpoint as { [USE]?: () => Promise<() => Promise<void>> } | undefined;
   return (await exclusive?.[USE]?.()) ?? (async () => {});
+}
+
+/** Whether a checkpoint is a directory of files: its work always ends, and must not be left in the middle. */
+export function isDirectory(checkpoint: Checkpoint | undefined): boolean {
+  return checkpoint !== undefined && USE in checkpoint;
 }
 
 /** The checkpoint that `checkpointDirectory` describes. */
@@ -53,7 +59,7 @@ export class Directory implements Checkpoint {
 
   /** Keeps other collects out, of this process too, until what it gives is called. */
   async [USE](): Promise<() => Promise<void>> {
-    await this.#files.fs.mkdir(this.#path, { recursive: true });
+    await makeDirectory(this.#path, this.#files);
     const lock = await Lock.take(this.#path, this.#files);
     this.#written.clear();
     this.#lock = lock;
@@ -85,7 +91,7 @@ export class Directory implements Checkpoint {
   }
 
   async save(name: string, json: string): Promise<void> {
-    await this.#files.fs.mkdir(this.#path, { recursive: true });
+    await makeDirectory(this.#path, this.#files);
     await this.#lock?.check();
     const place = this.place(name);
     const before = await this.#fingerprint(place);

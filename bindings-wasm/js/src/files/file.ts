@@ -1,8 +1,8 @@
 /// <reference types="node" preserve="true" />
 
-import { builtIn } from "../loading/runtime.js";
 import { invalidArgument } from "../values/error.js";
 import { isUrl } from "../values/input.js";
+import { builtIn } from "../values/runtime.js";
 
 /** The modules of Node that a checkpoint directory needs. They are passed in, not imported, so that a page can load this file. */
 export interface Files {
@@ -10,6 +10,7 @@ export interface Files {
   readonly fs: typeof import("node:fs/promises");
   readonly os: typeof import("node:os");
   readonly path: typeof import("node:path");
+  readonly threads: typeof import("node:worker_threads");
   readonly url: typeof import("node:url");
 }
 
@@ -64,6 +65,27 @@ export function placeOf(argument: string, path: unknown, url: Files["url"]): str
 
 /** What {@link replace} needs of {@link Files}. */
 type Replacing = Pick<Files, "fs" | "path">;
+
+/**
+ * Creates a directory and its missing parents. Node's `recursive` tries for ever where the system refuses a directory with
+ * `ENOENT`, as in `/proc`, and reports a read-only file system as `ENOENT`.
+ */
+export async function makeDirectory(place: string, files: Replacing, mode = 0o777): Promise<void> {
+  const { fs, path } = files;
+  const make = (): Promise<unknown> =>
+    fs.mkdir(place, mode).catch(async (error) => {
+      const found = await fs.stat(place).catch(() => undefined);
+      if (!found?.isDirectory()) throw error;
+    });
+  try {
+    await make();
+  } catch (error) {
+    const parent = path.dirname(place);
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || parent === place) throw error;
+    await makeDirectory(parent, files, mode);
+    await make();
+  }
+}
 
 /**
  * Replaces a file atomically: writes a temporary file next to it, syncs it to the disk and renames it. Readers see the

@@ -2,20 +2,21 @@ import { invalidArgument, invalidCheckpoint } from "../values/error.js";
 import type { Checkpoint } from "./checkpoint.js";
 import { USE } from "./directory.js";
 
-/** A checkpoint in the browser, and a way to remove what it holds. */
+/** A checkpoint in the browser, and a way to remove its content. */
 export interface BrowserCheckpoint extends Checkpoint {
   /** Removes everything that is stored under the checkpoint's name. */
   clear(): Promise<void>;
 }
 
 /**
- * A checkpoint in IndexedDB, for pages and their workers. It has room for a month of windows and more, which
- * `localStorage` has not. Each document is replaced as a whole.
+ * A checkpoint in IndexedDB, for pages and their workers. It can store a month of windows and more, for which
+ * `localStorage` is too small. Each document is replaced as a whole.
  *
- * It is for one collect at a time: a second one, in this tab or another, rejects with `invalid_checkpoint` until the
- * first one has ended or its tab is closed. This needs Web Locks, which pages have over https and on localhost.
+ * Only one collect at a time may use it: a second one, in this tab or another, rejects with `invalid_checkpoint`
+ * until the first one has ended or its tab is closed. The checkpoint needs Web Locks, which pages have over https
+ * and on localhost.
  *
- * @param name Tells it from other checkpoints of the same origin.
+ * @param name Distinguishes it from other checkpoints of the same origin.
  * @example
  * const checkpoint = indexedDbCheckpoint("january");
  * const table = await client.collect({ ...query, metric: "event_delivery", checkpoint });

@@ -30,7 +30,7 @@ export class Lock {
   static async take(directory: string, files: Files): Promise<Lock> {
     const { fs, path } = files;
     const [host, stat] = [await hostName(files), await statOf("self", files)];
-    const lease = new (core().CoreLease)(host, process.pid, stat);
+    const lease = new (core().CoreLease)(host, process.pid, stat, endableThread(files));
     try {
       await take(lease, directory, files);
       const own = path.join(directory, lease.name());
@@ -113,6 +113,11 @@ async function hostName({ crypto, fs, os }: Files): Promise<string> {
 
 async function statOf(process: string, { fs }: Files): Promise<string | undefined> {
   return await fs.readFile(`/proc/${process}/stat`, "latin1").catch(() => undefined);
+}
+
+/** This thread, if it can be ended while the process continues: without releasing its lock. */
+function endableThread({ threads }: Files): number | undefined {
+  return threads.isMainThread ? undefined : threads.threadId;
 }
 
 /** Whether there is a process with that number; `undefined` if the system does not say. */

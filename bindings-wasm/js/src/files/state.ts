@@ -1,20 +1,22 @@
 /// <reference types="node" preserve="true" />
 
 import { because, invalidArgument, invalidCheckpoint, TallyfoldError } from "../values/error.js";
-import { type Files, placeOf, replace, unlessMissing } from "./file.js";
+import { type Files, makeDirectory, placeOf, replace, unlessMissing } from "./file.js";
 import { Lock } from "./lock.js";
 import { note } from "./origins.js";
 
-/** The file of a ledger, an outbox or a follow's state: {@link StateFile.store} replaces it whole. */
+/** The file of a ledger, an outbox or a follow's state: {@link StateFile.store} replaces it as a whole. */
 export interface StateFile {
-  /** The document that was stored last; `undefined` without a file. */
+  /** Returns the document that was stored last; `undefined` if there is no file. */
   load(): Promise<string | undefined>;
   /**
-   * Replaces the document. When its promise is resolved, the new document is on the disk.
+   * Replaces the document. When the promise resolves, the new document is on the disk.
    *
-   * @param before The document that it was made from, which a ledger and an outbox give; `null` for none.
-   * @throws {@link TallyfoldError} with code `invalid_checkpoint` if another process is writing the file, or it was written
-   * since it was loaded, also by this object in the place of another document than `before`; the file is unchanged then.
+   * @param before The document that the new one was made from, which a ledger or an outbox passes; `null` if there
+   * was none.
+   * @throws {@link TallyfoldError} with code `invalid_checkpoint` if another process is writing the file, if the
+   * file was written since it was loaded, or if `before` is given, but is not the document that this object has
+   * loaded or stored last. The file is unchanged then.
    */
   store(document: string, before?: string | null): Promise<void>;
 }
@@ -122,9 +124,8 @@ export class LockedFile implements StateFile {
   }
 
   async #locked(directory: string): Promise<Lock> {
-    const { fs } = this.#files;
     for (let tries = 100; ; tries--) {
-      await fs.mkdir(directory, { recursive: true, mode: 0o700 });
+      await makeDirectory(directory, this.#files, 0o700);
       try {
         return await Lock.take(directory, this.#files);
       } catch (error) {

@@ -6,29 +6,34 @@ const acts = new WeakMap<AbortSignal, Set<() => void>>();
  * listener for each signal, however many wait for it, because Node warns of a leak above ten.
  */
 export function onAbort(signal: AbortSignal, act: () => void): () => void {
-  let all = acts.get(signal);
-  if (all === undefined) {
-    const own = new Set<() => void>();
-    const actAll = (): void => {
-      for (const each of own) each();
-    };
-    signal.addEventListener("abort", actAll, { once: true });
-    acts.set(signal, own);
-    all = own;
-  }
+  const all = acts.get(signal) ?? listen(signal);
   all.add(act);
   return () => all.delete(act);
+}
+
+/** A function of its own, because what a listener's surroundings hold lives as long as the signal. */
+function listen(signal: AbortSignal): Set<() => void> {
+  const all = new Set<() => void>();
+  const actAll = (): void => {
+    for (const each of all) each();
+  };
+  signal.addEventListener("abort", actAll, { once: true });
+  acts.set(signal, all);
+  return all;
 }
 
 /**
  * What the caller's own function gives, awaited if it is a promise. If the signal aborts first, it
  * throws the signal's reason.
  */
-export async function awaited(result: unknown, signal: AbortSignal | undefined): Promise<void> {
-  if (typeof (result as PromiseLike<unknown> | undefined)?.then !== "function") return;
+export async function awaited<T>(
+  result: T | PromiseLike<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  if (typeof (result as PromiseLike<T> | undefined)?.then !== "function") return result;
   let forget: (() => void) | undefined;
   try {
-    await new Promise((resolve, reject) => {
+    return await new Promise<T>((resolve, reject) => {
       forget = signal && onAbort(signal, () => reject(signal.reason));
       Promise.resolve(result).then(resolve, reject);
       if (signal?.aborted) reject(signal.reason);

@@ -1,8 +1,8 @@
 // One HTTP exchange over any `fetch`. All foreign code, from `fetch` to the getters of its
 // response, runs inside `Deadline.during`: `report` decides what it means that it throws.
 
-import { choosesCodings } from "../loading/runtime.js";
 import { bytes } from "../values/input.js";
+import { choosesCodings } from "../values/runtime.js";
 import type { Fetch, FetchInit, FetchResponse } from "../values/types.js";
 import { Broken, type Deadline } from "./deadline.js";
 import { type Exchanged, NoResponse, type Outgoing, report } from "./network_error.js";

@@ -1,8 +1,8 @@
 // What an error of a `fetch` means: what is reported to the core, and what a caller may see. The core knows
 // the names of what happened (`core/src/calls/broken.rs`), and says it in words.
 
-import { isBrowser } from "../loading/runtime.js";
 import { because, TallyfoldError } from "../values/error.js";
+import { isBrowser } from "../values/runtime.js";
 import type { ExchangeFailure } from "../values/types.js";
 import type { Broken } from "./deadline.js";
 
@@ -48,9 +48,18 @@ const LEAST_ANSWER = 64;
 const UNSENT =
   /^(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|UND_ERR_CONNECT_TIMEOUT|ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNSUPPORTED_PROTOCOL|\w+_ALERT_(?:HANDSHAKE_FAILURE|PROTOCOL_VERSION)|TLSV1_UNRECOGNIZED_NAME))$/;
 
+/** There is no connection: to the server, or to a proxy. */
+const UNREACHED = /^(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|EHOSTUNREACH|ENETUNREACH)$/;
+
 interface Told {
   readonly code?: unknown;
   readonly syscall?: unknown;
+  /** What was looked up. */
+  readonly hostname?: unknown;
+  /** The port of the connection. */
+  readonly port?: unknown;
+  /** The errors of several addresses of a host. */
+  readonly errors?: readonly Told[];
   readonly name?: unknown;
   readonly message?: unknown;
   readonly cause?: Told;
@@ -71,7 +80,7 @@ export function report(
   isOwn: boolean,
   hasBegun: boolean,
 ): void {
-  const told = readable(cause);
+  const told = readable(cause, request.url);
   // A browser may word the failure of an exchange in any language.
   const isInPage = isOwn && isBrowser();
   if (!timedOut && !isInPage && isMistake(told) && !(isOwn && quotes(told, request))) throw cause;
@@ -92,6 +101,8 @@ interface Readable {
   readonly code?: string;
   readonly name?: string;
   readonly message: string;
+  /** What `fetch` gives as the reason of an error without a code, such as `bad port`. */
+  readonly reason?: string;
   readonly word: string;
   readonly isUnsent: boolean;
   /** Whether undici used a connection again, and the server closed it without an answer. */
@@ -99,19 +110,23 @@ interface Readable {
 }
 
 /** The parts of an error, which may have getters that throw. */
-function readable(cause: unknown): Readable {
+function readable(cause: unknown, url: string): Readable {
   try {
     const error = cause as Told | undefined;
     const inner = [error?.cause, error].find((link) => typeof link?.code === "string");
     const { code, name } = { code: inner?.code, name: error?.name };
     const message = String((inner ?? error)?.message);
-    const word = [code, name].find((it): it is string => typeof it === "string") ?? "Error";
+    const reason = inner === undefined ? error?.cause?.message : undefined;
+    const own = [code, name].find((it): it is string => typeof it === "string") ?? "Error";
+    const word =
+      UNREACHED.test(own) && isElsewhere(inner?.errors?.[0] ?? inner, url) ? `PROXY_${own}` : own;
     return {
       ...(typeof code === "string" && { code }),
       ...(typeof name === "string" && { name }),
       message,
+      ...(typeof reason === "string" && { reason }),
       word,
-      isUnsent: UNSENT.test(word) || /^(?:connect|getaddrinfo)$/.test(String(inner?.syscall)),
+      isUnsent: UNSENT.test(own) || /^(?:connect|getaddrinfo)$/.test(String(inner?.syscall)),
       isStale: code === "UND_ERR_SOCKET" && Number(inner?.socket?.bytesRead) > LEAST_ANSWER,
     };
   } catch {
@@ -119,13 +134,21 @@ function readable(cause: unknown): Readable {
   }
 }
 
+/** Whether a connection was not to the server of the address, and so to a proxy. */
+function isElsewhere(error: Told | undefined, url: string): boolean {
+  const { hostname, port, protocol } = new URL(url);
+  if (typeof error?.hostname === "string") return error.hostname !== hostname;
+  const wanted = port || (protocol === "https:" ? 443 : 80);
+  return typeof error?.port === "number" && error.port !== Number(wanted);
+}
+
 function isMistake({ code, name, message }: Readable): boolean {
   return code === undefined && MISTAKES.test(name ?? "") && !FAILED.test(message);
 }
 
 /** Whether an error quotes what no message may show. */
-function quotes({ message }: Readable, request: Outgoing): boolean {
-  return request.secrets().some((secret) => message.includes(secret));
+function quotes({ message, reason = "" }: Readable, request: Outgoing): boolean {
+  return request.secrets().some((secret) => message.includes(secret) || reason.includes(secret));
 }
 
 /** The text for a page, because a browser reports no details to it. */
@@ -148,7 +171,8 @@ function inPage(url: string, word: string): ["network" | "hidden", string] {
  * `fetch` says is left out, and what quotes the request.
  */
 function shown(told: Readable, request: Outgoing, isOwn: boolean): Error | undefined {
-  const { code, name, message } = told;
+  const { code, name, reason } = told;
+  const message = reason === undefined ? told.message : `${told.message}: ${reason}`;
   const isCode =
     code !== undefined && /^(?:E|UND_ERR_|CERT_|DEPTH_|SELF_|UNABLE_|Z_)[A-Z_]{2,40}$/.test(code);
   if (!isCode && !(isOwn && code === undefined)) return undefined;

@@ -1,9 +1,10 @@
 // Sends messages to other systems over `fetch`: exports and alerts. The core decides what to send, what an answer means, and
 // when to try again.
 
+import { clocks } from "../values/clocks.js";
 import { invalidArgument } from "../values/error.js";
 import { optionalFunction, optionalSignal, own, pairsOf } from "../values/input.js";
-import { clocks, type Now } from "../values/time.js";
+import type { Now } from "../values/time.js";
 import type { ExchangeFailure, Fetch } from "../values/types.js";
 import { awaited, pause } from "./abort.js";
 import { Deadline } from "./deadline.js";

@@ -1,6 +1,6 @@
 // Who is at work for which visitor, and who comes next.
 
-import { isWorkers } from "../loading/runtime.js";
+import { isWorkers } from "../values/runtime.js";
 import { Waiting } from "./waiting.js";
 
 /** How often a request in a Worker says that it is still there. */

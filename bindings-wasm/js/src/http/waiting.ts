@@ -1,6 +1,6 @@
 // How a call waits for what another call changes, such as the token that both need.
 
-import { isWorkers } from "../loading/runtime.js";
+import { isWorkers } from "../values/runtime.js";
 import { onAbort, pause } from "./abort.js";
 
 /** After so many milliseconds a call in a Worker looks again. */

@@ -3,12 +3,12 @@
 import { inflateSync } from "fflate/browser";
 import { because, invalidArgument, wasmForbidden } from "../values/error.js";
 import type { WasmModule, WebResponse } from "../values/host.js";
-import { builtIn } from "./runtime.js";
+import { builtIn } from "../values/runtime.js";
 
 /** @internal What build.mjs makes of a `.wasm` file: its bytes, deflated, in base64; or for Cloudflare Workers the module. */
 export type Source = string | WebAssembly.Module;
 
-/** What a caller can hand over: the module, its bytes, or a response that has them. */
+/** A WebAssembly module, its bytes, or a response with its bytes. */
 export type WasmSource = WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer> | WebResponse;
 
 /** @internal Compiles what a caller has handed over. */

@@ -1,7 +1,7 @@
 // What takes the place of globals that a host may lack: `Symbol.dispose`, `TextDecoder` and `TextEncoder` (jsdom has
 // neither); and of `FinalizationRegistry`, as the glue uses it. build.mjs puts these in the place of the originals.
 
-import { builtIn } from "./runtime.js";
+import { builtIn } from "../values/runtime.js";
 
 const symbols: { dispose?: symbol; asyncDispose?: symbol } = Symbol;
 

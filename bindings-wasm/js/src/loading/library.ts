@@ -76,14 +76,14 @@ function staged(glue: Glue): Uint8Array {
 }
 
 /**
- * Compiles the WebAssembly off the main thread; what is called before that compiles it at once, where it is
- * called. A page needs this only before it calls something that gives no promise, such as
- * {@link CountTable.fromJSON}: a call of a {@link Client} waits by itself.
+ * Compiles the WebAssembly off the main thread. A function that is called earlier compiles it on its own thread. A
+ * page needs `init` only before it calls a function that returns no promise, such as {@link CountTable.fromJSON}:
+ * the calls of a {@link Client} wait for the compilation.
  *
- * @param module The file `tallyfold/tallyfold.wasm` of this version, to be used instead of the one inside this
- * package. It has to come before the first use: once one is in use, it stays.
- * @throws {@link TallyfoldError} with code `invalid_argument` for anything else, and what the host throws if it
- * may not compile.
+ * @param module The file `tallyfold/tallyfold.wasm` of this version, to use instead of the WebAssembly in this
+ * package. Pass it before the first use: later, it can't be replaced.
+ * @throws {@link TallyfoldError} with code `invalid_argument` for anything else, and the host's error if it does
+ * not allow the compilation.
  * @example
  * await init();
  * const table = CountTable.fromJSON(localStorage.getItem("yesterday"));

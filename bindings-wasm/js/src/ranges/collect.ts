@@ -1,14 +1,25 @@
 import type { CoreCollect } from "../../wasm/tallyfold_wasm.js";
-import { Call, type DriveStep } from "../client/call.js";
+import { Call, type DriveStep } from "../calls/call.js";
 import { Handle } from "../loading/handle.js";
 import { core } from "../loading/library.js";
 import { CountTable } from "../tables/table.js";
+import { now } from "../values/clocks.js";
 import type { CollectArguments, WindowCounts } from "../values/declared.js";
-import { ended, invalidArgument, type TallyfoldError } from "../values/error.js";
+import { hide, invalidArgument, TallyfoldError } from "../values/error.js";
 import { bytes } from "../values/input.js";
 import type { Now } from "../values/time.js";
-import { now } from "../values/time.js";
 import type { Dimension, Grouped, IngestionDimension, Metric, Window } from "../values/types.js";
+
+// Not in the class itself, because tables, which throw errors, are above errors.
+declare module "../values/error.js" {
+  interface TallyfoldError {
+    /**
+     * For an error of {@link Client.collect}: the counts of all windows that were read, if any. To read only the
+     * gaps, collect again with this table as `have`.
+     */
+    readonly partial: CountTable | undefined;
+  }
+}
 
 /** The dimensions that a metric has (service reference 2.4). */
 export type DimensionOf<M extends Metric> = M extends "event_ingestion"
@@ -24,12 +35,11 @@ export type RangeQuery<M extends Metric, D extends DimensionOf<M>, G extends D =
 /** What to collect. */
 export interface CollectQuery<M extends Metric, D extends DimensionOf<M>, G extends D = D>
   extends Grouped<Omit<CollectArguments, "metric" | "concurrency">, D, G> {
-  /** Which counts. */
+  /** The endpoint of the counts. */
   readonly metric: M;
   /**
-   * A table that covers a part of the range already, such as the `partial` of an error: only its
-   * gaps are read, and the windows that are provisional in it. Windows that lie outside of the range, or partly,
-   * are ignored.
+   * A table that already covers a part of the range, such as the `partial` of an error. The collect reads only the
+   * gaps of this table, and its provisional windows. Windows that are not entirely in the range are ignored.
    */
   readonly have?: CountTable | undefined;
 }
@@ -38,7 +48,7 @@ export interface CollectQuery<M extends Metric, D extends DimensionOf<M>, G exte
 export type CollectStep<D extends Dimension | undefined = Dimension | undefined> =
   | DriveStep<CountTable<D>>
   | {
-      /** Nothing can be started until another call is settled: ask again then. */
+      /** Nothing can be started until another call has been settled. Get the next step then. */
       readonly type: "idle";
     }
   | {
@@ -61,7 +71,7 @@ export type Settled =
       readonly type: "halved";
     }
   | {
-      /** It has failed, with the call's final error. */
+      /** The window has failed, with the call's final error. */
       readonly type: "failed";
       readonly error: TallyfoldError;
     }
@@ -74,15 +84,15 @@ export type Settled =
       readonly type: "postponed";
     }
   | {
-      /** The call was one of the probe's, or one that only tested whether the service is back. */
+      /** The call belonged to the probe, or only tested whether the service is back. */
       readonly type: "probed";
     };
 
 /** A part of a collect's state. Store it under its name and replace what was stored there. */
 export interface Segment {
-  /** Such as `segment-00003.json`. */
+  /** The name, such as `segment-00003.json`. */
   readonly name: string;
-  /** The document. It holds no secret, no token and no address. */
+  /** The document. It contains no secret, no token and no address. */
   readonly json: string;
 }
 
@@ -100,10 +110,10 @@ export function segmentName(number: number): string {
 }
 
 /**
- * Reads a long range without I/O; {@link Client.collect} drives one, and {@link Machine.collect}
- * makes one. Each worker asks for the next step, drives the call, and settles it. A window that
- * fails does not end the collect; a window whose response is too large or too slow is read again as
- * two halves.
+ * Reads a long range window by window, without I/O. {@link Client.collect} drives a `Collect`, and {@link
+ * Machine.collect} returns one. Any number of workers share it: each gets the next step, drives the call to its
+ * end, and settles the call. A window that fails does not end the collect. A window whose response is too large or
+ * too slow is read again as two halves.
  *
  * @example
  * const collect = machine.collect({ metric: "event_delivery", start, end, dimensions: ["reason"] });
@@ -127,17 +137,21 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
     return new this(collect);
   }
 
-  /** What to do next. @param at The time of both clocks; by default, of this host's clocks. */
+  /**
+   * Returns the next step.
+   *
+   * @param at The time of both clocks; by default, the time of this host's clocks.
+   */
   next(at: Now = now()): CollectStep<D> {
     return Call.ofStep(this.#core.object.next(at));
   }
 
   /**
-   * Takes the result of a call. If the call has not ended, its window will be read again.
+   * Reports the result of a call. If the call has not ended, its window will be read again.
    *
    * @param task The number that came with the call.
-   * @throws {@link TallyfoldError} with code `out_of_order` for a task that is not under way. A
-   * call's own error is not thrown but returned.
+   * @throws {@link TallyfoldError} with code `out_of_order` for a task that is not under way. A call's own error is
+   * not thrown but returned.
    */
   settle(task: number, call: Call<CountTable<D>>, at: Now = now()): Settled {
     return this.#core.object.settle(task, Call.coreOf(call), at);
@@ -164,8 +178,8 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
   /**
    * The table of all windows. It covers the whole range, or the part that was requested.
    *
-   * @throws {@link TallyfoldError} that carries `partial`, `gaps` and `failures`. It may be called
-   * at any time, also for a collect that is not driven any further.
+   * @throws {@link TallyfoldError} with `partial`, `gaps` and `failures`, if windows are missing. You may call this
+   * method at any time, even if you don't drive the collect to its end.
    */
   finish(): CountTable<D> {
     const { table, error, partial, gaps, failures } = this.#core.object.finish();
@@ -174,34 +188,32 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
   }
 
   /**
-   * The next segment to store, with what was read since the previous one; `undefined` if there is
-   * none. Call this after each settling, until it returns `undefined`. Counts from `have` are not
-   * stored.
+   * The next segment to store, with the counts that were read since the previous one; `undefined` if there is none.
+   * Call this method after each `settle`, until it returns `undefined`. Counts from `have` are not stored.
    */
   unsaved(): Segment | undefined {
     const [name, json] = this.#core.object.unsaved() ?? [];
     return name === undefined || json === undefined ? undefined : { name, json };
   }
 
-  /** The name of the stored segment that {@link load} wants next. */
+  /** The name of the stored segment to {@link load} next. */
   wanted(): string {
     return this.#core.object.wanted();
   }
 
   /**
-   * Loads the stored segment that is {@link wanted} next. Load segments before the first step, until
-   * the wanted one is not there. Their windows are not read again, except provisional ones.
+   * Loads the stored segment with the name {@link wanted}. Load segments before the first step, until there is no
+   * segment with that name. Their windows are not read again, except provisional ones.
    *
-   * @param name The segment's name, or a place, such as a path, that ends in it, which errors then tell.
-   * @throws {@link TallyfoldError} with code `invalid_checkpoint`, and the JSON path or byte
-   * offset, for a segment that is incomplete, was changed, or belongs to another query. The collect
-   * is unchanged then.
+   * @param name The segment's name, or a place that ends in it, such as a path. Errors contain it.
+   * @throws {@link TallyfoldError} with code `invalid_checkpoint`, and the JSON path or byte offset, for a segment
+   * that is incomplete, was changed, or belongs to another query. The collect is unchanged then.
    */
   load(name: string, json: string | Uint8Array): void {
     this.#core.object.load(name, encoded(json));
   }
 
-  /** Frees the memory now. Calls that it gave can still be driven. */
+  /** Frees the memory now. You can still drive calls that the collect has begun. */
   [Symbol.dispose](): void {
     this.#core.release();
   }
@@ -209,4 +221,17 @@ export class Collect<D extends Dimension | undefined = Dimension | undefined> {
 
 function encoded(json: string | Uint8Array): Uint8Array {
   return typeof json === "string" ? new TextEncoder().encode(json) : bytes("json", json);
+}
+
+/**
+ * The error of a whole collect: a copy, because the window's own error must not change.
+ */
+function ended(
+  error: TallyfoldError,
+  rest: Pick<TallyfoldError, "partial" | "gaps" | "failures">,
+): TallyfoldError {
+  const own = TallyfoldError.of({ ...error, message: error.message });
+  // Not enumerable, because a long list of windows in every log would hide the message.
+  hide(own, rest);
+  return own;
 }

@@ -1,13 +1,20 @@
-import type { DriveStep } from "../client/call.js";
-import type { Driver } from "../client/driver.js";
+import type { DriveStep } from "../calls/call.js";
+import type { Driver } from "../calls/driver.js";
 import type { Checkpoint } from "../files/checkpoint.js";
-import { directoryHere, use } from "../files/directory.js";
+import { directoryHere, isDirectory, use } from "../files/directory.js";
 import { awaited, onAbort } from "../http/abort.js";
 import type { CountTable } from "../tables/table.js";
 import type { CollectArguments } from "../values/declared.js";
 import { because, invalidArgument, rootOf, TallyfoldError } from "../values/error.js";
 import type { Url } from "../values/host.js";
-import { isUrl, optionalFlag, optionalFunction, optionalSignal, own } from "../values/input.js";
+import {
+  bytes,
+  isUrl,
+  optionalFlag,
+  optionalFunction,
+  optionalSignal,
+  own,
+} from "../values/input.js";
 import type { Abortable, Attempt, Dimension, Progress, Window } from "../values/types.js";
 import type { Collect } from "./collect.js";
 import { type ProgressLine, progressLine } from "./progress.js";
@@ -15,17 +22,19 @@ import { type ProgressLine, progressLine } from "./progress.js";
 /** Options for running a collect. */
 export interface CollectOptions extends Abortable, Pick<CollectArguments, "concurrency"> {
   /**
-   * Called for each window that has been settled, one after the other, and awaited if it returns a
-   * promise. If it throws or rejects, the collect ends and rejects with the same error.
+   * A function that gets a {@link Progress} for each settled window, one after the other, and is awaited if it
+   * returns a promise. If it throws or rejects, the collect ends and rejects with the same error.
    */
   readonly onProgress?: ((progress: Progress) => unknown) | undefined;
   /**
-   * Where to store what has been read. In Node, a path or `file:` URL of a directory of files, as
-   * `checkpointDirectory` of `tallyfold/node` describes it.
+   * Where the collect stores counts as it reads them. If the job is killed, the same call with the same checkpoint
+   * resumes. In Node, this may also be the path or `file:` URL of a directory: see `checkpointDirectory` of
+   * `tallyfold/node`.
    */
   readonly checkpoint?: Checkpoint | string | Url | undefined;
   /**
-   * `false` for no counter of windows. There is one only in Node, if standard error is a terminal.
+   * Whether to count the windows in a line on standard error. By default `true`; there is a line only in Node, and
+   * only if standard error is a terminal.
    */
   readonly progress?: boolean | undefined;
 }
@@ -85,7 +94,7 @@ export class CollectRun<D extends Dimension | undefined> {
       forget?.();
       this.#line?.end();
       // When it is aborted, a document may still be being stored.
-      await this.#storing.catch(() => {});
+      await this.#patiently(this.#storing).catch(() => {});
       await leave();
     }
   }
@@ -94,13 +103,15 @@ export class CollectRun<D extends Dimension | undefined> {
   async #resume(): Promise<void> {
     while (this.#checkpoint) {
       const name = this.#collect.wanted();
-      const stored = await this.#checkpoint.load(name);
+      const stored = await this.#patiently(this.#checkpoint.load(name));
       this.#stop.signal.throwIfAborted();
       if (stored === undefined || stored === null) break;
-      this.#collect.load(this.#checkpoint.place?.(name) ?? name, stored);
+      const want = "want a load that returns a string, a Uint8Array or undefined";
+      const json = typeof stored === "string" ? stored : bytes("checkpoint", stored, want);
+      this.#collect.load(this.#checkpoint.place?.(name) ?? name, json);
     }
     // What is too old is dropped, even if there is nothing to read.
-    await this.#store();
+    await this.#patiently(this.#store());
   }
 
   /** Starts another reading whenever one ends, until none is left. */
@@ -157,7 +168,7 @@ export class CollectRun<D extends Dimension | undefined> {
       this.#driver.close(call);
     }
     const progress = this.#progressAt(window);
-    await this.#store();
+    await this.#patiently(this.#store());
     await this.#report(progress);
   }
 
@@ -191,6 +202,11 @@ export class CollectRun<D extends Dimension | undefined> {
       }
     });
     return this.#storing;
+  }
+
+  /** Waits for the caller's own checkpoint, unless the signal aborts. */
+  #patiently<T>(work: T | Promise<T>): Promise<T> {
+    return awaited(work, isDirectory(this.#checkpoint) ? undefined : this.#signal);
   }
 
   #progressAt(window: Window): Progress {

@@ -1,18 +1,18 @@
 import type { CoreFollow } from "../../wasm/tallyfold_wasm.js";
-import { Call, type DriveStep } from "../client/call.js";
+import { Call, type DriveStep } from "../calls/call.js";
 import { Handle } from "../loading/handle.js";
 import { Comparison } from "../tables/comparison.js";
 import { CountTable } from "../tables/table.js";
+import { now } from "../values/clocks.js";
 import type { FollowArguments } from "../values/declared.js";
 import type { Now } from "../values/time.js";
-import { now } from "../values/time.js";
 import type { Dimension, Grouped, Metric, Window } from "../values/types.js";
 import type { DimensionOf } from "./collect.js";
 
 /** What to follow. */
 export interface FollowQuery<M extends Metric, D extends DimensionOf<M>, G extends D = D>
   extends Grouped<Omit<FollowArguments, "metric">, D, G> {
-  /** Which counts. */
+  /** The endpoint of the counts. */
   readonly metric: M;
 }
 
@@ -22,20 +22,18 @@ export interface Revision<D extends Dimension | undefined = Dimension | undefine
   readonly window: Window;
   /** Its newest counts. */
   readonly table: CountTable<D>;
-  /**
-   * How they differ from the window's last revision. The first revision is compared with no counts.
-   */
+  /** How the counts differ from the window's previous revision. The first revision is compared with no counts. */
   readonly changes: Comparison<D>;
   /** Whether this is the window's last revision: the window is not read again. */
   readonly settled: boolean;
   /**
-   * How many revisions of the window were given before this one, also by earlier follows whose `state` was taken up: 0
-   * for the first. No two revisions of a window have the same number.
+   * How many revisions of the window came before this one, including revisions of earlier follows from whose
+   * `state` this follow resumed: 0 for the first. No two revisions of a window have the same number.
    */
   readonly number: number;
   /**
-   * By how many milliseconds this machine's clock was ahead of the service's when the window was read: 0 if it was not,
-   * or if the response had no `Date`.
+   * How many milliseconds this machine's clock was ahead of the service's clock when the window was read; 0 if it
+   * was not ahead, or if the response had no `Date`.
    */
   readonly clockAheadMs: number;
 }
@@ -44,9 +42,7 @@ export interface Revision<D extends Dimension | undefined = Dimension | undefine
 export type FollowStep<D extends Dimension | undefined = Dimension | undefined> =
   | DriveStep<CountTable<D>>
   | {
-      /**
-       * There is nothing to read for this many milliseconds: at least 1, at most a day's.
-       */
+      /** There is nothing to read for this many milliseconds: at least 1, at most a day. */
       readonly type: "wait";
       readonly ms: number;
     }
@@ -56,12 +52,12 @@ export type FollowStep<D extends Dimension | undefined = Dimension | undefined> 
     };
 
 /**
- * Follows windows as they close, without I/O; {@link Client.follow} drives one, and {@link
- * Machine.follow} makes one. Each window is read when it has closed, and again until its settle time is over.
+ * Reads windows as they close, and again while their counts may change, without I/O. {@link Client.follow} drives a
+ * `Follow`, and {@link Machine.follow} returns one.
  *
- * A window is settled, and forgotten, once it was read `settleMs` or more after its end. With `settleWhenUnchanged`, it
- * is also settled once all readings for at least the window's length were equal, and later events are missed. The wall
- * clock says when a window closes.
+ * A window is settled, and forgotten, once it was read `settleMs` or more after its end. With
+ * `settleWhenUnchanged`, it is also settled once all readings were equal for at least the window's length; events
+ * that arrive later are missed. The wall clock decides when a window closes.
  *
  * @example
  * const follow = machine.follow({ ...query, metric: "event_delivery", window: "15m" });
@@ -85,19 +81,23 @@ export class Follow<D extends Dimension | undefined = Dimension | undefined> {
     return new this(follow);
   }
 
-  /** What to do next. @param at The time of both clocks; by default, of this host's clocks. */
+  /**
+   * Returns the next step.
+   *
+   * @param at The time of both clocks; by default, the time of this host's clocks.
+   */
   next(at: Now = now()): FollowStep<D> {
     return Call.ofStep(this.#core.object.next(at));
   }
 
   /**
-   * Takes the result of a call and returns a revision of its window. If the call has not ended, it
-   * returns `undefined`, and the window is read again at once. It also returns `undefined`, and the
-   * window is read again later, if by the `Date` of the response it had not ended, or if the service counts as down: then
-   * `waitingMs` is a number.
+   * Reports the result of a call, and returns a revision of its window. If the call has not ended, the method
+   * returns `undefined`, and the window is read again at once. The method also returns `undefined`, and the window
+   * is read again later, if the window had not ended by the `Date` of the response, or if the service counts as
+   * down. In the last case, `waitingMs` is a number.
    *
-   * @throws {@link TallyfoldError}: the call's final error, after which its window is read again
-   * later; `out_of_order` for a task that is not under way.
+   * @throws {@link TallyfoldError}: the call's final error, after which its window is read again later;
+   * `out_of_order` for a task that is not under way.
    */
   settle(task: number, call: Call<CountTable<D>>, at: Now = now()): Revision<D> | undefined {
     const revision = this.#core.object.settle(task, Call.coreOf(call), at);
@@ -115,19 +115,19 @@ export class Follow<D extends Dimension | undefined = Dimension | undefined> {
   }
 
   /**
-   * The position of the follow, as JSON: with it as `state`, a later follow of the same query resumes after the
-   * revisions that were returned so far.
+   * The position of the follow, as JSON: pass it as `state` to a later follow of the same query, which resumes
+   * after the revisions that were returned so far.
    */
   state(): string {
     return this.#core.object.state();
   }
 
-  /** The windows that were given out at least once and are not settled. */
+  /** The windows that were read, or are being read, and are not settled. */
   get provisional(): Window[] {
     return this.#core.object.provisional();
   }
 
-  /** Frees the memory now. Calls that it gave can still be driven. */
+  /** Frees the memory now. You can still drive calls that the follow has begun. */
   [Symbol.dispose](): void {
     this.#core.release();
   }

@@ -5,12 +5,12 @@ import type { PlanArguments } from "../values/declared.js";
 import { type Inspect, inspectSymbol, shown } from "../values/printing.js";
 import type { Window } from "../values/types.js";
 
-/** A range, and the step that it is cut by. */
+/** A range, and the step that cuts it into windows. */
 export interface PlanOptions extends PlanArguments {}
 
 /**
- * A long range as windows, in the order of time: cut at the edges of a step, so that the first and
- * the last one may be shorter. It stores no windows: each is computed when it is requested.
+ * A long range as windows in chronological order. It is cut at the edges of a step, so the first and the last
+ * window may be shorter. A plan stores no windows: each window is computed when you request it.
  *
  * @example
  * const plan = new Plan({ start: "2026-01-01T00:00:00Z", end: "2026-04-01T00:00:00Z", window: "15m" });
@@ -28,26 +28,29 @@ export class Plan implements Iterable<Window> {
     this.#core = new Handle(plan);
   }
 
-  /** How many windows. */
+  /** The number of windows. */
   get length(): number {
     return this.#core.object.length();
   }
 
-  /** The window at a position, from 0; a negative one counts from the end. `undefined` outside. */
+  /**
+   * The window at a position, counted from 0; a negative position counts from the end. `undefined` if there is no
+   * such window.
+   */
   at(index: number): Window | undefined {
     const place = Math.trunc(index) || 0;
     const position = place < 0 ? place + this.length : place;
     return position < 0 ? undefined : this.#core.object.at(position);
   }
 
-  /** The windows in the order of time. */
+  /** The windows in chronological order. */
   *[Symbol.iterator](): IterableIterator<Window> {
     for (let index = 0; index < this.length; index++) yield this.at(index) as Window;
   }
 
   /**
-   * One of `of` parts, counted from 0, that have no window in common and together are this plan: the window
-   * at position `i` belongs to part `i % of`. A part may be cut into parts.
+   * One of `of` parts, counted from 0. The window at position `i` belongs to part `i % of`, so the parts together
+   * are the whole plan and have no window in common. A part can be cut into parts, too.
    *
    * @throws {@link TallyfoldError} with code `invalid_argument`, unless `index` is below `of`.
    */

@@ -1,5 +1,5 @@
 import type { CoreProbe } from "../../wasm/tallyfold_wasm.js";
-import { Call } from "../client/call.js";
+import { Call } from "../calls/call.js";
 import { Handle } from "../loading/handle.js";
 import { Comparison } from "../tables/comparison.js";
 import { CountTable } from "../tables/table.js";
@@ -10,9 +10,9 @@ import type { CollectStep, DimensionOf } from "./collect.js";
 /** What to probe: the counts between three timestamps. */
 export interface ProbeQuery<M extends Metric, D extends DimensionOf<M>>
   extends Omit<ProbeArguments, "metric" | "dimensions"> {
-  /** Which counts. */
+  /** The endpoint of the counts. */
   readonly metric: M;
-  /** One to four different dimensions to ask the service for. */
+  /** One to four different dimensions to request from the service. */
   readonly dimensions: readonly D[];
 }
 
@@ -27,10 +27,9 @@ export interface Additivity<D extends Dimension | undefined = Dimension | undefi
 }
 
 /**
- * Finds out whether the service's windows are half-open, which its reference does not say, with one
- * call for the whole and one for each half. It does no I/O; {@link Client.probeAdditivity} drives
- * one, and {@link Machine.probeAdditivity} makes one. Choose windows so old that no late events
- * arrive while they are read.
+ * Tests whether the service's windows are half-open, which its reference does not specify, with one call for a
+ * whole window and one call for each half. It does no I/O: {@link Client.probeAdditivity} drives a `Probe`, and
+ * {@link Machine.probeAdditivity} returns one. Choose a window so old that no late events arrive.
  *
  * @example
  * const probe = machine.probeAdditivity({
@@ -60,15 +59,15 @@ export class Probe<D extends Dimension | undefined = Dimension | undefined> {
     return new this(probe);
   }
 
-  /** What to do next. */
+  /** Returns the next step. */
   next(): CollectStep<D> {
     return Call.ofStep(this.#core.object.step());
   }
 
   /**
-   * Takes the result of a call. A call that has not ended is given again.
+   * Reports the result of a call. If the call has not ended, a later step returns it again.
    *
-   * @throws {@link TallyfoldError}: the call's final one, or `out_of_order`.
+   * @throws {@link TallyfoldError}: the call's final error, or `out_of_order`.
    */
   settle(task: number, call: Call<CountTable<D>>): void {
     this.#core.object.settle(task, Call.coreOf(call));
@@ -77,8 +76,8 @@ export class Probe<D extends Dimension | undefined = Dimension | undefined> {
   /**
    * Compares the three readings.
    *
-   * @throws {@link TallyfoldError}: that of a call, `sum_overflow`, or `out_of_order` before the last call
-   * was settled.
+   * @throws {@link TallyfoldError}: the error of a call, `sum_overflow`, or `out_of_order` before the last call was
+   * settled.
    */
   finish(): Additivity<D> {
     const { verdict, whole, difference } = this.#core.object.finish();

@@ -1,4 +1,4 @@
-import { isBrowser } from "../loading/runtime.js";
+import { isBrowser } from "../values/runtime.js";
 import type { Progress } from "../values/types.js";
 
 /** How often the line is written anew. */

@@ -1,5 +1,5 @@
-import type { DriveStep } from "../client/call.js";
-import type { Driver } from "../client/driver.js";
+import type { DriveStep } from "../calls/call.js";
+import type { Driver } from "../calls/driver.js";
 import { awaited, onAbort, pause } from "../http/abort.js";
 import type { CountTable } from "../tables/table.js";
 import { because, TallyfoldError } from "../values/error.js";
@@ -10,23 +10,24 @@ import type { Follow, Revision } from "./follow.js";
 /** Options for running a follow. */
 export interface FollowOptions extends Abortable {
   /**
-   * `true` to give what is due now, and to end where it would wait. A job that runs every few minutes, such as a scheduled
-   * Worker, resumes with the `state` of its last run. If the service is down, `next` rejects with the error.
+   * Whether the iteration yields what is due now, and ends where it would wait. A job that runs every few minutes,
+   * such as a scheduled Worker, resumes with the `state` of its last run. If the service is down, `next` rejects
+   * with the error instead of waiting.
    */
   readonly once?: boolean | undefined;
   /**
-   * Called with the window and the error if a reading fails; the window is read again after
-   * `rereadMs`. Without it, `next` rejects with the error: to continue, call `next` again, or start
-   * another `for await` loop over the same iterator. A promise that
-   * it returns is awaited. If it throws or rejects, `next` rejects with the same error.
+   * A function that gets the window and the error if a reading fails, and is awaited if it returns a promise; the
+   * window is read again after `rereadMs`. If the function throws or rejects, `next` rejects with the same error.
+   * Without the function, `next` rejects with the error of the reading: to resume, call `next` again, or start
+   * another `for await` loop over the same iterator.
    */
   readonly onFailure?: ((window: Window, error: TallyfoldError) => unknown) | undefined;
 }
 
 /**
- * The revisions of windows as they close: what {@link Client.follow} gives. If the reading of a
- * window fails, and there is no `onFailure`, `next` rejects with the error; call `next` again, or
- * start another `for await` loop over the same iterator, to continue.
+ * What {@link Client.follow} returns: an async iterator over revisions of windows. If a reading fails, and there is
+ * no `onFailure`, `next` rejects with the error. To resume, call `next` again, or start another `for await` loop
+ * over the same iterator: the window is read again later, and nothing is lost.
  */
 export class Following<D extends Dimension | undefined = Dimension | undefined>
   implements AsyncIterableIterator<Revision<D>, undefined>
@@ -35,7 +36,7 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
   readonly #driver: Driver;
   /** Ends what is under way. */
   readonly #stop = new AbortController();
-  readonly #forget: (() => void) | undefined;
+  readonly #signal: AbortSignal | undefined;
   readonly #onFailure: FollowOptions["onFailure"];
   readonly #once: boolean;
   /** The last `next`. */
@@ -45,20 +46,19 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
   /** @internal */
   constructor(follow: Follow<D>, driver: Driver, given: FollowOptions) {
     const options = own(given);
-    const signal = optionalSignal(options.signal);
+    this.#signal = optionalSignal(options.signal);
     this.#onFailure = optionalFunction("onFailure", options.onFailure, "want a function");
     this.#once = optionalFlag("once", options.once) ?? false;
-    signal?.throwIfAborted();
+    this.#signal?.throwIfAborted();
     this.#follow = follow;
     this.#driver = driver;
-    this.#forget = signal && onAbort(signal, () => this.#stop.abort(signal.reason));
   }
 
   /**
-   * Waits for the next revision. Several calls at the same time are answered one after the other.
+   * Waits for the next revision. Concurrent calls get revisions one after the other.
    *
-   * @returns The revision; or that it is done, when all windows up to `end` are settled, when nothing is due any more
-   * with `once`, or when it was closed.
+   * @returns The revision; or a result with `done` when all windows up to `end` are settled, with `once` when
+   * nothing is due any more, or when the iterator was closed.
    */
   next(): Promise<IteratorResult<Revision<D>, undefined>> {
     const turn = this.#turn.then(() => this.#next());
@@ -67,17 +67,17 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
   }
 
   /**
-   * What a later follow needs to go on from the revisions that were given so far: JSON without any secret, to be
-   * passed as `state`. Store it together with what you made of the last revision, in one step. Then no revision is
-   * lost and none is taken twice, whenever the process ends.
+   * Returns the state from which a later follow resumes after the last revision: JSON without secrets; pass it as
+   * `state`. Store it in one step together with your result of the last revision. Then no revision is lost and none
+   * is processed twice, whenever the process ends.
    *
-   * @throws {@link TallyfoldError} with code `out_of_order` once it was closed.
+   * @throws {@link TallyfoldError} with code `out_of_order` once the iterator was closed.
    */
   state(): string {
     return this.#follow.state();
   }
 
-  /** Closes it: ends a wait or a reading at once, and with it the `next` that waits. */
+  /** Closes the iterator: ends a wait or a reading at once, and with it the pending `next`. */
   async return(): Promise<IteratorResult<Revision<D>, undefined>> {
     this.#close();
     await this.#turn;
@@ -85,13 +85,13 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
     return { done: true, value: undefined };
   }
 
-  /** Closes it, and rejects with that error. */
+  /** Closes the iterator, and rejects with the given error. */
   async throw(error?: unknown): Promise<IteratorResult<Revision<D>, undefined>> {
     await this.return();
     throw error;
   }
 
-  /** Itself. */
+  /** Returns the iterator itself. */
   [Symbol.asyncIterator](): this {
     return this;
   }
@@ -102,14 +102,19 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
   }
 
   async #next(): Promise<IteratorResult<Revision<D>, undefined>> {
+    const signal = this.#signal;
+    // Only for now, because a listener would keep an iterator that was left for as long as the signal lives.
+    const forget = signal && onAbort(signal, () => this.#stop.abort(signal.reason));
     try {
       while (!this.#closed) {
-        this.#stop.signal.throwIfAborted();
+        signal?.throwIfAborted();
         const revision = await this.#advance();
         if (revision !== undefined) return { done: false, value: revision };
       }
     } catch (error) {
       if (!this.#closed) throw error;
+    } finally {
+      forget?.();
     }
     return { done: true, value: undefined };
   }
@@ -181,7 +186,6 @@ export class Following<D extends Dimension | undefined = Dimension | undefined>
 
   #close(): void {
     this.#closed = true;
-    this.#forget?.();
     this.#stop.abort();
   }
 }

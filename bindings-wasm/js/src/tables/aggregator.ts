@@ -16,10 +16,11 @@ export interface AggregatorOptions<D extends Dimension, G extends D = D>
   extends Grouped<AggregatorArguments, D, G> {}
 
 /**
- * Folds the bytes of a metrics response (service reference 2.2) into a table, as they arrive, in
- * chunks of any size. It holds no more than a part of one entry: memory grows with groups.
+ * Parses and aggregates the bytes of a metrics response (service reference 2.2) into a table, as they arrive, in
+ * chunks of any size. It stores no more than a part of one entry of the response, so memory grows with groups, not
+ * with bytes.
  *
- * After an error every further call throws that error again.
+ * After an error, every further call throws the same error.
  *
  * @example
  * const aggregator = new Aggregator({ dimensions: ["integration"] });
@@ -30,7 +31,7 @@ export class Aggregator<D extends Dimension, G extends D = D> {
   readonly #core: Handle<CoreAggregator>;
 
   /**
-   * @param options What the response is about.
+   * @param options The dimensions of the response, and how to read it.
    * @throws {@link TallyfoldError} of kind `config`.
    */
   constructor(options: AggregatorOptions<D, G>) {
@@ -38,10 +39,10 @@ export class Aggregator<D extends Dimension, G extends D = D> {
   }
 
   /**
-   * The next bytes of the body.
+   * Reads the next bytes of the body.
    *
-   * @throws {@link TallyfoldError} of kind `response`, with path and offset, as soon as the bytes
-   * can't be the start of a good response.
+   * @throws {@link TallyfoldError} of kind `response`, with path and offset, as soon as the bytes can't be the
+   * start of a valid response.
    */
   push(chunk: Uint8Array): void {
     const core = this.#core.object;
@@ -49,7 +50,7 @@ export class Aggregator<D extends Dimension, G extends D = D> {
   }
 
   /**
-   * The table, once the body is complete. It can be taken once.
+   * Ends the body, and returns its table, once.
    *
    * @throws {@link TallyfoldError} of kind `response`, such as `truncated_body`.
    */
@@ -60,7 +61,7 @@ export class Aggregator<D extends Dimension, G extends D = D> {
     return CountTable.of(table as CoreCountTable);
   }
 
-  /** Frees the memory now. Its table lives on. */
+  /** Frees the memory now. The table stays valid. */
   [Symbol.dispose](): void {
     this.#core.release();
     kept.aggregator ??= this;

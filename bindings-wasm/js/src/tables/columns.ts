@@ -1,10 +1,9 @@
 import { TallyfoldError } from "../values/error.js";
 import type { CountName, Dimension } from "../values/types.js";
-import { type Counts, countsOf } from "./counts.js";
 
 /**
- * Something per dimension. Where it is not known which dimensions there are, each may be missing:
- * `undefined` among `D` says so.
+ * A property for each dimension. If `D` contains `undefined`, the dimensions are not known, and each property may
+ * be missing.
  */
 export type PerDimension<D extends Dimension | undefined, T> = [D] extends [Dimension]
   ? { readonly [N in D]: T }
@@ -40,11 +39,11 @@ export interface RateColumns {
 
 /** {@link Shares} as columns, for charts: per row, a number, or NaN if there is none. */
 export interface ShareColumns {
-  /** The part of the change of events delivered. */
+  /** The share of the change of events delivered. */
   readonly success: Float64Array<ArrayBuffer>;
-  /** The part of the change of events not sent due to an error. */
+  /** The share of the change of events not sent due to an error. */
   readonly errors: Float64Array<ArrayBuffer>;
-  /** The part of the change of events filtered. */
+  /** The share of the change of events filtered. */
   readonly filtered: Float64Array<ArrayBuffer>;
 }
 
@@ -122,13 +121,4 @@ export function valuesAt<D extends Dimension | undefined>(
 /** @internal */
 export function valueAt<T>({ dictionary, ids }: DictionaryColumn<T>, row: number): T {
   return dictionary[ids[row] as number] as T;
-}
-
-/** @internal */
-export function countsAt({ success, errors, filtered }: CountColumns, row: number): Counts {
-  return countsOf({
-    success: success[row] as bigint,
-    errors: errors[row] as bigint,
-    filtered: filtered[row] as bigint,
-  }) as unknown as Counts;
 }

@@ -3,7 +3,6 @@ import { exact, type Inspect, inspectSymbol } from "../values/printing.js";
 import type { Deltas, Dimension, Metric, Presence, Shares, Window } from "../values/types.js";
 import {
   type CountColumns,
-  countsAt,
   type DeltaColumns,
   type DictionaryColumn,
   deltaColumns,
@@ -14,7 +13,7 @@ import {
   valueAt,
   valuesAt,
 } from "./columns.js";
-import { type Counts, countsOf, orNull, type SavedCounts } from "./counts.js";
+import { type Counts, countsOf, orNull, rowOf, type SavedCounts } from "./counts.js";
 import { Frame } from "./frame.js";
 import { type CountTable, coreOf } from "./table.js";
 
@@ -28,18 +27,18 @@ export interface ComparisonRow<D extends Dimension | undefined = Dimension | und
   readonly before: Counts | null;
   /** The counts after; `null` if the group has vanished. */
   readonly after: Counts | null;
-  /** How the counts changed. If a table lacks the group, its counts are taken as 0. */
+  /** How the counts changed. If a table lacks the group, its counts are 0. */
   readonly delta: Deltas;
-  /** The part of the change of each total that the group causes. */
+  /** The group's share of the change of each total. */
   readonly share: Shares;
   /** The row with counts as strings of digits, for `JSON.stringify`. */
   toJSON(): object;
 }
 
 /**
- * A comparison as columns of equal length: one per dimension, by its name, the presence, and the
- * counts of both tables, which are 0 where a table lacks the group. {@link Comparison.deltas} has the changes: a
- * difference of two of these columns has no sign, and wraps around below 0.
+ * A comparison as columns of equal length: one per dimension, by its name, the presence, and the counts of both
+ * tables, which are 0 where a table lacks the group. Don't subtract these unsigned columns, because a negative
+ * difference wraps around: use {@link Comparison.deltas}.
  */
 export type ComparisonColumns<D extends Dimension | undefined = Dimension | undefined> =
   PerDimension<D, DictionaryColumn> & {
@@ -48,7 +47,7 @@ export type ComparisonColumns<D extends Dimension | undefined = Dimension | unde
     readonly after: CountColumns;
   };
 
-/** A comparison as JSON: what {@link Comparison.toJSON} gives, and Python's `to_json` too. */
+/** A comparison as JSON: the result of {@link Comparison.toJSON}, and of Python's `to_json`. */
 export interface ComparisonReport {
   format: string;
   metric: Metric | null;
@@ -69,11 +68,11 @@ export interface ComparisonReport {
 /**
  * Compares two tables, group by group.
  *
- * The tables may cover any times: windows of different lengths, or both the same time. Counts are
- * not scaled; `beforeCoverage` and `afterCoverage` say which time they cover.
+ * The tables may cover any times: windows of different lengths, or the same time. Counts are not scaled;
+ * `beforeCoverage` and `afterCoverage` show the covered times.
  *
- * @throws {@link TallyfoldError} with code `incompatible_tables` for other dimensions, another
- * metric or another filter.
+ * @throws {@link TallyfoldError} with code `incompatible_tables` if the tables differ in dimensions, metric or
+ * filter.
  * @example
  * const yesterday = CountTable.fromJSON(localStorage.getItem("yesterday") ?? "");
  * for (const { dimensions, delta, share } of compare(yesterday, table).top(5)) {
@@ -88,13 +87,13 @@ export function compare<D extends Dimension | undefined>(
 }
 
 /**
- * What changed from one table to another: one row for each group that is in at least one of them.
- * {@link compare} makes it, and it stays valid when the tables are disposed of.
+ * The changes from one table to another: one row for each group that occurs in either table. {@link compare}
+ * returns it, and it stays valid when the tables are disposed of.
  *
- * A comparison does not change. Its rows are sorted by their dimension values (by UTF-8 bytes, in
- * the order of `dimensions`).
+ * A comparison is immutable. Its rows are sorted by their dimension values (by UTF-8 bytes, in the order of
+ * `dimensions`).
  *
- * Its memory is freed like that of a {@link CountTable}.
+ * Its memory is freed like the memory of a {@link CountTable}.
  */
 export class Comparison<D extends Dimension | undefined = Dimension | undefined> extends Frame<
   D,
@@ -111,22 +110,22 @@ export class Comparison<D extends Dimension | undefined = Dimension | undefined>
     return new this(comparison);
   }
 
-  /** The time that the table before covers: sorted windows; adjacent windows are joined. */
+  /** The time that the table `before` covers: sorted windows; adjacent windows are joined. */
   get beforeCoverage(): Window[] {
     return own(this).beforeCoverage();
   }
 
-  /** The time that the table after covers: sorted windows; adjacent windows are joined. */
+  /** The time that the table `after` covers: sorted windows; adjacent windows are joined. */
   get afterCoverage(): Window[] {
     return own(this).afterCoverage();
   }
 
-  /** The totals of the table before. */
+  /** The totals of the table `before`. */
   get beforeTotals(): Counts {
     return countsOf(own(this).beforeTotals());
   }
 
-  /** The totals of the table after. */
+  /** The totals of the table `after`. */
   get afterTotals(): Counts {
     return countsOf(own(this).afterTotals());
   }
@@ -136,18 +135,18 @@ export class Comparison<D extends Dimension | undefined = Dimension | undefined>
     return exact(own(this).totalDelta() as Deltas);
   }
 
-  /** The groups that only the table after has, in sorted order. */
+  /** The groups that occur only in the table `after`, in sorted order. */
   get new(): ComparisonRow<D>[] {
     return [...this].filter(({ presence }) => presence === "new");
   }
 
-  /** The groups that only the table before has, in sorted order. */
+  /** The groups that occur only in the table `before`, in sorted order. */
   get vanished(): ComparisonRow<D>[] {
     return [...this].filter(({ presence }) => presence === "vanished");
   }
 
   /**
-   * The comparison as columns: copies, which the caller may keep, change or transfer.
+   * The comparison as columns: copies, which you may keep, change or transfer.
    *
    * @example
    * const { integration, before, after } = compare(table, table).columns();
@@ -160,16 +159,18 @@ export class Comparison<D extends Dimension | undefined = Dimension | undefined>
   /**
    * How the counts of each row changed, as columns of signed integers.
    *
-   * @throws {@link TallyfoldError} with code `count_overflow` for a change that does not fit into 64 bits with a sign.
+   * @throws {@link TallyfoldError} with code `count_overflow` for a change that does not fit into a signed 64-bit
+   * integer.
    */
   deltas(): DeltaColumns {
     return deltaColumns(own(this).deltas());
   }
 
   /**
-   * The counts and their changes as plain numbers, which chart libraries take.
+   * The counts and their changes as plain numbers, for chart libraries.
    *
-   * @throws {@link TallyfoldError} with code `count_overflow` for one beyond 2^53, up to which numbers are exact.
+   * @throws {@link TallyfoldError} with code `count_overflow` for a number beyond 2^53, up to which numbers are
+   * exact.
    */
   numbers(): { readonly [side in "before" | "after" | "delta"]: NumberColumns } {
     const { before, after } = own(this).columns();
@@ -215,8 +216,8 @@ function* rowsOf<D extends Dimension | undefined>(
     yield exact({
       dimensions: valuesAt<D>(names, columns, row),
       presence,
-      before: presence === "new" ? null : countsAt(columns.before, row),
-      after: presence === "vanished" ? null : countsAt(columns.after, row),
+      before: presence === "new" ? null : rowOf({}, columns.before, row),
+      after: presence === "vanished" ? null : rowOf({}, columns.after, row),
       delta: exact(delta),
       share: {
         success: orNull(shares.success[row]),

@@ -51,17 +51,16 @@ const CLONE: PropertyDescriptor = {
 };
 
 /**
- * Rows of counts by dimension values: what a {@link CountTable}, a {@link Series} and a {@link
- * Comparison} have in common. It does not change, and stays valid when the object that it was made
- * from is disposed of.
+ * Rows of counts by dimension values: what a {@link CountTable}, a {@link Series} and a {@link Comparison} have in
+ * common. It is immutable, and stays valid when the object that it was made from is disposed of.
  */
 export abstract class Frame<D extends Dimension | undefined, R, J> implements Iterable<R> {
   readonly #core: Handle<CoreFrame>;
   readonly #rows: (core: never, positions?: Uint32Array) => IterableIterator<R>;
 
   /**
-   * All rows as plain objects with nothing but values: what a React server component passes on, and what a
-   * browser's console shows. It is made anew each time. For JSON, pass {@link digits}.
+   * All rows as plain objects that contain only values, which a React server component can pass on, and a browser's
+   * console shows. Each access makes new objects. For JSON, pass {@link digits}.
    *
    * @example
    * const text = JSON.stringify(table.rows, digits);
@@ -118,19 +117,20 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
     return this.#core.object.dimensions() as (D & Dimension)[];
   }
 
-  /** The endpoint that the counts are from; `undefined` if an {@link Aggregator} was not told. */
+  /** The endpoint of the counts; `undefined` if an {@link Aggregator} made the table without a metric. */
   get metric(): Metric | undefined {
     return this.#core.object.metric() as Metric | undefined;
   }
 
-  /** How many rows. */
+  /** The number of rows. */
   get length(): number {
     return this.#core.object.length();
   }
 
   /**
-   * Whether the other is of the same kind and has the same content: rows, windows, metric, filter, what the service
-   * reported, and all else that {@link toJSON} has. The other may be of another copy of this package.
+   * Whether another object is of the same kind and has the same content: rows, windows, metric, filter, the
+   * reported totals, and everything else that {@link toJSON} contains. The other object may come from another copy
+   * of this package.
    *
    * @example
    * const isUnchanged = table.equals(CountTable.fromJSON(JSON.stringify(table)));
@@ -147,10 +147,10 @@ export abstract class Frame<D extends Dimension | undefined, R, J> implements It
   }
 
   /**
-   * The `n` rows with the highest count or rate, highest first; equal ones in sorted order. Those of a
-   * {@link Comparison} are ranked by how much it changed, up or down.
+   * The `n` rows with the highest count or rate, highest first; rows of equal rank in sorted order. In a {@link
+   * Comparison}, the rows whose count or rate changed most, up or down.
    *
-   * @param n At most how many rows.
+   * @param n The maximum number of rows.
    * @param options The count or rate to rank by. Default: `errors`.
    * @throws {@link TallyfoldError} with code `invalid_argument` for any other name or number.
    * @example

@@ -12,8 +12,7 @@ import {
   valueAt,
   valuesAt,
 } from "./columns.js";
-import type { Row } from "./counts.js";
-import { type Counts, countsOf, type SavedCounts } from "./counts.js";
+import { type Counts, countsOf, type Row, rowOf, type SavedCounts } from "./counts.js";
 import { Frame } from "./frame.js";
 
 /** A window of a {@link Series}: a step, or the window of a response if the series has no step. */
@@ -21,7 +20,8 @@ export interface SeriesWindow extends Window {
   /** Whether the table covers all of the window. If not, its counts cover only a part of it. */
   readonly complete: boolean;
   /**
-   * Whether its counts may still change, because a response in it was read so early ({@link CountTable.provisional}).
+   * Whether its counts may still change, because a response in it was read early: see {@link
+   * CountTable.provisional}.
    */
   readonly provisional: boolean;
 }
@@ -30,7 +30,7 @@ export interface SeriesWindow extends Window {
 export interface SeriesRow<D extends Dimension | undefined = Dimension | undefined> extends Row<D> {
   /** The window. */
   readonly window: SeriesWindow;
-  /** Whether the counts of the window are all that there are and no longer change: it is complete and not provisional. */
+  /** Whether the window is complete and not provisional, so that its counts no longer change. */
   readonly settled: boolean;
   /** The row with counts as strings of digits, for `JSON.stringify`. */
   toJSON(): ReturnType<Row<D>["toJSON"]> & { window: SeriesWindow; settled: boolean };
@@ -46,14 +46,14 @@ export type SeriesColumns<D extends Dimension | undefined = Dimension | undefine
 > &
   CountColumns & { readonly window: DictionaryColumn<SeriesWindow> };
 
-/** A series as JSON: what {@link Series.toJSON} gives, and Python's `to_json` too. */
+/** A series as JSON: the result of {@link Series.toJSON}, and of Python's `to_json`. */
 export interface SeriesReport {
   format: string;
   metric: Metric | null;
   dimensions: Dimension[];
   filter: { dimension: Dimension; values: string[] }[];
   step: TimeStep | null;
-  /** The time zone whose days the windows are, or left out. */
+  /** The time zone, if the windows are days of a zone; otherwise left out. */
   zone?: string;
   totals: SavedCounts;
   windows: {
@@ -67,13 +67,13 @@ export interface SeriesReport {
 }
 
 /**
- * A table's counts in the order of time: one row for each window and combination of dimension
- * values. {@link CountTable.byWindow} makes it, and it stays valid when the table is disposed of.
+ * A table's counts in chronological order: one row for each window and combination of dimension values. {@link
+ * CountTable.byWindow} returns it, and it stays valid when the table is disposed of.
  *
- * A series does not change. Its rows are sorted by window, then by their dimension values (by
- * UTF-8 bytes, in the order of `dimensions`). Counts are `bigint`, exact to 2^64 - 1.
+ * A series is immutable. Its rows are sorted by window, then by their dimension values (by UTF-8 bytes, in the
+ * order of `dimensions`). Counts are `bigint`, exact to 2^64 - 1.
  *
- * Its memory is freed like that of a {@link CountTable}.
+ * Its memory is freed like the memory of a {@link CountTable}.
  *
  * @example
  * for (const { window, dimensions, rates } of table.groupBy("integration").byWindow("1h")) {
@@ -85,7 +85,7 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
   SeriesRow<D>,
   SeriesReport
 > {
-  /** The time zone whose days the windows are. `undefined` if they aren't days of a zone. */
+  /** The time zone, if the windows are days of a zone; otherwise `undefined`. */
   declare readonly zone: string | undefined;
   readonly #between: (range: TimeRange) => Series<D>;
 
@@ -111,31 +111,28 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
   }
 
   /**
-   * The length of the windows, in the largest unit that it is a whole number of: `60m` is `1h`.
-   * `undefined` if the windows are the windows of the responses.
+   * The length of the windows in its largest unit: `60m` is `1h`. `undefined` if each response keeps its own
+   * window.
    */
   get step(): TimeStep | undefined {
     return own(this).step() as TimeStep | undefined;
   }
 
-  /**
-   * The windows, sorted, including those without rows. Windows of which the table covers nothing
-   * are left out.
-   */
+  /** The windows, sorted, including windows without rows. Windows that the table doesn't cover at all are left out. */
   get windows(): SeriesWindow[] {
     return own(this).windows();
   }
 
-  /** Whether the table covers all of each window. If not, the `complete` of each window says which. */
+  /** Whether the table covers all windows completely. If not, `complete` of each window shows which. */
   get complete(): boolean {
     return this.windows.every(({ complete }) => complete);
   }
 
   /**
-   * The series with a row for each window and each combination that any of its windows has. The rows that were missing
-   * have counts of 0. A series without dimensions gets a row for each window.
+   * The series with a row for each window and each combination that occurs in any window. Added rows have counts of
+   * 0. A series without dimensions gets a row for each window.
    *
-   * No window is added: nothing is known of those that the table does not cover.
+   * Windows that the table does not cover are not added, because their counts are unknown.
    *
    * @throws {@link TallyfoldError} with code `group_limit` for more than 2^25 rows.
    * @example
@@ -146,10 +143,11 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
   }
 
   /**
-   * The same series of the responses that lie in a range: {@link CountTable.between} of its table, by window. A step that
-   * lies in the range only in part is not `complete`.
+   * The same series for the responses that lie in a range. A step that lies only partly in the range is not
+   * `complete`.
    *
-   * @throws {@link TallyfoldError} as there, and with code `out_of_order` if the table was disposed of.
+   * @throws {@link TallyfoldError} as for {@link CountTable.between}, and with code `out_of_order` if the table was
+   * disposed of.
    * @example
    * const days = table.byWindow("1d");
    * const january = days.between({ start: "2026-01-01T00:00:00Z", end: "2026-02-01T00:00:00Z" });
@@ -164,8 +162,8 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
   }
 
   /**
-   * The series as columns: copies, which the caller may keep, change or transfer. The window of
-   * row `i` is `window.dictionary[window.ids[i]]`, and the dictionary is `windows`.
+   * The series as columns: copies, which you may keep, change or transfer. The window of row `i` is
+   * `window.dictionary[window.ids[i]]`, and the dictionary is `windows`.
    *
    * @example
    * const { window, errors } = table.groupBy().byWindow("15m").columns();
@@ -176,9 +174,10 @@ export class Series<D extends Dimension | undefined = Dimension | undefined> ext
   }
 
   /**
-   * The counts as plain numbers, which chart libraries take.
+   * The counts as plain numbers, for chart libraries.
    *
-   * @throws {@link TallyfoldError} with code `count_overflow` for a count above 2^53, up to which numbers are exact.
+   * @throws {@link TallyfoldError} with code `count_overflow` for a count above 2^53, up to which numbers are
+   * exact.
    * @example
    * const total = table.groupBy().byWindow("15m");
    * chart(total.rows.map((row) => Date.parse(row.window.start)), total.numbers().errors);
@@ -226,13 +225,8 @@ function* rowsOf<D extends Dimension | undefined>(
   const columns = core.columns(positions);
   for (let row = 0; row < columns.success.length; row++) {
     const window: SeriesWindow = valueAt(columns.window, row);
-    yield countsOf({
-      window,
-      settled: window.complete && !window.provisional,
-      dimensions: valuesAt<D>(names, columns, row),
-      success: columns.success[row],
-      errors: columns.errors[row],
-      filtered: columns.filtered[row],
-    }) as unknown as SeriesRow<D>;
+    const settled = window.complete && !window.provisional;
+    const dimensions = valuesAt<D>(names, columns, row);
+    yield rowOf({ window, settled, dimensions }, columns, row) as SeriesRow<D>;
   }
 }

@@ -1,9 +1,10 @@
 import type { CoreCountTable } from "../../wasm/tallyfold_wasm.js";
 import { core } from "../loading/library.js";
+import { midnights } from "../values/clocks.js";
 import { invalidArgument } from "../values/error.js";
 import { fieldsOf } from "../values/input.js";
 import { exact, type Inspect, inspectSymbol } from "../values/printing.js";
-import { midnights, type TimeRange, type TimeStep } from "../values/time.js";
+import type { TimeRange, TimeStep } from "../values/time.js";
 import type { Dimension, Metric, Notes, Reconciliation, Window } from "../values/types.js";
 import {
   type CountColumns,
@@ -25,10 +26,10 @@ export type Columns<D extends Dimension | undefined = Dimension | undefined> = P
 > &
   CountColumns;
 
-/** A table as JSON: what {@link CountTable.toJSON} gives, and Python's `to_json` too. */
+/** A table as JSON: the result of {@link CountTable.toJSON}, and of Python's `to_json`. */
 export interface SavedTable {
   format: string;
-  /** A checksum of all the rest. */
+  /** A checksum of everything else. */
   digest?: string;
   metric: Metric | null;
   dimensions: Dimension[];
@@ -46,18 +47,18 @@ export interface SavedTable {
 }
 
 /**
- * Counts by dimension values, of one response or of several that were merged.
+ * Counts by dimension values, from one response or from several merged responses.
  *
- * The type parameter `D` is its dimensions. `CountTable` without it has unknown dimensions, and its
- * rows may lack any of them; every table can be assigned to this type.
+ * The type parameter `D` is its dimensions. `CountTable` without it has unknown dimensions, and its rows may lack
+ * any of them; every table can be assigned to this type.
  *
- * A table does not change: its methods make new tables, which stay valid when it is disposed of.
- * Rows are sorted by their dimension values (by UTF-8 bytes, in the order of `dimensions`). Counts
- * are `bigint`, exact to 2^64 - 1.
+ * A table is immutable: its methods return new tables, which stay valid when the table is disposed of. Rows are
+ * sorted by their dimension values (by UTF-8 bytes, in the order of `dimensions`). Counts are `bigint`, exact to
+ * 2^64 - 1.
  *
- * Its memory is freed when the garbage collector finds it, or at the end of a `using` block. The
- * garbage collector frees tables only between turns of the event loop: a long synchronous loop that
- * makes tables needs `using`, or it runs out of WebAssembly's 4 GB (`out_of_memory`), which loses all tables.
+ * Its memory is freed by the garbage collector, or at the end of a `using` block. The garbage collector frees
+ * tables only between turns of the event loop, so a long synchronous loop that makes tables needs `using`.
+ * Otherwise, it runs out of WebAssembly's 4 GB (`out_of_memory`), and all tables are lost.
  *
  * @example
  * const table = await client.eventDelivery({ start, end, dimensions: ["integration", "reason"] });
@@ -81,9 +82,9 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   }
 
   /**
-   * Reads a table that {@link CountTable.toJSON} or `to_json` of Python wrote, as an object or as
-   * text, and checks that it still adds up. TypeScript does not know its dimensions; if you
-   * know them, say so: `CountTable.fromJSON<"reason">(saved)`.
+   * Reads a table from the JSON of {@link CountTable.toJSON} or of Python's `to_json`, as an object or as text, and
+   * checks that its counts add up. TypeScript does not know its dimensions; if you know them, name them:
+   * `CountTable.fromJSON<"reason">(saved)`.
    *
    * @throws {@link TallyfoldError} with code `invalid_table`, and the path or offset.
    * @example
@@ -96,8 +97,8 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   }
 
   /**
-   * Adds any number of tables up at once, in any order. They must be of one metric, with the same dimensions,
-   * filtered alike, and no two may cover the same time.
+   * Adds up any number of tables at once, in any order. They must have the same metric, dimensions and filter, and
+   * no two may cover the same time.
    *
    * @throws {@link TallyfoldError} with code `missing_argument` without any table, `overlapping_coverage`,
    * `incompatible_tables` or `sum_overflow`.
@@ -109,11 +110,12 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   }
 
   /**
-   * Adds up the tables of several clusters or clients, which cover the same time. The label is the `identity` of the sum.
-   * `merge` and `mergeAll` refuse tables of different clusters, so that none are mixed by mistake.
+   * Adds up the counts of several clusters or clients for the same time. The label becomes the `identity` of the
+   * sum. `merge` and `mergeAll` refuse tables of different clusters, so that you don't mix them by mistake.
    *
-   * @throws {@link TallyfoldError} with code `missing_argument` without any table, `incompatible_tables` also for two
-   * tables of the same cluster and client, and for one that lacks time that another covers; `sum_overflow`.
+   * @throws {@link TallyfoldError} with code `missing_argument` without any table; `incompatible_tables`, also for
+   * two tables of the same cluster and client, and for a table that lacks time that another one covers;
+   * `sum_overflow`.
    * @example
    * const both = CountTable.combine([eu, us], "all clusters");
    */
@@ -125,8 +127,8 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   }
 
   /**
-   * Which cluster and client the counts belong to: the `identity` of the client. `undefined` if it is not known, as of an
-   * {@link Aggregator}.
+   * The `identity` of the client that read the counts. `undefined` if it is not known, as for a table of an {@link
+   * Aggregator}.
    */
   get identity(): string | undefined {
     return own(this).identity();
@@ -175,23 +177,23 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   }
 
   /**
-   * The windows whose counts may still change, because they were read less than an hour after their end (or less
-   * than `settleMs`, by a collect or a follow that was given one), sorted. A table of an {@link Aggregator}, which
-   * has no clock, has none.
+   * The windows whose counts may still change, sorted. They were read less than an hour after their end, or less
+   * than the `settleMs` of the collect or follow. A table of an {@link Aggregator} has no such windows, because an
+   * aggregator has no clock.
    */
   get provisional(): Window[] {
     return own(this).provisional();
   }
 
-  /** How many deviations were tolerated, because the caller requested it. */
+  /** How many deviations were tolerated, as the option `tolerate` allows. */
   get notes(): Notes {
     return exact(own(this).notes() as Notes);
   }
 
-  /** Adds all rows up to one. */
+  /** Adds up all rows into one. */
   groupBy(): CountTable<never>;
   /**
-   * Adds rows up by some of the dimensions, in the given order.
+   * Adds up rows by some of the dimensions, in the given order.
    *
    * @throws {@link TallyfoldError} with code `unknown_dimension` or `repeated_dimension`.
    * @example
@@ -201,15 +203,17 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   // `G` does not extend `D`, because then no table could be assigned to `CountTable` without a type
   // parameter.
   groupBy(...names: string[]): unknown {
+    if (names.some(Array.isArray)) {
+      throw invalidArgument("groupBy", 'want names, not an array: groupBy("integration")');
+    }
     return made(own(this).groupBy(names));
   }
 
   /**
-   * Keeps the rows whose value is the wanted one, or among the wanted ones, for each dimension
-   * named. The new table has no reported totals, and can be merged only with tables that were
-   * filtered by the same values.
+   * Keeps the rows that have the given value, or one of the given values, in each named dimension. The new table
+   * has no reported totals, and can be merged only with tables that were filtered by the same values.
    *
-   * @throws {@link TallyfoldError} with code `unknown_dimension` for one that the table lacks.
+   * @throws {@link TallyfoldError} with code `unknown_dimension` for a dimension that the table lacks.
    * @example
    * const blocked = table.filter({ reason: ["consent", "quota"], integration: "warehouse" });
    */
@@ -220,13 +224,12 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   }
 
   /**
-   * Adds the counts of a table of another time to these. The order of merging makes no difference.
+   * Adds the counts of another table, which covers another time. The order of merging makes no difference.
    *
-   * With `replace`, windows of the other table replace those windows of this table that they
-   * overlap; each replaced window must lie inside the time that the other table covers.
+   * With `replace`, windows of the other table replace overlapping windows of this table; each replaced window must
+   * lie within the time that the other table covers.
    *
-   * @throws {@link TallyfoldError} with code `overlapping_coverage`, `incompatible_tables` or
-   * `sum_overflow`.
+   * @throws {@link TallyfoldError} with code `overlapping_coverage`, `incompatible_tables` or `sum_overflow`.
    * @example
    * const hour = quarters.reduce((sum, quarter) => sum.merge(quarter));
    */
@@ -239,16 +242,15 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   }
 
   /**
-   * The counts by window. Without a step, each response keeps its own window. With one, each is
-   * added to the step of the UTC day that it lies in.
+   * The counts by window. Without a step, each response keeps its own window. With a step, each response is added
+   * to the step of the UTC day in which its window lies.
    *
-   * @param step A length that divides the UTC day into equal steps from midnight on, in seconds,
-   * minutes, hours or days: `5m`, `15m`, `1h`, `1d`.
-   * @param options `zone`, for the step `1d`, is the name of a time zone: days begin at midnight there. When its clocks
-   * change, a day has 23 or 25 hours.
+   * @param step A length that divides the UTC day into equal steps from midnight on, in seconds, minutes, hours or
+   * days: `5m`, `15m`, `1h`, `1d`.
+   * @param options `zone`, for the step `1d`, is the name of a time zone: days begin at midnight there. When its
+   * clocks change, a day has 23 or 25 hours.
    * @throws {@link TallyfoldError} with code `invalid_argument` for any other step and for an unknown zone, and
-   * `unaligned_window` for a window that crosses the edge of a step, because its counts can't be
-   * split.
+   * `unaligned_window` for a window that crosses the edge of a step, because its counts can't be split.
    * @example
    * const perHour = table.byWindow("1h");
    * const { delivery } = perHour.rates();
@@ -277,7 +279,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   }
 
   /**
-   * The table as columns: copies, which the caller may keep, change or transfer.
+   * The table as columns: copies, which you may keep, change or transfer.
    *
    * @example
    * const { integration, errors } = table.groupBy("integration").columns();
@@ -288,9 +290,10 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
   }
 
   /**
-   * The counts as plain numbers, which chart libraries take.
+   * The counts as plain numbers, for chart libraries.
    *
-   * @throws {@link TallyfoldError} with code `count_overflow` for a count above 2^53, up to which numbers are exact.
+   * @throws {@link TallyfoldError} with code `count_overflow` for a count above 2^53, up to which numbers are
+   * exact.
    * @example
    * const byIntegration = table.groupBy("integration");
    * chart(byIntegration.rows.map((row) => row.dimensions.integration), byIntegration.numbers().errors);
@@ -304,7 +307,7 @@ export class CountTable<D extends Dimension | undefined = Dimension | undefined>
     return own(this).fractions() as RateColumns;
   }
 
-  /** Frees the table's memory now. Tables made from it live on. */
+  /** Frees the table's memory now. Tables made from it stay valid. */
   override [Symbol.dispose](): void {
     super[Symbol.dispose]();
     kept.table ??= this;
@@ -365,7 +368,8 @@ function* rowsOf<D extends Dimension | undefined>(
   const names = core.dimensions();
   const columns = core.columns(positions);
   for (let row = 0; row < columns.success.length; row++) {
-    yield rowOf(valuesAt<D>(names, columns, row), columns, row);
+    const dimensions = valuesAt<D>(names, columns, row);
+    yield rowOf({ dimensions }, columns, row) as Row<D>;
   }
 }
 

@@ -79,7 +79,7 @@ export const errorCodes = [
 /**
  * What went wrong: one of {@link errorCodes}.
  *
- * Of kind `config`. The arguments or the order of calls are wrong; usually nothing was sent.
+ * Codes of kind `config`: the arguments or the order of calls are wrong; usually nothing was sent.
  *
  * `missing_argument`: A required argument was not given.
  * `unknown_argument`: An argument with a name that does not exist.
@@ -100,14 +100,15 @@ export const errorCodes = [
  * `overlapping_coverage`: Two tables cover the same time.
  * `unaligned_window`: A window crosses the edge of a step or range, and its counts can't be split.
  * `incompatible_tables`: Two tables do not have the same dimensions or metric.
- * `invalid_checkpoint`: A checkpoint that is incomplete, was changed, or belongs to another query.
+ * `invalid_checkpoint`: A checkpoint that is incomplete, was changed, belongs to another query,
+ * has counts of the future, or is in use.
  * `memory_limit`: The counts that a collect keeps take more memory than allowed. `keep` adds
  * windows up to save memory.
  * `invalid_rules`: A rules file that isn't TOML, or that has an invalid key or value.
  * `unsupported_by_format`: The format can't represent what is exported.
  * `out_of_order`: Methods were called in the wrong order, during another call, or after the end.
  *
- * Of kind `auth`. The credentials or the tokens were refused, or there are none.
+ * Codes of kind `auth`: the credentials or the tokens were refused, or there are none.
  *
  * `token_refused`: A token endpoint refused the credentials.
  * `invalid_token_response`: A token endpoint's response can't be used.
@@ -115,20 +116,20 @@ export const errorCodes = [
  * `token_rejected`: The service answered 401, even to tokens that had just been fetched.
  * `token_provider_failed`: The caller's own source of tokens failed.
  *
- * Of kind `service`. The service or the connection to it has failed.
+ * Codes of kind `service`: the service or the connection to it has failed.
  *
  * `redirected`: A redirect (3xx); tallyfold follows none.
  * `forbidden`: Status 403; for the destination of a push, also 401.
  * `rate_limited`: Status 429.
- * `retry_later`: The service asks for a longer wait than the caller allows.
+ * `retry_later`: The service requests a longer wait than the caller allows.
  * `server_error`: Status 5xx.
- * `unexpected_status`: Any other status than 200; for the destination of a push, also a success
- * without the header that confirms it.
+ * `unexpected_status`: A status that no other code stands for; for the destination of a push, also
+ * a success without the header that confirms it.
  * `network_failed`: The HTTP client could not complete the exchange.
  * `timed_out`: The exchange took longer than the client's timeout.
  * `deadline_exceeded`: The call, including its retries and waits, took longer than its deadline.
  *
- * Of kind `response`. The bytes of a response, or of a saved table, are not a valid result.
+ * Codes of kind `response`: the bytes of a response, or of a saved table, are not a valid result.
  *
  * `wrong_content_type`: The response has a content type other than JSON.
  * `wrong_content_encoding`: The response has a compression that was not requested, or is
@@ -626,8 +627,8 @@ export interface Cause {
 /** What a check has found. */
 export interface Check {
   /**
-   * What is firing, unjudged, pending or just resolved, sorted by status (in this order), severity
-   * and evidence.
+   * The findings that are firing, unjudged, pending or just resolved, sorted by status (in this
+   * order), severity and evidence.
    */
   readonly findings: readonly Finding[];
   /**
@@ -638,15 +639,15 @@ export interface Check {
   /** How many windows all rules together have judged; each group counts its own windows. */
   readonly judged: bigint;
   /**
-   * False if a warning or critical finding fires or is unjudged that is neither silenced nor
-   * provisional, or if there are no recent counts.
+   * False if a warning or critical finding that is neither silenced nor provisional fires or is
+   * unjudged, or if there are no recent counts.
    */
   readonly healthy: boolean;
   /** Rules that could not judge anything, with the reason. */
   readonly unjudged: readonly Unjudged[];
   /** How many findings were left out, because there are too many. */
   readonly leftOut: bigint;
-  /** What the next check has to know, as a document with a checksum: give it as `state`. */
+  /** The state for the next check, as a document with a checksum: pass it as `state`. */
   readonly state: string;
 }
 
@@ -661,9 +662,9 @@ export interface Finding {
   readonly rule: string;
   /** What the rule looks for. */
   readonly kind: RuleKind;
-  /** How bad it is. */
+  /** The severity of the finding. */
   readonly severity: Severity;
-  /** Whether it is pending, firing, unjudged or resolved. */
+  /** Whether the finding is pending, firing, unjudged or resolved. */
   readonly status: Status;
   /** The values of the rule's dimensions. */
   readonly group: Readonly<Record<string, string>>;
@@ -672,21 +673,24 @@ export interface Finding {
    * together.
    */
   readonly window: Window;
-  /** When it began: the start of the first bad window. */
+  /** When the finding began: the start of the first bad window. */
   readonly since: string;
-  /** When it began to fire: the end of the bad window that made it fire; none while it is pending. */
+  /**
+   * When the finding began to fire: the end of the bad window that made it fire; none while it is
+   * pending.
+   */
   readonly fired?: string;
-  /** When it ended: the end of the last bad window. */
+  /** When the finding ended: the end of the last bad window. */
   readonly resolved?: string;
-  /** The end of the last window in which enough was seen to judge its group. */
+  /** The end of the last window that had enough events to judge the group. */
   readonly seen: string;
-  /** What is judged. */
+  /** The measure that the rule judges. */
   readonly measure: Measure;
-  /** The events that were counted. */
+  /** The counted events. */
   readonly observed: Amount;
   /**
-   * The events that were counted during all its time: from `since` until the end of `window`, or
-   * until `resolved`. None if that is longer than two days, or if counts are missing.
+   * The counted events from `since` until the end of `window`, or until `resolved`. None if that
+   * time is longer than two days, or if counts are missing.
    */
   readonly total?: Amount;
   /** How many of the observed events were expected. */
@@ -700,24 +704,24 @@ export interface Finding {
    * limits.
    */
   readonly lnP?: number;
-  /** Which parts of the group explain it, most important first. */
+  /** The parts of the group that explain the finding, most important first. */
   readonly causes: readonly Cause[];
   /**
-   * The values that nearly all of its events had on the day before it began, of dimensions that
-   * its group does not name; empty if it has causes.
+   * For dimensions that the group does not name, the values that nearly all events of the finding
+   * had on the day before it began; empty if there are causes.
    */
   readonly within: Readonly<Record<string, string>>;
   /** The events of the change that no cause explains. */
   readonly unexplained: bigint;
   /**
-   * The earlier time ranges whose counts the causes were found by comparing with: the same time in
-   * earlier weeks, or the time just before if those are unknown. Empty if the finding is not
-   * explained.
+   * The earlier time ranges that the causes were found by comparison with: the same time in
+   * earlier weeks, or the time just before if the counts of those weeks are unknown. Empty if the
+   * finding is not explained.
    */
   readonly compared: readonly Window[];
-  /** Whether a silence covers it. */
+  /** Whether a silence covers the finding. */
   readonly silenced: boolean;
-  /** Whether its counts may still change. Such a finding is a warning at most. */
+  /** Whether the counts may still change. The severity of such a finding is at most `warning`. */
   readonly provisional: boolean;
   /** The labels of the file and of the rule. */
   readonly labels: Readonly<Record<string, string>>;
@@ -725,11 +729,11 @@ export interface Finding {
   readonly note?: string;
   /** The address of the rule's runbook, if it has one. */
   readonly runbook?: string;
-  /** The identifier of the incident that it belongs to; none while it is pending. */
+  /** The identifier of the finding's incident; none while the finding is pending. */
   readonly incident?: string;
   /** The finding in one sentence. */
   readonly sentence: string;
-  /** The query for its counts. */
+  /** The query for the counts of the finding. */
   readonly query: Query;
 }
 
@@ -737,9 +741,9 @@ export interface Finding {
 export interface Query {
   /** The endpoint. */
   readonly metric: Metric;
-  /** The start of its range. */
+  /** The start of the range. */
   readonly start: string;
-  /** The end of its range. */
+  /** The end of the range. */
   readonly end: string;
   /** The dimensions to group by. */
   readonly dimensions: readonly Dimension[];
@@ -750,82 +754,85 @@ export interface Query {
 /**
  * Findings that belong together.
  *
- * Its identifier stays the same from check to check, also if it is over and comes back soon.
+ * An incident keeps its identifier from check to check, even if it is over and comes back soon.
  */
 export interface Incident {
   /** An identifier of 16 hexadecimal digits, which no other incident has. */
   readonly id: string;
-  /** The highest severity of its parts since it began. */
+  /** The highest severity that its parts have had. */
   readonly severity: Severity;
   /**
    * Firing if a part fires; otherwise unjudged if a part is unjudged, and resolved if all parts
    * are resolved.
    */
   readonly status: Status;
-  /** When it began: the start of the first bad window of all parts. */
+  /** When the incident began: the start of the first bad window of all parts. */
   readonly since: string;
-  /** When its first part began to fire. */
+  /** When the first part began to fire. */
   readonly fired: string;
   /** The end of the last bad window of all parts so far. */
   readonly until: string;
-  /** The finding that explains most of its parts: the identifier of one of them. */
+  /** The identifier of the part that explains most of the other parts. */
   readonly headline: string;
-  /** The sentence of the headline, and what else was found. */
+  /** The sentence of the headline, with the names of the other findings. */
   readonly sentence: string;
   /** Whether silences cover all parts that are not over. */
   readonly silenced: boolean;
-  /** Whether it depends on counts that may still change. */
+  /** Whether the incident depends on counts that may still change. */
   readonly provisional: boolean;
-  /** The mark that somebody knows of it, and until when. Meanwhile no receiver is notified. */
+  /**
+   * The acknowledgement or silence of the incident. While it holds, no receiver is notified that
+   * it fires.
+   */
   readonly hold?: IncidentHold;
-  /** The findings that belong to it, sorted by their identifiers. */
+  /** The findings that belong to the incident, sorted by their identifiers. */
   readonly parts: readonly IncidentPart[];
   /**
-   * What happened to it, in chronological order. A long history has its first and its latest
-   * entries.
+   * What happened to the incident, in chronological order. A long history keeps the first and the
+   * latest entries.
    */
   readonly history: readonly IncidentEvent[];
 }
 
-/** That somebody knows of an incident. */
+/** The acknowledgement or silence of an incident. */
 export interface IncidentHold {
   /**
-   * When it ends. An acknowledgement has no such time: it ends when the incident becomes more
-   * severe or comes back.
+   * When the silence ends. An acknowledgement has no such time: it ends when the incident becomes
+   * more severe or comes back.
    */
   readonly until?: string;
-  /** Who knows of it, or what is done about it. */
+  /** Who knows of the incident, or what is done about it. */
   readonly note?: string;
 }
 
-/** A finding that belongs to an incident, as it was reported last. */
+/** A finding that belongs to an incident, as it was last reported. */
 export interface IncidentPart {
   /** The identifier of the finding. */
   readonly id: string;
-  /** The name of its rule. */
+  /** The name of the rule. */
   readonly rule: string;
-  /** How bad it is. */
+  /** The severity of the finding. */
   readonly severity: Severity;
-  /** Whether it is firing, unjudged or resolved. */
+  /** Whether the finding is firing, unjudged or resolved. */
   readonly status: Status;
   /** The values of the rule's dimensions. */
   readonly group: Readonly<Record<string, string>>;
   /**
-   * The values of the cause that explains most of it, or else those that nearly all of its events
+   * The values of the main cause; without causes, the values that nearly all events of the finding
    * have.
    */
   readonly cause: Readonly<Record<string, string>>;
-  /** What is judged. */
+  /** The measure that the rule judges. */
   readonly measure: Measure;
-  /** By how many events the count differs from what was expected, rounded. */
+  /** By how many events the count differs from the expected count, rounded. */
   readonly events: bigint;
-  /** When it began: the start of its first bad window. */
+  /** When the finding began: the start of the first bad window. */
   readonly since: string;
-  /** The end of its last bad window so far. */
+  /** The end of the last bad window so far. */
   readonly until: string;
-  /** Whether a silence covers it. */
+  /** Whether a silence covers the finding. */
   readonly silenced: boolean;
-  /** Whether its counts may still change. */
+  /** Whether the counts of the finding may still change. */
   readonly provisional: boolean;
   /** The finding in one sentence. */
   readonly sentence: string;
@@ -833,13 +840,13 @@ export interface IncidentPart {
 
 /** Something that happened to an incident. */
 export interface IncidentEvent {
-  /** When: the end of a window. */
+  /** When it happened: the end of a window. */
   readonly at: string;
   /** What happened. */
   readonly change: IncidentChange;
   /** The severity of the incident from then on. */
   readonly severity: Severity;
-  /** The identifier of the finding that caused it. */
+  /** The identifier of the finding that caused the change. */
   readonly finding: string;
 }
 
@@ -847,7 +854,7 @@ export interface IncidentEvent {
 export interface Unjudged {
   /** The name of the rule. */
   readonly rule: string;
-  /** Why, in a sentence. */
+  /** The reason, as a sentence. */
   readonly reason: string;
 }
 
@@ -906,17 +913,14 @@ export interface Explanation {
   readonly others: readonly Cause[];
   /** The part of the change that no cause explains: `change` minus the `events` of all causes. */
   readonly unexplained: bigint;
-  /** Whether everything changed alike, so that there is no narrower cause. */
+  /** Whether all groups changed alike, so that there is no narrower cause. */
   readonly isGlobal: boolean;
-  /** Whether counts vary so much without any change, so that no cause is named. */
+  /** Whether counts vary so much by chance alone, so that no cause is named. */
   readonly isNormal: boolean;
-  /**
-   * The probability that all events together vary at least so much without any change, from 0 to
-   * 1.
-   */
+  /** The probability that all events together vary at least so much by chance alone, from 0 to 1. */
   readonly probability: number;
   /**
-   * The windows of `before` whose rate is unusual, and which were left out. A window that is in
+   * The windows of `before` that were left out because their rate is unusual. A window that is in
    * both tables stays.
    */
   readonly leftOut: readonly Window[];
@@ -936,22 +940,22 @@ export interface Need {
   readonly backMs: number;
 }
 
-/** What became of the messages to a receiver. */
+/** The result of the messages to a receiver. */
 export interface Receipt {
   /** The kind of receiver and its name, such as `slack:data-team`. */
   readonly receiver: string;
-  /** How many messages it accepted. */
+  /** How many messages the receiver accepted. */
   readonly messages: bigint;
   /** How many messages were sent again. */
   readonly retries: bigint;
   /**
-   * The error code of the first message that it did not accept. The next call sends that message
-   * again.
+   * The error code of the first message that the receiver did not accept. The next call sends this
+   * message again.
    */
   readonly code?: string;
-  /** The status of that answer. */
+  /** The status of the response to this message. */
   readonly status?: number;
-  /** That error as a sentence. */
+  /** The error of this message, as a sentence. */
   readonly error?: string;
 }
 
@@ -1003,7 +1007,7 @@ export interface AuditLogsArguments {
   /** How many records a page has, at least 1. */
   readonly perPage?: number | undefined;
   /**
-   * How long the whole call may take, including retries and waits, counted from its first step.
+   * How long the whole call may take, including retries and waits, counted from its start.
    *
    * After that, it fails with `deadline_exceeded`. In milliseconds. `Infinity`, the default, for
    * no limit.
@@ -1040,7 +1044,7 @@ export interface CollectArguments {
    * The shortest windows to read: a window whose response is too large or too slow is halved down
    * to this length.
    *
-   * It is halved at a multiple of this length, counted from midnight UTC. Default: `1m`.
+   * A window is halved at a multiple of this length, counted from midnight UTC. Default: `1m`.
    */
   readonly finest?: TimeStep | undefined;
   /**
@@ -1068,9 +1072,10 @@ export interface CollectArguments {
    * About how many bytes the counts may take: the stored counts, and the counts of the responses
    * being read.
    *
-   * What the stored counts leave of it is divided equally among the windows that are read at the
-   * same time. A window that needs more than its part is read alone. If that is not enough, or if
-   * the stored counts alone take more, reading ends. Default: `1,073,741,824`.
+   * The bytes that the stored counts do not take are divided equally among the windows that are
+   * read at the same time. A window that needs more than its share is read alone. If that is not
+   * enough, or if the stored counts alone take more, reading ends with an error. Default:
+   * `1,073,741,824`.
    */
   readonly memoryLimit?: number | undefined;
   /**
@@ -1080,7 +1085,8 @@ export interface CollectArguments {
    */
   readonly dropOld?: boolean | undefined;
   /**
-   * Tests first, with one more call, that the counts of two adjacent windows add up.
+   * First tests, with one more call, that the counts of two adjacent windows add up to the counts
+   * of both together.
    *
    * The test uses the first two adjacent windows that are settled and have not been read yet.
    * Without such a pair, nothing is tested.
@@ -1090,13 +1096,13 @@ export interface CollectArguments {
    * How long to wait for a service that is down; after that, reading ends.
    *
    * While the service is down, the workers pause, and one call at a time is tried again, with
-   * increasing waits of up to a minute. When a call is answered, all workers continue. With 0, a
-   * window fails once its own retries are used up. In milliseconds. `Infinity` for no limit.
+   * increasing waits of up to a minute. When the service responds again, all workers resume. With
+   * 0, a window fails once its own retries are used up. In milliseconds. `Infinity` for no limit.
    * Default: `900,000`.
    */
   readonly patienceMs?: number | undefined;
   /**
-   * How long reading may take in all, including waits, counted from its first step.
+   * How long reading may take in all, including waits, counted from its start.
    *
    * After that, reading ends with `deadline_exceeded`, and the windows that were not read are
    * missing. In milliseconds. `Infinity`, the default, for no limit.
@@ -1111,9 +1117,9 @@ export interface ExplainArguments {
   /** The maximum number of further candidates, best first. Default: `5`. */
   readonly others?: number | undefined;
   /**
-   * Keeps earlier windows whose rate is unusual.
+   * Also compares with earlier windows whose rate is unusual.
    *
-   * By default they are left out.
+   * By default, they are left out, so that an earlier incident does not count as normal.
    */
   readonly keepUnusual?: boolean | undefined;
 }
@@ -1148,7 +1154,7 @@ export interface ExportArguments {
   /**
    * Refuses counts above 2^53 if the destination stores 64-bit floats.
    *
-   * By default, they are written, with a note.
+   * By default, such counts are written, with a note.
    */
   readonly exact?: boolean | undefined;
   /**
@@ -1203,7 +1209,7 @@ export interface FollowArguments {
   /**
    * Settles a window early if its readings stay equal for at least its length.
    *
-   * This takes fewer requests, but loses the events that arrive after the last reading.
+   * This needs fewer requests, but loses the events that arrive after the last reading.
    */
   readonly settleWhenUnchanged?: boolean | undefined;
   /**
@@ -1274,8 +1280,8 @@ export interface MachineArguments {
    *
    * Tables and states contain it. Tables and states with another name are refused. By default, it
    * consists of the address, the Client ID, and a checksum of the headers that you add to
-   * requests. Set it if the address of a cluster changes, or if you provide the access tokens,
-   * which decide whose counts are read.
+   * requests. Set it if the address of a cluster changes, or if your program provides the access
+   * tokens, which decide whose counts are read.
    */
   readonly identity?: string | undefined;
   /** Whether the host provides the tokens, instead of a client secret. */
@@ -1473,7 +1479,7 @@ export interface QueryArguments {
    */
   readonly groupBy?: readonly string[] | undefined;
   /**
-   * How long the whole call may take, including retries and waits, counted from its first step.
+   * How long the whole call may take, including retries and waits, counted from its start.
    *
    * After that, it fails with `deadline_exceeded`. In milliseconds. `Infinity`, the default, for
    * no limit.

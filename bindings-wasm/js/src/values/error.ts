@@ -1,6 +1,5 @@
-import { isWorkers } from "../loading/runtime.js";
-import type { CountTable } from "../tables/table.js";
 import type { ErrorCode, PushReport } from "./declared.js";
+import { isWorkers } from "./runtime.js";
 import type { Window } from "./types.js";
 
 /** Who has to act on an error: see {@link TallyfoldError.kind}. */
@@ -31,11 +30,12 @@ export interface Failure {
 const brand = Symbol.for("tallyfold.TallyfoldError");
 
 /**
- * The one error of this package. No property, message or stack of it ever holds a secret, a token,
- * or text of a token endpoint's body. If the caller's own `accessToken` caused the error, `cause`
- * is what it threw or what is wrong with its answer. For `network_failed` and `timed_out` it tells what the host
- * said, such as an error with the code `ECONNREFUSED`. For `out_of_memory`, `crashed` and
- * `wasm_forbidden`, it is what WebAssembly threw; and if an object was lost in such a crash, it is the error of that crash. Otherwise there is no `cause`.
+ * The only error class of this package. Its properties, message and stack never contain a secret, a token, or text
+ * from the body of a token endpoint. If your own `accessToken` caused the error, `cause` is the error that it
+ * threw, or an error that describes what is wrong with its result. For `network_failed` and `timed_out`, `cause` is
+ * the host's error, such as an error with the code `ECONNREFUSED`. For `out_of_memory`, `crashed` and
+ * `wasm_forbidden`, it is the error of WebAssembly; if an object was lost in such a crash, it is the error of that
+ * crash. Otherwise, there is no `cause`.
  *
  * @example
  * try {
@@ -56,7 +56,7 @@ export class TallyfoldError extends Error {
   /** What went wrong, from a closed list. */
   declare readonly code: ErrorCode;
 
-  /** The HTTP status, if the error was caused by one. */
+  /** The HTTP status, if a status caused the error. */
   declare readonly status: number | undefined;
 
   /** The JSON path of the value at fault, such as `$.counts[3].success`. */
@@ -66,8 +66,8 @@ export class TallyfoldError extends Error {
   declare readonly offset: number | undefined;
 
   /**
-   * The seconds after which the service allows the next request, if its response says so
-   * (`Retry-After`). Always a safe integer.
+   * The seconds after which the service allows the next request, if its response has a `Retry-After`. Always a safe
+   * integer.
    */
   declare readonly retryAfter: number | undefined;
 
@@ -80,19 +80,13 @@ export class TallyfoldError extends Error {
   /** The name of the argument at fault, such as `groupBy`. */
   declare readonly argument: string | undefined;
 
-  /**
-   * For an error of {@link Client.collect}: the counts of all windows that were read, if any. To
-   * continue, collect again with this table as `have`: only the gaps are read then.
-   */
-  declare readonly partial: CountTable | undefined;
-
-  /** The time of the long range that was not read; empty for other errors. */
+  /** The parts of the long range that were not read; empty for other errors. */
   declare readonly gaps: readonly Window[];
 
   /** Each window of the long range that has failed, in the order of time; empty for other errors. */
   declare readonly failures: readonly Failure[];
 
-  /** For an error of `push`, what had become of it by then. */
+  /** For an error of `push`, how much was sent by then. */
   declare readonly report?: PushReport;
 
   private constructor({ message, ...named }: ErrorFields) {
@@ -145,24 +139,11 @@ const FRAMES = 30;
 const nothing = { partial: undefined, gaps: Object.freeze([]), failures: Object.freeze([]) };
 hide(TallyfoldError.prototype, { name: "TallyfoldError", ...nothing });
 
-/** Like `name` in JavaScript's own errors, the fields are not enumerable and can be overwritten. */
-function hide(error: object, fields: object): void {
+/** @internal Like `name` in JavaScript's own errors, the fields are not enumerable and can be overwritten. */
+export function hide(error: object, fields: object): void {
   for (const [name, value] of Object.entries(fields)) {
     Object.defineProperty(error, name, { value, writable: true, configurable: true });
   }
-}
-
-/**
- * @internal The error of a whole collect: a copy, because the window's own error must not change.
- */
-export function ended(
-  error: TallyfoldError,
-  rest: Pick<TallyfoldError, "partial" | "gaps" | "failures">,
-): TallyfoldError {
-  const own = TallyfoldError.of({ ...error, message: error.message });
-  // Not enumerable, because a long list of windows in every log would hide the message.
-  hide(own, rest);
-  return own;
 }
 
 /** @internal Sets what had become of the push that an error has ended. */

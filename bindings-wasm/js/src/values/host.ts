@@ -28,7 +28,7 @@ export type WebRequestInit = typeof globalThis extends {
 }
   ? NonNullable<I>
   : object;
-/** A standard `ReadableStream` of bytes, such as that of a `Blob`. */
+/** A standard `ReadableStream` of bytes, such as the stream of a `Blob`. */
 export type ByteStream = typeof globalThis extends {
   readonly Blob: { readonly prototype: { stream(): infer S } };
 }

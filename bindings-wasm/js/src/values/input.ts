@@ -5,9 +5,9 @@ import { invalidAddress, invalidArgument } from "./error.js";
 import type { AccessToken } from "./types.js";
 
 /** The bytes themselves, also those of another realm, for which `instanceof` fails. */
-export function bytes(argument: string, value: Uint8Array): Uint8Array {
+export function bytes(argument: string, value: Uint8Array, want = "want a Uint8Array"): Uint8Array {
   if (typedArray(value) === "Uint8Array") return value;
-  throw invalidArgument(argument, "want a Uint8Array");
+  throw invalidArgument(argument, want);
 }
 
 /** Names and values in turn, as the core takes headers. */

@@ -28,8 +28,8 @@ const TO_JSON: PropertyDescriptor & ThisType<object> = {
 
 /**
  * For `JSON.stringify`: returns a string of digits for each `bigint`, because JSON has no number for it. Tables,
- * series, comparisons and their rows need none; `rows` and copies such as `{ ...row }` do, because they have nothing
- * but values.
+ * series, comparisons and their rows don't need it; `rows` and copies such as `{ ...row }` do, because they contain
+ * only values.
  *
  * @example
  * const text = JSON.stringify(table.rows, digits);

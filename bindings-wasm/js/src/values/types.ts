@@ -32,7 +32,7 @@ export type IngestionDimension = Exclude<Dimension, "reason">;
 /** Any JSON value, for bodies whose shape the service reference does not show. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** An access token that the host got elsewhere. */
+/** An access token from your own source. */
 export interface AccessToken {
   /** The token itself, without `Bearer`. */
   readonly accessToken: string;
@@ -40,7 +40,7 @@ export interface AccessToken {
   readonly expiresIn?: number | undefined;
 }
 
-/** What both metrics calls ask for (service reference 4.4 and 4.5). */
+/** The query of both metrics calls (service reference 4.4 and 4.5). */
 export interface MetricsQuery<D extends Dimension, G extends D = D>
   extends Grouped<QueryArguments, D, G> {}
 
@@ -49,7 +49,7 @@ export interface AuditLogsQuery extends AuditLogsArguments {}
 
 /** Arguments that name dimensions: `D` those to request, `G` those to keep. */
 export type Grouped<A, D extends Dimension, G extends D = D> = Omit<A, "dimensions" | "groupBy"> & {
-  /** One to four different dimensions to ask the service for. */
+  /** One to four different dimensions to request from the service. */
   readonly dimensions: readonly D[];
   /**
    * The dimensions to keep while the response streams in, in this order; `[]` gives one grand
@@ -64,21 +64,25 @@ export type ExchangeFailure = "network" | "stale" | "timeout" | "hidden" | "not_
 
 /** A way to stop waiting for a call. */
 export interface Abortable {
-  /** When it aborts, the call ends and rejects with the signal's reason. */
+  /**
+   * When it aborts, the call ends and rejects with the signal's reason, even while it waits for one of your
+   * functions, such as `onProgress` or the `save` of a checkpoint. Of your functions, `deadlineMs` limits only
+   * `accessToken` and `fetch`.
+   */
   readonly signal?: Signal | undefined;
 }
 
-/** The part of the standard `fetch` that is used. */
+/** The part of the standard `fetch` that a client uses. */
 export type Fetch = (url: string, init: FetchInit) => Promise<FetchResponse>;
 
-/** What {@link Fetch} is called with. */
+/** The options of a request with {@link Fetch}. */
 export interface FetchInit {
   readonly method: string;
   readonly headers: [string, string][];
   readonly body?: Uint8Array<ArrayBuffer>;
   readonly redirect: "manual";
   readonly cache: "no-store";
-  /** `same-origin` for a client without tokens: its server knows the visitor by a cookie. */
+  /** `same-origin` for a client without tokens: its server recognizes the visitor by a cookie. */
   readonly credentials: "omit" | "same-origin";
   readonly signal: Signal;
 }

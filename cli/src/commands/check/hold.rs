@@ -21,14 +21,14 @@ use crate::output::safe::escaped;
 const ACK_EXAMPLES: &str = "\
 Examples:
   tallyfold check ack 3f2a --note 'the vendor is on it'
-      Later runs exit with 0, and notify nobody, until the incident becomes more severe.
+      Later runs do not fail because of the incident, and notify nobody of it, until it becomes more severe.
 ";
 
 /// The examples at the start of the help of `tallyfold check silence`.
 const SILENCE_EXAMPLES: &str = "\
 Examples:
   tallyfold check silence 3f2a --for 4h --note 'maintenance'
-      For four hours, later runs exit with 0 and notify nobody, even if the incident becomes more severe.
+      For four hours, later runs do not fail because of the incident, and notify nobody of it.
 ";
 
 /// The examples at the start of the help of `tallyfold check unsilence`.
@@ -41,7 +41,7 @@ Examples:
 /// What `check` does with an incident that somebody knows of.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum HoldAction {
-    /// Acknowledges an incident: until it becomes more severe or comes back, no receiver is notified, and check exits with 0
+    /// Acknowledges an incident: until it becomes more severe or comes back, check does not fail because of it, and notifies nobody of it
     #[command(before_help = ACK_EXAMPLES)]
     Ack(HoldFlags),
     /// Silences an incident for a time, even if it becomes more severe
@@ -68,7 +68,7 @@ pub(crate) struct HoldFlags {
     note: Option<String>,
 }
 
-/// An incident, and where the state is that has it.
+/// An incident, and the place of the state that contains it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct IncidentFlags {
     /// The identifier of the incident, or the beginning of it, as check prints it
@@ -182,7 +182,7 @@ impl HoldAction {
         }
     }
 
-    /// Sets the configuration to the one that the action names. The state tells which clusters there are.
+    /// Sets the configuration to the one that the action names. The files of the state show which clusters there are.
     pub(crate) fn select(&self, service: &mut ServiceFlags) {
         let flags = self.flags();
         if flags.config.is_some() {

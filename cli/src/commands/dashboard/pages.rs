@@ -19,14 +19,14 @@ use futures_util::future::{FutureExt, LocalBoxFuture, Shared, WeakShared, join_a
 use futures_util::stream::{self, StreamExt};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
-use hyper::header::{CONTENT_ENCODING, HeaderValue, IF_NONE_MATCH, VARY};
+use hyper::header::{HeaderValue, IF_NONE_MATCH};
 use hyper::{HeaderMap, Response, StatusCode};
 use lru::LruCache;
 use sha2::{Digest, Sha256};
 use tallyfold::{
-    Error, LAST_LINE, Metric, MetricsQuestion, PageQuestion, PageRequest, PagesOptions, Permission,
-    RangeTag, Spelling, Window, WindowsQuestion, failed_line, regrouped_body, sealed, unsealed,
-    window_lines,
+    Error, ErrorLog, LAST_LINE, Metric, MetricsQuestion, PageQuestion, PageRequest, PagesOptions,
+    Permission, RangeTag, Spelling, Window, WindowsQuestion, failed_line, regrouped_body, sealed,
+    unsealed, window_lines,
 };
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{spawn_blocking, spawn_local};
@@ -34,7 +34,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::failure::{Failure, Result};
 use crate::files::{create_for_owner, create_private_folder, hex};
-use crate::host::server::{Answer, packed, plain, takes_gzip, whole};
+use crate::host::server::{Answer, encode, packed, plain, takes_gzip, texts_of, whole};
 use crate::host::session::{Session, random};
 
 /// The maximum size of a body that is sent uncompressed, in bytes. Sending a small body is faster than compressing it.
@@ -79,8 +79,8 @@ enum Manner {
     /// A call for a single window. It is refused if too many others are waiting.
     Single,
     /// A call for a window of a range, which is never refused. The semaphore limits how many calls one range makes at the same
-    /// time.
-    Range(Arc<Semaphore>),
+    /// time. The number is how many requests of the client had failed when the range was requested.
+    Range(Arc<Semaphore>, u64),
 }
 
 /// The server for the web app of one cluster.
@@ -90,12 +90,14 @@ pub(super) struct Pages {
     /// The beginning of all keys: the client's identity, or nothing if it is unknown.
     service: String,
     turns: Arc<Semaphore>,
-    waiting: Cell<u32>,
+    /// The places of calls for a single window that wait for their turn.
+    queue: Semaphore,
     kept: RefCell<Kept>,
     store: Option<Arc<Store>>,
     under_way: RefCell<HashMap<String, WeakShared<Work>>>,
     /// The beginning of all tags of ranges. A new value makes browsers discard the ranges that they have cached.
     own: Cell<u64>,
+    log: RefCell<ErrorLog>,
 }
 
 impl Pages {
@@ -111,11 +113,12 @@ impl Pages {
         Ok(Self {
             service: identity.unwrap_or_default(),
             turns: Arc::new(Semaphore::new(options.concurrency as usize)),
-            waiting: Cell::new(0),
+            queue: Semaphore::new(options.queue as usize),
             kept: RefCell::new(Kept::new(options.memory_bytes)),
             store: store.map(Arc::new),
             under_way: RefCell::default(),
             own: Cell::new(random()),
+            log: RefCell::default(),
             session,
             options,
         })
@@ -129,10 +132,7 @@ impl Pages {
         headers: &HeaderMap,
         body: &[u8],
     ) -> Answer {
-        let texts = headers.iter();
-        let texts: Vec<(&str, &str)> = texts
-            .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
-            .collect();
+        let texts = texts_of(headers);
         let request = PageRequest {
             method,
             target,
@@ -242,30 +242,39 @@ impl Pages {
     async fn call(&self, question: &MetricsQuestion, manner: &Manner) -> Result<Found, Missed> {
         let _place = match manner {
             Manner::Single => None,
-            Manner::Range(limit) => Arc::clone(limit).acquire_owned().await.ok(),
+            Manner::Range(limit, _) => Arc::clone(limit).acquire_owned().await.ok(),
+        };
+        let since = match manner {
+            Manner::Single => self.session.machine.failures(),
+            Manner::Range(_, since) => *since,
         };
         let is_single = matches!(manner, Manner::Single);
         let must_wait = self.turns.available_permits() == 0;
-        if is_single && must_wait && self.waiting.get() >= self.options.queue {
-            return Err(Missed::Busy);
-        }
-        let waiting = is_single.then(|| Waiting::new(&self.waiting));
+        let waiting = match is_single && must_wait {
+            true => Some(self.queue.try_acquire().map_err(|_| Missed::Busy)?),
+            false => None,
+        };
         let _turn = self.turns.acquire().await;
         drop(waiting);
-        match self.read(question).await {
+        match self.read(question, since).await {
             Ok(found) => Ok(found),
             Err(error) => {
-                let reference = format!("{:016x}", random());
                 let (name, text) = (&self.session.name, text_of(&error));
-                self.session.stderr.warning(format_args!(
-                    "{name}: the dashboard got no answer (reference {reference}): {text}"
-                ));
+                let now_ms = self.session.now().monotonic_ms;
+                let reference = format!("{:016x}", random());
+                let noted = self.log.borrow_mut().note(&text, now_ms, reference);
+                let (reference, line) = noted;
+                if let Some(line) = line {
+                    let warning = format_args!("{name}: the dashboard got no answer {line}");
+                    self.session.stderr.warning(warning);
+                }
                 Err(Missed::Failed(error, reference))
             }
         }
     }
 
-    async fn read(&self, question: &MetricsQuestion) -> tallyfold::Result<Found> {
+    /// Calls the service. If it has gone down after that number of failed requests, the call fails without a retry.
+    async fn read(&self, question: &MetricsQuestion, since: u64) -> tallyfold::Result<Found> {
         let (metric, asked) = (question.metric, &question.query.dimensions);
         // Other parts of the process read only windows that may still change, so only requests for these can be shared.
         let by = self.session.shared_by(metric, asked);
@@ -277,7 +286,9 @@ impl Pages {
             Metric::EventDelivery => machine.event_delivery(&query),
             Metric::EventIngestion => machine.event_ingestion(&query),
         };
-        let (table, mut body) = self.session.run_copied(call?).await?;
+        let mut call = call?;
+        call.fail_fast(since);
+        let (table, mut body) = self.session.run_copied(call).await?;
         if by.is_some() {
             body = regrouped_body(&query, asked, &body, random())?;
         }
@@ -297,12 +308,13 @@ impl Pages {
         is_packed: bool,
     ) -> Answer {
         let limit = Arc::new(Semaphore::new(self.options.concurrency as usize));
+        let manner = Manner::Range(limit, self.session.machine.failures());
         let own = format!("{:016x}", self.own.get());
         let find = {
             let pages = Rc::clone(&self);
             move |window: MetricsQuestion| {
-                let (pages, limit) = (Rc::clone(&pages), Arc::clone(&limit));
-                async move { pages.find_patiently(window, limit).await }
+                let (pages, manner) = (Rc::clone(&pages), manner.clone());
+                async move { pages.find_patiently(window, manner).await }
                     .boxed_local()
                     .shared()
             }
@@ -360,11 +372,7 @@ impl Pages {
         });
         let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
         set_head(&mut response, head.status, head.headers);
-        let headers = response.headers_mut();
-        headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-        if is_packed {
-            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        }
+        encode(response.headers_mut(), "accept-encoding", is_packed);
         response
     }
 
@@ -373,13 +381,10 @@ impl Pages {
     async fn find_patiently(
         self: Rc<Self>,
         window: MetricsQuestion,
-        limit: Arc<Semaphore>,
+        manner: Manner,
     ) -> Result<Found, Missed> {
         loop {
-            match self
-                .find(window.clone(), Manner::Range(Arc::clone(&limit)))
-                .await
-            {
+            match self.find(window.clone(), manner.clone()).await {
                 Err(Missed::Busy) => sleep(Duration::from_secs(BUSY_S)).await,
                 found => return found,
             }
@@ -412,22 +417,6 @@ impl Pages {
     }
 }
 
-/// Counts a waiting call until this value is dropped.
-struct Waiting<'a>(&'a Cell<u32>);
-
-impl<'a> Waiting<'a> {
-    fn new(count: &'a Cell<u32>) -> Self {
-        count.set(count.get() + 1);
-        Self(count)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
-    }
-}
-
 fn text_of(error: &Error) -> String {
     error.text_in(Spelling::JavaScript).to_string()
 }
@@ -440,11 +429,7 @@ fn sent(answer: tallyfold::Answer, is_packed: bool) -> Answer {
     let mut response = Response::new(whole(packed.unwrap_or(answer.body)));
     set_head(&mut response, answer.status, answer.headers);
     if is_long {
-        let headers = response.headers_mut();
-        headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-        if is_packed {
-            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        }
+        encode(response.headers_mut(), "accept-encoding", is_packed);
     }
     response
 }

@@ -7,18 +7,18 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hyper::Uri;
-use tallyfold::text;
+use tallyfold::{Name, text};
 use tallyfold_export::{ExportOptions, Format, Labels, PushOptions};
 
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::given::{Given, Origin, Raw};
+use crate::arguments::query::length;
 use crate::config::sections::is_name;
 use crate::config::settings::{NetworkSettings, Settings};
 use crate::failure::{Failure, Result};
 use crate::health::files::fingerprint;
 use crate::host::carry::Carrier;
-use crate::host::network::Http;
-use crate::host::session::{Clock, random, unix_ms};
+use crate::host::session::{random, unix_ms};
 use crate::stderr::Stderr;
 
 /// The default timeout of a message and its response.
@@ -47,7 +47,7 @@ pub(crate) struct DestinationFlags {
     /// A header whose value is in a file that only its owner can read; may be repeated
     #[arg(long, value_name = "HEADER=FILE")]
     header_file: Vec<String>,
-    /// A PEM file of CA certificates to trust in addition to the system's
+    /// A PEM file of CA certificates to trust for the destination, in addition to the system's
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     receiver_ca_file: Option<PathBuf>,
     /// How long a message and its response may take [default: --timeout, or 30s]
@@ -86,6 +86,8 @@ impl Flags for ExportFlags {
 pub(crate) struct Destination {
     /// The format.
     pub(crate) format: Format,
+    /// What errors call the setting of the format: the flag, or the key of the configuration.
+    pub(crate) named: Name,
     push: PushOptions,
     export: ExportOptions,
     network: NetworkSettings,
@@ -129,8 +131,13 @@ impl DestinationFlags {
             false => format.delivery()?,
         };
         push.check(delivery)?;
+        let named = match (&self.to, &self.target) {
+            (None, Some(name)) => Name::of_caller(&format!("push.{name}.format")),
+            _ => Name::of_caller("--to"),
+        };
         Ok(Destination {
             format,
+            named,
             push,
             export: self.export.given.read_over(export)?,
             network,
@@ -147,12 +154,8 @@ impl DestinationFlags {
             let ms = flag.and_then(text::milliseconds).filter(|ms| *ms > 0);
             return Ok(ms.map_or(MESSAGE_TIMEOUT, Duration::from_millis));
         };
-        let ms = text::milliseconds(text).filter(|ms| *ms > 0);
-        ms.map(Duration::from_millis).ok_or_else(|| {
-            Failure::usage(format!(
-                "--message-timeout: want a length of time such as 30s, not {text:?}"
-            ))
-        })
+        let ms = length("--message-timeout", text, "such as 30s", 1)?;
+        Ok(Duration::from_millis(ms))
     }
 
     /// Returns the format, the options of the push, and the network settings.
@@ -240,14 +243,6 @@ impl Destination {
     /// # Errors
     /// For certificates and proxies that can't be used.
     pub(crate) fn carrier(&self, stderr: &Rc<Stderr>) -> Result<Carrier> {
-        Ok(Carrier {
-            http: Http::new(&self.network)?,
-            timeout: self.timeout,
-            clock: Clock::start(),
-            socket: None,
-            stderr: Rc::clone(stderr),
-            is_brief: false,
-            label: String::new(),
-        })
+        Carrier::new(&self.network, self.timeout, stderr)
     }
 }

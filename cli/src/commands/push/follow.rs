@@ -11,13 +11,13 @@ use tallyfold_export::{Export, Labels, Outbox, Push, PushReport};
 use tokio::time::sleep;
 
 use super::destination::Destination;
-use super::{Pushed, add};
+use super::{Pushed, add, detail, rejections};
 use crate::app::App;
 use crate::arguments::following::FollowFlags;
 use crate::config::settings::{Cluster, labels_of};
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Result};
 use crate::host::carry::{Carried, Carrier};
-use crate::host::ranges::{FollowEvent, Following};
+use crate::host::ranges::Following;
 use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
@@ -61,8 +61,6 @@ struct Sending<'a> {
     outbox: Outbox,
     carrier: Carrier,
     total: PushReport,
-    /// Whether this process has read a window.
-    has_read: bool,
     progress: Rc<Progress>,
 }
 
@@ -97,18 +95,12 @@ async fn begin<'a>(
 ) -> Result<Sending<'a>> {
     let labels = labels_of(&app.settings, &cluster, plan.labels)?;
     let file = StateFile::of_cluster(plan.state, &app.settings, &cluster)?;
-    let mut outbox = match file.read()? {
-        None => Outbox::default(),
-        Some(bytes) => Outbox::from_json(&bytes).map_err(|error| file.as_failure(error))?,
-    };
+    let mut outbox = file.load(Outbox::from_json)?;
     // This rejects a format that can't represent changes, and a format that differs from the one of the pending revision.
-    outbox.finished(plan.destination.format)?;
+    let finished = outbox.finished(plan.destination.format);
+    finished.map_err(|error| error.renaming("format", &plan.destination.named))?;
     let options = plan.follow.options(outbox.state(), unix_ms())?;
-    let following =
-        Following::new(session, &options).map_err(|error| match error.argument_name() {
-            Some("state") => file.as_failure(error),
-            _ => error.into(),
-        })?;
+    let following = Following::new(session, &options, Some(&file))?;
     let is_new = outbox.state().is_none();
     outbox.begin(following.state());
     let is_bound = outbox
@@ -140,7 +132,6 @@ async fn begin<'a>(
         outbox,
         carrier,
         total: PushReport::default(),
-        has_read: false,
         progress,
     })
 }
@@ -225,9 +216,7 @@ impl<'a> Part<'a> {
             let prefix = self.plan.prefix();
             let text = format_args!("{prefix}{failure}; again in {seconds} s");
             self.app.warn(cluster, text);
-            if let Some(help) = &failure.help {
-                self.app.stderr.note(format_args!("try: {help}"));
-            }
+            self.app.stderr.suggest(&failure);
             if shutdown.unless_begun(sleep(pause)).await.is_none() {
                 return;
             }
@@ -257,25 +246,13 @@ impl Sending<'_> {
         // First send the samples that an earlier process has left unsent.
         let mut carried = self.send(shutdown).await?;
         while carried == Carried::All {
-            match shutdown.unless_begun(self.following.next()).await {
-                None | Some(FollowEvent::Done) => break,
-                Some(FollowEvent::Ahead(error)) => return Err(self.file.as_failure(error)),
-                Some(FollowEvent::Failed(window, error)) => {
-                    let failure = Failure::from(error);
-                    if !self.has_read {
-                        return Err(failure.of_cluster(&self.cluster.name));
-                    }
-                    self.app.warn_unread(&self.cluster.name, window, &failure);
-                }
-                Some(FollowEvent::Revision(revision)) => {
-                    self.has_read = true;
-                    self.app.warn_contradiction(&self.cluster.name, &revision);
-                    let state = self.following.state();
-                    self.outbox.put(&revision, state, self.destination.format)?;
-                    self.file.replace(self.outbox.to_json()).await?;
-                    carried = self.send(shutdown).await?;
-                }
-            }
+            let (app, file) = (self.app, Some(&self.file));
+            let next = app.next_revision(&mut self.following, file, shutdown);
+            let Some(revision) = next.await? else { break };
+            let state = self.following.state();
+            self.outbox.put(&revision, state, self.destination.format)?;
+            self.file.replace(self.outbox.to_json()).await?;
+            carried = self.send(shutdown).await?;
         }
         Ok(())
     }
@@ -308,7 +285,10 @@ impl Sending<'_> {
             let report = push.report().clone();
             add(&mut self.total, &report);
             self.progress.note(&report);
-            self.print_report(&report);
+            detail(self.app, &self.cluster.name, &report);
+            for text in rejections(&report) {
+                self.warn(format_args!("{text}"));
+            }
             let is_doubted = report.unsure > in_doubt;
             if let (Err(failure), true) = (&carried, is_doubted) {
                 let unacknowledged = &self.progress.unacknowledged;
@@ -383,20 +363,6 @@ impl Sending<'_> {
             false => format!(
                 "tallyfold push drop --state {state}, if the destination permanently refuses it"
             ),
-        }
-    }
-
-    fn print_report(&self, report: &PushReport) {
-        let name = &self.cluster.name;
-        self.app.stderr.detail(format_args!(
-            "{name}: {} samples in {} messages, {} sent again",
-            report.samples, report.messages, report.retries
-        ));
-        for rejected in &report.rejected {
-            self.warn(format_args!(
-                "the destination rejected samples: {}",
-                rejected.message
-            ));
         }
     }
 

@@ -12,12 +12,12 @@ use tokio::sync::{Mutex, Notify};
 use tokio::time::timeout;
 
 use super::follow::Plan;
-use super::{Pushed, add};
+use super::{Pushed, add, detail, rejections};
 use crate::app::App;
 use crate::config::settings::{Cluster, labels_of};
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Result};
 use crate::host::carry::{Carried, Carrier};
-use crate::host::ranges::{FollowEvent, Following};
+use crate::host::ranges::Following;
 use crate::host::session::{Session, unix_ms};
 use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
@@ -82,17 +82,9 @@ async fn begin<'a>(
 ) -> Result<(Totals<'a>, Following, Carrier)> {
     let labels = labels_of(&app.settings, &cluster, plan.labels)?;
     let file = StateFile::of_cluster(plan.state, &app.settings, &cluster)?;
-    let mut ledger = match file.read()? {
-        None => Ledger::default(),
-        Some(bytes) => Ledger::from_json(&bytes).map_err(|error| file.as_failure(error))?,
-    };
+    let mut ledger = file.load(Ledger::from_json)?;
     let options = plan.follow.options(ledger.state(), unix_ms())?;
-    let following = Following::new(Rc::clone(&session), &options).map_err(|error| {
-        match error.argument_name() {
-            Some("state") => file.as_failure(error),
-            _ => error.into(),
-        }
-    })?;
+    let following = Following::new(Rc::clone(&session), &options, Some(&file))?;
     ledger.begin(following.state());
     // Reject invalid labels and names now. An export needs a stamped ledger. Stamp only a copy, because the first stamp stays,
     // and the clock may be wrong.
@@ -142,42 +134,28 @@ impl Totals<'_> {
     /// Adds settled windows to the totals.
     async fn follow(&self, following: &mut Following, shutdown: &Shutdown) -> Result<()> {
         let name = &self.cluster.name;
-        let mut has_read = false;
-        loop {
-            match shutdown.unless_begun(following.next()).await {
-                None | Some(FollowEvent::Done) => return Ok(()),
-                Some(FollowEvent::Ahead(error)) => return Err(self.file.as_failure(error)),
-                Some(FollowEvent::Failed(window, error)) => {
-                    let failure = Failure::from(error);
-                    if !has_read {
-                        return Err(failure.of_cluster(name));
-                    }
-                    self.app.warn_unread(name, window, &failure);
+        let file = Some(&self.file);
+        while let Some(revision) = self.app.next_revision(following, file, shutdown).await? {
+            let now_ms = self.session.corrected_ms().unwrap_or_else(unix_ms);
+            let state = following.state();
+            let mut had_note = false;
+            let add = |ledger: &mut Ledger| {
+                had_note = ledger.note().is_some();
+                // The first stamp is the time at which the totals begin.
+                if ledger.stamped().is_none() {
+                    ledger.stamp(now_ms)?;
                 }
-                Some(FollowEvent::Revision(revision)) => {
-                    has_read = true;
-                    let now_ms = self.session.corrected_ms().unwrap_or_else(unix_ms);
-                    self.app.warn_contradiction(name, &revision);
-                    let state = following.state();
-                    let mut had_note = false;
-                    let add = |ledger: &mut Ledger| {
-                        had_note = ledger.note().is_some();
-                        // The first stamp is the time at which the totals begin.
-                        if ledger.stamped().is_none() {
-                            ledger.stamp(now_ms)?;
-                        }
-                        ledger.add(&revision, state)
-                    };
-                    let ledger = self.change(add).await?;
-                    if let Some(note) = ledger.note().filter(|_| !had_note) {
-                        self.app.warn(name, note);
-                    }
-                    if revision.settled {
-                        self.changed.notify_one();
-                    }
-                }
+                ledger.add(&revision, state)
+            };
+            let ledger = self.change(add).await?;
+            if let Some(note) = ledger.note().filter(|_| !had_note) {
+                self.app.warn(name, note);
+            }
+            if revision.settled {
+                self.changed.notify_one();
             }
         }
+        Ok(())
     }
 
     /// Changes the totals, and stores them. If the totals can't be stored, they stay as they were.
@@ -280,15 +258,9 @@ impl Totals<'_> {
             .await;
         let report = push.report();
         let name = &self.cluster.name;
-        self.app.stderr.detail(format_args!(
-            "{name}: {} samples in {} messages, {} sent again",
-            report.samples, report.messages, report.retries
-        ));
+        detail(self.app, name, report);
         add(&mut self.total.borrow_mut(), report);
-        let rejected = report.rejected.iter();
-        let rejected = rejected
-            .map(|rejected| format!("the destination rejected samples: {}", rejected.message));
-        for text in notes.into_iter().chain(rejected) {
+        for text in notes.into_iter().chain(rejections(report)) {
             // The same totals are sent many times, so write each warning only once.
             if !warned.contains(&text) {
                 self.app.warn(name, &text);

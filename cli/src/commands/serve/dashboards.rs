@@ -75,13 +75,24 @@ impl Subject {
         }
     }
 
+    /// Returns the names of the dashboard's variables: the cluster and the dimensions.
+    fn variables(&self) -> Vec<&'static str> {
+        let dimensions = self.dimensions.iter().map(|one| one.as_str());
+        std::iter::once("cluster").chain(dimensions).collect()
+    }
+
     /// Returns label matchers for the values that the user chooses in the dashboard's variables, such as
     /// `{cluster=~"$cluster"}`.
     fn chosen(&self) -> String {
-        let names =
-            std::iter::once("cluster").chain(self.dimensions.iter().map(|one| one.as_str()));
+        let names = self.variables().into_iter();
         let matchers: Vec<_> = names.map(|name| format!("{name}=~\"${name}\"")).collect();
         format!("{{{}}}", matchers.join(","))
+    }
+
+    /// Returns the end of a title whose panel shows each value of the first dimension.
+    fn per(&self) -> String {
+        self.main()
+            .map_or_else(String::new, |name| format!(" by {name}"))
     }
 
     /// Returns an expression for the growth of a counter over a span that ends at the query's time. It subtracts two totals, so
@@ -121,10 +132,7 @@ impl Subject {
 
         let by = main.map_or_else(String::new, |name| format!(" by ({name})"));
         let legend = main.map_or_else(|| "all".to_owned(), |name| format!("{{{{{name}}}}}"));
-        let per = match main {
-            Some(name) => format!(" by {name}"),
-            None => String::new(),
-        };
+        let per = self.per();
         let grown = |count| format!("sum{by} ({})", source.total(count, "$__interval"));
         for count in [CountName::Errors, CountName::Filtered] {
             let is_reason = count == CountName::Filtered && self.has_reasons();
@@ -162,9 +170,8 @@ impl Subject {
             layout.place(24, 10, panel.linked(source.uid(), name));
         }
         source.health(&mut layout);
-        let variables = std::iter::once("cluster")
-            .chain(self.dimensions.iter().map(|one| one.as_str()))
-            .map(|name| variable(name, &source.listed()));
+        let variables = self.variables().into_iter();
+        let variables = variables.map(|name| variable(name, &source.listed()));
         let source_variable = json!({
             "name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus",
         });
@@ -184,8 +191,7 @@ impl Subject {
     }
 
     fn datadog(&self) -> Value {
-        let dimensions = self.dimensions.iter().map(|one| one.as_str());
-        let names: Vec<_> = std::iter::once("cluster").chain(dimensions).collect();
+        let names = self.variables();
         let scope: Vec<_> = names.iter().map(|name| format!("${name}")).collect();
         let scope = scope.join(",");
         let by = self
@@ -222,9 +228,7 @@ impl Subject {
                 }],
             } })
         };
-        let per = self
-            .main()
-            .map_or_else(String::new, |name| format!(" by {name}"));
+        let per = self.per();
         let mut widgets: Vec<Value> = counts.into_iter().map(total).collect();
         for count in counts {
             let title = format!("{}{per}", self.title(count));
@@ -306,10 +310,31 @@ impl Subject {
         let burns = |rate: &str, span: &str| {
             format!("{} / {} > {rate} * {BUDGET}", failed(span), attempted(span))
         };
-        for (name, severity, rate, long, short) in [
-            ("TallyfoldDeliveryLossFast", "critical", "14.4", "1h", "30m"),
-            ("TallyfoldDeliveryLossSlow", "warning", "6", "6h", "1h"),
-            ("TallyfoldDeliveryLossLong", "info", "1", "3d", "6h"),
+        for (name, severity, rate, long, short, end) in [
+            (
+                "TallyfoldDeliveryLossFast",
+                "critical",
+                "14.4",
+                "1h",
+                "30m",
+                "in two days",
+            ),
+            (
+                "TallyfoldDeliveryLossSlow",
+                "warning",
+                "6",
+                "6h",
+                "1h",
+                "in five days",
+            ),
+            (
+                "TallyfoldDeliveryLossLong",
+                "info",
+                "1",
+                "3d",
+                "6h",
+                "within the month",
+            ),
         ] {
             let expr = format!(
                 "({})\nand ({})\nand {} >= 100",
@@ -321,7 +346,7 @@ impl Subject {
                 "{what}: {{{{ $value | humanizePercentage }}}} of attempts failed in {long}"
             );
             let more = format!(
-                "The error budget is {BUDGET} of attempts. At this rate, it is used up {rate} times as fast as allowed."
+                "The error budget is {BUDGET} of attempts. At this rate, a month's budget is used up {end}."
             );
             write(alert(name, severity, "5m", &expr, &summary, &more));
         }
@@ -336,8 +361,8 @@ impl Subject {
             "warning",
             "15m",
             &silent,
-            &format!("{what}: no event in six hours"),
-            "There were at least 1,000 attempts in the three days before, and the counts are up to date.",
+            &format!("{what}: no attempt in six hours"),
+            "There were at least 1,000 attempts in the last three days, and the counts are up to date.",
         ));
         write("  - name: tallyfold-exporter\n    rules:\n".to_owned());
         let (build, healthy) = (BUILD.sample_name(), HEALTHY.sample_name());
@@ -474,54 +499,42 @@ impl Source for Counters<'_> {
 
     fn health(&self, layout: &mut Layout) {
         layout.row("The exporter");
+        let mut stat = |title, unit, expr, help| {
+            let panel = Panel::stat(title, unit).instant("", expr);
+            layout.place(6, 5, panel.described(help));
+        };
         let until = format!("max({}) * 1000", self.0.names.settled_until());
-        let panel = Panel::stat("Settled until", "dateTimeAsIso").instant("", until);
-        layout.place(
-            6,
-            5,
-            panel.described(
-                "The end of the newest window in the counters. Later windows are provisional.",
-            ),
-        );
+        let help = "The end of the newest window in the counters. Later windows are provisional.";
+        stat("Settled until", "dateTimeAsIso", until, help);
         let own = |meter: &Meter| format!("{}{{cluster=~\"$cluster\"}}", meter.sample_name());
-        let panel =
-            Panel::stat("Healthy", "bool_yes_no").instant("", format!("min({})", own(&HEALTHY)));
-        layout.place(6, 5, panel.described(HEALTHY.help()));
+        let healthy = format!("min({})", own(&HEALTHY));
+        stat("Healthy", "bool_yes_no", healthy, HEALTHY.help());
         let clock = format!("max(abs({}))", own(&CLOCK));
-        layout.place(
-            6,
-            5,
-            Panel::stat("Clock differs by", "s")
-                .instant("", clock)
-                .described(CLOCK.help()),
-        );
+        stat("Clock differs by", "s", clock, CLOCK.help());
         let token = format!("max({})", own(&TOKEN_AGE));
-        layout.place(
-            6,
-            5,
-            Panel::stat("Age of the token", "s")
-                .instant("", token)
-                .described(TOKEN_AGE.help()),
-        );
+        stat("Age of the token", "s", token, TOKEN_AGE.help());
+        let mut lines = |width, (title, unit), legend, expr, help| {
+            let panel = Panel::lines(title, unit).range(legend, expr);
+            layout.place(width, 8, panel.described(help));
+        };
         let lag = format!("max by (cluster) ({})", own(&LAG));
-        layout.place(
-            12,
-            8,
-            Panel::lines("Lag", "s")
-                .range("{{cluster}}", lag)
-                .described(LAG.help()),
-        );
+        lines(12, ("Lag", "s"), "{{cluster}}", lag, LAG.help());
         let more = |meter: &Meter| format!("increase({}[$__rate_interval])", own(meter));
         let requests = format!("sum by (target, status) ({})", more(&REQUESTS));
-        let panel = Panel::lines("Requests", "short").range("{{target}} {{status}}", requests);
-        layout.place(12, 8, panel.described(REQUESTS.help()));
+        let title = ("Requests", "short");
+        lines(
+            12,
+            title,
+            "{{target}} {{status}}",
+            requests,
+            REQUESTS.help(),
+        );
         let failures = format!("sum by (code) ({})", more(&FAILURES));
-        let panel = Panel::lines("Failed readings", "short").range("{{code}}", failures);
-        layout.place(8, 8, panel.described(FAILURES.help()));
+        let title = ("Failed readings", "short");
+        lines(8, title, "{{code}}", failures, FAILURES.help());
         let readings = format!("sum by (settled) ({})", more(&REVISIONS));
-        let panel =
-            Panel::lines("Stored readings", "short").range("settled: {{settled}}", readings);
-        layout.place(8, 8, panel.described(REVISIONS.help()));
+        let title = ("Stored readings", "short");
+        lines(8, title, "settled: {{settled}}", readings, REVISIONS.help());
         let contradictions = format!("sum({})", more(&CONTRADICTIONS));
         let stores = format!("sum({})", more(&STORE_FAILURES));
         let scrapes = format!(
@@ -591,33 +604,22 @@ impl Source for Sent<'_> {
         layout.row("Late data");
         let name = |count| self.0.names.window(count);
         let chosen = self.0.chosen();
-        let newest: Vec<_> = CountName::ALL
-            .iter()
-            .map(|count| {
-                format!(
-                    "(sum(sum_over_time({}{chosen}[1h])) or vector(0))",
-                    name(*count)
-                )
-            })
-            .collect();
+        let newest = CountName::ALL.iter().map(|count| {
+            let name = name(*count);
+            format!("(sum(sum_over_time({name}{chosen}[1h])) or vector(0))")
+        });
+        let newest: Vec<_> = newest.collect();
         let panel = Panel::stat("May still change", "short").instant("", newest.join(" + "));
         layout.place(
             6,
             8,
             panel.described("Events of the windows that ended in the last hour of the range."),
         );
-        let corrected: Vec<_> = CountName::ALL
-            .iter()
-            .map(|count| {
-                let chosen = chosen.trim_end_matches('}');
-                format!(
-                    "sum(sum_over_time({}{chosen},revision!~\"0|\"}}[$__interval]))",
-                    name(*count)
-                )
-            })
-            .collect();
         let mut panel = Panel::bars("Corrections", "short");
-        for (count, expr) in CountName::ALL.iter().zip(corrected) {
+        for count in CountName::ALL {
+            let (name, chosen) = (name(*count), chosen.trim_end_matches('}'));
+            let expr =
+                format!("sum(sum_over_time({name}{chosen},revision!~\"0|\"}}[$__interval]))");
             panel = panel.range(self.0.title(*count), expr);
         }
         let panel = panel.stepped(&self.0.window);

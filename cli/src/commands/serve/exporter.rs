@@ -17,8 +17,8 @@ use crate::host::session::Clock;
 use crate::host::shutdown::Shutdown;
 use crate::host::state::StateFile;
 
-/// The pause after a failed attempt to store the state.
-const STORE_AGAIN: Duration = Duration::from_secs(2);
+/// The pause before the next attempt to store the state, or to read while the state is from the future.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// The exporter of one cluster.
 pub(super) struct Exporter {
@@ -130,7 +130,7 @@ impl Exporter {
                         app.stderr
                             .error(format_args!("{}: {failure}; {text}", self.name));
                     }
-                    if shutdown.unless_begun(sleep(STORE_AGAIN)).await.is_none() {
+                    if shutdown.unless_begun(sleep(PAUSE)).await.is_none() {
                         break;
                     }
                     continue;
@@ -200,7 +200,7 @@ impl Exporter {
                 app.stderr
                     .error(format_args!("{}: {failure}; {text}", self.name));
             }
-            if shutdown.unless_begun(sleep(STORE_AGAIN)).await.is_none() {
+            if shutdown.unless_begun(sleep(PAUSE)).await.is_none() {
                 return false;
             }
         }
@@ -303,6 +303,21 @@ pub(in super::super) struct Meter(
 );
 
 impl Meter {
+    /// Creates a counter.
+    pub(in super::super) const fn counter(name: &'static str, help: &'static str) -> Self {
+        Self(name, FamilyKind::Counter, "", help)
+    }
+
+    /// Creates a gauge without a unit.
+    pub(in super::super) const fn gauge(name: &'static str, help: &'static str) -> Self {
+        Self(name, FamilyKind::Gauge, "", help)
+    }
+
+    /// Creates a gauge of seconds.
+    pub(in super::super) const fn seconds(name: &'static str, help: &'static str) -> Self {
+        Self(name, FamilyKind::Gauge, "seconds", help)
+    }
+
     /// Returns the metric's family in a scrape. All clusters add the families in the same order, so the order never changes.
     pub(in super::super) fn of<'a>(&self, scrape: &'a mut Scrape) -> &'a mut Family {
         scrape.family(self.0, self.1, self.2, self.3)
@@ -319,70 +334,48 @@ impl Meter {
     }
 }
 
-pub(super) const REQUESTS: Meter = Meter(
+pub(super) const REQUESTS: Meter = Meter::counter(
     "tallyfold_exporter_requests",
-    FamilyKind::Counter,
-    "",
     "Requests to the service by target and status; none if there was no response",
 );
-const RETRIES: Meter = Meter(
+const RETRIES: Meter = Meter::counter(
     "tallyfold_exporter_retries",
-    FamilyKind::Counter,
-    "",
     "Requests to the service that were sent again",
 );
-pub(super) const FAILURES: Meter = Meter(
+pub(super) const FAILURES: Meter = Meter::counter(
     "tallyfold_exporter_reading_failures",
-    FamilyKind::Counter,
-    "",
     "Readings of windows that failed, by the code of the error",
 );
-pub(super) const REVISIONS: Meter = Meter(
+pub(super) const REVISIONS: Meter = Meter::counter(
     "tallyfold_exporter_revisions",
-    FamilyKind::Counter,
-    "",
     "Readings of windows that were stored; settled ones are in the totals",
 );
-pub(super) const CONTRADICTIONS: Meter = Meter(
+pub(super) const CONTRADICTIONS: Meter = Meter::counter(
     "tallyfold_exporter_contradictory_windows",
-    FamilyKind::Counter,
-    "",
     "Settled windows whose reported totals differ from the sums of their counts",
 );
-pub(super) const STORE_FAILURES: Meter = Meter(
+pub(super) const STORE_FAILURES: Meter = Meter::counter(
     "tallyfold_exporter_store_failures",
-    FamilyKind::Counter,
-    "",
     "Failed attempts to store the totals",
 );
-pub(super) const TOKEN_AGE: Meter = Meter(
+pub(super) const TOKEN_AGE: Meter = Meter::seconds(
     "tallyfold_exporter_token_age_seconds",
-    FamilyKind::Gauge,
-    "seconds",
     "Time since the last token was obtained",
 );
-pub(super) const LAG: Meter = Meter(
+pub(super) const LAG: Meter = Meter::seconds(
     "tallyfold_exporter_settled_lag_seconds",
-    FamilyKind::Gauge,
-    "seconds",
     "Time since the end of the newest window in the totals",
 );
-pub(super) const CLOCK: Meter = Meter(
+pub(super) const CLOCK: Meter = Meter::seconds(
     "tallyfold_exporter_clock_ahead_seconds",
-    FamilyKind::Gauge,
-    "seconds",
     "By how much this machine's clock is ahead of the service's; 0 if they differ by no more than a minute",
 );
-pub(super) const HEALTHY: Meter = Meter(
+pub(super) const HEALTHY: Meter = Meter::gauge(
     "tallyfold_exporter_healthy",
-    FamilyKind::Gauge,
-    "",
     "Whether windows settle, and the service accepts the credentials: 1 or 0",
 );
-pub(super) const SCRAPE_ERRORS: Meter = Meter(
+pub(super) const SCRAPE_ERRORS: Meter = Meter::counter(
     "tallyfold_exporter_scrape_errors",
-    FamilyKind::Counter,
-    "",
     "Scrapes that could not be answered",
 );
 pub(super) const BUILD: Meter = Meter(

@@ -275,7 +275,7 @@ fn secrets_are_refused_where_they_stand() {
         ),
         (
             "[defaults]\nclient_secret_env = 'A'\nclient_secret_file = 'canary'",
-            "t.toml:3:1: defaults.client_secret_file: another key already says where the secret is",
+            "t.toml:3:1: defaults.client_secret_file: another key already names the place of the secret",
         ),
         (
             "[defaults.headers]\nx-key = { env = 'A' }\nX-Key = { env = 'B' }",

@@ -115,7 +115,7 @@ impl SavedQuery {
 /// What has been stored, and what must be stored next.
 pub(super) struct Journal {
     query: SavedQuery,
-    /// What segments of earlier versions have in place of the identity.
+    /// What segments may have in place of the identity: a fingerprint of the address.
     fingerprint: String,
     /// Windows that were read and are in no segment, in the order of reading.
     unsaved: VecDeque<Window>,
@@ -311,7 +311,7 @@ impl Journal {
 
     /// The windows of a segment.
     fn parts_of(&self, json: &[u8], ledger: &Ledger) -> Result<Vec<Part>> {
-        let segment = Stored::read(json, KIND.format, &SEGMENT)?;
+        let segment = Stored::read(json, KIND, &SEGMENT)?;
         let query =
             segment.check_query(&json_of(&self.query), &QUERY, &RANGE, &self.fingerprint)?;
         segment.check(

@@ -5,11 +5,12 @@ use std::fmt;
 use super::checkpoint::{Journal, Segment};
 use super::ending::{CollectError, Progress, Settled, is_too_much, with_progress};
 use super::keep::Keep;
-use super::ledger::Ledger;
+use super::ledger::{Ledger, Origin};
 use super::options::CollectOptions;
 use super::probing::{Probed, Probing};
 use crate::calls::call::Call;
 use crate::calls::delay::Delay;
+use crate::calls::health::GONE;
 use crate::calls::machine::Machine;
 use crate::code::Code;
 use crate::counts::dimension::Dimension;
@@ -28,9 +29,6 @@ use crate::time::patience::Patience;
 use crate::time::settling::{ServiceTime, is_settled};
 use crate::time::step::TimeStep;
 use crate::time::window::{Window, join_adjacent, uncovered};
-
-/// A collect ends after this many failed windows in a row: the others would probably fail too.
-const FAILURES_IN_A_ROW: u32 = 8;
 
 /// Reads a long range as many windows, and adds them up to one table.
 ///
@@ -234,11 +232,14 @@ impl Collect {
     fn check_known(&mut self, now: Now) {
         if self.cause.is_none()
             && !self.ledger.has_started()
-            && let Some(known) = self.ledger.last_end()
+            && let Some((known, origin)) = self.ledger.last_end()
             && let Err(error) = check_past(known, now.unix_ms)
         {
             // Nothing settles before it has ended.
-            self.cause = Some(error);
+            self.cause = Some(error.with_argument(match origin {
+                Origin::Given => "have",
+                Origin::Stored | Origin::Read => "checkpoint",
+            }));
             self.is_of_future = true;
         }
     }
@@ -411,7 +412,7 @@ impl Collect {
 
     /// Whether the collect starts no further windows.
     fn has_ended(&self) -> bool {
-        self.cause.is_some() || self.failed_in_a_row >= FAILURES_IN_A_ROW
+        self.cause.is_some() || self.failed_in_a_row >= GONE
     }
 
     fn wait(&self) -> CollectStep {
@@ -702,10 +703,10 @@ impl Collect {
     /// The time that has not been read.
     fn gaps(&self) -> Vec<Window> {
         let read = self.ledger.windows();
-        let mut gaps = self.ledger.plan().windows().flat_map(|window| {
-            let first = read.partition_point(|other| other.end() <= window.start());
+        let mut gaps = self.ledger.plan().spans().flat_map(|span| {
+            let first = read.partition_point(|other| other.end() <= span.start());
             let rest = read[first..].iter().copied();
-            uncovered(window, &mut rest.take_while(|other| other.overlaps(window)))
+            uncovered(span, &mut rest.take_while(|other| other.overlaps(span)))
         });
         join_adjacent(&mut gaps)
     }

@@ -338,9 +338,10 @@ impl Ledger {
         own.find(|own| known.contains(*own)).or(Some(known))
     }
 
-    /// The end of the last window that is known.
-    pub(super) fn last_end(&self) -> Option<Timestamp> {
-        self.known.last().map(|reading| reading.window().end())
+    /// The end of the last window that is known, and where its counts are from.
+    pub(super) fn last_end(&self) -> Option<(Timestamp, Origin)> {
+        let last = self.known.last();
+        last.map(|reading| (reading.window().end(), reading.origin))
     }
 
     /// The windows that are known, sorted.

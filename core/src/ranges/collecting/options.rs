@@ -47,7 +47,7 @@ crate::options! {
         /// The shortest windows to read: a window whose response is too large or too slow is halved down to this
         /// length.
         ///
-        /// It is halved at a multiple of this length, counted from midnight UTC.
+        /// A window is halved at a multiple of this length, counted from midnight UTC.
         finest: TimeStep = TimeStep::MINUTE,
         /// Which part of the windows to collect, from 0, and how many parts there are, when several machines share
         /// the work.
@@ -64,9 +64,9 @@ crate::options! {
         keep: Keep = Keep::Windows,
         /// About how many bytes the counts may take: the stored counts, and the counts of the responses being read.
         ///
-        /// What the stored counts leave of it is divided equally among the windows that are read at the same time. A
-        /// window that needs more than its part is read alone. If that is not enough, or if the stored counts alone take
-        /// more, reading ends.
+        /// The bytes that the stored counts do not take are divided equally among the windows that are read at the same
+        /// time. A window that needs more than its share is read alone. If that is not enough, or if the stored counts
+        /// alone take more, reading ends with an error.
         memory_limit: u64 = 1024 * 1024 * 1024,
         /// Removes the parts of a checkpoint that lie entirely before the range.
         ///
@@ -77,7 +77,7 @@ crate::options! {
         /// Only its gaps are read, and the windows that are provisional in it. Windows that lie outside of the
         /// range, or partly, are ignored.
         have: Option<CountTable> [Host] = None,
-        /// Tests first, with one more call, that the counts of two adjacent windows add up.
+        /// First tests, with one more call, that the counts of two adjacent windows add up to the counts of both together.
         ///
         /// The test uses the first two adjacent windows that are settled and have not been read yet. Without such a
         /// pair, nothing is tested.
@@ -85,10 +85,10 @@ crate::options! {
         /// How long to wait for a service that is down; after that, reading ends.
         ///
         /// While the service is down, the workers pause, and one call at a time is tried again, with increasing waits
-        /// of up to a minute. When a call is answered, all workers continue. With 0, a window fails once its own
+        /// of up to a minute. When the service responds again, all workers resume. With 0, a window fails once its own
         /// retries are used up.
         patience_ms: Patience = Patience::Milliseconds(900_000),
-        /// How long reading may take in all, including waits, counted from its first step.
+        /// How long reading may take in all, including waits, counted from its start.
         ///
         /// After that, reading ends with `deadline_exceeded`, and the windows that were not read are missing.
         deadline_ms: Patience = Patience::Endless,

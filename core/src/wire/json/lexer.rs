@@ -237,7 +237,7 @@ impl Lexer {
             }
             (State::Start, b'<') => {
                 let message = "the body is HTML or XML; want JSON \
-                               (is the address that of the service, or of a proxy?)";
+                               (is this the address of the service, or of a proxy?)";
                 Err(self.error(at, Code::HtmlResponse, message))
             }
             (State::FirstKey, b'}') | (State::FirstElement, b']') => self.close(at, byte, visitor),

@@ -6,9 +6,11 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tallyfold::Timestamp;
 use tallyfold::sending::Delivery;
 
 use super::{Form, Notice, POST, Writer, for_chat};
+use crate::alerts::alert::json_of;
 
 pub(crate) const FORM: Form = Form {
     about: "an Alertmanager",
@@ -30,7 +32,7 @@ pub(crate) const FORM: Form = Form {
 struct Posted<'a> {
     labels: &'a BTreeMap<String, String>,
     annotations: Annotations<'a>,
-    starts_at: &'a str,
+    starts_at: Timestamp,
     ends_at: String,
 }
 
@@ -54,12 +56,11 @@ fn message(notices: &[Notice<'_>], ends_at: &str) -> String {
             description: notice.alert.note.as_deref(),
             runbook: notice.alert.runbook.as_deref(),
         },
-        starts_at: &notice.alert.since,
+        starts_at: notice.alert.since,
         ends_at: match notice.until {
             Some(until) => until.to_string(),
             None => ends_at.to_owned(),
         },
     });
-    // Writing plain texts as JSON can't fail.
-    serde_json::to_string(&posted.collect::<Vec<_>>()).unwrap_or_default()
+    json_of(&posted.collect::<Vec<_>>())
 }

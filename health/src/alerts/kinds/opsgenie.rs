@@ -12,6 +12,8 @@ use tallyfold::text::harmless;
 use tallyfold::{Code, Error};
 
 use super::{Form, Notice, POST, Writer, shortened};
+use crate::alerts::alert::json_of;
+use crate::rules::names::Severity;
 
 pub(crate) const FORM: Form = Form {
     about: "an Opsgenie team",
@@ -65,8 +67,7 @@ fn message(notice: &Notice<'_>) -> String {
     let source = "tallyfold";
     if notice.until.is_some() {
         let note = shortened(&notice.message(), MOST_OF_DESCRIPTION);
-        // Writing texts as JSON can't fail.
-        return serde_json::to_string(&Closed { source, note }).unwrap_or_default();
+        return json_of(&Closed { source, note });
     }
     let mut own = vec![("query", alert.query.as_str())];
     own.extend(alert.runbook.as_deref().map(|runbook| ("runbook", runbook)));
@@ -82,12 +83,11 @@ fn message(notice: &Notice<'_>) -> String {
         details: details.collect(),
         entity: notice.cluster,
         source,
-        priority: match alert.severity.as_str() {
-            "critical" => "P1",
-            "warning" => "P3",
-            _ => "P5",
+        priority: match alert.severity {
+            Severity::Critical => "P1",
+            Severity::Warning => "P3",
+            Severity::Info => "P5",
         },
     };
-    // Writing texts and maps of texts as JSON can't fail.
-    serde_json::to_string(&created).unwrap_or_default()
+    json_of(&created)
 }

@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use tallyfold::sending::Delivery;
-use tallyfold::{Code, Error};
+use tallyfold::{Code, Error, Timestamp};
 
 use super::{Form, Notice, POST, Writer};
+use crate::alerts::alert::json_of;
+use crate::rules::names::Severity;
 
 pub(crate) const FORM: Form = Form {
     about: "a PagerDuty service",
@@ -53,8 +55,8 @@ struct Event<'a> {
 struct Payload<'a> {
     summary: String,
     source: &'a str,
-    severity: &'a str,
-    timestamp: &'a str,
+    severity: Severity,
+    timestamp: Timestamp,
     custom_details: Details<'a>,
 }
 
@@ -74,8 +76,8 @@ fn message(notice: &Notice<'_>, routing_key: &str) -> String {
         summary: notice.title(MOST_CHARACTERS),
         source: notice.cluster,
         // PagerDuty's severities include all severities of alerts.
-        severity: &alert.severity,
-        timestamp: &alert.since,
+        severity: alert.severity,
+        timestamp: alert.since,
         custom_details: Details {
             labels: &alert.labels,
             query: &alert.query,
@@ -93,6 +95,5 @@ fn message(notice: &Notice<'_>, routing_key: &str) -> String {
         dedup_key: format!("tallyfold/{}/{}", notice.cluster, notice.id),
         payload,
     };
-    // Writing texts and maps of texts as JSON can't fail.
-    serde_json::to_string(&event).unwrap_or_default()
+    json_of(&event)
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use tallyfold::sending::Delivery;
 
 use super::{Form, Notice, POST, Writer, command_for_chat};
+use crate::alerts::alert::json_of;
 
 pub(crate) const FORM: Form = Form {
     about: "a Slack channel",
@@ -32,8 +33,7 @@ fn message(notice: &Notice<'_>) -> String {
     if let Some(command) = command_for_chat(notice) {
         text += &format!("\n`{}`", escaped(command));
     }
-    // Writing a plain text as JSON can't fail.
-    serde_json::to_string(&Message { text }).unwrap_or_default()
+    json_of(&Message { text })
 }
 
 fn escaped(text: &str) -> String {

@@ -9,6 +9,7 @@ use tallyfold::text::harmless;
 
 use super::{Form, Notice, POST, Writer, command_for_chat, for_chat, shortened};
 use crate::incidents::incident::Incident;
+use crate::rules::names::Severity;
 
 pub(crate) const FORM: Form = Form {
     about: "a Microsoft Teams channel",
@@ -31,11 +32,11 @@ const MOST_CHARACTERS: usize = 4_000;
 
 fn message(notice: &Notice<'_>) -> String {
     let alert = notice.alert;
-    let color = match (notice.until, alert.severity.as_str()) {
+    let color = match (notice.until, alert.severity) {
         (Some(_), _) => "good",
-        (None, "critical") => "attention",
-        (None, "warning") => "warning",
-        (None, _) => "default",
+        (None, Severity::Critical) => "attention",
+        (None, Severity::Warning) => "warning",
+        (None, Severity::Info) => "default",
     };
     let head = format!("{}: {}", notice.head(), for_chat(&alert.rule));
     let block = |text: &str| json!({ "type": "TextBlock", "text": shortened(text, MOST_CHARACTERS), "wrap": true });
@@ -46,7 +47,7 @@ fn message(notice: &Notice<'_>) -> String {
     body.extend(alert.note.as_deref().map(|note| block(&harmless(note))));
     let facts = [
         ("Cluster", notice.cluster),
-        ("Since", &alert.since),
+        ("Since", &alert.since.to_string()),
         ("Incident", Incident::short_id(notice.id)),
     ];
     let facts = facts.map(|(title, value)| json!({ "title": title, "value": for_chat(value) }));

@@ -7,6 +7,7 @@ use tallyfold::text::{harmless, nearest};
 use tallyfold::{Code, Error};
 
 use super::{Form, Notice, POST, Writer, command_for_chat, for_chat};
+use crate::alerts::alert::json_of;
 
 pub(crate) const FORM: Form = Form {
     about: "a webhook",
@@ -104,15 +105,14 @@ impl Template {
                 Some(_) => "resolved".to_owned(),
             },
             "rule" => escaped(&alert.rule),
-            "severity" => escaped(&alert.severity),
-            "since" => escaped(&alert.since),
+            "severity" => alert.severity.to_string(),
+            "since" => alert.since.to_string(),
             "until" => notice
                 .until
                 .map_or_else(String::new, |until| until.to_string()),
             "cluster" => escaped(notice.cluster),
             "query" => escaped(&alert.query),
-            // Writing a map of texts as JSON can't fail.
-            "labels" => serde_json::to_string(&alert.labels).unwrap_or_default(),
+            "labels" => json_of(&alert.labels),
             "finding" => alert.finding.clone(),
             _ => alert.incident.clone(),
         })
@@ -163,17 +163,18 @@ mod tests {
 
     use super::*;
     use crate::alerts::alert::Alert;
+    use crate::rules::names::Severity;
 
     fn alert() -> Alert {
         Alert {
             rule: "integrations fail".to_owned(),
-            severity: "critical".to_owned(),
+            severity: Severity::Critical,
             labels: BTreeMap::from([("integration".to_owned(), "a\"b\\".to_owned())]),
             sentence: "\"a\\b\"\n\u{202e}{{rule}} é".to_owned(),
             note: Some("ask the data team".to_owned()),
             runbook: None,
             query: "tallyfold explain".to_owned(),
-            since: "2026-01-01T00:00:00Z".to_owned(),
+            since: Timestamp::parse("2026-01-01T00:00:00Z").unwrap(),
             finding: r#"{"ln_p":-5.5}"#.to_owned(),
             incident: r#"{"parts":[]}"#.to_owned(),
         }

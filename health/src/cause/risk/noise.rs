@@ -14,7 +14,7 @@ const LEAST: f64 = 1e-4;
 /// If there are fewer leaves than this, some leaves that vary as usual are assumed: one or two leaves alone would explain each
 /// change of theirs as noise.
 const FEW: usize = 6;
-/// How many leaves are assumed, and how much leaves usually vary: the relative variance, and that of counts.
+/// How many leaves are assumed, and how much leaves usually vary: the relative variance, and the variance of counts.
 const ASSUMED: usize = 3;
 const USUAL: [f64; 2] = [0.02, 2.0];
 /// Half of a normal distribution is within this number of standard deviations.
@@ -46,7 +46,7 @@ pub(crate) struct Noise {
 type Distance = (f64, f64);
 
 impl Noise {
-    /// Estimates the noise of leaves, some of which have causes. Causes mostly change counts in one direction, but noise
+    /// Estimates the noise of leaves. Some of them have causes. Causes mostly change counts in one direction, but noise
     /// changes them in both. So if leaves deviate further to one side, the noise is estimated from the other side.
     pub(crate) fn of(points: &Points) -> Self {
         let step = points.len().div_ceil(2 * MOST).max(1);
@@ -172,7 +172,7 @@ impl Noise {
 }
 
 /// Estimates the relative variance of few leaves from the median of what they show, and of some that vary as usual. Few leaves
-/// don't show their variance of counts, so that of independent events is assumed.
+/// don't show their variance of counts, so the variance of independent events is assumed.
 fn variances_of_few(side: impl Iterator<Item = Distance>) -> (f64, f64) {
     let of_leaf = |(distance, size): Distance| {
         let deviation = distance / QUARTILE;

@@ -143,7 +143,7 @@ impl<'a> Search<'a> {
         libm::sqrt(self.noise.relative).max(LEAST_DEVIATION)
     }
 
-    /// Returns the mean deviation of the leaves from which everything may have changed.
+    /// Returns the smallest mean deviation of all leaves with which everything may have changed.
     fn least_bulk(&self) -> f64 {
         0.5 * self.least_deviation()
     }
@@ -240,16 +240,7 @@ impl<'a> Search<'a> {
 
     fn element(&self, cuboid: &Cuboid, cell: usize) -> Element {
         let leaf = cuboid.firsts[cell] as usize;
-        let mut values = [0; 8];
-        for (place, (value, ids)) in values.iter_mut().zip(&self.points.ids).enumerate() {
-            if cuboid.attributes & 1 << place != 0 {
-                *value = ids[leaf];
-            }
-        }
-        Element {
-            attributes: cuboid.attributes,
-            values,
-        }
+        Element::of_leaf(cuboid.attributes, |place| self.points.ids[place][leaf])
     }
 
     fn leaves_of(&self, element: Element, free: &[bool]) -> Vec<u32> {
@@ -264,16 +255,6 @@ impl Candidate {
             element: self.element,
             score: self.score,
         }
-    }
-}
-
-impl Suspects {
-    /// Keeps only the other candidates that were not named, at most `most` of them.
-    fn keep_others(&mut self, most: usize) {
-        let causes = &self.causes;
-        self.others
-            .retain(|other| causes.iter().all(|cause| cause.element != other.element));
-        self.others.truncate(most);
     }
 }
 

@@ -3,11 +3,10 @@
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::{Fraction, grouped};
 
-use crate::columns::groups::Grid;
 use crate::measure::Measure;
 use crate::rules::baseline::Baseline;
-use crate::rules::judging::{Groups, Judging, Sink, discover};
-use crate::rules::kind::{Compared, Form, Judge, Misfit, Scope};
+use crate::rules::judging::{Groups, Judging, Sink};
+use crate::rules::kind::{Form, Judge, Scope};
 use crate::rules::names::Side;
 use crate::rules::wording::{Said, Seen, rounded};
 
@@ -61,24 +60,12 @@ impl DayOff {
 }
 
 impl Judge for DayOff {
-    fn misfit(&self) -> Option<Misfit> {
-        self.baseline.misfit()
-    }
-
-    fn history(&self, window: u64) -> u64 {
-        self.baseline.history(window)
+    fn baseline(&self) -> Option<&Baseline> {
+        Some(&self.baseline)
     }
 
     fn groups(&self, judging: &Judging<'_>, groups: &Groups<'_>, sink: &mut Sink) {
         self.baseline.counts(judging, groups, (None, true), sink);
-    }
-
-    fn all(&self, judging: &Judging<'_>, _: &Grid<'_>, sink: &mut Sink) {
-        discover(sink, self.baseline.rate(judging));
-    }
-
-    fn compared(&self) -> Option<Compared> {
-        Some(self.baseline.compared())
     }
 
     fn said(&self, seen: &Seen) -> Said {

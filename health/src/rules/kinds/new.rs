@@ -7,8 +7,8 @@ use crate::columns::groups::Columns;
 use crate::columns::slots::Sums;
 use crate::measure::Measure;
 use crate::rules::baseline::WEEK;
-use crate::rules::judging::{Judging, Normal, Odd, Sink};
-use crate::rules::kind::{Compared, Form, Judge};
+use crate::rules::judging::{Compared, Judging, Normal, Odd, Sink};
+use crate::rules::kind::{Form, Judge};
 use crate::rules::values::length_of;
 use crate::rules::wording::{Said, Seen, events};
 
@@ -80,10 +80,7 @@ impl Judge for New {
             let has_events = |slot: &usize| judging.slots.known[*slot] && columns.parts[*slot] > 0;
             let mut recent = (slot + 1).saturating_sub(over)..=slot;
             let slots = (slot + 1 - recent.find(has_events).unwrap_or(slot)) as u32;
-            let observed = Amount {
-                part: now.part,
-                whole: None,
-            };
+            let observed = Amount::count(now.part);
             sink.take(Odd {
                 slots,
                 run: slots,

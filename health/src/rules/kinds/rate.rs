@@ -3,11 +3,11 @@
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::Fraction;
 
-use crate::columns::groups::{Columns, Grid};
+use crate::columns::groups::Columns;
 use crate::measure::Measure;
 use crate::rules::baseline::{Baseline, Comparing};
-use crate::rules::judging::{Judging, Sink, discover};
-use crate::rules::kind::{Compared, Form, Judge, Misfit};
+use crate::rules::judging::{Judging, Sink};
+use crate::rules::kind::{Form, Judge};
 use crate::usual::past::Compare;
 
 pub(super) const FORM: Form = Form {
@@ -59,24 +59,12 @@ impl Rate {
 }
 
 impl Judge for Rate {
-    fn misfit(&self) -> Option<Misfit> {
-        self.baseline.misfit()
-    }
-
-    fn history(&self, window: u64) -> u64 {
-        self.baseline.history(window)
+    fn baseline(&self) -> Option<&Baseline> {
+        Some(&self.baseline)
     }
 
     fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
         let comparing = Comparing::with(Compare::Shares);
         self.baseline.group(judging, columns, comparing, sink);
-    }
-
-    fn all(&self, judging: &Judging<'_>, _: &Grid<'_>, sink: &mut Sink) {
-        discover(sink, self.baseline.rate(judging));
-    }
-
-    fn compared(&self) -> Option<Compared> {
-        Some(self.baseline.compared())
     }
 }

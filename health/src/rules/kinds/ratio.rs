@@ -8,13 +8,12 @@ use tallyfold::text::{Fraction, grouped};
 
 use crate::columns::groups::{Block, Columns, Grid, read};
 use crate::columns::slots::Sum;
-use crate::measure::Measure;
+use crate::measure::{Measure, most};
 use crate::rules::baseline::{Baseline, Comparing};
 use crate::rules::judging::{Groups, Judging, Other, Sink, discover};
-use crate::rules::kind::{Compared, Form, Judge, Misfit, Scope};
+use crate::rules::kind::{Form, Judge, Scope};
 use crate::rules::names::Severity;
-use crate::rules::wording::{Said, Seen, events, rounded};
-use crate::shown::percent_beside;
+use crate::rules::wording::{Said, Seen, events, rounded, times};
 use crate::usual::past::{Compare, Look, Past};
 
 pub(super) const FORM: Form = Form {
@@ -66,12 +65,8 @@ impl Ratio {
 }
 
 impl Judge for Ratio {
-    fn misfit(&self) -> Option<Misfit> {
-        self.baseline.misfit()
-    }
-
-    fn history(&self, window: u64) -> u64 {
-        self.baseline.history(window)
+    fn baseline(&self) -> Option<&Baseline> {
+        Some(&self.baseline)
     }
 
     fn groups(&self, judging: &Judging<'_>, groups: &Groups<'_>, sink: &mut Sink) {
@@ -135,19 +130,11 @@ impl Judge for Ratio {
         }
     }
 
-    fn compared(&self) -> Option<Compared> {
-        Some(self.baseline.compared())
-    }
-
     fn said(&self, seen: &Seen) -> Said {
-        let times = seen.observed.part as f64 / seen.expected;
-        let what = match seen.observed.part {
-            0 => "no deliveries".to_owned(),
-            _ if !times.is_finite() || times > 999.0 => {
-                "deliveries where none are usual".to_owned()
-            }
-            _ if times >= 1.1 => format!("{times:.1} times the usual deliveries"),
-            _ => format!("{} of the usual deliveries", percent_beside(times, "100%")),
+        let what = match times(seen, "deliveries") {
+            _ if seen.observed.part == 0 => "no deliveries".to_owned(),
+            None => "deliveries where none are usual".to_owned(),
+            Some(what) => what,
         };
         let ingested = events(seen.observed.whole.unwrap_or_default());
         let usual = grouped(rounded(seen.expected));
@@ -176,6 +163,8 @@ const DAYS: u64 = 15;
 struct Parts<'j> {
     /// The parts, each with the number of its source. All numbers are the same if the group belongs to one source.
     parts: Vec<(usize, Past<'j>)>,
+    /// The number of deliveries that are enough to judge.
+    least: u64,
 }
 
 impl<'j> Parts<'j> {
@@ -223,9 +212,8 @@ impl<'j> Parts<'j> {
                 if let Some(slot) = own_slot(slot) {
                     let row = rows.entry(*row);
                     let row = row.or_insert_with(|| vec![0; slots.len() - first]);
-                    let number = u64::try_from(measure.part(events)).unwrap_or(u64::MAX);
                     let count = &mut row[slot - first];
-                    *count = count.saturating_add(number);
+                    *count = count.saturating_add(most(measure.part(events)));
                 }
             });
             for (row, events) in rows {
@@ -262,12 +250,29 @@ impl<'j> Parts<'j> {
             });
         Self {
             parts: parts.collect(),
+            least: judging.least,
         }
     }
 
     /// Returns the sums of the parts whose ratio is known, and how many events are expected of them. Leaves out sources
-    /// that were connected or disconnected (see [`is_connected`]), unless this is true of all sources.
+    /// that were connected or disconnected, unless this is true of all sources: sources for which the last quarter of the sum shows it
+    /// (see [`is_connected`]), and sources that aren't steady. A sum that spans the change has deliveries of before or after it.
     fn look(&self, end: usize, length: usize) -> Option<Look> {
+        let of_sources = self.of_sources(end, length);
+        let latest = self.of_sources(end, (length / 4).max(1));
+        let is_kept = |source: &usize, look: &Look| {
+            let latest = latest.get(source).unwrap_or(look);
+            !is_connected(latest.sum.part, look.expected) && self.is_steady(*source, end)
+        };
+        let looks = of_sources.values().copied();
+        let kept = of_sources.iter();
+        let kept = kept.filter(|(source, look)| is_kept(source, look));
+        let kept = kept.map(|(_, look)| *look);
+        kept.reduce(added).or_else(|| looks.reduce(added))
+    }
+
+    /// Returns the sums of the parts of each source.
+    fn of_sources(&self, end: usize, length: usize) -> BTreeMap<usize, Look> {
         let mut of_sources: BTreeMap<usize, Look> = BTreeMap::new();
         for (source, part) in &self.parts {
             if let Some(look) = part.look(end, length) {
@@ -275,10 +280,32 @@ impl<'j> Parts<'j> {
                 of_sources.insert(*source, sum);
             }
         }
-        let looks = of_sources.values().copied();
-        let kept = looks.clone();
-        let kept = kept.filter(|look| !is_connected(look.sum.part, look.expected));
-        kept.reduce(added).or_else(|| looks.reduce(added))
+        of_sources
+    }
+
+    /// Returns whether a source had deliveries on each of the days from which its ratio is learned, except for days on which
+    /// fewer than `least` were expected.
+    fn is_steady(&self, source: usize, end: usize) -> bool {
+        let own = self.parts.iter().filter(|(own, _)| *own == source);
+        let own: Vec<&Past<'_>> = own.map(|(_, part)| part).collect();
+        let Some(per_day) = own.first().map(|part| part.calendar().per_day) else {
+            return true;
+        };
+        let of_day = |ago: usize| {
+            let end = end.checked_sub(ago * per_day)?;
+            let sums = own.iter().map(|part| part.sum(end, per_day));
+            let add = |(part, whole): (f64, f64), sum: Sum| {
+                (part + sum.part as f64, whole + sum.whole as f64)
+            };
+            Some(sums.fold((0.0, 0.0), add))
+        };
+        let days: Vec<(f64, f64)> = (0..DAYS as usize).filter_map(of_day).collect();
+        let add = |sums: (f64, f64), day: &(f64, f64)| (sums.0 + day.0, sums.1 + day.1);
+        let (parts, wholes) = days.iter().fold((0.0, 0.0), add);
+        let is_gone = |(part, whole): &(f64, f64)| {
+            *part <= 0.0 && parts * whole >= self.least as f64 * wholes
+        };
+        !days.iter().any(is_gone)
     }
 }
 

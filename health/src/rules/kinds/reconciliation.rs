@@ -6,7 +6,7 @@ use tallyfold::text::grouped;
 
 use crate::cause::explanation::Amount;
 use crate::columns::groups::Grid;
-use crate::measure::Measure;
+use crate::measure::{Measure, most};
 use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::kind::{Form, Judge, Scope};
 use crate::rules::wording::{Said, Seen, events};
@@ -54,15 +54,10 @@ impl Judge for Reconciliation {
                 continue;
             }
             sink.judged(slot);
-            let [reported, counted] = [totals.reported, totals.counted].map(|sums| {
-                let sum: u128 = sums.iter().sum();
-                u64::try_from(sum).unwrap_or(u64::MAX)
-            });
+            let [reported, counted] =
+                [totals.reported, totals.counted].map(|sums| most(sums.iter().sum()));
             if totals.difference() >= judging.least.into() {
-                let observed = Amount {
-                    part: reported,
-                    whole: None,
-                };
+                let observed = Amount::count(reported);
                 let normal = Normal::Range(counted, counted);
                 sink.take(Odd::of(slot, observed, counted as f64, normal));
             }

@@ -7,11 +7,11 @@ use crate::columns::groups::Columns;
 use crate::detection::window::{Level, ln_silence};
 use crate::measure::Measure;
 use crate::rules::baseline::{Baseline, is_late, lengths};
-use crate::rules::judging::{Evidence, Judging, Normal, Odd, Sink};
-use crate::rules::kind::{Form, Judge, Misfit};
+use crate::rules::judging::{Evidence, Judging, Misfit, Normal, Odd, Sink};
+use crate::rules::kind::{Form, Judge};
 use crate::rules::wording::{self, Said, Seen};
 use crate::usual::noise::{Learned, Prior};
-use crate::usual::past::{Compare, Look};
+use crate::usual::past::{Compare, Look, Past};
 
 pub(super) const FORM: Form = Form {
     keys: &["measure", "least", "baseline", "false_alarms"],
@@ -70,7 +70,7 @@ impl Judge for Silent {
         let past = self
             .baseline
             .past(judging, (Compare::Counts, sink.group()), columns);
-        let mut learned = Learned::new(&past, Prior::of(Compare::Counts));
+        let mut learned = Learned::new(&past, Past::look, Prior::of(Compare::Counts));
         let ln_rate = libm::log(self.baseline.rate(judging));
         let lengths = lengths(judging.slots, None);
         // Late events still increase the count of a window that isn't settled, so a count of 0 isn't evidence.
@@ -118,7 +118,7 @@ impl Judge for Silent {
                     run: quiet as u32,
                     ln_p: Some(ln_p(&look)),
                     phi: noise.phi,
-                    ..Odd::of(slot, Amount::NONE, look.expected, normal)
+                    ..Odd::of(slot, Amount::count(0), look.expected, normal)
                 });
             }
         }

@@ -6,10 +6,10 @@ use tallyfold::text::Fraction;
 use crate::cause::explanation::Amount;
 use crate::columns::groups::Columns;
 use crate::measure::Measure;
-use crate::rules::judging::{Judging, Normal, Odd, Sink};
-use crate::rules::kind::{Compared, Form, Judge, Misfit};
+use crate::rules::judging::{Compared, Judging, Misfit, Normal, Odd, Sink};
+use crate::rules::kind::{Form, Judge};
 use crate::rules::names::Severity;
-use crate::rules::values::{count, share};
+use crate::rules::values::{count, setters, share};
 use crate::rules::wording::{self, Said, Seen};
 
 pub(super) const FORM: Form = Form {
@@ -65,38 +65,18 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    /// Sets the limit above which a window is bad.
-    #[must_use]
-    pub fn above(self, limit: Fraction) -> Self {
-        let above = Some(limit);
-        Self { above, ..self }
-    }
+    setters! {
+        /// Sets the limit above which a window is bad.
+        above: Option<Fraction>,
 
-    /// Sets the limit above which a window stays bad while the rule fires.
-    #[must_use]
-    pub fn clear_below(self, limit: Fraction) -> Self {
-        let clear_below = Some(limit);
-        Self {
-            clear_below,
-            ..self
-        }
-    }
+        /// Sets the limit above which a window stays bad while the rule fires.
+        clear_below: Option<Fraction>,
 
-    /// Sets the limit below which a window is bad.
-    #[must_use]
-    pub fn below(self, limit: Fraction) -> Self {
-        let below = Some(limit);
-        Self { below, ..self }
-    }
+        /// Sets the limit below which a window is bad.
+        below: Option<Fraction>,
 
-    /// Sets the limit below which a window stays bad while the rule fires.
-    #[must_use]
-    pub fn clear_above(self, limit: Fraction) -> Self {
-        let clear_above = Some(limit);
-        Self {
-            clear_above,
-            ..self
-        }
+        /// Sets the limit below which a window stays bad while the rule fires.
+        clear_above: Option<Fraction>,
     }
 
     pub(super) fn read(table: &Table<'_>, measure: Measure) -> Result<Self> {

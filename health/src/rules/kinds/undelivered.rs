@@ -101,7 +101,7 @@ fn one_group(
         sink.judged(slot);
         if delivered.is_none_or(|delivered| delivered.parts[other] == 0) {
             let normal = Normal::Range(1, u64::MAX);
-            sink.take(Odd::of(slot, Amount::NONE, came as f64, normal));
+            sink.take(Odd::of(slot, Amount::count(0), came as f64, normal));
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::measure::Measure;
 use crate::rules::baseline::WEEK;
 use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::kind::{Form, Judge};
-use crate::rules::values::length_of;
+use crate::rules::values::{length_of, setters};
 use crate::rules::wording::{self, Said, Seen};
 
 pub(super) const FORM: Form = Form {
@@ -47,16 +47,12 @@ impl Default for Vanished {
 }
 
 impl Vanished {
-    /// Sets the length of a period in seconds.
-    #[must_use]
-    pub fn over(self, over: u64) -> Self {
-        Self { over, ..self }
-    }
+    setters! {
+        /// Sets the length of a period in seconds.
+        over: u64,
 
-    /// Sets the length of the history in seconds. At least one period is used.
-    #[must_use]
-    pub fn history(self, history: u64) -> Self {
-        Self { history, ..self }
+        /// Sets the length of the history in seconds. At least one period is used.
+        history: u64,
     }
 
     pub(super) fn read(table: &Table<'_>, _: Measure) -> Result<Self> {
@@ -103,7 +99,7 @@ impl Judge for Vanished {
                 slots: over as u32,
                 run: over as u32,
                 fires: enough == before.len(),
-                ..Odd::of(slot, Amount::NONE, expected, normal)
+                ..Odd::of(slot, Amount::count(0), expected, normal)
             });
         }
     }

@@ -3,12 +3,12 @@
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::Fraction;
 
-use crate::columns::groups::{Columns, Grid};
+use crate::columns::groups::Columns;
 use crate::measure::Measure;
 use crate::rules::baseline::{Baseline, Comparing};
-use crate::rules::judging::{Groups, Judging, Sink, discover};
-use crate::rules::kind::{Compared, Form, Judge, Misfit};
-use crate::rules::values::length;
+use crate::rules::judging::{Groups, Judging, Sink};
+use crate::rules::kind::{Form, Judge};
+use crate::rules::values::{length, setters};
 use crate::usual::past::Compare;
 
 pub(super) const FORM: Form = Form {
@@ -66,11 +66,9 @@ impl From<Baseline> for Volume {
 }
 
 impl Volume {
-    /// Also compares sums over this many seconds, which show small deviations.
-    #[must_use]
-    pub fn slow(self, seconds: u64) -> Self {
-        let slow = Some(seconds);
-        Self { slow, ..self }
+    setters! {
+        /// Also compares sums over this many seconds, which show small deviations.
+        slow: Option<u64>,
     }
 
     pub(super) fn read(table: &Table<'_>, _: Measure) -> Result<Self> {
@@ -83,8 +81,8 @@ impl Volume {
 }
 
 impl Judge for Volume {
-    fn misfit(&self) -> Option<Misfit> {
-        self.baseline.misfit()
+    fn baseline(&self) -> Option<&Baseline> {
+        Some(&self.baseline)
     }
 
     fn history(&self, window: u64) -> u64 {
@@ -102,13 +100,5 @@ impl Judge for Volume {
     fn groups(&self, judging: &Judging<'_>, groups: &Groups<'_>, sink: &mut Sink) {
         self.baseline
             .counts(judging, groups, (self.slow, false), sink);
-    }
-
-    fn all(&self, judging: &Judging<'_>, _: &Grid<'_>, sink: &mut Sink) {
-        discover(sink, self.baseline.rate(judging));
-    }
-
-    fn compared(&self) -> Option<Compared> {
-        Some(self.baseline.compared())
     }
 }

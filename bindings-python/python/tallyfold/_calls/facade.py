@@ -19,11 +19,10 @@ from tallyfold._errors import (
     invalid,
     wrong_type,
 )
-from tallyfold._http.network import Certificates, Network, pem
+from tallyfold._http.network import Certificates, Network, network_of, pem
 from tallyfold._http.network_error import callers_part, cause_of, is_of_the_network, name_of
 from tallyfold._http.transport import StaleError, timed_out
 from tallyfold._names import ApiName
-from tallyfold._ranges.parts import Settings
 from tallyfold._tallyfold import Call, Machine
 from tallyfold._time import Now
 from tallyfold._values import Attempt
@@ -32,6 +31,7 @@ __all__ = [
     "Broken",
     "ClockWarning",
     "Facade",
+    "Settings",
     "checked_transport",
     "cleared",
     "given_api",
@@ -46,15 +46,43 @@ T = TypeVar("T")
 TokenT = TypeVar("TokenT")
 TransportT = TypeVar("TransportT")
 
+NOT_ELSEWHERE = {"client_secret", "base_url", "auth_url", "orchestration_audience"}
+"""The arguments of a client that one in another process does not have."""
+
 
 class ClockWarning(UserWarning):
-    """This computer's clock and the service's differ by more than five minutes.
+    """This computer's clock and the service's clock differ by more than five minutes.
 
     Each client warns once.
 
     >>> issubclass(tallyfold.ClockWarning, UserWarning)
     True
     """
+
+
+class Settings:
+    """The arguments of a client elsewhere that reads the same counts, without secret and token.
+
+    It has no printable form, because headers and the address of a proxy may contain passwords.
+    """
+
+    __slots__ = ("_arguments",)
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        """Keeps the arguments."""
+        self._arguments = dict(arguments)
+
+    @classmethod
+    def of(cls, options: ClientArguments, **network: object) -> Self:
+        """The settings of a client."""
+        found = {name: value for name, value in options.items() if name not in NOT_ELSEWHERE}
+        if isinstance(headers := found.get("headers"), Mapping):
+            found["headers"] = dict(headers)
+        return cls({**found, **network})
+
+    def arguments(self) -> dict[str, Any]:
+        """Gives the arguments."""
+        return dict(self._arguments)
 
 
 class Facade(Generic[TokenT, TransportT]):
@@ -75,6 +103,8 @@ class Facade(Generic[TokenT, TransportT]):
     )
     _access_token: TokenT | None
     _transport: TransportT
+    _function: Callable[..., Any]
+    """Checks a function of the caller."""
 
     def __init__(
         self,
@@ -96,16 +126,12 @@ class Facade(Generic[TokenT, TransportT]):
             )
             self._timeout = self._machine.timeout
             wanted = "want a function that returns a token and its seconds"
-            error = self._refusal("access_token", access_token, wanted)
-            error = error or self._refusal("on_attempt", on_attempt, "want a function")
-            # Otherwise the text "false" would be true.
-            if error is None and not isinstance(trust_env, bool | None):
-                error = wrong_type("trust_env", "want True or False", trust_env)
-            if error is not None:
-                # Not in a function of its own, whose frame would hold what was given.
-                raise error  # noqa: TRY301
-            self._access_token = access_token
-            self._on_attempt = on_attempt
+            self._access_token = self._function("access_token", access_token, wanted)
+            self._on_attempt = self._function("on_attempt", on_attempt)
+            http_too = bool(options.get("dangerously_allow_http"))
+            network = network_of(
+                transport, ca=ca, proxy=proxy, trust_env=trust_env, http_too=http_too
+            )
             addresses = map(options.get, ("cluster_endpoint", "base_url", "auth_url"))
             self._addresses = [text for text in addresses if isinstance(text, str)]
             given = Settings.of(options, ca=ca, proxy=proxy, trust_env=trust_env)
@@ -113,12 +139,9 @@ class Facade(Generic[TokenT, TransportT]):
             self._closed = False
             self._warned = False
             self._process = os.getpid()
-            if transport is None:
-                http_too = bool(options.get("dangerously_allow_http"))
-                network = Network(ca=ca, proxy=proxy, trust_env=trust_env, http_too=http_too)
+            if network is not None:
                 self._open(self._direct(network))
-            else:
-                _refuse_beside_transport(ca=ca, proxy=proxy, trust_env=trust_env or None)
+            elif transport is not None:
                 self._open(transport)
         except BaseException as error:
             # A traceback that shows the locals of frames would show the secret, an address with a
@@ -140,7 +163,7 @@ class Facade(Generic[TokenT, TransportT]):
         trust_env: bool = False,
         **options: Unpack[ClientArguments],
     ) -> Self:
-        """Makes a client whose addresses and credentials are in the environment.
+        """Makes a client with the addresses and credentials in the environment.
 
         The variables are `TALLYFOLD_CLUSTER_ENDPOINT`, `TALLYFOLD_CLIENT_ID`,
         `TALLYFOLD_CLIENT_SECRET` and `TALLYFOLD_CONTROL_AUDIENCE`; for the Orchestration API,
@@ -149,17 +172,18 @@ class Facade(Generic[TokenT, TransportT]):
 
         Args:
             env: a mapping to read instead of `os.environ`.
-            access_token: with it, the client's secret and audiences are not needed.
-            transport: as of the client, and so are all other arguments. One that is given is used
-                in place of its variable.
-            on_attempt: as of the client.
-            ca: as of the client.
-            proxy: as of the client.
-            trust_env: as of the client.
-            **options: all other arguments of the client.
+            access_token: as for the client. With it, the secret and the audiences aren't needed.
+            transport: as for the client.
+            on_attempt: as for the client.
+            ca: as for the client.
+            proxy: as for the client.
+            trust_env: as for the client.
+            **options: all other arguments of the client. An argument takes precedence over its
+                environment variable.
 
         Raises:
-            ConfigError: with the names of all variables that are missing.
+            ConfigError: with the names of all variables that are missing, or of the one that can't
+                be used.
 
         >>> env = {"TALLYFOLD_CLUSTER_ENDPOINT": "https://cluster.example"}
         >>> tallyfold.Client.from_env(env, access_token=lambda api: ("a-token", 3600))
@@ -198,7 +222,11 @@ class Facade(Generic[TokenT, TransportT]):
         try:
             return cls(**found, **arguments)
         except ConfigError as error:
-            if error.code != "missing_argument" or error.argument not in ENVIRONMENT.keys() - found:
+            name = error.argument
+            if name is not None and name in found:
+                error.args = (str(error).replace(name, ENVIRONMENT[name], 1),)
+                raise
+            if error.code != "missing_argument" or name not in ENVIRONMENT.keys() - found:
                 raise
             has_tokens = access_token is not None
             missing = Machine._missing([*found, *given], has_tokens)  # noqa: SLF001
@@ -212,9 +240,6 @@ class Facade(Generic[TokenT, TransportT]):
         raise NotImplementedError
 
     def _open(self, transport: TransportT) -> None:
-        raise NotImplementedError
-
-    def _refusal(self, name: str, value: object, wanted: str) -> TallyfoldError | None:
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -304,12 +329,6 @@ def _lacking(missing: list[str], env: Mapping[str, str]) -> ConfigError:
     if others:
         message += f"; these are set, but unknown: {', '.join(others)}"
     return ConfigError(message, code="missing_argument", argument=missing[0])
-
-
-def _refuse_beside_transport(**given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise invalid(ConfigError, name, "give it to your transport instead")
 
 
 class _Provision:

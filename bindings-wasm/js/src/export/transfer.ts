@@ -3,17 +3,17 @@
 
 import type { CoreRows, Glue as ExportGlue } from "../../wasm/tallyfold_export.js";
 import type { Revision } from "../ranges/follow.js";
+import type { CountColumns, DictionaryColumn } from "../tables/columns.js";
+import type { Comparison } from "../tables/comparison.js";
+import type { Series } from "../tables/series.js";
+import type { CountTable } from "../tables/table.js";
 import { invalidArgument } from "../values/error.js";
 import type { Dimension, Window } from "../values/types.js";
-import type { CountColumns, DictionaryColumn } from "./columns.js";
-import type { Comparison } from "./comparison.js";
-import type { Series } from "./series.js";
-import type { CountTable } from "./table.js";
 
 /** What the rows are handed over to: the rows of all modules are alike. */
 type Glue = Pick<ExportGlue, "CoreRows">;
 
-/** What can be exported. */
+/** Counts that can be exported. */
 export type Exportable = CountTable | Series | Revision;
 
 /** @internal Rows in the memory of exports, and the number of the revision whose changes they are. */

@@ -2,14 +2,14 @@ import type { CoreCall } from "../../wasm/tallyfold_wasm.js";
 import { Handle } from "../loading/handle.js";
 import { noteFailure, stage } from "../loading/library.js";
 import { CountTable } from "../tables/table.js";
+import { now } from "../values/clocks.js";
 import { invalidArgument } from "../values/error.js";
 import { bytes, checkedToken, flat, pairsOf } from "../values/input.js";
 import { inspectSymbol } from "../values/printing.js";
 import type { Now } from "../values/time.js";
-import { now } from "../values/time.js";
 import type { AccessToken, Api, Attempt, ExchangeFailure, Window } from "../values/types.js";
 
-/** What a {@link Call} asks its host to do next. */
+/** What the program that drives a {@link Call} must do next. */
 export type Step =
   | {
       /**
@@ -20,25 +20,28 @@ export type Step =
       readonly request: MachineRequest;
     }
   | {
-      /** Get a token for this API from the host's own source, and report it. */
+      /** Get a token for this API from your own source, and report it. */
       readonly type: "provideToken";
       readonly api: Api;
     }
   | {
-      /** Another call is fetching the token: ask again once `machine.tokenEpoch` has changed. */
+      /**
+       * Another call is fetching the token. Wait until `machine.tokenEpoch` differs from `epoch`, then get the next
+       * step.
+       */
       readonly type: "blocked";
       readonly epoch: bigint;
     }
   | {
       /**
-       * Wait for this many milliseconds of the monotonic clock, or less, and ask again: a retry is
-       * due later, or the service has requested a pause. Below 2^31.
+       * Wait for this many milliseconds of the monotonic clock, or less, then get the next step. The reason is a
+       * later retry, or a pause that the service has requested. Below 2^31.
        */
       readonly type: "wait";
       readonly ms: number;
     }
   | {
-      /** Take the output. */
+      /** Nothing is left to do. Read the `output`. */
       readonly type: "done";
     };
 
@@ -46,17 +49,17 @@ export type Step =
 export interface DriveStep<T> {
   /** Drive the call to its end, or give up; then settle the task and close the call. */
   readonly type: "drive";
-  /** The number to settle the call with. */
+  /** The number to pass to `settle`. */
   readonly task: number;
-  /** The window that the call is of. */
+  /** The window that the call reads. */
   readonly window: Window;
   readonly call: Call<T>;
 }
 
 /**
- * One call in progress: ask for the {@link Step}, do it, report the result, and ask again. Every
- * method may throw a {@link TallyfoldError}, with code `out_of_order` if the step did not ask for
- * it.
+ * One call in progress: get the next {@link Step}, do it, report the result, and repeat. Every method may throw a
+ * {@link TallyfoldError}: the error that ends the call, or `out_of_order` if the method doesn't match the last
+ * step.
  */
 export class Call<T> {
   readonly #core: Handle<CoreCall>;
@@ -83,36 +86,42 @@ export class Call<T> {
     throw invalidArgument("call", "want the Call that came with the task");
   }
 
-  /** What to do next. @param at The time of both clocks; by default, of this host's clocks. */
+  /**
+   * Returns the next step.
+   *
+   * @param at The time of both clocks; by default, the time of this host's clocks.
+   */
   step(at: Now = now()): Step {
     const step = this.#core.object.step(at);
     return step.type === "send" ? { ...step, request: new MachineRequest(step.request) } : step;
   }
 
   /**
-   * How many milliseconds are left until the call's deadline; infinite if it has none. End what the last step asked
-   * for when they are over, and report it with {@link Call.failed} as a timeout.
+   * How many milliseconds are left until the call's deadline; infinite if it has no deadline. When they are over,
+   * end what the last step requested, and report it with {@link Call.failed} as a timeout.
    */
   timeLeft(at: Now = now()): number {
     return this.#core.object.timeLeft(at);
   }
 
   /**
-   * Takes the head of a response. @returns `true` if its body is wanted: pass it to {@link
-   * Call.chunk}, then call {@link Call.end}. `false` if not: drop it and ask for the next step.
+   * Reports the status and headers of a response.
+   *
+   * @returns `true` if the call needs the body: pass it to {@link Call.chunk}, then call {@link Call.end}. `false` if
+   * not: drop the response and get the next step.
    */
   head(status: number, headers: Iterable<readonly [string, string]>): boolean {
     if (status !== 200) noteFailure();
     return this.#core.object.head(status, flat(headers));
   }
 
-  /** The next bytes of the body. */
+  /** Reports the next bytes of the body. */
   chunk(chunk: Uint8Array): void {
     const call = this.#core.object;
     stage(bytes("chunk", chunk), (length) => call.chunk(length));
   }
 
-  /** The body is complete. */
+  /** Reports that the body is complete. */
   end(): void {
     this.#core.object.end();
   }
@@ -120,50 +129,61 @@ export class Call<T> {
   /**
    * Reports that the exchange failed.
    *
-   * @param failure Whether time ran out; `stale` if a connection was used again that the server had closed; `hidden` if
-   * a browser did not tell the page what happened.
-   * @param detail One word on the cause, such as `ECONNREFUSED`, or the page's origin for `hidden`. Never a text
-   * that could hold the request.
+   * @param failure How the exchange failed: `timeout` if its time ran out; `stale` if it reused a connection that
+   * the server had closed; `hidden` if the browser hides the cause from the page; `not_sent` if nothing of the
+   * request was sent; otherwise `network`.
+   * @param detail One word for the cause, such as `ECONNREFUSED`, or the page's origin for `hidden`. Never pass a
+   * text that could contain the request.
    */
   failed(failure: ExchangeFailure, detail: string): void {
     noteFailure();
     this.#core.object.failed(failure, detail);
   }
 
-  /** The token that was requested. */
+  /** Reports the token that the step `provideToken` requests. */
   token(token: AccessToken): void {
     const { accessToken, expiresIn } = checkedToken(token);
     const lifetime = expiresIn === undefined ? undefined : String(expiresIn);
     this.#core.object.token(accessToken, lifetime);
   }
 
-  /** Reports that there is no token: throws, unless an older token is still valid. */
+  /** Reports that your own source of tokens failed. Throws, unless an older token is still valid. */
   tokenFailed(): void {
     this.#core.object.tokenFailed();
   }
 
-  /** The result, once, after the step `done`. */
+  /** The result of the call; available once, after the step `done`. */
   output(): T {
     const output = this.#core.object.output();
     return (typeof output === "string" ? JSON.parse(output) : CountTable.of(output)) as T;
   }
 
   /**
-   * The request that has ended since this was last called; each request is given once. Call it
-   * after each step `send`, also if the call has ended.
+   * The request that has ended since the previous call of this method; each request is returned once. Call the
+   * method after each step `send`, even if the call has ended.
    */
   attempt(): Attempt | undefined {
     return this.#core.object.attempt();
   }
 
   /**
-   * After a step `blocked`: gives up the token fetch that this call waits for, so that its next step fetches a token itself. For a
-   * host in which the other call may have stopped without being closed. It changes nothing if the fetch has ended.
+   * After a step `blocked`: gives up the token fetch that this call waits for, so that its next step fetches a
+   * token itself. Use this where the other call may have stopped without being closed. If the fetch has ended, the
+   * method does nothing.
    *
    * @param epoch The epoch of the step.
    */
   overtake(epoch: bigint): void {
     this.#core.object.overtake(epoch);
+  }
+
+  /**
+   * @internal Makes the call fail as soon as the service is down.
+   *
+   * @param since The `failures` of the machine when its caller began to wait.
+   */
+  failFast(since: bigint): void {
+    this.#core.object.failFast(since);
   }
 
   /** @internal Ends the call and drops its output, but does not free its memory yet. */
@@ -179,8 +199,8 @@ export class Call<T> {
   }
 
   /**
-   * Ends the call early, so that another call can fetch the token that this call may be fetching.
-   * It may also be called after the end.
+   * Ends the call early, so that another call can fetch the token that this call may be fetching. You may also call
+   * this method after the end of the call.
    */
   close(): void {
     if (!this.#core.released) this.#core.object.close();
@@ -194,8 +214,8 @@ export class Call<T> {
 }
 
 /**
- * One HTTP request to send as it is. It may hold a client secret or a token: neither shows when it
- * is inspected or turned into JSON.
+ * One HTTP request to send unchanged. It may contain a client secret or a token: neither an inspector nor JSON
+ * shows them.
  */
 export class MachineRequest {
   readonly #fields: RequestFields;
@@ -210,7 +230,7 @@ export class MachineRequest {
     return this.#fields.method;
   }
 
-  /** The absolute address. It never holds a secret. */
+  /** The absolute address. It never contains a secret. */
   get url(): string {
     return this.#fields.url;
   }
@@ -223,7 +243,7 @@ export class MachineRequest {
     return pairsOf(this.#fields.headers);
   }
 
-  /** The body's bytes; `undefined` for a request that has none. */
+  /** The body's bytes; `undefined` for a request without a body. */
   body(): Uint8Array<ArrayBuffer> | undefined {
     return this.#fields.body;
   }

@@ -5,15 +5,13 @@ import contextlib
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from concurrent.futures import Future
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import httpx2
 
-from tallyfold._client.callbacks import async_finished, async_refusal
-from tallyfold._client.driver import read_part
-from tallyfold._client.facade import (
+from tallyfold._calls.callbacks import async_finished, async_function
+from tallyfold._calls.facade import (
     Broken,
     Facade,
     checked_transport,
@@ -23,22 +21,13 @@ from tallyfold._client.facade import (
     waited_too_long,
     without_own_frame,
 )
-from tallyfold._client.steps import Blocked, Done, ProvideToken, Send, Wait
+from tallyfold._calls.steps import Blocked, Done, ProvideToken, Send, Wait
 from tallyfold._errors import TallyfoldError
-from tallyfold._files.async_checkpoint import AsyncCheckpoint
-from tallyfold._files.async_keeper import AsyncKeeper
-from tallyfold._files.stores import Path
-from tallyfold._http.loop_transport import LoopTransport, body_of, running_loop
+from tallyfold._http.loop_transport import LoopTransport, body_of, hurry, running_loop
 from tallyfold._http.network import Network
 from tallyfold._http.transport import EXCERPT_SECONDS, OK, headers_of, http_request
 from tallyfold._names import ApiName
-from tallyfold._ranges.async_collect import collect
-from tallyfold._ranges.async_executing import AsyncExecuting
-from tallyfold._ranges.collect_run import CollectRun
-from tallyfold._ranges.parts import Assignment, Outcome, PartsRun, Spread
-from tallyfold._ranges.tasks import Tasks
-from tallyfold._ranges.values import Progress
-from tallyfold._tallyfold import Call, Collect, CountTable, Request
+from tallyfold._tallyfold import Call, CountTable, Request
 from tallyfold._time import Now
 
 __all__ = ["AsyncAccessToken", "AsyncDriver", "AsyncReader"]
@@ -54,8 +43,7 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
 
     __slots__ = ("_limits", "_lock", "_token_moved", "_use")
 
-    def _refusal(self, name: str, value: object, wanted: str) -> TallyfoldError | None:
-        return async_refusal(name, value, wanted)
+    _function: Callable[..., Any] = staticmethod(async_function)
 
     def _direct(self, network: Network) -> httpx2.AsyncBaseTransport:
         return LoopTransport(network)
@@ -78,32 +66,6 @@ class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):
     async def _drive_alone(self, call: Call[T]) -> None:
         with self._in_this_loop():
             await self._drive(call)
-
-    async def _collect(
-        self,
-        machine: Collect,
-        checkpoint: AsyncCheckpoint | Path | None,
-        on_progress: Callable[[Progress], object] | None,
-        *,
-        progress: bool | None,
-    ) -> CountTable:
-        has_checkpoint = checkpoint is not None
-        run = CollectRun(machine, on_progress, progress=progress, has_checkpoint=has_checkpoint)
-        with self._in_this_loop():
-            keeper = AsyncKeeper(machine, checkpoint)
-            return await collect(run, keeper, Tasks(run, self._drive))
-
-    async def _collect_elsewhere(
-        self, run: PartsRun, spread: Spread, keeper: AsyncKeeper
-    ) -> CountTable:
-        async def token() -> tuple[str, int] | None:
-            return None if run.is_tokenless else await self._run(self._machine.token("control"))
-
-        def submit(assignment: Assignment) -> Future[Outcome]:
-            return spread.executor.submit(read_part, assignment)
-
-        executing = AsyncExecuting(run, submit, token, self._drive_alone, self._on_attempt)
-        return await collect(run, keeper, executing)
 
     def _reader(self) -> "AsyncReader":
         return AsyncReader(self._drive_alone, self._check_usable, self._limit)
@@ -322,8 +284,7 @@ class _Limit:
 
     def hurry(self, seconds: float) -> None:
         """Ends it after so many seconds, unless it ends sooner."""
-        end, soon = self._timeout.when(), self._loop.time() + seconds
-        self._timeout.reschedule(soon if end is None else min(end, soon))
+        hurry(self._timeout, seconds)
 
     def end(self) -> None:
         # The loop may have been closed with a wait in it.

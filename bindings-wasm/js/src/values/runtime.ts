@@ -1,4 +1,4 @@
-// Detects the environment that JavaScript runs in.
+// The environment that JavaScript runs in: what it is, which modules it has, and where it warns.
 
 /**
  * Whether `fetch` asks for compressed responses in its own way, whatever a request says, as browsers do.
@@ -45,4 +45,13 @@ export function isNext(): boolean {
 export function builtIn<T>(name: string): T | undefined {
   const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } };
   return process?.getBuiltinModule?.(name) as T | undefined;
+}
+
+/** Warns by a name: in Node as its own warnings, in other hosts in the console. */
+export function warning(name: string, message: string): void {
+  const { process } = globalThis as {
+    process?: { emitWarning?: (message: string, name: string) => void };
+  };
+  if (process?.emitWarning) process.emitWarning(message, name);
+  else console.warn(`${name}: ${message}`);
 }

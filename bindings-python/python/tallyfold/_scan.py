@@ -1,15 +1,16 @@
 """Counts as a lazy frame of polars, which reads what a query needs."""
 
-import importlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args
 
 from tallyfold._arguments import Dimensions, Instant, Step
 from tallyfold._client.client import Client
 from tallyfold._errors import ArgumentTypeError, wrong_type
-from tallyfold._names import CountName, DimensionName, MetricName
+from tallyfold._extras import installed
+from tallyfold._names import DimensionName, MetricName
 from tallyfold._tallyfold import CountTable, Plan
 from tallyfold._time import Window
+from tallyfold._values import COUNTS
 
 if TYPE_CHECKING:
     import polars
@@ -45,34 +46,34 @@ def scan(
     dimensions: Dimensions | None = None,
     **options: Unpack[ScanArguments],
 ) -> "polars.LazyFrame":
-    """Gives the counts of `[start, end)` as a `polars.LazyFrame`, which reads what a query needs.
+    """Returns the counts of `[start, end)` as a `polars.LazyFrame`, which reads what a query needs.
 
-    Its columns are those of an exported file: `window_start`, `window_end` and `settled`, a column
-    for each dimension, and `success`, `errors` and `filtered` as unsigned 64-bit integers. There is
-    a row for each window and each group.
+    The columns are the same as in an exported file: `window_start`, `window_end` and `settled`, a
+    column for each dimension, and `success`, `errors` and `filtered` as unsigned 64-bit integers.
+    There is a row for each window and each group.
 
-    Only the dimensions that a query uses are requested, and they decide what a group is: without a
-    column of reasons, rows are not split by reason. So sums are the same as of the whole frame, but
-    the number of rows is not: use `sum`, not `len`, `max` or `mean`. A filter on counts is about
-    rows of all `dimensions`, so it requests them all. A filter on `window_start` and `window_end`
-    reads only the windows that it leaves. A filter on one dimension is applied before rows are
-    made. Windows are read in batches, and `head` ends the reading early.
+    The frame requests only the dimensions that a query uses, and groups by them: without a column
+    of reasons, rows are not split by reason. So sums are the same as sums of the whole frame, but
+    the number of rows is not: use `sum`, not `len`, `max` or `mean`. A filter on the counts of
+    single rows applies to rows by all `dimensions`, so it requests all of them. A filter on
+    `window_start` and `window_end` reads only the windows that match. A filter on one dimension is
+    applied before rows are made. Windows are read in batches, and `head` ends the reading early.
 
     Args:
-        client: reads the counts, whenever the frame is collected. It must be open then.
+        client: the client that reads the counts whenever the frame is collected. Keep it open.
         metric: `"event_delivery"` or `"event_ingestion"`.
         start: an aware `datetime`, or ISO 8601 text with `Z` or an offset from UTC.
-        end: likewise, after `start`.
+        end: a timestamp after `start`, in the same forms.
         dimensions: the dimensions that queries may use, in the order of the columns; by default,
             all of the metric.
         **options: `window`, `concurrency`, `finest`, `settle` and `patience` of `Client.collect`.
 
     Raises:
         ConfigError: for arguments that can't be used.
-        ModuleNotFoundError: without polars (`tallyfold[polars]`).
+        ModuleNotFoundError: if polars is not installed (`tallyfold[polars]`).
 
-    When the frame is collected, it raises what `Client.collect` raises; polars 1 makes a
-    `ComputeError` of it.
+    When the frame is collected, it raises the errors of `Client.collect`; polars 1 turns them into
+    a `ComputeError`.
 
     >>> import polars
     >>> frame = tallyfold.scan(
@@ -82,12 +83,8 @@ def scan(
     shape: (2, 2)
     ...
     """
-    try:
-        pl = importlib.import_module("polars")
-        register = importlib.import_module("polars.io.plugins").register_io_source
-    except ModuleNotFoundError as error:
-        message = "scan needs polars: pip install 'tallyfold[polars]'"
-        raise ModuleNotFoundError(message, name=error.name) from error
+    message = "scan needs polars: pip install 'tallyfold[polars]'"
+    pl, plugins = installed(message, "polars", "polars.io.plugins")
     if not isinstance(client, Client):
         raise wrong_type("client", "want a Client", client)
     source = _Source(client, metric, start, end, dimensions, options)
@@ -96,9 +93,10 @@ def scan(
         **dict.fromkeys(TIMES, time),
         "settled": pl.Boolean,
         **dict.fromkeys(source.dimensions, pl.Categorical()),
-        **dict.fromkeys(get_args(CountName), count),
+        **dict.fromkeys(COUNTS, count),
     }
     source.schema = pl.Schema(schema)
+    register = plugins.register_io_source
     frame: polars.LazyFrame = register(source.read, schema=source.schema, is_pure=True)
     return frame
 
@@ -148,7 +146,7 @@ class _Source:
         columns = self.schema.names() if columns is None else columns
         needed = {*predicate.meta.root_names()} if predicate is not None else set()
         # Rows of fewer dimensions have other counts, so a condition would leave other events.
-        if needed & {*get_args(CountName)}:
+        if needed & {*COUNTS}:
             needed.update(self.dimensions)
         dimensions = [name for name in self.dimensions if name in needed.union(columns)]
         parts = [] if predicate is None else _conjuncts(predicate)

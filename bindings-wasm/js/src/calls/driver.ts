@@ -3,20 +3,19 @@ import { Broken, Deadline } from "../http/deadline.js";
 import { exchange } from "../http/exchange.js";
 import { LOOK_MS, Waiting } from "../http/waiting.js";
 import { turn } from "../loading/compile.js";
-import { isWorkers } from "../loading/runtime.js";
-import { because } from "../values/error.js";
+import { clocks } from "../values/clocks.js";
+import { because, TallyfoldError } from "../values/error.js";
 import { checkedToken, optionalFunction } from "../values/input.js";
+import { isWorkers, warning } from "../values/runtime.js";
 import type { Now } from "../values/time.js";
-import { clocks } from "../values/time.js";
 import type { AccessToken, Api, Attempt, Fetch, FetchInit } from "../values/types.js";
-import { warning } from "../values/warning.js";
 import type { Call, MachineRequest } from "./call.js";
 
-/** What the host provides for every call of a client. */
+/** The functions that a client uses in each call. */
 export interface DriverOptions {
   /**
-   * A source of tokens, instead of the client secret. It is called with the name of the API
-   * whenever a new token is needed. Use this in a browser.
+   * A function that returns tokens, instead of the client secret. The client calls it with the name of the API
+   * whenever it needs a new token. Use this in a browser.
    */
   readonly accessToken?: ((api: Api) => AccessToken | Promise<AccessToken>) | undefined;
   /** A `fetch` to use instead of the host's own. */
@@ -190,11 +189,17 @@ export class Driver {
   }
 }
 
-/** Reports that the host's own source failed, and sets its error as the cause. */
+/**
+ * Reports that the caller's own source failed, and sets its error as the cause. The message quotes only errors of this
+ * package, because any other error may contain a secret.
+ */
 function tokenFailed(call: Call<unknown>, cause: unknown): void {
   try {
     call.tokenFailed();
   } catch (error) {
-    throw because(error, cause);
+    const isQuoted = TallyfoldError.is(error) && TallyfoldError.is(cause);
+    if (!isQuoted) throw because(error, cause);
+    const message = `${error.message}: ${cause.message}`;
+    throw because(TallyfoldError.of({ ...error, message }), cause);
   }
 }

@@ -32,7 +32,7 @@ class ProvideToken:
 class Blocked:
     """Another call is fetching the token.
 
-    Wait until `Machine.token_epoch()` differs from `epoch`, then ask for the next step.
+    Wait until `Machine.token_epoch()` differs from `epoch`, then get the next step.
     """
 
     epoch: int
@@ -41,9 +41,10 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Wait for `ms` milliseconds of the monotonic clock, or less, and ask for the next step.
+    """Wait for `ms` milliseconds of the monotonic clock, or less, then get the next step.
 
-    A retry is due later, the service has requested a pause, or no window can be read yet.
+    The reason is a later retry, a pause that the service has requested, or a window that has not
+    ended yet.
     """
 
     ms: int
@@ -52,7 +53,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The call is complete: take its `output`. For a machine with many calls: all are settled."""
+    """Nothing is left to do. After a call, read its `output`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +70,7 @@ class Drive:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Nothing can be started until another call has been settled.
-
-    Ask again then.
-    """
+    """Nothing can be started until another call has been settled. Get the next step then."""
 
 
 # Tracebacks and docs should name the package, from which users import the classes.

@@ -1,0 +1,1 @@
+"""Drives single calls of the core: tokens, requests, responses and waits."""

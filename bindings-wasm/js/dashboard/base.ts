@@ -1,0 +1,103 @@
+// What `<tallyfold-dashboard>` and its views have in common: attributes, what is wrong with them, and the events that they fire.
+
+import { LitElement, type PropertyDeclarations, type PropertyValues } from "lit";
+import type { Dimension } from "../src/values/types.js";
+import type { Unit, Where } from "./elements.js";
+import { type Formats, formats, languageOf } from "./formats.js";
+import { mistakeInPeriod, mistakeInZone, type PageError } from "./given.js";
+
+/** An element that reads counts, and reads others when its attributes change. */
+export abstract class Base extends LitElement {
+  static override properties: PropertyDeclarations = {
+    src: {},
+    period: {},
+    by: {},
+    unit: {},
+    zone: {},
+    locale: {},
+    where: { attribute: false },
+  };
+
+  declare src: string;
+  declare period: string;
+  declare by: Dimension;
+  declare unit: Unit;
+  declare zone: string;
+  declare locale: string | undefined;
+  declare where: Where;
+
+  /** What is wrong with the attributes. Nothing is read until they are right. */
+  protected mistake: PageError | undefined;
+  /** Aborts the last reading. */
+  protected reading: AbortController | undefined;
+
+  constructor() {
+    super();
+    this.src = "";
+    this.period = "24h";
+    this.by = "integration";
+    this.unit = "counts";
+    this.zone = "UTC";
+    this.where = {};
+  }
+
+  /** The properties that say which counts are wanted. */
+  protected abstract get asked(): readonly string[];
+
+  /** Reads what the properties say. */
+  protected abstract ask(): void;
+
+  /** What is wrong with the attributes as they are now. */
+  protected get mistakeNow(): PageError | undefined {
+    return mistakeInZone(this.zone) ?? mistakeInPeriod(this.period);
+  }
+
+  /** How numbers and times are written. */
+  get formats(): Formats {
+    return formats(languageOf(this), this.zone);
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    const last = this.mistake;
+    this.mistake = this.mistakeNow;
+    if (this.mistake) {
+      if (this.mistake.message === last?.message) return;
+      this.reading?.abort();
+      void this.tellError(this.mistake);
+    } else if (last || this.asked.some((name) => changed.has(name))) this.ask();
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.reading?.abort();
+  }
+
+  /** Fires the event of an error when its text is on the page. */
+  protected async tellError(error: unknown): Promise<void> {
+    this.requestUpdate();
+    await this.updateComplete;
+    if (this.isConnected) this.emit("tallyfold-error", { error });
+  }
+
+  /** Fires the events of a reading when the page shows what it has led to. */
+  protected async tellRead(
+    { signal }: AbortController,
+    loaded: object | undefined,
+    error: unknown,
+  ): Promise<void> {
+    this.requestUpdate();
+    await this.shows();
+    if (signal.aborted) return;
+    if (loaded) this.emit("tallyfold-load", loaded);
+    if (error !== undefined) this.emit("tallyfold-error", { error });
+  }
+
+  /** Until the element shows what it has. */
+  protected async shows(): Promise<void> {
+    await this.updateComplete;
+  }
+
+  protected emit(name: string, detail: unknown): void {
+    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
+  }
+}

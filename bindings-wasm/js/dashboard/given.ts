@@ -1,0 +1,32 @@
+// What is wrong with what a page gives the elements: their attributes, and a file of rules.
+
+import { isZone } from "./formats.js";
+import { rangeOf } from "./range.js";
+
+/** An error that whoever has made the page can mend. */
+export class PageError extends Error {
+  readonly title: string;
+
+  constructor(title: string, message: string) {
+    super(message);
+    this.title = title;
+  }
+}
+
+/** What is wrong with an attribute, or with the property of the same name. */
+export function invalid(attribute: string, message: string): PageError {
+  return new PageError(`The attribute ${attribute} is invalid`, message);
+}
+
+export function mistakeInPeriod(period: string): PageError | undefined {
+  if (rangeOf(String(period), Date.now())) return undefined;
+  return invalid("period", `“${period}” is not a range: want 24h, or start/end`);
+}
+
+export function mistakeInZone(zone: string): PageError | undefined {
+  if (!zone || isZone(zone)) return undefined;
+  return invalid(
+    "zone",
+    `“${zone}” is not a time zone: want UTC, local, or a name such as Europe/Berlin`,
+  );
+}

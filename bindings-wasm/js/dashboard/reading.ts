@@ -1,0 +1,239 @@
+// What `<tallyfold-dashboard>` reads, and when: what its attributes say, and again when a window has closed, or soon if counts are
+// missing.
+
+import type { PropertyDeclarations, PropertyValues } from "lit";
+import type { CountTable } from "../src/tables/table.js";
+import type { Dimension, Metric } from "../src/values/types.js";
+import { Base } from "./base.js";
+import { type Loaded, sourceOf } from "./data.js";
+import type { DashboardQuery } from "./elements.js";
+import { isCompared, type Range, rangeOf, shifted, WEEK } from "./range.js";
+import { lengthOf } from "./slots.js";
+import { turnOf } from "./turns.js";
+import { dimensionsOf, isPassing } from "./view.js";
+
+/** How often progress is shown. */
+const PROGRESS_MS = 100;
+/** A window that has just closed is read a little later. */
+const AFTER_CLOSE = 5_000;
+/** What could not be read is read again a little later. */
+const AFTER_FAILURE = 10_000;
+/** If no window has come for so long, the page says so. */
+export const SLOW_MS = 3_000;
+
+/** The counts of the dashboard. */
+export abstract class Reading extends Base {
+  static override properties: PropertyDeclarations = {
+    ...Base.properties,
+    live: { type: Boolean },
+  };
+
+  declare live: boolean;
+
+  /** What is shown: the answer to a query. */
+  protected query: DashboardQuery | undefined;
+  protected range: Range | undefined;
+  protected table: CountTable | undefined;
+  protected tableBefore: CountTable | undefined;
+  protected ingestion: CountTable | undefined;
+  protected error: unknown;
+  /** Whether counts are being read. */
+  protected isReading = false;
+  protected progress: { readonly done: number; readonly planned: number } | undefined;
+  /** Whether no window has come for some time. */
+  protected isSlow = false;
+  protected readAt: number | undefined;
+
+  #loadedFrom: string | undefined;
+  #progressShown = 0;
+  #slowTimer: ReturnType<typeof setTimeout> | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor() {
+    super();
+    this.live = true;
+  }
+
+  /** The path of the server for web apps. */
+  protected abstract get server(): string;
+
+  protected override get asked(): readonly string[] {
+    return ["src", "period", "by", "where"];
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    document.addEventListener("visibilitychange", this.#awake);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    document.removeEventListener("visibilitychange", this.#awake);
+    clearTimeout(this.#timer);
+    clearTimeout(this.#slowTimer);
+  }
+
+  protected override willUpdate(changed: PropertyValues): void {
+    super.willUpdate(changed);
+    // Once the attributes are right, all is read anew.
+    if (this.mistake) this.query = undefined;
+  }
+
+  /** Reads what is wanted and not there yet. */
+  protected override ask(): void {
+    if (this.server === "") return;
+    const range = rangeOf(this.period, Date.now());
+    if (range === undefined) return;
+    const names = Object.keys(this.where) as Dimension[];
+    const dimensions = dimensionsOf([
+      this.by,
+      "reason",
+      ...names,
+      ...(this.by === "reason" ? (["integration"] as const) : []),
+    ]);
+    const shown = this.query;
+    const isSame =
+      shown?.start === range.start &&
+      shown.end === range.end &&
+      this.#loadedFrom === this.server &&
+      dimensions.every((name) => shown.dimensions.includes(name));
+    if (isSame && (this.table || this.isReading)) return;
+    const isOther =
+      this.#loadedFrom !== this.server ||
+      !dimensions.every((name) => shown?.dimensions.includes(name));
+    if (isOther) this.#clear();
+    void this.#read(range, dimensions);
+  }
+
+  #clear(): void {
+    this.table = undefined;
+    this.tableBefore = undefined;
+    this.ingestion = undefined;
+  }
+
+  /** Reads the counts again. */
+  async refresh(): Promise<void> {
+    const range = rangeOf(this.period, Date.now());
+    if (range && this.query) await this.#read(range, this.query.dimensions);
+  }
+
+  /** @param isOwnIdea Whether the viewer has not asked for it. Then the page says what was wrong before until it knows more. */
+  async #read(range: Range, dimensions: readonly Dimension[], isOwnIdea = false): Promise<void> {
+    this.reading?.abort();
+    clearTimeout(this.#timer);
+    const own = new AbortController();
+    this.reading = own;
+    this.isReading = true;
+    const { signal } = own;
+    const src = this.server;
+    const query: DashboardQuery = { ...range, metric: "event_delivery", dimensions };
+    this.query = query;
+    this.#loadedFrom = src;
+    if (!isOwnIdea) this.error = undefined;
+    this.progress = { done: 0, planned: 0 };
+    this.#wait();
+    this.requestUpdate();
+    try {
+      const source = sourceOf(src);
+      const read = (asked: DashboardQuery, onProgress?: (done: number, planned: number) => void) =>
+        source.load(asked, { signal, onProgress });
+      const { table, error } = await read(query, this.#onProgress);
+      this.#come();
+      this.table = table;
+      this.error = error;
+      this.range = range;
+      this.readAt = Date.now();
+      if (table === undefined) throw error;
+      this.requestUpdate();
+      // What is read next would hold up what is to be seen first.
+      await this.updateComplete;
+      await turnOf("later");
+      if (!signal.aborted) await this.#readRest(range, dimensions, read);
+      void this.tellRead(own, { query, table }, error);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.error = error;
+      void this.tellRead(own, undefined, error);
+    } finally {
+      if (this.reading === own) {
+        this.isReading = false;
+        this.progress = undefined;
+        this.#come();
+        this.#schedule(range);
+        this.requestUpdate();
+      }
+    }
+  }
+
+  /** Ingestion, and the same time a week before, after the first view. */
+  async #readRest(
+    range: Range,
+    dimensions: readonly Dimension[],
+    read: (query: DashboardQuery) => Promise<Loaded>,
+  ): Promise<void> {
+    const others = dimensions.filter((name) => name !== "reason");
+    const ingestion = { ...range, metric: "event_ingestion" as Metric, dimensions: others };
+    const before = { ...shifted(range, -WEEK), metric: "event_delivery" as Metric, dimensions };
+    const [came, earlier] = await Promise.all([
+      read(ingestion),
+      isCompared(range) ? read(before) : undefined,
+    ]);
+    this.ingestion = came.table;
+    this.tableBefore = earlier?.table;
+  }
+
+  /** Waits for the next window, and says so if it takes long. */
+  #wait(): void {
+    this.#come();
+    this.#slowTimer = setTimeout(() => {
+      this.isSlow = true;
+      this.requestUpdate();
+    }, SLOW_MS);
+  }
+
+  #come(): void {
+    clearTimeout(this.#slowTimer);
+    this.isSlow = false;
+  }
+
+  readonly #onProgress = (done: number, planned: number): void => {
+    this.progress = { done, planned };
+    this.#wait();
+    // Windows come faster than a screen shows them.
+    const now = performance.now();
+    if (now < this.#progressShown + PROGRESS_MS) return;
+    this.#progressShown = now;
+    this.requestUpdate();
+  };
+
+  /** Whether the dashboard soon tries again to read what is missing. */
+  protected get keepsTrying(): boolean {
+    return this.live && isPassing(this.error);
+  }
+
+  /** Reads again when the next window has closed, or soon if counts could not be read. */
+  #schedule(range: Range): void {
+    clearTimeout(this.#timer);
+    if (!this.live || !this.isConnected) return;
+    if (this.keepsTrying) {
+      this.#timer = setTimeout(this.#due, AFTER_FAILURE);
+      return;
+    }
+    if (this.period.includes("/")) return;
+    const next = Date.parse(range.end) + lengthOf(range.window) + AFTER_CLOSE;
+    this.#timer = setTimeout(this.#due, Math.max(next - Date.now(), AFTER_CLOSE));
+  }
+
+  readonly #due = (): void => {
+    // Nobody sees it now; it is read when the page is seen again.
+    if (document.visibilityState === "hidden") return;
+    const range = rangeOf(this.period, Date.now());
+    if (range && this.query) void this.#read(range, this.query.dimensions, true);
+  };
+
+  readonly #awake = (): void => {
+    if (document.visibilityState !== "visible" || !this.live || this.isReading) return;
+    const range = rangeOf(this.period, Date.now());
+    if (range && (this.keepsTrying || range.end !== this.query?.end)) this.#due();
+  };
+}

@@ -1,0 +1,52 @@
+// When views are updated: first what the viewer sees, and each in a task of its own, so that none holds up a click for long.
+
+/** What the viewer has used comes first, then what is seen. The rest waits until the browser has drawn that. */
+export type Rank = "used" | "seen" | "later";
+
+const RANKS: readonly Rank[] = ["used", "seen", "later"];
+const waiting: { readonly rank: Rank; readonly go: () => void }[] = [];
+/** Until what was used is drawn. */
+let drawn = Promise.resolve();
+/** Until the last of the rest is drawn: each has a frame of its own, so that no frame takes long. */
+let rest = Promise.resolve();
+
+/** Until it is the turn of work with this rank. */
+export function turnOf(rank: Rank): Promise<void> {
+  return new Promise<void>((go) => {
+    waiting.push({ rank, go });
+    void turn().then(next);
+  });
+}
+
+/** Each has come with a turn, and the first of all gets it. */
+async function next(): Promise<void> {
+  waiting.sort((one, other) => RANKS.indexOf(one.rank) - RANKS.indexOf(other.rank));
+  const first = waiting.shift();
+  if (first?.rank === "used") drawn = painted();
+  else if (first?.rank === "seen") await drawn;
+  else {
+    rest = rest.then(painted);
+    await rest;
+  }
+  first?.go();
+}
+
+/** Until the browser has had its turn. */
+export function turn(): Promise<void> {
+  const { scheduler } = globalThis as { scheduler?: { yield?: () => Promise<void> } };
+  return scheduler?.yield?.() ?? new Promise((resolve) => setTimeout(resolve));
+}
+
+/** A page that is not seen draws no frame. */
+const LONGEST_FRAME_MS = 100;
+
+/** Until the browser has drawn what has changed. */
+function painted(): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, LONGEST_FRAME_MS);
+    requestAnimationFrame(() => {
+      clearTimeout(timer);
+      setTimeout(resolve);
+    });
+  });
+}
