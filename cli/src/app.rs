@@ -35,7 +35,7 @@ pub(crate) struct App {
     /// Listens for Ctrl-C and SIGTERM.
     pub(crate) stop: Rc<Stop>,
     /// The sessions, once they have been created.
-    pub(crate) clients: OnceCell<Vec<(Cluster, Rc<Session>)>>,
+    pub(crate) sessions: OnceCell<Vec<(Cluster, Rc<Session>)>>,
 }
 
 impl App {
@@ -57,11 +57,11 @@ impl App {
             unusable,
             stderr: Rc::clone(stderr),
             stop: Rc::new(Stop::listen()?),
-            clients: OnceCell::new(),
+            sessions: OnceCell::new(),
         })
     }
 
-    /// Returns a copy with settings that are read anew.
+    /// Reads the settings again, and returns a copy with them.
     ///
     /// # Errors
     /// If the settings can't be used; the error names where they were set.
@@ -69,7 +69,7 @@ impl App {
         Ok(Self {
             settings: load(&self.service)?,
             unusable: None,
-            clients: OnceCell::new(),
+            sessions: OnceCell::new(),
             ..self.clone()
         })
     }
@@ -91,14 +91,14 @@ impl App {
     /// # Errors
     /// For settings that can't be used; the error names where they were set.
     pub(crate) fn sessions(&self) -> Result<Vec<(Cluster, Rc<Session>)>> {
-        if let Some(clients) = self.clients.get() {
-            return Ok(clients.clone());
+        if let Some(sessions) = self.sessions.get() {
+            return Ok(sessions.clone());
         }
         let clusters = self.loaded()?.clusters.iter();
-        let clients = clusters
+        let sessions = clusters
             .map(|cluster| Ok((cluster.clone(), Rc::new(self.session(cluster)?))))
             .collect::<Result<Vec<_>>>()?;
-        Ok(self.clients.get_or_init(|| clients).clone())
+        Ok(self.sessions.get_or_init(|| sessions).clone())
     }
 
     /// Returns the sessions of the clusters with these names, or of all clusters if `names` is empty.
@@ -137,8 +137,8 @@ impl App {
         })
     }
 
-    /// Runs `work` for the clusters with these names, or for all clusters if `names` is empty, at the same time. Returns the
-    /// report of the results.
+    /// Runs `work` at the same time for all clusters with these names, or for every cluster if `names` is empty. Returns the
+    /// results as a report.
     ///
     /// # Errors
     /// Same as [`App::sessions_of`].
@@ -168,7 +168,7 @@ impl App {
         self.stderr.note(self.named(cluster, text));
     }
 
-    /// Returns a text about a cluster, with its name if clusters have names.
+    /// Puts the name of the cluster before a text about it, if clusters have names.
     fn named(&self, cluster: &str, text: impl Display) -> String {
         match self.settings.is_named {
             true => format!("{}: {text}", escaped(cluster)),
@@ -176,11 +176,11 @@ impl App {
         }
     }
 
-    /// Waits for the next revision of a follow, whose state is in `file`. Warns of windows that will be read again later, and of
-    /// contradictory totals. Returns `None` when all windows are settled or the shutdown begins.
+    /// Waits for the next revision of a follow. The file `file` contains the state of the follow. Warns if a window could not
+    /// be read, and if totals are contradictory. Returns `None` when all windows are settled or the shutdown begins.
     ///
     /// # Errors
-    /// For a state from the future, and for a window that can't be read before any other was read.
+    /// If the state is from the future, and if reading a window fails before the follow has read any other window.
     pub(crate) async fn next_revision(
         &self,
         following: &mut Following,

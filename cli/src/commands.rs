@@ -59,7 +59,7 @@ const EXAMPLES: &str = "\
 Examples:
   tallyfold delivery --since 24h --by integration --format csv
   tallyfold delivery --by integration,event_name --top 10     where most events are lost
-  tallyfold check                                  for cron: prints what is wrong; exits with 1 if anything is
+  tallyfold check                                  for cron: exits with 1 if anything is wrong
   tallyfold explain --at 2026-01-31T03:00:00Z      which integration or source explains a change
   tallyfold dashboard                              a dashboard in the browser
   tallyfold serve --state totals.json              a scrape endpoint for Prometheus
@@ -183,9 +183,9 @@ enum Command {
     Init(init::InitFlags),
     /// Lets commands use the configuration of a working folder
     ///
-    /// A configuration names secrets and the addresses that they are sent to. So a tallyfold.toml that commands find in the
-    /// working folder is used only if you have trusted it. After any change, you have to trust it again. A file that is
-    /// named on the command line needs no trust.
+    /// A configuration decides which secrets are read and where they are sent. Commands therefore use the tallyfold.toml of the
+    /// working folder only if you trust it. After each change to the file, you have to trust it again. A file that you name
+    /// with --config needs no trust.
     #[command(before_help = trust::EXAMPLES)]
     Trust(trust::TrustFlags),
 }
@@ -243,15 +243,15 @@ fn start(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
 /// Prints the completion script of a shell.
 fn print_completions(shell: Shell) -> Result<Exit> {
     let mut script = Vec::new();
-    let mut command = completing_paths_only_where_taken(CommandLine::command());
+    let mut command = completing_file_names_only_for_paths(CommandLine::command());
     generate(shell, &mut command, "tallyfold", &mut script);
     write_to(None, |_, out| Ok(out.write_all(&script)?))?;
     Ok(Exit::Fine)
 }
 
-/// Turns off the completion of file names for flags that take no paths. clap knows which flags take a path. For other values,
-/// shells would complete file names, too. Only a command (`COMMAND`) may begin with one.
-fn completing_paths_only_where_taken(command: clap::Command) -> clap::Command {
+/// Keeps shells from completing file names for values that aren't paths. By default, shells complete file names for every value
+/// whose kind clap does not know. A command (`COMMAND`) keeps this completion, because it may begin with the path of a program.
+fn completing_file_names_only_for_paths(command: clap::Command) -> clap::Command {
     let completing = |arg: Arg| {
         let is_command = (arg.get_value_names()).is_some_and(|names| names == ["COMMAND"]);
         match arg.get_value_hint() {
@@ -261,7 +261,7 @@ fn completing_paths_only_where_taken(command: clap::Command) -> clap::Command {
             _ => arg,
         }
     };
-    (command.mut_args(completing)).mut_subcommands(completing_paths_only_where_taken)
+    (command.mut_args(completing)).mut_subcommands(completing_file_names_only_for_paths)
 }
 
 async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
@@ -315,7 +315,7 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
         },
         Serve(asking) => to_a_safe_point(&asking, stderr, serve::run).await,
         Run(asking) => {
-            // Listens before the configuration is read, because the signal would end the process.
+            // Listens for SIGHUP before the configuration is read. Until then, this signal ends the process.
             let hangups = Hangups::listen()?;
             let run = async |app: &App, flags: &_| run::run(app, flags, hangups).await;
             to_a_safe_point(&asking, stderr, run).await

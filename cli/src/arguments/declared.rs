@@ -1,5 +1,5 @@
-//! Generates flags from the core's declarations. A declaration defines the name, the kind of value, the default and the meaning
-//! of an option.
+//! Generates flags from the core's declarations. Each declaration defines an option: its name, kind of value, default and
+//! meaning.
 
 use std::ffi::OsStr;
 use std::marker::PhantomData;
@@ -12,8 +12,7 @@ use tallyfold::text::{duration, milliseconds};
 
 use super::given::{Given, Origin, Raw};
 
-/// The parser of a flag that accepts any text, while shells complete only the suggested texts. The command checks the text
-/// later.
+/// The parser of a flag that accepts any text. Shells complete the suggested texts. The command checks the text later.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Suggested(pub(crate) fn() -> Vec<String>);
 
@@ -39,7 +38,7 @@ pub(crate) fn steps() -> Vec<String> {
     ["5m", "15m", "1h", "1d"].map(str::to_owned).into()
 }
 
-/// Selects the options of a function of the core that become flags of a command.
+/// Selects which options of a core function become flags of a command.
 pub(crate) trait Flags: Clone {
     /// The function's options.
     type Options: Options;
@@ -47,16 +46,15 @@ pub(crate) trait Flags: Clone {
     /// The names of the options that are flags, as Rust spells them.
     const NAMES: &'static [&'static str];
 
-    /// The defaults of this command that differ from the core's defaults: the name of the option as Rust spells it, and
-    /// the value as a user would write it.
+    /// This command's defaults, where they differ from the core's: each option's name as Rust spells it, and the value as a
+    /// user would write it.
     const USUAL: &'static [(&'static str, &'static str)] = &[];
 
-    /// The defaults that the help shows for options whose defaults the command computes: the name of the option as Rust spells
-    /// it, and a description.
+    /// How the help describes defaults that the command computes: each option's name as Rust spells it, and the description.
     const COMPUTED: &'static [(&'static str, &'static str)] = &[];
 
-    /// Values that shells complete, although other values are accepted, too: the name of the option as Rust spells it, and the
-    /// values. For steps without an entry, shells complete the lengths in [`steps`].
+    /// The values that shells complete: each option's name as Rust spells it, and its values. Flags accept other values, too.
+    /// For a step without an entry here, shells complete the lengths in [`steps`].
     const SUGGESTED: &'static [(&'static str, Suggested)] = &[];
 
     /// The heading of these flags in the help.
@@ -139,7 +137,7 @@ fn arguments<F: Flags>() -> impl Iterator<Item = &'static Argument> {
 
 fn flag<F: Flags>(argument: &'static Argument) -> Arg {
     let (mut paragraphs, default) = described(argument, F::Options::ARGUMENTS, Spelling::Flag);
-    let shown = of(F::COMPUTED, argument).or_else(|| usual::<F>(argument));
+    let shown = text_of(F::COMPUTED, argument).or_else(|| usual::<F>(argument));
     let default = shown.map(str::to_owned).or(default);
     let mut summary = paragraphs.first().cloned().unwrap_or_default();
     summary.truncate(summary.trim_end_matches('.').len());
@@ -178,11 +176,11 @@ fn suggested<F: Flags>(argument: &Argument) -> Suggested {
 
 /// Returns the command's own default for an option, if it differs from the core's default.
 fn usual<F: Flags>(argument: &Argument) -> Option<&'static str> {
-    of(F::USUAL, argument)
+    text_of(F::USUAL, argument)
 }
 
-/// Returns the text for an option from a list by the names of options.
-fn of(texts: &[(&'static str, &'static str)], argument: &Argument) -> Option<&'static str> {
+/// Looks up an option's text in a list of names and texts.
+fn text_of(texts: &[(&'static str, &'static str)], argument: &Argument) -> Option<&'static str> {
     let mut texts = texts.iter();
     texts
         .find(|(name, _)| *name == argument.name)
@@ -196,8 +194,8 @@ pub(crate) fn with_paragraph(arg: Arg, text: &str) -> Arg {
     arg.long_help(format!("{help}\n\n{text}"))
 }
 
-/// Returns the paragraphs of an option's description, and its default as a user would write it. The first paragraph is the
-/// summary. The paragraphs spell the names of other options as flags or as keys of a file.
+/// Returns the description of an option as paragraphs, and its default as a user would write it. The first paragraph is the
+/// summary. `spelling` decides whether the description names other options as flags or as keys of a file.
 pub(crate) fn described(
     argument: &Argument,
     known: &[Argument],

@@ -66,7 +66,7 @@ impl FollowFlags {
         let end = end
             .map(|end| instant("--until", end, unix_ms))
             .transpose()?;
-        // A state says where a follow resumes, which may be the end already.
+        // A state contains the timestamp to resume from, which may already be the end.
         if let Some(end) = end.filter(|end| state.is_none() && *end <= start) {
             return Err(Failure::usage(format!(
                 "--until: want a timestamp after {start}, where the command begins, not {end}"
@@ -106,7 +106,7 @@ impl FollowFlags {
     /// range. The start and the end are edges of windows, unless `--from` or `--until` sets them.
     ///
     /// # Errors
-    /// For flags that can't be used, and for a range without a whole window.
+    /// For flags that can't be used, and for a range that contains no whole window.
     pub(crate) fn closed(&self, usual: &str, unix_ms: i64) -> Result<Window> {
         let (range, step) = (self.range(Some(usual), unix_ms)?, self.step()?);
         let start = match self.from {
@@ -119,7 +119,7 @@ impl FollowFlags {
         };
         let none = |_| {
             Failure::usage(format!(
-                "no window of {} is over between {start} and now",
+                "no window of {} has ended between {start} and now",
                 self.window
             ))
         };

@@ -128,7 +128,7 @@ impl Given {
             .map(|(name, setting)| (name.as_str(), setting))
     }
 
-    /// Returns the places of all secrets, also of those in nested settings, such as headers.
+    /// Returns the places of all secrets, including secrets in nested settings such as headers.
     pub(crate) fn sources(&self) -> Vec<Arc<Source>> {
         let of = |setting: &Setting| match &setting.raw {
             Raw::Source(source) => vec![Arc::clone(source)],
@@ -177,7 +177,7 @@ impl Given {
     /// # Errors
     /// For invalid settings; the error names the place of the setting.
     pub(crate) fn read<T: Options>(&self) -> Result<T> {
-        let found = self.found(&Setting::secret)?;
+        let found = self.with_secrets(&Setting::secret)?;
         arguments::read(&found, &[]).map_err(|error: Error| self.as_failure(error))
     }
 
@@ -186,7 +186,7 @@ impl Given {
     /// # Errors
     /// Same as [`Given::read`].
     pub(crate) fn read_over<T: Options>(&self, options: T) -> Result<T> {
-        let found = self.found(&Setting::secret)?;
+        let found = self.with_secrets(&Setting::secret)?;
         arguments::read_over(options, &found, &[]).map_err(|error: Error| self.as_failure(error))
     }
 
@@ -206,17 +206,17 @@ impl Given {
     /// Same as [`Given::read`].
     pub(crate) fn check<T: Options>(&self) -> Result<(), Error> {
         let blank = |_: &Setting| Ok(Some(Secret::from("unread".to_owned())));
-        match self.found(&blank) {
+        match self.with_secrets(&blank) {
             Ok(found) => arguments::read::<T, Self>(&found, &[]).map(|_| ()),
             Err(_) => Ok(()),
         }
     }
 
-    /// Returns the same settings, with each place of a secret replaced by the result of `secret`.
-    fn found(&self, secret: &dyn Fn(&Setting) -> Result<Option<Secret>>) -> Result<Self> {
+    /// Returns a copy in which the result of `secret` replaces each place of a secret.
+    fn with_secrets(&self, secret: &dyn Fn(&Setting) -> Result<Option<Secret>>) -> Result<Self> {
         let settings = self.0.iter().map(|(name, setting)| {
             let raw = match &setting.raw {
-                Raw::Table(given) => Raw::Table(given.found(secret)?),
+                Raw::Table(given) => Raw::Table(given.with_secrets(secret)?),
                 Raw::Source(_) => match secret(setting)? {
                     Some(secret) => Raw::Secret(secret),
                     None => setting.raw.clone(),
@@ -376,7 +376,7 @@ fn value_of(raw: &Raw, kind: Kind) -> Option<Value> {
         (Kind::Text | Kind::Address | Kind::Instant | Kind::Step, Raw::Text(text)) => {
             Some(Value::Text(text.clone()))
         }
-        // A setting may be read from the place of a secret, for example an address that contains a password.
+        // The value of any text may come from the place of a secret: an address may contain a password.
         (Kind::Text | Kind::Address, Raw::Secret(secret)) => {
             Some(Value::Text(secret.expose().to_owned()))
         }

@@ -56,7 +56,7 @@ pub(crate) struct QueryFlags {
 pub(crate) struct Query {
     /// The dimensions that the counts are shown by.
     pub(crate) by: Vec<Dimension>,
-    /// The dimensions that the service is queried for: the dimensions of `by` and of the filters.
+    /// The dimensions to request from the service: all dimensions in `by`, and the dimensions that the filters need.
     pub(crate) asked: Vec<Dimension>,
     /// The filters: the values to keep, by dimension.
     pub(crate) only: Vec<(Dimension, Vec<String>)>,
@@ -171,8 +171,8 @@ impl StepFlags {
 }
 
 impl Steps {
-    /// Returns a window that splits each step into whole windows: the step itself, or for the days of a time zone, the
-    /// longest of 1h, 30m, 15m, 5m and 1m that does.
+    /// Returns the length of window to read, so that no window crosses the edge of a step. This is the step itself or, for the
+    /// days of a time zone, the longest suitable length of 1h, 30m, 15m, 5m and 1m.
     pub(crate) fn unit(&self) -> TimeStep {
         let Some((_, midnights)) = &self.days else {
             return self.step;
@@ -195,8 +195,8 @@ impl Steps {
     }
 }
 
-/// Returns the timestamps at which days begin in a time zone: from the day that contains the start of the range to the first
-/// day that begins at or after the end of the range.
+/// Returns the timestamps at which days begin in a time zone. The first day contains the start of the range. The last day
+/// begins at or after the end of the range.
 fn midnights(name: &str, range: Window, zones: &TimeZoneDatabase) -> Result<Vec<Timestamp>> {
     let zone = time_zone(name, zones)?;
     let begins = |day: Date| {
@@ -212,7 +212,8 @@ fn midnights(name: &str, range: Window, zones: &TimeZoneDatabase) -> Result<Vec<
     let found = || {
         let start = jiff::Timestamp::from_millisecond(range.start().unix_ms()).ok()?;
         let mut day = start.to_zoned(zone.clone()).date();
-        // If clocks are set back across midnight, the next date begins, and then the old date returns for a while.
+        // When clocks are set back across midnight, the local date changes to the next day, and then back to the old one for a
+        // while.
         while begins(day)? > range.start() {
             day = day.yesterday().ok()?;
         }
@@ -344,7 +345,7 @@ impl Flags for ReadingNow {
     const HEADING: &'static str = "Reading";
 }
 
-/// Options for what a collect keeps and for sharing its work. `drop_old` needs a checkpoint; the others do not.
+/// The flags for what a collect keeps, and for several machines that share its work. Only `drop_old` needs a checkpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Sharing;
 
@@ -412,7 +413,7 @@ impl RangeFlags {
     }
 }
 
-/// Parses the step of a flag.
+/// Parses a flag's value as a step.
 ///
 /// # Errors
 /// For a text that is not a step.
@@ -420,8 +421,8 @@ pub(crate) fn step(flag: &str, text: &str) -> Result<TimeStep> {
     TimeStep::parse(text).map_err(|error| Failure::usage(format!("{flag}: {}", error.message())))
 }
 
-/// Parses the timestamp of a flag. A date, `today` and `yesterday` stand for the midnight, in UTC, at which that day begins.
-/// `unix_ms` is the current time.
+/// Parses a flag's value as a timestamp. A date, `today` and `yesterday` stand for the midnight, in UTC, at which that day
+/// begins. `unix_ms` is the current time.
 pub(crate) fn instant(flag: &str, text: &str, unix_ms: i64) -> Result<Timestamp> {
     let midnight = |days: i64| {
         let day_ms = unix_ms
@@ -447,7 +448,8 @@ pub(crate) fn instant(flag: &str, text: &str, unix_ms: i64) -> Result<Timestamp>
 /// The length of a day in milliseconds.
 pub(crate) const DAY_MS: i64 = 86_400_000;
 
-/// Parses the length of time of a flag, in milliseconds. `wanted` describes the accepted values, from `least_ms` on.
+/// Parses a flag's value as a length of time in milliseconds, which must be at least `least_ms`. `wanted` describes the
+/// accepted values in the error.
 ///
 /// # Errors
 /// For a text that is not such a length of time.

@@ -138,7 +138,7 @@ fn read_private(path: &Path, most_bytes: usize) -> Result<Vec<u8>, String> {
     bytes.ok_or_else(|| format!("the file has more than {most_bytes} bytes"))
 }
 
-/// Accepts every file: Windows has access control lists instead of modes, and they are not checked.
+/// Accepts every file: Windows has access control lists instead of modes, and this command does not check them.
 #[cfg(not(unix))]
 fn check(_: &Path, _: &Metadata) -> Result<(), String> {
     Ok(())
@@ -239,7 +239,7 @@ fn printed_by(program: &Program, most_bytes: usize, limit: Duration) -> Result<V
 /// started. At a terminal, the command shares our process group, so that it can prompt for a password and Ctrl-C ends
 /// it.
 fn kill(child: &mut Child, is_alone: bool) {
-    // Errors are ignored: the process may have ended meanwhile, and nothing helps if it can't be killed.
+    // Ignores errors: the process may have ended by now, and there is nothing else to do if it can't be killed.
     #[cfg(unix)]
     if is_alone {
         use rustix::process::{Pid, Signal, kill_process_group};
@@ -282,7 +282,7 @@ fn printed(child: &mut Child, most_bytes: usize, limit: Duration) -> Result<Vec<
             .take(most_bytes as u64 + 1)
             .read_to_end(&mut bytes)
             .map(|_| bytes);
-        // Sending fails if the command took too long, because nobody waits for its output then.
+        // Sending fails if the command took too long: the receiver has stopped waiting.
         let _ = done.send(read);
     });
     let read: io::Result<Vec<u8>> = bytes.recv_timeout(limit).map_err(|_| too_long(limit))?;

@@ -1,5 +1,5 @@
-//! `tallyfold audit-logs`: prints a page of the audit logs. The fields of its JSON are unknown, so numbers keep all their
-//! digits.
+//! `tallyfold audit-logs`: prints a page of the audit logs. The service's reference does not describe the fields of a page, so
+//! the command assumes none, and prints every digit of a number.
 
 use std::fmt;
 use std::io::Write;
@@ -299,7 +299,7 @@ fn rows_of<'a>(
     Ok(())
 }
 
-/// Returns the part of a JSON path that leads to a member.
+/// Returns the step of a JSON path to the member `key`, such as `.key` or `["odd key"]`.
 fn step_to(key: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     match !key.is_empty() && key.chars().all(is_plain) {

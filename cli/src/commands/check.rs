@@ -54,7 +54,7 @@ Examples:
   tallyfold check --rules health.toml --replay --since 30d
       When these rules would have fired in the last month.
   tallyfold check ack 3f2a --note 'the vendor is on it'
-      Somebody knows of the incident: later runs do not fail because of it, and notify nobody of it, until it becomes more severe.
+      Until the incident becomes more severe, later runs do not fail because of it, and send no messages about it.
 ";
 
 /// The text at the end of the help.
@@ -62,14 +62,14 @@ pub(crate) const ENDING: &str = "\
 The first run reads the history that the rules look back on: ten and a half weeks for the standard
 rules, which may take some minutes. It judges the last day first. Later runs read only what is new.
 If clusters have names, --state and --history are folders with files for each cluster.
-An alert is sent when as many windows are bad as the rule's key `for` requires, and --settle has
-passed since the end of the last one. Until then, the finding is pending or provisional. Run this
+An alert is sent once as many windows are bad as the rule's key `for` requires, and --settle has
+passed since the last of them ended. Until then, the finding is pending or provisional. Run this
 command every few minutes.
 Exit codes: 0 if no warning or critical finding fires, or only acknowledged, silenced or provisional
 ones; 1 if one fires; 2 for invalid flags, rules or files; 3 if the service refuses the credentials;
 4 if the service fails, or if a receiver does not accept a message; 5 for invalid responses; 6 if
-windows or clusters are missing, or if a finding can't be judged any more, so that nothing shows
-whether it is over. Something that can't be stored (2) or sent (4) takes precedence over 1.";
+windows or clusters are missing, or if the rules can't judge whether a finding is over. If something
+can't be stored (2) or sent (4), that code replaces 1.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
@@ -89,8 +89,8 @@ pub(crate) struct CheckFlags {
     history: Option<PathBuf>,
     /// Checks as if it were this time, UTC: 2026-01-31T03:00:00Z
     ///
-    /// With a time in the future, windows that have not ended are reported as not judged, and the command exits with 6. Later
-    /// runs refuse the --state until that time has come.
+    /// If the time is in the future, the command reports the windows that have not ended as not judged, and exits with 6. Until
+    /// that time, later runs refuse this --state.
     #[arg(
         long,
         value_name = "TIMESTAMP",
@@ -182,14 +182,14 @@ struct Job<'a> {
     now: Timestamp,
     /// Whether `--at` set `now`.
     is_given: bool,
-    /// Allows one cluster at a time to read many windows, because it holds a day of counts in memory; `None` for all clusters
-    /// at the same time.
+    /// Lets only one cluster at a time read many windows, because the cluster that reads holds a day of counts in memory. With
+    /// `None`, all clusters may read at the same time.
     turns: Option<&'a Mutex<()>>,
 }
 
-/// How long before now the timestamp of [`Job::first`] may be. It is a day after the last judged window, so a run judges every
-/// window if the last run was at most eight days ago.
-const LATEST_MS: i64 = 7 * DAY_MS;
+/// The maximum age of the timestamp that [`Job::first`] returns. This timestamp is a day after the last judged window, so a run
+/// judges every window if the last run was at most eight days ago.
+const LONGEST_AGE_MS: i64 = 7 * DAY_MS;
 
 /// The stored state of a cluster. The file stays locked during the check.
 #[derive(Debug)]
@@ -198,7 +198,7 @@ struct Kept {
     memory: Memory,
 }
 
-/// What a job does with the result of each cluster, as soon as it is there.
+/// How a job notifies receivers of the findings in a cluster, as soon as the cluster is judged.
 struct Notifying<'a> {
     notifier: &'a Mutex<Notifier>,
     /// If this shutdown begins, clusters that are not judged yet are left out.
@@ -210,9 +210,9 @@ struct Notifying<'a> {
 struct Undone {
     /// The exit code, if a receiver did not accept a message. The notifier has written why.
     refused: Option<Exit>,
-    /// Why the state or a page of the history could not be stored.
+    /// The name of a cluster, and why its state or a page of its history could not be stored.
     unstored: Vec<(String, Failure)>,
-    /// The states that could not be stored, and what identifies the files that contain the earlier ones.
+    /// By cluster, a state that could not be stored, and the mark of the file that still contains the earlier state.
     states: BTreeMap<String, (Option<Mark>, Memory)>,
 }
 
@@ -266,8 +266,8 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
     Ok(exit.unwrap_or_else(|| check::exit(&found)))
 }
 
-/// Checks the clusters with these names, or all clusters if `clusters` is empty. Stores no state and notifies nobody; only adds
-/// to the history in `places`.
+/// Checks the clusters with these names, or all clusters if `clusters` is empty. Adds to the history in `places`, but stores no
+/// state and notifies nobody.
 ///
 /// # Errors
 /// As [`run`], and for a name that no cluster has.
@@ -293,19 +293,18 @@ pub(super) async fn look(
     Ok(job.find(&sessions, kept, None).await.0)
 }
 
-/// The repeated checks of `tallyfold run`, of each cluster on its own. They continue after a failure, and share the process
-/// with its other tasks.
+/// The repeated checks of `tallyfold run`. Each cluster has checks of its own, which continue after a failure.
 pub(super) struct Checking<'a> {
     basis: Basis<'a>,
     notifier: Mutex<Notifier>,
     /// The interval of the checks, and how many milliseconds after the end of an interval each check begins.
     pace: (TimeStep, u64),
-    /// Keys of what an earlier process reported, by cluster.
+    /// By cluster, the keys of the incidents that an earlier process reported.
     reported: BTreeMap<String, Reported>,
     checks: Rc<Checks>,
 }
 
-/// Keys of what the last check of a cluster reported, so that the next check does not report it again.
+/// The keys of everything that the last check of a cluster reported. The next check does not report it again.
 type Reported = BTreeSet<[String; 2]>;
 
 /// What the last check of a cluster leaves to the next one.
@@ -357,7 +356,8 @@ impl Checks {
         }
     }
 
-    /// Returns since when each cluster has had a successful check; `None` before that.
+    /// Returns the end of the last successful check, for the cluster with the oldest one. Returns `None` until each cluster has
+    /// had a successful check.
     pub(super) fn succeeded(&self) -> Option<Instant> {
         let clusters = self.clusters.borrow();
         let succeeded = clusters.values().map(|outcome| outcome.succeeded);
@@ -385,10 +385,10 @@ impl Checks {
 const AFTER_MS: u64 = 1_000;
 
 /// The maximum number of windows that a cluster reads without a turn ([`Job::turns`]).
-const FEW: u64 = 16;
+const FEW_WINDOWS: u64 = 16;
 
 /// The maximum pause after a failed check.
-const AGAIN: Duration = Duration::from_secs(60);
+const RETRY_PAUSE: Duration = Duration::from_secs(60);
 
 impl<'a> Checking<'a> {
     /// Reads the rules, and sets up the receivers. State and history are in `folder` unless the configuration names other
@@ -427,8 +427,8 @@ impl<'a> Checking<'a> {
         })
     }
 
-    /// Opens the state of each cluster and closes it again, so that errors are found before the first check. The incidents in
-    /// these states were reported by an earlier process.
+    /// Opens the state of each cluster and closes it again, so that errors are found before the first check. Records that an
+    /// earlier process has reported the incidents in these states.
     ///
     /// # Errors
     /// For states that can't be used.
@@ -447,7 +447,7 @@ impl<'a> Checking<'a> {
         Rc::clone(&self.checks)
     }
 
-    /// Returns the dimensions by which the rules need counts of windows of this length, for each metric.
+    /// For each metric, returns the dimensions that the rules need for windows of this length.
     pub(super) fn by(&self, step: TimeStep) -> Vec<(Metric, Vec<Dimension>)> {
         let needs = self.basis.rules.needs().into_iter();
         let needs = needs.filter(|need| need.window_s == u64::from(step.seconds()));
@@ -481,7 +481,7 @@ impl<'a> Checking<'a> {
             let failure = checked.err().map(|failure| failure.to_string());
             if let Some(text) = failure.as_ref().filter(|_| failure != before) {
                 let stderr = &self.basis.app.stderr;
-                stderr.error(format_args!("check: {text}; it is tried again each minute"));
+                stderr.error(format_args!("check: {text}; retrying each minute"));
             }
             before = failure;
             self.checks.update(&cluster.name, |outcome| {
@@ -499,7 +499,7 @@ impl<'a> Checking<'a> {
             let rest_ms = i64::from(step.seconds()) * 1_000 - past_ms;
             let pause = Duration::from_millis(rest_ms.unsigned_abs());
             let pause = match is_failing {
-                true => pause.min(AGAIN),
+                true => pause.min(RETRY_PAUSE),
                 false => pause,
             };
             shutdown.unless_begun(sleep(pause)).await;
@@ -517,7 +517,8 @@ impl<'a> Checking<'a> {
         let job = self.basis.job()?;
         let mut kept = job.kept_of_all(own)?;
         for kept in kept.values_mut() {
-            // If the file has changed since, somebody has acknowledged an incident, for example.
+            // Continue from the state that could not be stored. If the file has changed since then, continue from the file
+            // instead: somebody may have acknowledged an incident.
             let unstored = left.state.as_ref();
             if let Some((_, memory)) = unstored.filter(|(mark, _)| *mark == kept.file.seen()) {
                 kept.memory.clone_from(memory);
@@ -563,9 +564,9 @@ impl Basis<'_> {
     }
 }
 
-/// Writes what the last check did not report: failures, rules that can't be judged, and incidents with a new status or
-/// severity. `last` has the keys of what the last check of the cluster reported; they are replaced by the keys of this check.
-/// Returns the number of firing incidents that are not silenced, by severity.
+/// Reports what is new since the cluster's last check: failures, rules that can't be judged, and incidents with a new status or
+/// severity. `last` contains the keys of what that check reported. This function replaces them by the keys of the current
+/// check. Returns the number of firing incidents that are not silenced, by severity.
 fn report_new(app: &App, found: &CheckReport, last: &mut Reported) -> BTreeMap<Severity, u64> {
     let (mut reported, mut firing) = (Reported::new(), BTreeMap::new());
     let mut is_new = |what: [String; 2]| {
@@ -659,7 +660,7 @@ impl CheckFlags {
 }
 
 impl Job<'_> {
-    /// Opens the state of each cluster. Returns none for a replay, which needs no state.
+    /// Opens the state of each cluster. For a replay, which needs no state, returns an empty map.
     fn kept_of_all(&self, sessions: &[(Cluster, Rc<Session>)]) -> Result<BTreeMap<String, Kept>> {
         let needing = sessions.iter().filter(|_| self.replay.is_none());
         needing
@@ -667,8 +668,8 @@ impl Job<'_> {
             .collect()
     }
 
-    /// Stores the state of a cluster, and notifies the receivers of what was found. If the state can't be stored, they are
-    /// notified anyway.
+    /// Stores the state of a cluster, and notifies the receivers of the findings. If the state can't be stored, notifies them
+    /// anyway, unless another process uses the state.
     async fn notify(
         &self,
         part: &Part<Check>,
@@ -683,7 +684,7 @@ impl Job<'_> {
         if let Err(failure) = stored
             && failure.io == Some(ErrorKind::WouldBlock)
         {
-            // Another process has this state, and notifies the receivers.
+            // Another process writes this state. That process notifies the receivers.
             undone.unstored.push((cluster, failure));
             return undone;
         }
@@ -721,8 +722,8 @@ impl Job<'_> {
         Ok(Kept { file, memory })
     }
 
-    /// Checks all clusters at the same time. Notifies the receivers of what was found in a cluster as
-    /// soon as it is judged, so that a cluster that does not answer delays no alert of another.
+    /// Checks all clusters at the same time. Notifies the receivers as soon as a cluster is judged, so that a cluster that does
+    /// not answer does not delay the alerts about others.
     async fn find(
         &self,
         sessions: &[(Cluster, Rc<Session>)],
@@ -781,7 +782,7 @@ impl Job<'_> {
         if !is_long {
             recent = None;
         }
-        let mut turn = match self.turns.filter(|_| lacking > FEW) {
+        let mut turn = match self.turns.filter(|_| lacking > FEW_WINDOWS) {
             Some(turns) => Some(turns.lock().await),
             None => None,
         };
@@ -790,7 +791,7 @@ impl Job<'_> {
             let pasts = self.pasts((cluster, session), own, |now| {
                 show(bar, (now.planned, now.done, now.failed), now.waiting_ms);
                 if now.waiting_ms.is_some() {
-                    // While the service does not answer, another cluster may read.
+                    // While the service does not answer, give the turn to another cluster.
                     turn.take();
                 }
             });
@@ -941,13 +942,13 @@ impl Job<'_> {
         needs.collect()
     }
 
-    /// Returns the timestamp from which [`Self::wanted`] looks back. The length of the history that the rules need includes a
-    /// day of windows to judge. So a run within a day of the last one looks back from now, and a later run looks back from an
-    /// earlier timestamp.
+    /// Returns the timestamp from which [`Self::wanted`] looks back. The history that the rules need already includes a day of
+    /// windows to judge. So a run within a day of the last one looks back from now. A later run looks back from a day after the
+    /// last judged window, so that it judges all windows since then.
     fn first(&self, state: &State) -> Timestamp {
         let now_ms = self.now.unix_ms();
         let judged = state.judged().unwrap_or(self.now).unix_ms();
-        let first = judged.saturating_add(DAY_MS).max(now_ms - LATEST_MS);
+        let first = judged.saturating_add(DAY_MS).max(now_ms - LONGEST_AGE_MS);
         Timestamp::from_unix_ms(first.min(now_ms)).unwrap_or(self.now)
     }
 

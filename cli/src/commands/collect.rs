@@ -34,9 +34,9 @@ Examples:
       One of four machines that share the work.
 ";
 
-/// What happens only in this command after `--deadline`.
-const DEADLINE: &str = "The command writes the counts that were read until then, and exits with 6; without any, it exits with 4. --checkpoint keeps \
-     what was read.";
+/// A paragraph about `--deadline` for this command's help.
+const DEADLINE: &str = "The command writes the counts that it has read by then, and exits with 6. If it has read none, it exits with 4. --checkpoint \
+     keeps what was read.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
@@ -53,7 +53,7 @@ pub(crate) struct CollectFlags {
     step: StepFlags,
     /// A folder that keeps what was read; the same command resumes from it
     ///
-    /// If clusters have names, it contains a folder for each, with the cluster's name. Python and Node read it, too.
+    /// For named clusters, it contains a folder for each cluster. The packages for Python and Node read the same format.
     #[arg(long, value_name = "FOLDER", help_heading = "Checkpoint")]
     checkpoint: Option<PathBuf>,
     #[command(flatten)]
@@ -153,7 +153,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     Ok(tables.exit())
 }
 
-/// Returns the UTC days that lie in the range and were read as a whole for all clusters. Writes a note about each other day.
+/// Returns the UTC days in the range that were read completely for all clusters. Writes a note about each day that was not.
 fn whole_days(tables: &Report<Asked, CountTable>, stderr: &Stderr) -> Vec<Window> {
     let range = tables.asked.range;
     let gaps = tables.parts.iter().flat_map(|part| &part.gaps);
@@ -231,7 +231,8 @@ impl Job {
             if !self.is_usual || self.options.keep == Keep::Windows {
                 return Err(refused);
             }
-            // The checkpoint may contain every window, because of an earlier run. Any step can be computed from these windows.
+            // An earlier run may have kept every window in the checkpoint. The counts of any step can be computed from these
+            // windows.
             self.options.keep = Keep::Windows;
             collect = session.machine.collect(self.options)?;
             keeper.load(&mut collect)?;

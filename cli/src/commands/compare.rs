@@ -25,7 +25,7 @@ Examples:
       What has changed most since the same day of last week.
 ";
 
-/// What happens after `--deadline` in commands that compare two ranges.
+/// A paragraph about `--deadline` for the help of commands that compare two ranges.
 pub(super) const DEADLINE: &str =
     "The counts of an incomplete range can't be compared, so there is no result for that cluster.";
 

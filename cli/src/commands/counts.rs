@@ -17,12 +17,12 @@ use crate::output::show::ShowFlags;
 use crate::output::write::write;
 use crate::stderr::Stderr;
 
-/// A paragraph about `--to` that the help of only these commands has.
+/// A paragraph about `--to` for the help of these commands only.
 const TO: &str = "With --format openmetrics, otlp-json, influx or dogstatsd, and without --windows, the default is the last minute \
      whose counts no longer change.";
 
-/// A paragraph about `--deadline` that the help of only these commands has.
-const DEADLINE: &str = "The command prints the counts that were read until then, and exits with 6; without any, it exits with 4.";
+/// A paragraph about `--deadline` for the help of these commands only.
+const DEADLINE: &str = "The command prints the counts that it has read by then, and exits with 6. If it has read none, it exits with 4.";
 
 /// Flags of commands that show the counts of a range.
 #[derive(Args, Clone, Debug)]

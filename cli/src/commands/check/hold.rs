@@ -21,14 +21,14 @@ use crate::output::safe::escaped;
 const ACK_EXAMPLES: &str = "\
 Examples:
   tallyfold check ack 3f2a --note 'the vendor is on it'
-      Later runs do not fail because of the incident, and notify nobody of it, until it becomes more severe.
+      Until the incident becomes more severe, later runs do not fail because of it, and send no messages about it.
 ";
 
 /// The examples at the start of the help of `tallyfold check silence`.
 const SILENCE_EXAMPLES: &str = "\
 Examples:
   tallyfold check silence 3f2a --for 4h --note 'maintenance'
-      For four hours, later runs do not fail because of the incident, and notify nobody of it.
+      For four hours, later runs do not fail because of the incident, and send no messages about it.
 ";
 
 /// The examples at the start of the help of `tallyfold check unsilence`.
@@ -38,10 +38,10 @@ Examples:
       The next run notifies receivers of the incident again.
 ";
 
-/// What `check` does with an incident that somebody knows of.
+/// Acknowledges or silences an incident, or undoes either.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum HoldAction {
-    /// Acknowledges an incident: until it becomes more severe or comes back, check does not fail because of it, and notifies nobody of it
+    /// Acknowledges an incident: check does not fail or notify because of it until it becomes more severe or comes back
     #[command(before_help = ACK_EXAMPLES)]
     Ack(HoldFlags),
     /// Silences an incident for a time, even if it becomes more severe
@@ -58,12 +58,12 @@ pub(crate) enum HoldAction {
     Unsilence(IncidentFlags),
 }
 
-/// An incident that somebody knows of.
+/// The incident to acknowledge or to silence, and a note.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct HoldFlags {
     #[command(flatten)]
     incident: IncidentFlags,
-    /// Who knows of it, or what is done about it
+    /// Who handles it, or what is being done about it
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 }
@@ -71,7 +71,7 @@ pub(crate) struct HoldFlags {
 /// An incident, and the place of the state that contains it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct IncidentFlags {
-    /// The identifier of the incident, or the beginning of it, as check prints it
+    /// The incident's identifier as check prints it, or the beginning of the identifier
     #[arg(value_name = "ID")]
     incident: String,
     /// The state that check keeps [default: as in the configuration, or next to the rules, such as health.state]
@@ -154,7 +154,7 @@ pub(crate) async fn run(app: &App, action: &HoldAction) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// Returns the names of the clusters whose states to search: those of `named`, or else all clusters that have a file in the
+/// Returns the names of the clusters whose states to search: the names in `named`, or else all clusters that have a file in the
 /// folder `state`. If `state` is a file, it is the state of a cluster without a name.
 fn clusters(state: &Path, named: &[String]) -> Result<Vec<Option<String>>> {
     if !named.is_empty() {

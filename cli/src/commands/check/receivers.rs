@@ -54,7 +54,7 @@ pub(crate) struct TestFlags {
 }
 
 impl TestFlags {
-    /// Sets the configuration and the cluster to those that the flags name.
+    /// Selects the configuration and the cluster that the flags name.
     pub(crate) fn select(&self, service: &mut ServiceFlags) {
         if self.config.is_some() {
             service.config.clone_from(&self.config);
@@ -87,7 +87,7 @@ pub(crate) async fn run(app: &App, flags: &TestFlags) -> Result<Exit> {
     let incidents = [incident(now)];
     let mut messages = vec![&incidents[..]];
     if flags.resolve {
-        // An incident that is no longer found is over.
+        // A message without incidents reports that the test incident is over.
         messages.push(&[]);
     }
     let mut notified = Notified::default();
