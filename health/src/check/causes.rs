@@ -73,8 +73,9 @@ pub(crate) fn explanation(
 /// Nearly all events have a value if at least this share of the events has it: a numerator and a denominator.
 const NEARLY_ALL: (u128, u128) = (9, 10);
 
-/// Returns the values that nearly all events of a finding's group had on the day before the finding began. For example,
-/// an integration that gets events of only one source falls silent with this source.
+/// Returns the values that nearly all events of a finding's group had on the day before the finding began; since then, if
+/// the group had no events on that day. For example, an integration that gets events of only one source falls silent with
+/// this source.
 pub(crate) fn within(
     rule: &Rule,
     grid: &Grid<'_>,
@@ -82,15 +83,23 @@ pub(crate) fn within(
     group: usize,
     live: &Live,
 ) -> Vec<(Dimension, String)> {
-    let end = slots.from(live.since);
-    let day = end.saturating_sub(slots.in_seconds(DAY).max(1))..end;
-    let mut rows: BTreeMap<Key, u128> = BTreeMap::new();
-    grid.each_row(
-        group,
-        slots,
-        |slot| slots.known[slot] && day.contains(&slot),
-        |row, _, counts| *rows.entry(*row).or_default() += Measure::Events.part(counts),
-    );
+    let start = slots.from(live.since);
+    let before = start.saturating_sub(slots.in_seconds(DAY).max(1))..start;
+    let since = start..slots.from(live.numbers.window.end());
+    let rows_of = |times: Range<usize>| {
+        let mut rows: BTreeMap<Key, u128> = BTreeMap::new();
+        grid.each_row(
+            group,
+            slots,
+            |slot| slots.known[slot] && times.contains(&slot),
+            |row, _, counts| *rows.entry(*row).or_default() += Measure::Events.part(counts),
+        );
+        rows
+    };
+    let mut rows = rows_of(before);
+    if rows.is_empty() {
+        rows = rows_of(since);
+    }
     let all: u128 = rows.values().sum();
     let dictionaries = &grid.counted().dictionaries;
     let free = free_dimensions(rule, grid);
@@ -113,6 +122,48 @@ pub(crate) fn within(
 
 /// The maximum length of a finding for which counts are added up, in seconds.
 const LONGEST_TOTAL: u64 = 2 * DAY;
+
+/// How many earlier weeks say what is usual.
+const USUAL_WEEKS: usize = 4;
+
+/// Returns the median count of a group at the same time in earlier weeks, or `None` if the range of time is too long or no
+/// earlier week is known.
+pub(crate) fn usual(
+    measure: Measure,
+    grid: &Grid<'_>,
+    slots: &Slots,
+    group: usize,
+    (start, end): (Timestamp, Timestamp),
+) -> Option<f64> {
+    let range = slots.from(start)..slots.from(end);
+    let week = slots.in_seconds(WEEK);
+    if range.len() > slots.in_seconds(LONGEST_TOTAL) {
+        return None;
+    }
+    let is_known = |ago: &usize| {
+        let mut slots_ago = range.clone().map(|slot| slot.checked_sub(*ago));
+        slots_ago.all(|slot| slot.is_some_and(|slot| slots.known[slot]))
+    };
+    let ago: Vec<usize> = (1..=USUAL_WEEKS)
+        .map(|weeks| weeks * week)
+        .filter(is_known)
+        .collect();
+    let place = |slot: usize| ago.iter().position(|ago| range.contains(&(slot + ago)));
+    let mut sums = vec![0_u128; ago.len()];
+    grid.each_row(
+        group,
+        slots,
+        |slot| place(slot).is_some(),
+        |_, slot, counts| {
+            if let Some(place) = place(slot) {
+                sums[place] += measure.part(counts);
+            }
+        },
+    );
+    sums.sort_unstable();
+    let middle = &sums[sums.len().checked_sub(1)? / 2..=sums.len() / 2];
+    Some(middle.iter().sum::<u128>() as f64 / middle.len() as f64)
+}
 
 /// Returns the counts of a group in a range of time, or `None` if the range is too long or counts are missing.
 pub(crate) fn total(

@@ -1,11 +1,13 @@
 //! Makes the findings of a rule from the states of its groups. The sentence of a finding says which events, how many compared
 //! with what is usual, since when, and where.
 
-use tallyfold::text::grouped;
-use tallyfold::{Dimension, Timestamp};
+use std::cmp::Ordering;
 
-use super::causes::{Explained, explanation, total, within as values_within};
-use super::progress::Progress;
+use tallyfold::text::grouped;
+use tallyfold::{Dimension, Metric, Timestamp};
+
+use super::causes::{Explained, explanation, total, usual, within as values_within};
+use super::progress::{Progress, Resolved};
 use super::state::Live;
 use crate::cause::explanation::{Amount, Cause};
 use crate::columns::groups::Grid;
@@ -48,7 +50,7 @@ impl<'t> Findings<'t> {
     pub(super) fn take_resolved(&mut self, group: Option<usize>, progress: &Progress) {
         let is_firing = progress.live.as_ref().is_some_and(Live::is_firing);
         if let (Some(over), false) = (progress.resolved.last(), is_firing) {
-            self.add(group, &over.live, Some(over.live.until), false);
+            self.add(group, &over.live, Some(over), false);
         }
     }
 
@@ -76,10 +78,14 @@ impl<'t> Findings<'t> {
         &mut self,
         group: Option<usize>,
         live: &Live,
-        resolved: Option<Timestamp>,
+        over: Option<&Resolved>,
         provisional: bool,
     ) {
-        let mut looked = Looked::default();
+        let resolved = over.map(|over| over.live.until);
+        let mut looked = Looked {
+            is_gone: over.is_some_and(|over| over.is_gone),
+            ..Looked::default()
+        };
         if let (Some(group), true) = (group, self.explained < MOST_EXPLAINED) {
             self.explained += 1;
             let rule = self.context.rule;
@@ -94,6 +100,12 @@ impl<'t> Findings<'t> {
             let end = resolved.unwrap_or(live.numbers.window.end());
             let time = (live.since, end);
             looked.total = total(rule.measure, self.grid, self.slots, group, time);
+            let is_summed = resolved.is_some()
+                || live.good >= rule.good
+                || live.since > live.numbers.window.start();
+            if is_summed && !rule.measure.is_rate() {
+                looked.usual = usual(rule.measure, self.grid, self.slots, group, time);
+            }
         }
         self.context.provisional = provisional;
         let finding = finding(&self.context, live, resolved, looked);
@@ -107,6 +119,10 @@ pub(crate) struct Looked {
     explained: Option<Explained>,
     within: Vec<(Dimension, String)>,
     total: Option<Amount>,
+    /// The count at the same time in earlier weeks.
+    usual: Option<f64>,
+    /// Whether the finding ended only because its group had no events for a long time.
+    is_gone: bool,
 }
 
 /// What a finding is made from, besides [`Live`] and [`Looked`].
@@ -200,7 +216,7 @@ pub(crate) fn finding(
         query: query(rules, rule, live),
     };
     let is_better = live.good >= rule.good;
-    finding.sentence = sentence(&finding, rule, is_better);
+    finding.sentence = sentence(&finding, rule, looked.usual, (is_better, looked.is_gone));
     finding
 }
 
@@ -252,9 +268,28 @@ struct Counted {
 }
 
 impl Counted {
-    /// Makes words about some counts of a finding. The expected number and the limits belong to the observed events, so
-    /// they are scaled to `amount`.
-    fn new(finding: &Finding, rule: &Rule, amount: Amount) -> Self {
+    /// Makes words about the counts of a finding's window.
+    fn in_window(finding: &Finding, rule: &Rule) -> Self {
+        Self::new(finding, rule, (finding.observed, finding.expected))
+    }
+
+    /// Makes words about the counts of all windows of a finding; `None` if they are unknown or can't be added up. `usual` is
+    /// the count at the same time in earlier weeks.
+    fn in_total(finding: &Finding, rule: &Rule, usual: Option<f64>) -> Option<Self> {
+        let total = finding.total?;
+        let counts = match finding.observed.whole.zip(total.whole) {
+            // The expected number belongs to the events of the window.
+            Some((observed, whole)) => {
+                let scale = whole as f64 / observed.max(1) as f64;
+                (total, finding.expected * scale)
+            }
+            None => rule.test.judge().whole(total, usual)?,
+        };
+        Some(Self::new(finding, rule, counts))
+    }
+
+    /// The limits belong to the events of the window, so they are scaled to `amount`.
+    fn new(finding: &Finding, rule: &Rule, (amount, expected): (Amount, f64)) -> Self {
         let wholes = finding.observed.whole.zip(amount.whole);
         let scale = match wholes {
             Some((observed, whole)) if observed > 0 => whole as f64 / observed as f64,
@@ -264,9 +299,9 @@ impl Counted {
             u64::MAX => u64::MAX,
             limit => rounded(limit as f64 * scale),
         };
-        let expected = finding.expected * scale;
         let said = rule.test.judge().said(&Seen {
             measure: finding.measure,
+            stage: stage(finding),
             observed: amount,
             expected,
             low: scaled(finding.low),
@@ -276,6 +311,13 @@ impl Counted {
             amount,
             expected,
             said,
+        }
+    }
+
+    /// Adds a time to the last detail, which says what is usual.
+    fn date_usual(&mut self, time: &str) {
+        if let Some(usual) = self.said.details.last_mut() {
+            usual.push_str(&format!(" {time}"));
         }
     }
 
@@ -289,32 +331,54 @@ impl Counted {
     }
 }
 
-/// Returns the sentence of a finding. `is_better` says whether enough windows were good to end a firing finding, but they
-/// had too few events to show that it is over.
-fn sentence(finding: &Finding, rule: &Rule, is_better: bool) -> String {
+/// Returns the sentence of a finding. `usual` is the count at the same time in earlier weeks. `is_better` says whether enough
+/// windows were good to end a firing finding, but they had too few events to show that it is over. `is_gone` says whether the
+/// finding ended only because its group had no events for a long time.
+fn sentence(
+    finding: &Finding,
+    rule: &Rule,
+    usual: Option<f64>,
+    (is_better, is_gone): (bool, bool),
+) -> String {
     let about = subject(finding, rule);
     let (window, since) = (finding.window, finding.since);
-    let mut observed = Counted::new(finding, rule, finding.observed);
-    let total = finding.total.filter(|total| total.whole.is_some());
-    let total = total.map(|total| Counted::new(finding, rule, total));
+    let mut observed = Counted::in_window(finding, rule);
+    let total = Counted::in_total(finding, rule, usual);
     let in_window = observed.during(&format!("from {}", shown::window(window)));
     let mut change = Change::of(finding);
-    let (first, last) = match (finding.status, finding.resolved, &total) {
-        (Status::Resolved, Some(end), Some(total)) => {
+    let mut in_total = |end: Timestamp| match &total {
+        Some(total) => {
             change.compare(finding, total);
-            let all = total.during(&format!("from {}", span(since, end)));
-            (all, Some("over".to_owned()))
+            total.during(&format!("from {}", span(since, end)))
         }
-        (Status::Resolved, Some(end), None) => {
+        None => {
             change.number = None;
-            let over = match (window.start() == since, window.end() == end) {
-                (true, true) => "over".to_owned(),
-                (true, false) => format!("over, it lasted until {} UTC", near(end, since)),
-                (false, _) => format!("over, it lasted from {}", span(since, end)),
-            };
-            (in_window, Some(over))
+            let all = span(since, end);
+            match (window.start().cmp(&since), window.end().cmp(&end)) {
+                (Ordering::Equal, Ordering::Equal) => in_window.clone(),
+                (Ordering::Less, _) | (_, Ordering::Greater) => {
+                    format!("{in_window}; it lasted from {all}")
+                }
+                _ => format!("{in_window}, part of an incident from {all}"),
+            }
         }
-        (Status::Unjudged, ..) => {
+    };
+    let (first, last) = match (finding.status, finding.resolved) {
+        (Status::Resolved, Some(_)) if is_gone && observed.amount == Amount::count(0) => {
+            change.number = None;
+            observed.date_usual(&format!("from {}", shown::window(window)));
+            let first = observed.during(&format!("since {} UTC", since.short()));
+            (first, Some(GONE.to_owned()))
+        }
+        (Status::Resolved, Some(end)) => {
+            let over = if is_gone {
+                GONE
+            } else {
+                rule.test.judge().over()
+            };
+            (in_total(end), Some(over.to_owned()))
+        }
+        (Status::Unjudged, _) => {
             change.number = None;
             let since = near(since, window.start());
             let seen = finding.seen.short();
@@ -323,22 +387,13 @@ fn sentence(finding: &Finding, rule: &Rule, is_better: bool) -> String {
             );
             (first, None)
         }
-        (Status::Firing, ..) if is_better => {
-            let first = match &total {
-                Some(total) => {
-                    change.compare(finding, total);
-                    total.during(&format!("from {}", span(since, window.end())))
-                }
-                None => {
-                    change.number = None;
-                    in_window
-                }
-            };
+        (Status::Firing, _) if is_better => {
             let last = "better since then, but too few events to call it over";
-            (first, Some(last.to_owned()))
+            (in_total(window.end()), Some(last.to_owned()))
         }
         _ if since < window.start() => {
             let since = near(since, window.start());
+            let total = total.filter(|total| total.amount.whole.is_some());
             let total = total.map(|total| {
                 let whole = total.amount.whole.unwrap_or_default();
                 format!("{} of {}", grouped(total.amount.part), grouped(whole))
@@ -365,12 +420,8 @@ fn sentence(finding: &Finding, rule: &Rule, is_better: bool) -> String {
         },
         _ => {
             change.compare(finding, &observed);
-            if let (0, true, Some(usual)) = (
-                observed.amount.part,
-                observed.said.is_usual,
-                observed.said.details.last_mut(),
-            ) {
-                usual.push_str(&format!(" until {}", near(window.end(), since)));
+            if observed.amount.part == 0 && observed.said.is_usual {
+                observed.date_usual(&format!("until {}", near(window.end(), since)));
             }
             (
                 observed.during(&format!("since {} UTC", since.short())),
@@ -385,6 +436,22 @@ fn sentence(finding: &Finding, rule: &Rule, is_better: bool) -> String {
         parts.push("these counts may still change".to_owned());
     }
     parts.join("; ")
+}
+
+/// The end of the sentence of a finding whose group is gone.
+const GONE: &str = "closed without a recovery: no events for a week or more";
+
+/// Returns where the events of a finding were counted, unless its group says so: only delivery has integrations.
+fn stage(finding: &Finding) -> &'static str {
+    let has_integration = finding.query.r#where.iter();
+    let has_integration = has_integration
+        .map(|(name, _)| *name)
+        .any(|name| name == Dimension::Integration);
+    match finding.query.metric {
+        _ if finding.group.is_empty() || has_integration => "",
+        Metric::EventIngestion => " at ingestion",
+        _ => " at delivery",
+    }
 }
 
 /// Returns the group of a finding and the values that the rule keeps, such as `integration Amazon S3 (event name order)`.
@@ -532,7 +599,11 @@ fn all_within(finding: &Finding) -> Option<String> {
     let pairs = pairs.map(|(name, own)| pair(name.as_str(), own));
     let pairs: Vec<String> = pairs.collect();
     let all = pairs.join(" and ");
-    (!all.is_empty()).then(|| format!("nearly all of its events have {all}"))
+    let had = match finding.observed.part {
+        0 => "before, nearly all of its events had",
+        _ => "nearly all of its events have",
+    };
+    (!all.is_empty()).then(|| format!("{had} {all}"))
 }
 
 /// Returns a value for a place among other words, in quotes if it contains punctuation.

@@ -31,6 +31,8 @@ pub(crate) struct Resolved {
     pub(crate) live: Live,
     /// The end of the window that showed that the finding was over.
     pub(crate) at: Timestamp,
+    /// Whether the finding ended only because its group had no events for a long time.
+    pub(crate) is_gone: bool,
 }
 
 /// A finding ends if its group had no events for this many milliseconds, because the group is gone.
@@ -142,13 +144,17 @@ impl Progress {
             Some(evidence) => live.is_over(rule, evidence, end),
             None => false,
         };
-        let is_gone = end.unix_ms() - live.seen.unix_ms() >= GONE_MS;
+        let is_gone = !is_over && end.unix_ms() - live.seen.unix_ms() >= GONE_MS;
         if !is_over && !is_gone {
             self.live = Some(live);
             return;
         }
         live.complete(last);
-        self.resolved.push(Resolved { live, at: end });
+        self.resolved.push(Resolved {
+            live,
+            at: end,
+            is_gone,
+        });
     }
 }
 

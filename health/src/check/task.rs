@@ -308,7 +308,7 @@ impl Task<'_> {
             for (place, live) in progress.fired.iter().enumerate() {
                 let end = progress.resolved.get(place);
                 findings.context.at = live.numbers.window.end();
-                findings.add(group, live, end.map(|end| end.live.until), false);
+                findings.add(group, live, end, false);
                 over.push(end.map(|end| end.at));
             }
         }

@@ -80,8 +80,8 @@ pub struct Finding {
     pub ln_p: Option<f64>,
     /// The parts of the group that explain the finding, most important first.
     pub causes: Vec<Cause>,
-    /// For dimensions that the group does not name, the values that nearly all events of the finding had on the day before it
-    /// began; empty if there are causes.
+    /// For dimensions that the group does not name, the values that nearly all events of the group had on the day before the
+    /// finding began, or since then if the group is new; empty if there are causes.
     #[serde(with = "crate::pairs")]
     #[cfg_attr(feature = "surface", schemars(with = "BTreeMap<String, String>"))]
     pub within: Vec<(Dimension, String)>,

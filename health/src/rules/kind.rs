@@ -7,6 +7,7 @@ use tallyfold::{Dimension, Metric};
 use super::baseline::Baseline;
 use super::judging::{Compared, Groups, Judging, Misfit, Sink, discover};
 use super::wording::{self, Said, Seen};
+use crate::cause::explanation::Amount;
 use crate::columns::groups::{Columns, Grid};
 use crate::measure::Measure;
 
@@ -140,5 +141,17 @@ pub(crate) trait Judge: fmt::Debug {
     /// Returns the words of a sentence about the numbers of a finding.
     fn said(&self, seen: &Seen) -> Said {
         wording::compared(seen)
+    }
+
+    /// Returns the counts of all windows of a finding together, and how many events were expected in them, for the words of
+    /// a sentence. `usual` is the count at the same time in earlier weeks. Returns `None` if the counts of windows can't be
+    /// added up, for example because a limit applies to each window.
+    fn whole(&self, total: Amount, usual: Option<f64>) -> Option<(Amount, f64)> {
+        self.baseline().and(usual).map(|usual| (total, usual))
+    }
+
+    /// Returns what it means that a finding is over.
+    fn over(&self) -> &'static str {
+        "over"
     }
 }

@@ -11,6 +11,8 @@ use crate::shown::{percent, percent_beside};
 pub(crate) struct Seen {
     /// What is judged.
     pub(crate) measure: Measure,
+    /// Which endpoint counted the events, such as ` at ingestion`; empty if the rest of the sentence says so.
+    pub(crate) stage: &'static str,
     /// The events that were counted.
     pub(crate) observed: Amount,
     /// How many events of the part were expected.
@@ -41,7 +43,7 @@ pub(crate) fn limited(seen: &Seen, word: &str, limit: &str) -> Said {
             Measure::Success => format!("{} delivered", events(part)),
             Measure::Errors => format!("{} failed", events(part)),
             Measure::Filtered => format!("{} filtered", events(part)),
-            _ => events(part),
+            _ => format!("{}{}", events(part), seen.stage),
         };
         return Said {
             what,
@@ -79,13 +81,17 @@ pub(crate) fn compared(seen: &Seen) -> Said {
     }
     let part = grouped(seen.observed.part);
     let noun = match seen.measure {
-        Measure::Success => "delivered events",
-        Measure::Errors => "failed events",
-        Measure::Filtered => "filtered events",
-        _ => "events",
+        Measure::Success => "delivered events".to_owned(),
+        Measure::Errors => "failed events".to_owned(),
+        Measure::Filtered => "filtered events".to_owned(),
+        _ => format!("events{}", seen.stage),
     };
-    match times(seen, noun) {
-        _ if seen.observed.part == 0 => none(seen),
+    match times(seen, &noun) {
+        _ if seen.observed.part == 0 => Said {
+            what: format!("no {noun}"),
+            details: vec![format!("usually {usual}")],
+            is_usual: true,
+        },
         None => said,
         Some(what) => Said {
             what,
@@ -101,19 +107,11 @@ pub(crate) fn times(seen: &Seen, noun: &str) -> Option<String> {
     match times {
         _ if !times.is_finite() || times > 999.0 => None,
         _ if times >= 1.1 => Some(format!("{times:.1} times the usual {noun}")),
-        _ => Some(format!(
-            "{} of the usual {noun}",
-            percent_beside(times, "100%")
-        )),
-    }
-}
-
-/// Returns words for the absence of events, and for how many are usual.
-pub(crate) fn none(seen: &Seen) -> Said {
-    Said {
-        what: "no events".to_owned(),
-        details: vec![format!("usually {}", grouped(rounded(seen.expected)))],
-        is_usual: true,
+        _ => {
+            let only = if times < 1.0 { "only " } else { "" };
+            let share = percent_beside(times, "100%");
+            Some(format!("{only}{share} of the usual {noun}"))
+        }
     }
 }
 

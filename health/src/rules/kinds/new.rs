@@ -104,4 +104,12 @@ impl Judge for New {
             is_usual: true,
         }
     }
+
+    fn whole(&self, total: Amount, _: Option<f64>) -> Option<(Amount, f64)> {
+        Some((total, 0.0))
+    }
+
+    fn over(&self) -> &'static str {
+        "after a day it counts as known"
+    }
 }

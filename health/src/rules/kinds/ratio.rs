@@ -6,6 +6,7 @@ use tallyfold::{Dimension, Key};
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::{Fraction, grouped};
 
+use crate::cause::explanation::Amount;
 use crate::columns::groups::{Block, Columns, Grid, read};
 use crate::columns::slots::Sum;
 use crate::measure::{Measure, most};
@@ -131,7 +132,7 @@ impl Judge for Ratio {
     }
 
     fn said(&self, seen: &Seen) -> Said {
-        let what = match times(seen, "deliveries") {
+        let what = match times(seen, "deliveries per ingested event") {
             _ if seen.observed.part == 0 => "no deliveries".to_owned(),
             None => "deliveries where none are usual".to_owned(),
             Some(what) => what,
@@ -147,6 +148,11 @@ impl Judge for Ratio {
             details,
             is_usual: true,
         }
+    }
+
+    /// Only this kind knows how many events were ingested, and only for the window that it has judged last.
+    fn whole(&self, _: Amount, _: Option<f64>) -> Option<(Amount, f64)> {
+        None
     }
 }
 

@@ -10,7 +10,6 @@ use crate::rules::baseline::WEEK;
 use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::kind::{Form, Judge};
 use crate::rules::values::{length_of, setters};
-use crate::rules::wording::{self, Said, Seen};
 
 pub(super) const FORM: Form = Form {
     keys: &["measure", "least", "over", "history"],
@@ -104,7 +103,7 @@ impl Judge for Vanished {
         }
     }
 
-    fn said(&self, seen: &Seen) -> Said {
-        wording::none(seen)
+    fn whole(&self, total: Amount, usual: Option<f64>) -> Option<(Amount, f64)> {
+        Some((total, usual?))
     }
 }
