@@ -118,8 +118,8 @@ impl Failure {
         }
     }
 
-    /// Returns whether nothing can be written at a place that can still be read: the disk is full or read-only, or the user may
-    /// only read.
+    /// Returns whether a file could not be written but may be readable: the disk is full or read-only, or the user has no
+    /// permission to write.
     pub(crate) fn is_unwritable(&self) -> bool {
         use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
         matches!(
@@ -138,7 +138,7 @@ impl Failure {
         }
     }
 
-    /// Adds to the text.
+    /// Appends `more` to the text.
     pub(crate) fn and(mut self, more: &str) -> Self {
         self.text.push_str(more);
         self

@@ -76,7 +76,7 @@ pub(crate) fn read_at_most(file: File, most: u64) -> io::Result<Option<Vec<u8>>>
     Ok((bytes.len() as u64 <= most).then_some(bytes))
 }
 
-/// Returns `None` in place of the error that a file does not exist.
+/// Returns `None` instead of an error if the file does not exist.
 pub(crate) fn if_exists<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -179,8 +179,8 @@ pub(crate) fn replace<E: From<io::Error>>(
     writer.flush()?;
     drop(writer);
     if let Some(old) = old {
-        // For root, the new file belongs to the user to whom the old one belongs: `sudo tallyfold check ack` changes the state of
-        // a service that has a user of its own. Nobody else can give a file away, so a failure changes nothing.
+        // If root replaces the file, the owner stays the same: `sudo tallyfold check ack` changes a state file that belongs to
+        // the user of a service. Other users can't change the owner, so ignore errors.
         #[cfg(unix)]
         let _ = fchown(file.as_file(), Some(old.uid()), Some(old.gid()));
         file.as_file().set_permissions(old.permissions())?;
@@ -275,8 +275,7 @@ fn temporary(target: &Path, replacement: Replacement) -> io::Result<NamedTempFil
         Replacement::Shared => 0o666,
         Replacement::Locked | Replacement::Private => 0o600,
     };
-    // Creates the file itself, because the errors of `tempfile` end with the temporary path, which means nothing to the
-    // user.
+    // Creates the file here, because an error of `tempfile` would end with the temporary path, which means nothing to the user.
     builder.make_in(folder_of(target), |path| create_new(path, mode))
 }
 
@@ -332,8 +331,8 @@ pub(crate) fn file_name(cluster: &str, end: &str) -> String {
     name + end
 }
 
-/// Returns the name of the cluster from which [`file_name`] has made `name`, without the suffix; `None` if it can't have made
-/// this name.
+/// Reverses [`file_name`]: returns the name of the cluster whose file or folder has this name, without the suffix. Returns
+/// `None` if no cluster can have it.
 pub(crate) fn cluster_of(name: &str) -> Option<String> {
     let mut parts = name.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
@@ -365,7 +364,7 @@ mod tests {
         }
     }
 
-    /// Only root can give a file away, so this tests nothing for other users.
+    /// Only root can change the owner of a file, so this tests nothing for other users.
     #[test]
     #[cfg(unix)]
     fn a_file_that_root_replaces_keeps_its_owner() {

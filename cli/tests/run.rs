@@ -710,7 +710,7 @@ fn a_reload_replaces_the_configuration_only_if_all_of_it_is_valid() {
     fs::write(&serve, "").unwrap();
     running.hang_up();
     running.said("the configuration stays as it was: ");
-    running.said("; it is tried again in 10 s");
+    running.said("; retrying in 10 s");
     assert_eq!(running.get("/-/healthy").status, 200);
     assert_eq!(running.get("/-/ready").status, 503);
     fs::remove_file(&serve).unwrap();

@@ -63,7 +63,8 @@ Examples:
 pub(crate) const ENDING: &str = "\
 The address contains a token that works once, in the first browser that opens it. After each use,
 the command prints a new address.
-Responses for settled windows are kept in memory, and for the next start in the folder --history.
+The command keeps responses for settled windows in memory, and in the folder --history for its next
+start.
 With --trust-header, everybody who reaches this port may read all counts: let only the proxy reach
 it, and let the proxy remove that header from the requests of its users.";
 
@@ -77,7 +78,7 @@ const LEAST_PASSWORD: usize = 12;
 const PASSWORD_CHECK: Duration = Duration::from_secs(1);
 /// The maximum number of sign-ins that wait for their check.
 const MOST_SIGN_INS: usize = 20;
-/// How many seconds later a browser should try again when so many sign-ins wait.
+/// How many seconds a browser should wait before it tries again, if that many sign-ins are waiting.
 const RETRY_AFTER_S: u16 = 5;
 /// The maximum length of a request's body, in bytes. The page sends a few hundred.
 const LONGEST_BODY: usize = 16 * 1024;
@@ -97,8 +98,8 @@ pub(crate) struct DashboardFlags {
     entry: EntryFlags,
     /// Also answers requests for this hostname, such as counts.example; may be repeated
     ///
-    /// Requests for localhost, and for IP addresses, are always answered. Other names are refused, because a web page could let its own
-    /// name point to this server and read the counts.
+    /// The dashboard always answers requests for localhost and for IP addresses. It refuses all other names, because a
+    /// malicious site could point its own name to this server and read the counts.
     #[arg(long = "allow-host", value_name = "NAME", value_parser = host_name, help_heading = "Serving")]
     hosts: Vec<String>,
     /// Does not open the browser
@@ -112,7 +113,7 @@ pub(crate) struct DashboardFlags {
     history: Option<PathBuf>,
 }
 
-/// How browsers get in.
+/// Flags for how browsers sign in.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EntryFlags {
     /// A file with the password for the dashboard, which only its owner can read
@@ -205,7 +206,7 @@ pub(crate) async fn run(app: &App, flags: &DashboardFlags) -> Result<Exit> {
 pub(super) struct Opening<'a> {
     /// How the server authenticates a browser.
     pub(super) entry: Entry,
-    /// The names of hosts that requests may be for, in addition to localhost and IP addresses.
+    /// The hostnames that requests may be for, in addition to localhost and IP addresses.
     pub(super) hosts: &'a [String],
     /// The places of the rules and of the history. Stored answers are in folders below the history.
     pub(super) places: &'a Places,
@@ -335,7 +336,7 @@ impl EntryFlags {
     }
 }
 
-/// Headers that clients send by themselves, besides those that begin with `sec-`.
+/// Headers that clients send by themselves, in addition to all headers that begin with `sec-`.
 const SENT_BY_ALL: [&str; 15] = [
     "accept",
     "accept-encoding",
@@ -384,7 +385,7 @@ impl Site {
 
     /// Returns whether a request names this server as its host: by an IP address, as localhost, or by an allowed name. Another
     /// site can let any other name resolve to this server.
-    fn is_asked(&self, headers: &HeaderMap) -> bool {
+    fn is_for_this_server(&self, headers: &HeaderMap) -> bool {
         let (_, bare) = host_of(headers);
         let inner = bare
             .strip_prefix('[')
@@ -393,7 +394,7 @@ impl Site {
         is_address || bare.eq_ignore_ascii_case("localhost") || is_for(&self.hosts, headers)
     }
 
-    fn is_let_in(&self, headers: &HeaderMap) -> bool {
+    fn is_signed_in(&self, headers: &HeaderMap) -> bool {
         if let Entry::Header(name) = &self.entry {
             return headers.get(name).is_some_and(|value| !value.is_empty());
         }
@@ -459,7 +460,7 @@ async fn answer(site: Rc<Site>, request: Request<Incoming>) -> Answer {
 }
 
 async fn answered(site: &Rc<Site>, request: Request<Incoming>) -> Answer {
-    if !site.is_asked(request.headers()) {
+    if !site.is_for_this_server(request.headers()) {
         let text = "This is another host. If it is yours, start the dashboard with --allow-host.\n";
         return plain(StatusCode::MISDIRECTED_REQUEST, text);
     }
@@ -483,11 +484,11 @@ async fn answered(site: &Rc<Site>, request: Request<Incoming>) -> Answer {
             site.print();
         }
         // A browser that already has the cookie may open the address again.
-        if is_right || site.is_let_in(&head.headers) {
+        if is_right || site.is_signed_in(&head.headers) {
             return site.welcome();
         }
     }
-    if !site.is_let_in(&head.headers) {
+    if !site.is_signed_in(&head.headers) {
         return refusal(site, method, path);
     }
     if let Some((name, _)) = path
@@ -547,14 +548,14 @@ fn refusal(site: &Site, method: &str, path: &str) -> Answer {
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// The page with the form for the password. `{alert}` is why the last attempt failed.
+/// The page with the form for the password. The reason why the last attempt failed replaces `{alert}`.
 const LOGIN: &str = "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
     <meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\">\
     <title>tallyfold</title></head><body><main><h1>Event delivery</h1>{alert}<form method=\"post\" action=\"/login\">\
     <p><label>Password <input type=\"password\" name=\"password\" autocomplete=\"current-password\" required autofocus></label> \
     <button>Sign in</button></p></form></main></body></html>";
 
-/// Returns the page with the form for the password, and with why the last attempt failed.
+/// Returns the page with the form for the password, and with the reason `why` the last attempt failed.
 fn login_page(status: StatusCode, why: &str) -> Answer {
     let alert = match why {
         "" => String::new(),
@@ -587,8 +588,8 @@ async fn login(site: &Site, body: Incoming) -> Answer {
 }
 
 impl SignIn {
-    /// Returns whether this is the password, after [`PASSWORD_CHECK`]. A right password takes as long as a wrong one, so a client
-    /// learns nothing by closing the connection early. While too many wait, returns `None` and checks nothing.
+    /// Waits for [`PASSWORD_CHECK`], and returns whether this is the password. A right password takes as long as a wrong one,
+    /// so a client learns nothing by closing the connection early. If too many requests are waiting, returns `None` at once.
     async fn is_right(&self, given: &str) -> Option<bool> {
         // Dropping the place frees it, also if the client has closed the connection.
         let _place = self.queue.try_acquire().ok()?;

@@ -106,8 +106,8 @@ async fn paths(cluster: &Cluster, prepared: &Prepared) -> Vec<PathChecks> {
     join_all(places.iter().map(|place| looker.look(place))).await
 }
 
-/// Returns the largest difference between the local clock and the service's in the responses to a client's calls, in
-/// milliseconds. The value is positive if the local clock is ahead. Each later response can update the value.
+/// Returns the largest clock difference that the responses to a client's calls show, in milliseconds. The difference is
+/// positive if the local clock is ahead of the service's. Each later response can update the value.
 fn watch_clock(session: &Session) -> Rc<Cell<i64>> {
     let largest = Rc::new(Cell::new(0_i64));
     let noted = Rc::clone(&largest);
@@ -120,8 +120,8 @@ fn watch_clock(session: &Session) -> Rc<Cell<i64>> {
     largest
 }
 
-/// Corrects the check of an address's clock if the responses to calls show a larger difference than the first response did. A
-/// gateway in front of the service may have sent the first response.
+/// Replaces the check of an address's clock if later responses show a larger difference than the first response. A gateway in
+/// front of the service may have sent the first response.
 fn correct_clock(checks: &mut [Check], address: Option<&String>, ahead_ms: i64) {
     let origin = address
         .and_then(|address| Place::of(address))

@@ -57,7 +57,7 @@ pub(crate) struct ExplainFlags {
     /// The earlier range to compare with
     #[arg(long, value_enum, default_value_t = Against::Previous, help_heading = "Range")]
     against: Against,
-    /// Which counts
+    /// The metric to count
     #[arg(long, value_enum, default_value_t = MetricFlag::Delivery, help_heading = "Query")]
     metric: MetricFlag,
     /// The measure that has changed
@@ -102,7 +102,8 @@ fn measures() -> impl TypedValueParser<Value = Measure> {
     parser.try_map(|name| Measure::from_name(&name).ok_or("not a measure"))
 }
 
-/// How many times more events a change of the filtered rate has, if it is worth a note.
+/// A note suggests to explain the filtered rate if its change is more than this many times as many events as the change of the
+/// error rate.
 const MUCH_MORE: u128 = 4;
 const FILTERED: &str =
     "the filtered rate has changed more: add --measure filtered_rate to explain it";

@@ -49,8 +49,9 @@ pub(crate) struct FollowCommand {
     endurance: Declared<Endurance>,
     /// Where the position is stored for the next run: a file, or a folder with a file for each named cluster
     ///
-    /// The position is stored after each revision is written. So no revision is missing after a restart. After a kill, the last
-    /// revision can be written again, with the same number: keep the last line for each window, revision and group.
+    /// The command stores its position after it has written a revision, so no revision is missing after a restart. After a
+    /// kill, the next run can write the last revision again, with the same number: keep the last line for each window, revision
+    /// and group.
     #[arg(long, value_name = "PATH", help_heading = "Following")]
     state: Option<PathBuf>,
     /// How revisions are written [default: table]
@@ -222,7 +223,7 @@ impl Printer<Box<dyn Write>> {
             true => Box::new(Terminal::new(io::stdout(), false)),
             false => Box::new(io::stdout()),
         };
-        let file = appended();
+        let file = file_of_stdout();
         let length = file.as_ref().and_then(|file| file.metadata().ok());
         let has_begun = length.is_some_and(|length| length.len() > 0);
         Self {
@@ -235,7 +236,7 @@ impl Printer<Box<dyn Write>> {
 }
 
 /// Returns the file to which stdout is redirected; `None` for a terminal, a pipe or a device.
-fn appended() -> Option<File> {
+fn file_of_stdout() -> Option<File> {
     #[cfg(unix)]
     let file = File::from(
         std::os::fd::AsFd::as_fd(&io::stdout())

@@ -79,7 +79,7 @@ const USUAL_TOP: usize = 50;
 /// The maximum number of characters in the message of a failure. It may quote an argument.
 const LONGEST_MESSAGE: usize = 2_000;
 
-/// Descriptions of arguments for which the help of the flag mentions what no tool has.
+/// Descriptions of arguments for which the flag's help does not fit, because it mentions flags or files that tools don't have.
 const DESCRIPTIONS: &[(&str, &str)] = &[
     (
         "at",
@@ -300,8 +300,8 @@ struct ClusterOf<'a> {
 /// For settings that can't be used, and for a client that does not speak the protocol.
 pub(crate) async fn run(app: App, line: &Command) -> Result<Exit> {
     let mut hangups = Hangups::listen()?;
-    // This reads every secret and every certificate file. An error about one of them, which may contain a path, goes to stderr
-    // before the first message.
+    // Reads every secret and every certificate file now. An error about one of them may contain a path, so it has to go to
+    // stderr before the first message, and not to the client.
     app.sessions()?;
     let server = Server(Rc::new(Inner {
         tools: tools(line, &app),
@@ -315,10 +315,11 @@ pub(crate) async fn run(app: App, line: &Command) -> Result<Exit> {
             Ok(running) => running,
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(Exit::Fine),
             Err(error) => {
-                // The error's own text quotes the message, for which the command would contain the debug text of each message.
+                // The error's own text quotes the message. With this text, the command would contain the code that formats
+                // every type of message.
                 let cause = match error {
                     ServerInitializeError::InitializeFailed(error) => error.message.into_owned(),
-                    // Only writing can fail here: if stdin can't be read, it has ended.
+                    // Only writing can fail here, because a stdin that can't be read counts as ended.
                     ServerInitializeError::TransportError { error, .. } => {
                         let text = format!("stdout: can't be written: {}", error.error);
                         return Err(Failure::usage(text));
@@ -339,7 +340,7 @@ pub(crate) async fn run(app: App, line: &Command) -> Result<Exit> {
         () = hangups.next() => Ok(Exit::Fine),
         ended = serve => ended,
     };
-    // Calls that have not ended are dropped only with the process, and would keep the folder.
+    // Removes the temporary folder. Calls that have not ended would keep it, because they hold `inner` until the process ends.
     inner.copies.take();
     ended
 }
@@ -357,8 +358,8 @@ struct Inner {
 
 struct Server(Rc<Inner>);
 
-/// Answers requests by the rules of the protocol. rmcp's `ServerHandler` would do so as well, but contains code for all that a server
-/// can offer, such as tables of Unicode for the names of skills: 0.26 MB.
+/// Answers requests by the rules of the protocol. rmcp's `ServerHandler` does this, too, but adds 0.26 MB of code for features
+/// that this server does not offer, such as Unicode tables for the names of skills.
 impl Service<RoleServer> for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -405,11 +406,11 @@ impl Service<RoleServer> for Server {
 }
 
 impl Server {
-    /// Returns whether a request belongs to a session that the client has initialized. Since the version of 2026-07-28, clients may
-    /// describe themselves in each request instead.
+    /// Returns whether a request belongs to a session that the client has initialized. Since the protocol version 2026-07-28,
+    /// clients may describe themselves in each request instead.
     ///
     /// # Errors
-    /// For a version that is unknown, and for a request without a session in which the description lacks something.
+    /// For an unknown version, and for a request without a session that lacks a part of the description.
     fn has_session(
         &self,
         request: &ClientRequest,
@@ -571,7 +572,7 @@ impl Inner {
             }
             "explain" => {
                 let report = explain::find(app, &parsed(&line)?, &clusters).await?;
-                some(&report)?;
+                require_result(&report)?;
                 shortened(valued(&explain::document(&report))?, &["causes"])
             }
             "check" => {
@@ -581,7 +582,7 @@ impl Inner {
             "incidents" => shortened(self.incidents(&clusters)?, &["incidents"]),
             "audit_logs" => {
                 let report = audit_logs::find(app, &parsed(&line)?, &clusters).await?;
-                some(&report)?;
+                require_result(&report)?;
                 let pages = report.parts.iter().map(|part| {
                     Ok(LogsOf {
                         cluster: &part.cluster,
@@ -650,7 +651,7 @@ impl Inner {
         }
         let looked = check::look(&self.app, flags, &places, clusters).await;
         let mut report = looked.map_err(|failure| self.hidden(failure))?;
-        some(&report)?;
+        require_result(&report)?;
         // Show the client the name of the rules file, not its path.
         let rules = report.asked.rules.take();
         report.asked.rules = rules.and_then(|path| Some(path.file_name()?.into()));
@@ -716,7 +717,7 @@ impl Inner {
 }
 
 /// Fails with the first cluster's failure if no cluster has a result.
-fn some<A, F>(report: &Report<A, F>) -> Result<()> {
+fn require_result<A, F>(report: &Report<A, F>) -> Result<()> {
     match report.missing.first() {
         Some(missing) if report.parts.is_empty() => Err(failed(missing)),
         _ => Ok(()),
@@ -732,7 +733,7 @@ fn failed(missing: &Missing) -> Failure {
 /// Returns the document of counts, with the sums of the rows that it leaves out. While the document has more than [`LARGEST`]
 /// bytes, halves the number of groups.
 fn cut(report: &Report, flags: &ShowFlags) -> Result<Value> {
-    some(report)?;
+    require_result(report)?;
     let mut ranking = Ranking::of(report, flags);
     ranking.by = ranking.by.or(Some(RankBy::Errors));
     let mut top = flags.top.unwrap_or(USUAL_TOP);

@@ -124,7 +124,7 @@ pub(crate) struct PushCommand {
 /// What `push` does instead of sending counts.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum PushAction {
-    /// Gives up a revision that its destination permanently refuses, and prints what is lost
+    /// Drops a revision that the destination permanently refuses, and prints what is lost
     #[command(before_help = DROP_EXAMPLES)]
     Drop(DropFlags),
 }
@@ -417,7 +417,7 @@ fn write_lines(pushed: &[Pushed], out: &mut dyn Write) -> io::Result<()> {
 const DROP_EXAMPLES: &str = "\
 Examples:
   tallyfold push drop --state otlp.json
-      Gives up the revision that push --follow can't send, and prints what is lost. The next run resumes after it.
+      Drops the revision that push --follow can't send, and prints what is lost. The next run resumes after it.
   tallyfold push drop --state /var/lib/tallyfold --cluster eu
       The same where the state is a folder with a file for each cluster.
 ";

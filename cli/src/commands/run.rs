@@ -58,15 +58,15 @@ pub(crate) struct RunCommand {
     /// The folder with the totals, and with the states of all other parts
     #[arg(long, value_name = "PATH", help_heading = "Serving")]
     state: PathBuf,
-    /// Binds the state of the push NAME to the destination in the configuration, once, after the destination has moved
+    /// Resumes the push NAME at its new address in the configuration; needed only once after the destination has moved
     #[arg(long, value_name = "NAME", help_heading = "Pushes")]
     moved: Vec<String>,
     #[command(flatten)]
     entry: EntryFlags,
 }
 
-/// The pause before the parts are started again, when a reload has stopped them and they can't start.
-const AGAIN: Duration = Duration::from_secs(10);
+/// The pause before the next attempt to start the parts, if they could not start after a reload.
+const RESTART_PAUSE: Duration = Duration::from_secs(10);
 
 /// Runs until Ctrl-C or SIGTERM. After SIGHUP, loads the configuration again.
 ///
@@ -120,7 +120,8 @@ struct Pushing<'a> {
     state: PathBuf,
 }
 
-/// The parts that a configuration names, checked as far as possible while another configuration uses their states.
+/// The parts that a configuration names, with validated settings. Their states are not open yet, because another configuration
+/// may still use them.
 struct Wanted<'a> {
     pushes: Vec<Pushing<'a>>,
     checking: Option<Checking<'a>>,
@@ -173,7 +174,7 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// What remains when another configuration replaces the current one.
+/// What stays the same when another configuration replaces the current one.
 struct Process<'a> {
     flags: &'a RunCommand,
     /// The value of the dashboard's session cookie.
@@ -208,17 +209,18 @@ impl Process<'_> {
                     }
                     // The first start has failed.
                     None if self.url.is_some() => return Err(failure),
-                    // The parts have run with this configuration before. A full disk, for example, prevents a new start.
+                    // The parts have already run with this configuration, so try again: the cause may be temporary, such as a
+                    // full disk.
                     None => {
-                        let seconds = AGAIN.as_secs();
+                        let seconds = RESTART_PAUSE.as_secs();
                         app.stderr
-                            .error(format_args!("{failure}; it is tried again in {seconds} s"));
+                            .error(format_args!("{failure}; retrying in {seconds} s"));
                         let flags = self.flags;
                         let hangups = (&mut self.hangups, &*self.is_reloaded);
                         let shutdown = Shutdown::new();
                         tokio::select! {
                             exit = app.stop.asked() => return Ok(exit),
-                            () = sleep(AGAIN) => {}
+                            () = sleep(RESTART_PAUSE) => {}
                             Some(next) = reloaded(&app, flags, hangups, &shutdown) => app = next,
                         }
                     }

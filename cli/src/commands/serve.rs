@@ -143,7 +143,7 @@ struct Rendered {
     format: ScrapeFormat,
     is_packed: bool,
     at_ms: u64,
-    /// The number of changes of all totals until the document was made.
+    /// How often any totals had changed when the document was made.
     changes: u64,
     bytes: Bytes,
 }
@@ -242,7 +242,7 @@ impl Totals {
     }
 
     /// Adds up settled windows until the shutdown begins. If the totals of one cluster can't continue, begins the shutdown,
-    /// because scrapes would show these totals as current. Returns for each cluster the exit code if it has failed.
+    /// because scrapes would show these totals as current. For each cluster that has failed, returns the exit code.
     pub(super) async fn run(&mut self, app: &App, shutdown: &Shutdown) -> Vec<Option<Exit>> {
         let followings = std::mem::take(&mut self.followings);
         let runs = self.site.exporters.iter().zip(followings);
@@ -343,8 +343,7 @@ fn stale_ms(flags: &ServingFlags) -> Result<u64> {
         return length("--stale-after", time, "such as 2h", 0);
     }
     let options = flags.follow.options(None, unix_ms())?;
-    // A window settles only when it is read again after its settle time. The pause until then can have the full length of
-    // `reread_ms`.
+    // A window settles only when it is read again after its settle time. Up to `reread_ms` can pass before that.
     let window_ms = u64::from(options.window.seconds()) * 1000;
     let reread_ms = options.reread_ms.unwrap_or(window_ms).max(window_ms);
     let pauses_ms = reread_ms.saturating_mul(2);

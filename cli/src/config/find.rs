@@ -29,7 +29,7 @@ pub(crate) struct Found {
     pub(crate) path: PathBuf,
     /// The content of the file.
     pub(crate) bytes: Vec<u8>,
-    /// If somebody else can change the file, a sentence about who.
+    /// If somebody else can change the file, a sentence that names them.
     pub(crate) distrust: Option<String>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn check_owner(found: &Found) -> Result<()> {
     }
 }
 
-/// Why a file is not trusted, after its path.
+/// Why a file is not trusted. In messages, this text follows the file's path.
 pub(crate) const EXPOSED: &str =
     "is not trusted any more, because other users can change the record of your trust";
 
@@ -261,7 +261,7 @@ fn known_path(path: &Path) -> io::Result<PathBuf> {
     Ok(folder.join(path.file_name().unwrap_or_default()))
 }
 
-/// Returns whether two paths have the same name in the same folder.
+/// Returns whether two paths name the same entry of the same folder.
 pub(super) fn is_same(one: &Path, other: &Path) -> bool {
     matches!((known_path(one), known_path(other)), (Ok(one), Ok(other)) if one == other)
 }
@@ -308,7 +308,7 @@ fn why(owner: u32, us: u32, mode: u32) -> Option<String> {
         .then(|| format!("others can change the file (mode {mode:04o}; run chmod go-w)"))
 }
 
-/// Returns `None`: Windows has access control lists instead of modes, and they are not checked.
+/// Returns `None`: Windows has access control lists instead of modes, and this command does not check them.
 #[cfg(not(unix))]
 pub(super) fn distrust(_: &fs::Metadata) -> Option<String> {
     None

@@ -69,11 +69,11 @@ pub(crate) enum Form {
     Address,
     /// Text.
     Text,
-    /// Texts by name, which exports show, so they must not be secret.
+    /// Labels: texts by name. Exports contain them, so they must not be secret.
     Labels,
 }
 
-/// The kind of place of a secret.
+/// The kind of place that contains a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SecretIn {
     /// `client_secret_env`.
@@ -229,7 +229,7 @@ pub(super) fn read_value(entry: &Entry<'_>, key: &Key, reading: &mut Reading) ->
         Form::Refused(why) => Err(entry.wrong(why).into()),
         Form::Declared(argument) => declared_value(entry, argument, reading),
         Form::Secret(place) => Ok(source(place_of(entry, place, reading)?)),
-        Form::Path => beside(entry, entry.text("want the path of a file")?).map(Raw::Path),
+        Form::Path => resolved_path(entry, entry.text("want the path of a file")?).map(Raw::Path),
         Form::Names(wanted) => {
             let names = entry.texts(wanted)?;
             Ok(Raw::List(names.into_iter().map(Raw::Text).collect()))
@@ -386,7 +386,7 @@ fn place_of(entry: &Entry<'_>, kind: SecretIn, reading: &mut Reading) -> Result<
         }
         SecretIn::File => {
             let text = entry.text("want the path of a file that holds the secret")?;
-            Ok(Place::File(beside(entry, text)?))
+            Ok(Place::File(resolved_path(entry, text)?))
         }
         SecretIn::Command => program(entry, reading).map(Place::Command),
     }
@@ -413,7 +413,7 @@ fn program(entry: &Entry<'_>, reading: &Reading) -> Result<Program> {
 }
 
 /// Resolves a path relative to the folder of the configuration, so that it does not depend on the working directory.
-fn beside(entry: &Entry<'_>, text: &str) -> Result<PathBuf> {
+fn resolved_path(entry: &Entry<'_>, text: &str) -> Result<PathBuf> {
     if text.is_empty() {
         return Err(entry.wrong("want the path of a file").into());
     }

@@ -1,9 +1,9 @@
 //! Merges the sources of settings: flags override the environment, which overrides the file.
 //!
 //! Flags and variables such as `TALLYFOLD_CLIENT_ID` describe one cluster. If a command queries several clusters, it refuses
-//! flags and variables for the address or the credentials of a cluster. They would apply to all clusters, and a secret would be
-//! sent to the wrong service. If the file names such a variable (`client_secret_env = "TALLYFOLD_CLIENT_SECRET"`), the variable
-//! sets only the option of that key.
+//! flags and variables for the address or the credentials of a cluster. They would apply to all clusters, and so send a secret
+//! to the wrong service. If the file names such a variable (`client_secret_env = "TALLYFOLD_CLIENT_SECRET"`), the variable sets
+//! only the option of that key.
 
 use std::env::{self, VarError};
 use std::path::PathBuf;

@@ -123,8 +123,8 @@ fn parts(mut run: Given, written: &Written) -> Result<RunParts> {
     })
 }
 
-/// Returns the sections that a list names. `find` returns the section for a name. If there is none, `find` returns the
-/// prefix that such a section would have, for the error.
+/// Returns the sections that a list names. `find` returns the section with a name. If there is none, `find` returns the prefix
+/// that the error shows before the name, such as `push.`.
 fn names<T: PartialEq>(
     list: Option<Setting>,
     find: impl Fn(&str) -> std::result::Result<T, &'static str>,

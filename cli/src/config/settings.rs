@@ -40,8 +40,8 @@ pub(crate) struct Cluster {
     pub(crate) name: String,
     /// The start of its section, if it comes from a file.
     pub(crate) origin: Option<Origin>,
-    /// The options of its client ([`tallyfold::MachineOptions`]). A place from which to read the secret may stand for
-    /// the secret.
+    /// The options of its client ([`tallyfold::MachineOptions`]). Instead of the secret, they may contain the place from which
+    /// to read it.
     pub(crate) client: Given,
     /// Its network settings.
     pub(crate) network: NetworkSettings,
@@ -128,7 +128,7 @@ impl Settings {
         let sources: Vec<Arc<Source>> = clusters.chain(parts).flat_map(Given::sources).collect();
         let read = move || {
             for source in sources {
-                // The code that needs the secret gets the same error later.
+                // Ignores an error: the code that needs the secret gets the same error later.
                 let _ = source.secret();
             }
         };

@@ -104,10 +104,9 @@ impl Looker<'_> {
         checks.push(connection(server, connected).took(started.elapsed()));
     }
 
-    /// Sends a request without a token to the base address itself. The service reference does not define the response,
-    /// so any status is fine except for the statuses by which proxies and gateways report errors: 407 fails, and 502 to
-    /// 504 cause a warning. The response shows that there is an HTTP server, and comes with the server's certificate and
-    /// the time of its clock.
+    /// Sends a request without a token to the base address itself. The service reference does not define the response, so any
+    /// status passes, except statuses that report an error of a proxy or gateway: 407 fails, and 502 to 504 cause a warning.
+    /// The response shows that there is an HTTP server, when its certificate expires, and the time of its clock.
     async fn ask(&self, place: &Place, proxy: Option<&ProxyOnPath>, checks: &mut Vec<Check>) {
         let started = Instant::now();
         let agent = concat!("tallyfold-cli/", env!("CARGO_PKG_VERSION"));
@@ -239,7 +238,7 @@ fn http(status: u16) -> Check {
     }
 }
 
-/// Creates the failed check of a request without a response.
+/// Creates the failed check for a request that got no response.
 fn unanswered(place: &Place, proxy: Option<&ProxyOnPath>, error: &reqwest::Error) -> Check {
     let trouble = name_of(error);
     let wants_password = chain(error).any(|link| {

@@ -161,7 +161,7 @@ pub(crate) async fn token(prepared: &Prepared, api: Api) -> Check {
     }
 }
 
-/// Returns the name of the check of an API's token.
+/// Returns the name of the check that requests an API's token.
 pub(crate) fn token_name(api: Api) -> CheckName {
     match api {
         Api::Control => CheckName::ControlToken,

@@ -14,7 +14,7 @@ use crate::failure::{Failure, Result};
 use crate::files::{hex, read_text};
 use crate::host::state::StateFile;
 
-/// The rules file that is used if it exists, and if neither a flag nor the configuration names another file.
+/// The rules file to use if it exists, and if neither a flag nor the configuration names another file.
 const USUAL: &str = "health.toml";
 
 /// Where a check finds its rules and keeps its files.
@@ -73,8 +73,8 @@ pub(crate) fn rules(path: Option<&Path>) -> Result<Rules> {
     Rules::parse(&text).map_err(as_failure)
 }
 
-/// Returns the fingerprint of the service's address. A history contains it. A state contains it in place of the client's
-/// identity if that is unknown.
+/// Returns the fingerprint of the service's address. Each history stores this fingerprint. A state stores it only if the
+/// client's identity is unknown.
 ///
 /// # Errors
 /// For an address that can't be read from its source.
@@ -140,8 +140,8 @@ impl Memory {
         }
     }
 
-    /// Reads the state from a document. `of` contains the client's identity and the fingerprint of the service's address. The
-    /// state must belong to one of the two. With `None`, it may belong to any client.
+    /// Reads the state from a document. The state must belong to one of the two texts in `of`: the client's identity, or the
+    /// fingerprint of the service's address. If `of` is `None`, the state may belong to any client.
     ///
     /// # Errors
     /// `invalid_checkpoint` for a document that is damaged, or that belongs to another cluster or client.

@@ -28,7 +28,7 @@ use crate::files::{file_lock, if_exists, open_regular, replace_locked};
 use crate::host::ranges::{Keeper, finished, gather};
 use crate::host::session::Session;
 
-/// What a check does if it can't store a page.
+/// The end of the message about a page that can't be stored.
 const LAST_DAY: &str = "; until pages can be stored, only the windows of the last day are read";
 
 /// Windows up to this length, in seconds, are stored by day. Longer windows are stored by week, because a day contains only a
@@ -71,7 +71,7 @@ impl Wanted {
         recent.whole()
     }
 
-    /// Extends the range back to the start of its first page, so that this page need not be cut.
+    /// Extends the range back to the start of its first page, so that the check uses this whole page.
     pub(crate) fn whole(mut self) -> Self {
         let start_ms = self.range.start().unix_ms();
         let start = Timestamp::from_unix_ms(start_ms - start_ms.rem_euclid(self.span_ms()));
@@ -109,7 +109,8 @@ pub(crate) struct Span {
 impl History {
     /// Opens the history of a query. If nothing was stored, the history is empty. `cluster` is the folder of the cluster.
     /// `service` identifies the service, so that the counts of two services are never mixed, even if their clusters have the
-    /// same name. If the disk is full or read-only, or the user may only read the folder, the history is used as it is.
+    /// same name. If the disk is full or read-only, or the user has no permission to write, the history is read but not
+    /// changed.
     ///
     /// # Errors
     /// For a folder that can't be used, or that another process uses.
@@ -408,8 +409,8 @@ struct Update {
 }
 
 /// Brings the pages of a history up to date with the service, and returns the counts of the range. A page that can't be stored
-/// stays in memory. After that, only the pages of the last day are read, unless `keeps_all` is set: the next check would have to
-/// read all others again.
+/// stays in memory. After such a failure, requests only the windows of the last day, because the next check would have to read
+/// all other windows again. If `keeps_all` is set, requests all windows nevertheless.
 ///
 /// # Errors
 /// For files that can't be read, and if there are no counts at all.
@@ -487,7 +488,7 @@ pub(crate) async fn read(
 }
 
 impl Update {
-    /// Keeps the bytes of the page if it could not be stored. `failure` becomes the first reason.
+    /// If the page could not be stored, keeps its bytes, and sets `failure` to the reason unless `failure` already has one.
     fn keep(&mut self, unstored: Option<(Vec<u8>, Failure)>, failure: &mut Option<Failure>) {
         self.unstored = unstored.map(|(bytes, reason)| {
             failure.get_or_insert(reason);

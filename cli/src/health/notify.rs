@@ -170,8 +170,8 @@ impl Notifier {
         })
     }
 
-    /// Notifies all receivers of what was found in a cluster. If a receiver did not accept a message, returns the exit
-    /// code; the next run sends that message again.
+    /// Notifies all receivers of the findings in a cluster. If a receiver did not accept a message, returns the exit code; the
+    /// next run sends that message again.
     ///
     /// # Errors
     /// If the same receiver was named twice, or if a push fails before it has an outcome.
@@ -201,11 +201,11 @@ impl Notifier {
         Ok(exit)
     }
 
-    /// Sends to each receiver what it does not know yet of what was found. Returns what the receivers know afterwards, and for
-    /// each of them, its name and how many messages it accepted.
+    /// Sends each receiver the findings that it was not notified of yet. Returns what the receivers have been notified of. Also
+    /// returns for each receiver its name, and how many messages it accepted or why it failed.
     ///
     /// # Errors
-    /// As [`Notifier::notify`].
+    /// Same as [`Notifier::notify`].
     pub(crate) async fn send(
         &mut self,
         found: Found<'_>,

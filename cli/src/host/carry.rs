@@ -18,7 +18,7 @@ use crate::failure::{Exit, Failure, Result};
 use crate::stderr::Stderr;
 
 /// How long the current message may still take after the shutdown has begun, so that it does not stay unacknowledged.
-const FAREWELL: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(5);
 
 /// The pause after a datagram. A destination whose buffer is full drops datagrams silently, so a large push must not be
 /// sent at full speed.
@@ -92,15 +92,15 @@ impl Carrier {
         shutdown: &Shutdown,
         mut store: impl AsyncFnMut(u64, u64) -> Result<()>,
     ) -> Result<Carried> {
-        let mut unsaid = None;
+        let mut unreported = None;
         loop {
             if shutdown.has_begun() && push.is_at_rest() {
                 return Ok(Carried::Part);
             }
             let task = self.task(push).map_err(of_receiver)?;
             // In `task`, the push has decided whether to retry the last message, so a retry can be reported now.
-            if let Some((before, status, name)) = unsaid.take() {
-                self.say(before, push, status, name);
+            if let Some((before, status, name)) = unreported.take() {
+                self.report_retry(before, push, status, name);
             }
             match task {
                 Task::Done => return Ok(Carried::All),
@@ -117,7 +117,7 @@ impl Carrier {
                     let status = reading.status;
                     let name = sent.as_ref().err().map(Broken::name);
                     report(push, sent, has_left.get())?;
-                    unsaid = Some((before, status, name));
+                    unreported = Some((before, status, name));
                 }
                 Task::Datagram { url, body } => {
                     let before = push.report().retries;
@@ -129,7 +129,7 @@ impl Carrier {
                             sleep(PACE).await;
                         }
                         Err(broken) => {
-                            unsaid = Some((before, None, Some(broken.name())));
+                            unreported = Some((before, None, Some(broken.name())));
                             report(push, Err(broken), false)?;
                         }
                     }
@@ -140,16 +140,16 @@ impl Carrier {
 
     /// If the push retries a message, reports this on stderr. The first report is a warning, because retries may take
     /// long. `before` is the number of retries before the message was sent.
-    fn say<S>(&self, before: u64, push: &Push<S>, status: Option<u16>, name: Option<&str>)
+    fn report_retry<S>(&self, before: u64, push: &Push<S>, status: Option<u16>, name: Option<&str>)
     where
         S: Source,
     {
         if push.report().retries == before {
             return;
         }
-        let said = push.trouble().and_then(tallyfold::Error::excerpt);
-        let why = match (status, said) {
-            (Some(status), Some(said)) => format!("status {status}: {said}"),
+        let excerpt = push.trouble().and_then(tallyfold::Error::excerpt);
+        let why = match (status, excerpt) {
+            (Some(status), Some(excerpt)) => format!("status {status}: {excerpt}"),
             (Some(status), None) => format!("status {status}"),
             (None, _) => name.unwrap_or("no response").to_owned(),
         };
@@ -182,7 +182,7 @@ impl Carrier {
         })
     }
 
-    /// Waits for an exchange, but not longer than the timeout, and not longer than [`FAREWELL`] after the shutdown has
+    /// Waits for an exchange, but not longer than the timeout, and not longer than [`GRACE`] after the shutdown has
     /// begun.
     async fn in_time<T>(
         &self,
@@ -191,7 +191,7 @@ impl Carrier {
     ) -> Result<T, Broken> {
         let farewell = async {
             shutdown.begun().await;
-            sleep(FAREWELL).await;
+            sleep(GRACE).await;
         };
         tokio::select! {
             done = timeout(self.timeout, exchange) => done.unwrap_or(Err(Broken::TimedOut)),

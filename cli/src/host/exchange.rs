@@ -20,8 +20,8 @@ use tokio::time::timeout;
 use super::body::Body;
 use super::network::{Http, name_of, noting_connections};
 
-/// How long the body of a response that reports an error may take to arrive. Only the error message uses this body: it quotes
-/// the beginning.
+/// How long the body of an error response may take to arrive. The time is short, because only the error message needs the body:
+/// it quotes the beginning.
 const EXCERPT: Duration = Duration::from_secs(1);
 
 /// What receives a response: a call or a push.
@@ -93,7 +93,7 @@ pub(crate) struct Outgoing {
 }
 
 /// Whether a message may have left this machine. The HTTP client starts to read the message's body only when the connection is
-/// ready.
+/// ready, so a body that it has not read has not left.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HasLeft(Arc<AtomicBool>);
 
@@ -232,7 +232,7 @@ async fn read(mut response: Response, receiver: &mut impl ResponseReader) -> Res
     Ok(receiver.end()?)
 }
 
-/// Waits for a future, for at most `limit` if there is one. Returns `None` if that was too short.
+/// Waits for a future, for at most `limit` if there is one. Returns `None` if the future is not ready by then.
 pub(crate) async fn within<T>(
     limit: Option<Duration>,
     future: impl Future<Output = T>,
@@ -249,8 +249,8 @@ fn broken(error: &reqwest::Error) -> Broken {
     Broken::Network(name_of(error))
 }
 
-/// Converts headers to texts. Bytes that are not UTF-8 become replacement characters, so such a value equals no value that the
-/// core expects.
+/// Converts headers to texts. Bytes that are not UTF-8 become replacement characters, so such a value never equals a value that
+/// the core expects.
 fn texts(headers: &HeaderMap) -> Vec<(&str, String)> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     headers

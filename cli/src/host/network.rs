@@ -75,8 +75,8 @@ impl Http {
     }
 }
 
-/// Refuses a proxy address in the environment that can't be used. The client would ignore the address and connect without a
-/// proxy. The address may contain a password, so no message quotes it.
+/// Refuses an unusable proxy address in the environment. The client would ignore the address, and connect without a proxy. The
+/// address may contain a password, so no message quotes it.
 fn check_proxies_of_environment(variable: &dyn Fn(&str) -> Option<String>) -> Result<()> {
     for name in ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"] {
         for name in [name.to_owned(), name.to_ascii_lowercase()] {
@@ -323,8 +323,8 @@ fn valid(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     }
 }
 
-/// Accepts a certificate that an authority of the system or of the file has issued, and also a server's own certificate that is
-/// in the file, if its name and its time are right. The second rule is for self-signed certificates: `openssl req -x509` marks
+/// Accepts a server's certificate in two cases: if an authority of the system or in the file has issued it, or if it is in the
+/// file itself, has the right name and is valid now. The second case is for self-signed certificates: `openssl req -x509` marks
 /// them as authorities, and the usual verification refuses a server's certificate with that mark.
 #[derive(Debug)]
 struct Certificates {

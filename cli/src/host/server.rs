@@ -51,7 +51,7 @@ const HEAD: Duration = Duration::from_secs(10);
 const READING: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 30_000 });
 
 /// How long unfinished responses may still take when the server stops.
-const FAREWELL: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Creates a body from all of its bytes.
 pub(crate) fn whole(bytes: impl Into<Bytes>) -> UnsyncBoxBody<Bytes, BrokenOff> {
@@ -147,8 +147,8 @@ pub(crate) fn packed(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap_or_default()
 }
 
-/// Adds the headers of a response that depends on the request's headers `vary`, and that is compressed with gzip if `is_packed`
-/// is true.
+/// Adds a `Vary` header for a response that depends on the request headers in `vary`. Also adds a `Content-Encoding` header if
+/// the response is compressed with gzip.
 pub(crate) fn encode(headers: &mut HeaderMap, vary: &'static str, is_packed: bool) {
     headers.insert(VARY, HeaderValue::from_static(vary));
     if is_packed {
@@ -202,7 +202,7 @@ impl Server {
         }
     }
 
-    /// Answers requests until `stop` completes. Then finishes the requests that have begun, for at most [`FAREWELL`].
+    /// Answers requests until `stop` completes. Then finishes the requests that have begun, for at most [`GRACE`].
     pub(crate) async fn serve<F: Future<Output = Answer> + 'static>(
         self,
         handler: impl Fn(Request<Incoming>) -> F + 'static,
@@ -228,7 +228,7 @@ impl Server {
             }
         }
         // Idle connections close at once.
-        let _ = timeout(FAREWELL, connections.shutdown()).await;
+        let _ = timeout(GRACE, connections.shutdown()).await;
     }
 }
 

@@ -15,7 +15,7 @@ use super::network::Http;
 use super::shared::{Asked, Copied, Sharer};
 use crate::stderr::Stderr;
 
-/// A function that is called with each request that has ended.
+/// A function to call with each request that has ended.
 pub(crate) type OnAttempt = Box<dyn FnMut(&Attempt)>;
 
 /// A client of one cluster. Several of its calls may be driven at the same time.
@@ -40,9 +40,8 @@ pub(crate) struct Session {
 /// What is known about a service.
 #[derive(Default)]
 struct Known {
-    /// Notified whenever an exchange of a call has ended, because other calls may wait for the token that this exchange has
-    /// requested.
-    moved: Notify,
+    /// Notified whenever an exchange has ended. The exchange may have requested a token that other calls wait for.
+    exchanged: Notify,
     on_attempt: RefCell<Option<OnAttempt>>,
     /// How urgent the last message about the clocks was.
     clock_notice: Cell<ClockNotice>,
@@ -77,8 +76,8 @@ impl Session {
         })
     }
 
-    /// Returns the same client for one of several parts of the process that read the same windows. Its calls use responses that
-    /// other parts have just read.
+    /// Returns this client for one part of the process, if several parts read the same windows. The calls of the part use
+    /// responses that other parts have just read.
     pub(crate) fn shared(&self, sharer: Sharer) -> Rc<Self> {
         Rc::new(Self {
             sharer: Some(sharer),
@@ -254,7 +253,7 @@ impl<T> Driven<'_, T> {
         let begun = self.session.now();
         if let Some(response) = sharer.take(asked, begun) {
             let fed = response.feed(self.call);
-            self.session.known.moved.notify_waiters();
+            self.session.known.exchanged.notify_waiters();
             // Discards the report of the request, because none was sent.
             let _ = self.call.attempt();
             if let Some(copy) = self.copy.as_deref_mut() {
@@ -265,7 +264,7 @@ impl<T> Driven<'_, T> {
         let mut response = Copied::default();
         let limit = self.limit();
         let reported = exchange(outgoing, limit, self.call, Some(&mut response)).await;
-        self.session.known.moved.notify_waiters();
+        self.session.known.exchanged.notify_waiters();
         if let Some(copy) = self.copy.as_deref_mut() {
             copy.clone_from(&response);
         }
@@ -280,23 +279,23 @@ impl<T> Driven<'_, T> {
         let limit = self.limit();
         let copy = self.copy.as_deref_mut().filter(|_| copies);
         let reported = exchange(outgoing, limit, self.call, copy).await;
-        self.session.known.moved.notify_waiters();
+        self.session.known.exchanged.notify_waiters();
         reported
     }
 
     /// Waits until another call has ended its token request.
     async fn blocked(&mut self, epoch: u64) -> Result<()> {
         let session = self.session;
-        let moved = async {
+        let token_request = async {
             loop {
-                let moved = session.known.moved.notified();
+                let exchanged = session.known.exchanged.notified();
                 if session.machine.token_epoch() != epoch {
                     return;
                 }
-                moved.await;
+                exchanged.await;
             }
         };
-        if within(self.limit(), moved).await.is_none()
+        if within(self.limit(), token_request).await.is_none()
             && self.call.time_left(session.now()) != Some(0)
         {
             let message = "no token came in time: another call of this client was requesting it";
@@ -317,7 +316,7 @@ impl<T> Driven<'_, T> {
 impl<T> Drop for Driven<'_, T> {
     fn drop(&mut self) {
         self.call.close();
-        self.session.known.moved.notify_waiters();
+        self.session.known.exchanged.notify_waiters();
     }
 }
 

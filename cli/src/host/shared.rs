@@ -7,8 +7,8 @@ use std::rc::Rc;
 use tallyfold::{Call, Dimension, Metric, Now, Request, Result, Window};
 use tokio::sync::Notify;
 
-/// How long a response is kept. A part that needs the response later sends its own request. The time is so short that the age
-/// of the response's `Date` does not look like a difference between this machine's clock and the service's.
+/// How long a response is kept. A part that needs the response later sends its own request. The time is short, because the
+/// `Date` of an older response would look like a difference between this machine's clock and the service's.
 const KEPT_MS: u64 = 30_000;
 
 /// The maximum size of all bodies that are kept for a cluster, in bytes: enough for several windows.
@@ -171,9 +171,9 @@ impl Sharer {
         end_ms.saturating_add_unsigned(self.reader.settle_ms)
     }
 
-    /// Returns a response that another part has read, and that this part has not received. From the time at which this part may
-    /// treat the window as settled, it needs a response to a request that was sent after that time, so an older response is not
-    /// returned.
+    /// Returns a response that another part has read, and that this part has not received. Once this part may treat the window
+    /// as settled, it needs a response to a request that was sent after the settle time. An older response is not returned
+    /// then.
     pub(super) fn take(&self, asked: &Asked, now: Now) -> Option<Rc<Copied>> {
         let settles_ms = self.settles_ms(asked);
         let mut kept = self.readings.kept.borrow_mut();

@@ -23,7 +23,7 @@ use tokio::sync::{Mutex, watch};
 
 use crate::failure::{Exit, Failure, Result};
 
-/// A request to endless work to stop at its next safe point.
+/// Requests endless work to stop at its next safe point.
 #[derive(Clone)]
 pub(crate) struct Shutdown {
     begun: Rc<watch::Sender<bool>>,

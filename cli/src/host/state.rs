@@ -85,8 +85,8 @@ impl StateFile {
         }
         // If the path is a link, its target is replaced, and the link stays.
         let path = fs::canonicalize(&path).unwrap_or(path);
-        let beside = with_end(&path, ".lock");
-        let lock = locked(&beside)?.ok_or_else(|| {
+        let lock_path = with_end(&path, ".lock");
+        let lock = locked(&lock_path)?.ok_or_else(|| {
             Failure::usage(format!(
                 "{}: another process uses this file; wait until that process has ended, or name another file",
                 path.display()
@@ -133,7 +133,7 @@ impl StateFile {
         }
     }
 
-    /// Returns what identifies the file that this process has read or written last.
+    /// Returns the mark of the file when this process last read or wrote it.
     pub(crate) fn seen(&self) -> Option<Mark> {
         self.seen.get()
     }

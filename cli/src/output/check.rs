@@ -83,8 +83,8 @@ pub(crate) struct CheckDocument<'a> {
     replay: Option<Window>,
     /// The file with the rules; `null` for the standard rules.
     rules: Option<String>,
-    /// False if a warning or critical finding fires or is unjudged that is neither silenced nor provisional, or if there are
-    /// no recent counts; always true for a replay.
+    /// Whether all is well. False if a warning or critical finding fires or is unjudged, unless the finding is silenced or
+    /// provisional. Also false if there are no recent counts. Always true for a replay.
     healthy: bool,
     /// What was found, in the order of the configuration.
     clusters: Vec<FoundCluster<'a>>,
@@ -106,8 +106,8 @@ struct FoundCluster<'a> {
     cluster: &'a str,
     /// The labels that the configuration gives it.
     labels: Pairs<'a>,
-    /// False if a warning or critical finding fires or is unjudged that is neither silenced nor provisional, or if there are
-    /// no recent counts.
+    /// Whether all is well. False if a warning or critical finding fires or is unjudged, unless the finding is silenced or
+    /// provisional. Also false if there are no recent counts.
     healthy: bool,
     /// How many windows all rules together have judged; each group counts its own windows.
     judged: u64,

@@ -328,7 +328,7 @@ pub(crate) fn unbalanced(part: &Part) -> Option<String> {
     contradiction(table.reconciliation())
 }
 
-/// Returns the same sentence for compared totals; `None` if they agree or can't be compared.
+/// Returns the same sentence for the result of a comparison of totals; `None` if they agree or can't be compared.
 pub(crate) fn contradiction(reconciliation: Reconciliation) -> Option<String> {
     let Reconciliation::Unbalanced {
         success,

@@ -28,8 +28,8 @@ pub(crate) fn shown(value: &str) -> String {
 /// Escapes a text in the same way, but leaves an empty text empty.
 pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    // Starts at the limit: a combining mark at the beginning would attach to the character before the text, so it is
-    // escaped.
+    // Starts at the limit, so that a combining mark at the beginning is escaped. It would attach to the character before the
+    // text.
     let mut marks = MOST_MARKS;
     for character in text.chars() {
         let is_mark = character.width() == Some(0);

@@ -17,9 +17,9 @@ use crate::arguments::declared::{Declared, Flags};
 pub(crate) struct ShowFlags {
     /// The format [default: table]
     ///
-    /// In csv, ndjson and parquet, a group has one row for the whole range, or one for each window if windows are kept
-    /// separate, in the order of --order. Formats of other systems have their own order, and contain only counts that
-    /// no longer change (--windows).
+    /// csv, ndjson and parquet contain one row for each group, or one for each group and window if windows are kept separate.
+    /// --order sets the order of the rows. Formats of other systems have their own order, and contain only counts that no
+    /// longer change (--windows).
     #[arg(long, value_enum, default_value_t = OutputFormat::Table, hide_default_value = true)]
     pub(crate) format: OutputFormat,
     /// Shows only this many rows, ranked by --order (by default errors)
@@ -43,8 +43,8 @@ pub(crate) struct ShowFlags {
 }
 
 impl ShowFlags {
-    /// Returns whether only settled windows are written because `--windows` is not given. This is the default for the formats
-    /// of other systems, which store what they receive.
+    /// Returns whether only settled windows are written. This is the default for the formats of other systems, which store what
+    /// they receive. `--windows` overrides it.
     pub(crate) fn writes_settled_only(&self) -> bool {
         let is_kept = self.format.exported().is_some_and(|of| !of.is_file());
         is_kept && self.export.given.get("windows").is_none()
@@ -199,7 +199,7 @@ impl Picked {
         Self::of_frames(frames, ranking)
     }
 
-    /// Selects and orders the rows of frames. Each frame comes with whether it is a series.
+    /// Selects and orders the rows of frames. For each frame, `frames` contains whether the frame is a series.
     pub(crate) fn of_frames<'a>(
         frames: impl Iterator<Item = (&'a dyn Frame, bool)>,
         ranking: Ranking,
@@ -263,8 +263,8 @@ fn sums(frame: &dyn Frame, by: RankBy) -> HashMap<Key, u128> {
     ranks.collect()
 }
 
-/// Returns the sum of the changes of the other counts. It breaks ties between rows of a comparison in which the ranked count
-/// has changed equally. For other frames, it is 0.
+/// Returns the sum of the changes of the other counts, to break ties between rows of a comparison whose ranked count has
+/// changed equally. Returns 0 for other frames.
 fn others(frame: &dyn Frame, row: usize, by: RankBy) -> u128 {
     if frame.delta(row).is_none() {
         return 0;

@@ -84,8 +84,8 @@ pub(crate) fn write_to(
     }
 }
 
-/// Writes a result to stdout or to a file, as [`write_to`] does. A file is replaced only by a complete result, which also
-/// removes an earlier incomplete one. An incomplete result is written next to the file, with a note about it.
+/// Writes a result to stdout or to a file, as [`write_to`] does. Only a complete result replaces the file; an earlier
+/// incomplete result is then removed. An incomplete result is written to another file next to it, with a note.
 ///
 /// # Errors
 /// Same as [`write_to`].

@@ -50,8 +50,8 @@ fn counts(row: [u64; 3]) -> Value {
     json!({"success": success, "errors": errors, "filtered": filtered})
 }
 
-/// Creates a table with one window for each list of rows. Each list comes with whether its window is provisional. `excess` is
-/// added to the errors that the service reports, so that they differ from the sums.
+/// Creates a table with one window for each list of rows. The flag of each list is true if its window is provisional. `excess`
+/// is added to the errors that the service reports, so that they differ from the sums.
 fn saved(windows: &[(&[Row<'_>], bool)], excess: u64) -> CountTable {
     saved_from(0, windows, excess)
 }

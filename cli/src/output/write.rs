@@ -35,7 +35,7 @@ pub(crate) fn write(report: &Report, flags: &ShowFlags, stderr: &Stderr) -> Resu
     let is_complete = report.exit() == Exit::Fine;
     let output = flags.output.as_deref();
     write_result(output, is_complete, stderr, |screen, out| {
-        if !says_all(flags.format, screen) {
+        if !contains_remarks(flags.format, screen) {
             print_remarks(report, leaves_out, stderr);
         }
         match (flags.format, export) {
@@ -80,7 +80,7 @@ fn write_rows(
 }
 
 /// Returns whether the output itself contains the remarks, as a table on a terminal and the JSON document do.
-fn says_all(format: OutputFormat, screen: Screen) -> bool {
+fn contains_remarks(format: OutputFormat, screen: Screen) -> bool {
     match format {
         OutputFormat::Json => true,
         OutputFormat::Table => screen.width.is_some(),

@@ -121,7 +121,7 @@ impl History {
         let span = self.span_ms();
         self.slots.retain(|start, _| span.contains(start));
         self.lines.take();
-        // No window contains a group whose only reference is in `groups`.
+        // If the only reference to a group is in `groups`, no window contains the group.
         self.groups.retain(|group| Rc::strong_count(group) > 1);
     }
 

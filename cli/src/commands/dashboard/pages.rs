@@ -63,7 +63,7 @@ struct Found {
 /// Why there is no answer for a window.
 #[derive(Clone)]
 enum Missed {
-    /// The call failed. stderr has the text of the error, with this reference.
+    /// The call failed. The error's text is on stderr, with this reference.
     Failed(Error, String),
     /// Too many calls are waiting for their turn.
     Busy,
@@ -79,7 +79,7 @@ enum Manner {
     /// A call for a single window. It is refused if too many others are waiting.
     Single,
     /// A call for a window of a range, which is never refused. The semaphore limits how many calls one range makes at the same
-    /// time. The number is how many requests of the client had failed when the range was requested.
+    /// time. The number counts the requests of the client that had failed when the range was requested.
     Range(Arc<Semaphore>, u64),
 }
 
@@ -87,8 +87,8 @@ enum Manner {
 pub(super) struct Pages {
     session: Rc<Session>,
     options: PagesOptions,
-    /// The beginning of all keys: the client's identity, or nothing if it is unknown.
-    service: String,
+    /// The beginning of all keys: the client's identity; empty if the identity is unknown.
+    identity: String,
     turns: Arc<Semaphore>,
     /// The places of calls for a single window that wait for their turn.
     queue: Semaphore,
@@ -96,7 +96,7 @@ pub(super) struct Pages {
     store: Option<Arc<Store>>,
     under_way: RefCell<HashMap<String, WeakShared<Work>>>,
     /// The beginning of all tags of ranges. A new value makes browsers discard the ranges that they have cached.
-    own: Cell<u64>,
+    tag_prefix: Cell<u64>,
     log: RefCell<ErrorLog>,
 }
 
@@ -111,13 +111,13 @@ impl Pages {
         let identity = session.machine.shared_identity().ok().map(str::to_owned);
         let store = identity.as_ref().map(|_| Store::open(folder)).transpose()?;
         Ok(Self {
-            service: identity.unwrap_or_default(),
+            identity: identity.unwrap_or_default(),
             turns: Arc::new(Semaphore::new(options.concurrency as usize)),
             queue: Semaphore::new(options.queue as usize),
             kept: RefCell::new(Kept::new(options.memory_bytes)),
             store: store.map(Arc::new),
             under_way: RefCell::default(),
-            own: Cell::new(random()),
+            tag_prefix: Cell::new(random()),
             log: RefCell::default(),
             session,
             options,
@@ -141,7 +141,7 @@ impl Pages {
             permission: &Permission::Everything,
         };
         let now = self.session.now();
-        let question = PageQuestion::read(&self.options, &self.service, request, now);
+        let question = PageQuestion::read(&self.options, &self.identity, request, now);
         let is_packed = takes_gzip(headers);
         match question {
             Ok(PageQuestion::Metrics(question)) => {
@@ -175,8 +175,8 @@ impl Pages {
         }
     }
 
-    /// Returns the answer that is kept, or else waits for a call that is under way, or else starts a new one. A call ends early
-    /// when all futures that wait for it are dropped.
+    /// Returns the answer from memory, if it is there. Otherwise waits for the call that is under way for the same window, or
+    /// starts a new call. A call ends early when no future waits for it any more.
     async fn find(
         self: &Rc<Self>,
         question: MetricsQuestion,
@@ -273,7 +273,8 @@ impl Pages {
         }
     }
 
-    /// Calls the service. If it has gone down after that number of failed requests, the call fails without a retry.
+    /// Calls the service, and fails fast while it is down. `since` is the number of the client's requests that had failed when
+    /// the wait for the answer began.
     async fn read(&self, question: &MetricsQuestion, since: u64) -> tallyfold::Result<Found> {
         let (metric, asked) = (question.metric, &question.query.dimensions);
         // Other parts of the process read only windows that may still change, so only requests for these can be shared.
@@ -309,7 +310,7 @@ impl Pages {
     ) -> Answer {
         let limit = Arc::new(Semaphore::new(self.options.concurrency as usize));
         let manner = Manner::Range(limit, self.session.machine.failures());
-        let own = format!("{:016x}", self.own.get());
+        let own = format!("{:016x}", self.tag_prefix.get());
         let find = {
             let pages = Rc::clone(&self);
             move |window: MetricsQuestion| {
@@ -376,8 +377,8 @@ impl Pages {
         response
     }
 
-    /// Finds the answer for a window of a range. The window may have joined a call for a single window that is refused because
-    /// too many others wait. In this case, tries again after a second.
+    /// Finds the answer for a window of a range. The window may wait for the call of a request for a single window. If that
+    /// call is refused because the queue is full, tries again after a second.
     async fn find_patiently(
         self: Rc<Self>,
         window: MetricsQuestion,
@@ -397,7 +398,7 @@ impl Pages {
         let query = &question.query;
         let is_settled = found.as_ref().is_ok_and(|found| found.is_settled);
         if question.is_settled && !is_settled {
-            self.own.set(random());
+            self.tag_prefix.set(random());
         }
         let Ok(window) = Window::new(query.start, query.end) else {
             return Vec::new();

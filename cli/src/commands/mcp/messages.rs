@@ -85,7 +85,7 @@ impl Transport<RoleServer> for Lines {
             match message_of(&line) {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
-                // The caller may drop this future, but not the response.
+                // Sends the response in a task of its own, because the caller may drop this future.
                 Err(error) => drop(tokio::spawn(self.send(JsonRpcMessage::error(error, None)))),
             }
         }
@@ -96,8 +96,8 @@ impl Transport<RoleServer> for Lines {
     }
 }
 
-/// Reads a message. Returns `None` for text that is not JSON, for responses, because this server sends no request, and for
-/// notifications that have no effect on it.
+/// Reads a message. Returns `None` for text that is not JSON, for notifications that have no effect on this server, and for
+/// responses: this server sends no requests.
 ///
 /// # Errors
 /// For JSON that isn't a message: the error to respond with.

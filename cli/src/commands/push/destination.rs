@@ -86,7 +86,7 @@ impl Flags for ExportFlags {
 pub(crate) struct Destination {
     /// The format.
     pub(crate) format: Format,
-    /// What errors call the setting of the format: the flag, or the key of the configuration.
+    /// The name of the format's setting in errors: the flag, or the key of the configuration.
     pub(crate) named: Name,
     push: PushOptions,
     export: ExportOptions,

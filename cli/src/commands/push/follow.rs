@@ -96,7 +96,7 @@ async fn begin<'a>(
     let labels = labels_of(&app.settings, &cluster, plan.labels)?;
     let file = StateFile::of_cluster(plan.state, &app.settings, &cluster)?;
     let mut outbox = file.load(Outbox::from_json)?;
-    // This rejects a format that can't represent changes, and a format that differs from the one of the pending revision.
+    // Rejects a format that can't represent changes, and a format other than the format of the pending revision.
     let finished = outbox.finished(plan.destination.format);
     finished.map_err(|error| error.renaming("format", &plan.destination.named))?;
     let options = plan.follow.options(outbox.state(), unix_ms())?;
@@ -156,8 +156,7 @@ impl Progress {
         self.samples.set(self.samples.get() + report.samples);
     }
 
-    /// Counts a failure, and returns the pause before the next attempt: the shortest at first, and after each further failure
-    /// twice as long.
+    /// Counts a failure, and returns the pause before the next attempt. With each further failure, the pause doubles.
     fn fail(&self) -> Duration {
         self.failures.set(self.failures.get() + 1);
         let in_a_row = self.failures_in_a_row.get();
@@ -307,14 +306,14 @@ impl Sending<'_> {
                 self.progress.failures_in_a_row.set(0);
                 self.outbox.clear();
             }
-            // The warnings about unacknowledged samples are written. Store that, so that the next run does not repeat them.
+            // Stores that the warnings about unacknowledged samples were written, so that the next run does not repeat them.
             self.outbox.acknowledge(report.unsure);
             self.file.replace(self.outbox.to_json()).await?;
             match carried {
                 Ok(Carried::All) => {}
                 Ok(Carried::Part) => return Ok(Carried::Part),
-                // The unacknowledged samples count as finished, so the next push begins after them. A destination that is down
-                // would lose a message in each attempt, so the attempts become rare.
+                // The unacknowledged samples count as finished, so the next push begins after them. While the destination is
+                // down, each attempt can lose a message, so the pauses between attempts grow.
                 Err(_) if is_doubted => {
                     let pause = self.progress.fail();
                     if shutdown.unless_begun(sleep(pause)).await.is_none() {

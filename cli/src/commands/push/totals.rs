@@ -33,7 +33,7 @@ struct Totals<'a> {
     file: StateFile,
     /// The totals as they are on the disk. [`Totals::change`] stores a change before it makes the change here.
     ledger: Mutex<Ledger>,
-    /// Wakes `send_all` when totals have changed, and at the end, when they will not change any more.
+    /// Wakes `send_all` when totals have changed, and when the follow has ended.
     changed: Notify,
     is_done: Cell<bool>,
     total: RefCell<PushReport>,
@@ -86,8 +86,8 @@ async fn begin<'a>(
     let options = plan.follow.options(ledger.state(), unix_ms())?;
     let following = Following::new(Rc::clone(&session), &options, Some(&file))?;
     ledger.begin(following.state());
-    // Reject invalid labels and names now. An export needs a stamped ledger. Stamp only a copy, because the first stamp stays,
-    // and the clock may be wrong.
+    // Try an export now, to reject invalid labels and names. An export needs a stamped ledger. Stamp only a copy: the first
+    // stamp of a ledger is permanent, and the clock may still be wrong.
     let mut trial = ledger.clone();
     if trial.stamped().is_none() {
         trial.stamp(unix_ms())?;
@@ -211,7 +211,7 @@ impl Totals<'_> {
                 return Ok(());
             }
             if !self.is_done.get() {
-                // Send the totals after a notification, and after the timeout. A shutdown ends the follow, which also notifies.
+                // Waits for a change, but not longer than `every`. A shutdown ends the follow, which then notifies, too.
                 let _ = timeout(self.every, self.changed.notified()).await;
             }
         }
@@ -226,10 +226,10 @@ impl Totals<'_> {
 
     /// Stamps the totals with the current time.
     ///
-    /// If the wall clock is ahead of the service's clock, this uses the service's time: with the time of the wall clock, the
-    /// totals would be from the future once the clock is corrected. If the last stamp is later than this time, and the wall
-    /// clock has reached it, the new stamp follows the last one: compared with an earlier time, the stored totals could look as
-    /// if they were from the future.
+    /// If the wall clock is ahead of the service's clock, the stamp is the service's time. Otherwise, the totals would be from
+    /// the future once the wall clock is corrected. If the last stamp is later than the service's time, but the wall clock has
+    /// reached the last stamp, the new stamp follows the last one. Otherwise, the ledger could refuse its own last stamp as a
+    /// time in the future.
     fn stamp(&self, ledger: &mut Ledger) -> tallyfold::Result<()> {
         let wall_ms = unix_ms();
         let now_ms = self.session.corrected_ms().unwrap_or(wall_ms);

@@ -42,7 +42,7 @@ const BUDGET: &str = "0.02";
 /// The default settle time, in seconds: how long after its end a window may change.
 const SETTLE_SECONDS: u32 = 3_600;
 
-/// The page of the documentation that describes the response to each alert, relative to the root of the site.
+/// The page of the documentation that describes how to respond to each alert, relative to the site's root.
 const RUNBOOKS: &str = "guides/dashboards-and-rules.html";
 
 impl Subject {
@@ -89,7 +89,7 @@ impl Subject {
         format!("{{{}}}", matchers.join(","))
     }
 
-    /// Returns the end of a title whose panel shows each value of the first dimension.
+    /// Returns the end of a panel's title, such as ` by integration`, for a panel that shows each value of the first dimension.
     fn per(&self) -> String {
         self.main()
             .map_or_else(String::new, |name| format!(" by {name}"))
@@ -98,8 +98,9 @@ impl Subject {
     /// Returns an expression for the growth of a counter over a span that ends at the query's time. It subtracts two totals, so
     /// the growth is exact.
     ///
-    /// A counter may have no sample in the day before the span. If the exporter has one, Prometheus already scraped it, so the
-    /// counter is new and began at 0. Otherwise, the growth is counted from the counter's first sample in the span.
+    /// A counter may have no sample in the day before the span. If the exporter itself has a sample there, Prometheus was
+    /// already scraping it, so the counter is new and began at 0. Otherwise, the growth is counted from the counter's first
+    /// sample in the span.
     fn growth(&self, count: CountName, chosen: &str, span: &str) -> String {
         let counter = format!("{}_total{chosen}", self.names.counter(count));
         let build = BUILD.sample_name();
@@ -448,7 +449,7 @@ trait Source {
     fn description(&self) -> &'static str;
     /// Returns an expression for the exact count of each series over a span.
     fn total(&self, count: CountName, span: &str) -> String;
-    /// Extends a sum over all series, so that it is 0 and not empty if the span has only samples of delivered events.
+    /// Extends a sum over all series, so that it is 0 instead of empty if the span has only samples of delivered events.
     fn or_none(&self, sum: String, span: &str) -> String;
     /// Returns an expression for the share of failed events among failed and delivered events.
     fn share(&self, failed: &str, delivered: &str) -> String;

@@ -433,7 +433,7 @@ fn check_hidden(bytes: &[u8]) {
     );
 }
 
-/// Returns the template with all settings in use, and with a secret in place of each value that is a text.
+/// Returns the template with all settings in use. Each value that is a text is replaced by a secret.
 fn secrets() -> String {
     template()
         .lines()

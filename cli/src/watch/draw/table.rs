@@ -31,7 +31,7 @@ enum Column {
 }
 
 /// The columns that a narrow screen omits, in this order.
-const GIVING_WAY: [Column; 4] = [
+const OMITTED_FIRST: [Column; 4] = [
     Column::Rate,
     Column::Delivered,
     Column::Filtered,
@@ -193,7 +193,7 @@ impl Columns {
         let longest = longest.max(width(header) + 1);
         let mut widths = numbers(rows);
         let least = longest.min(SHORT_NAME) + 1 + windows.min(FEW_WINDOWS);
-        for column in GIVING_WAY {
+        for column in OMITTED_FIRST {
             if taken(&widths) + least > room {
                 widths.retain(|(other, _)| *other != column);
             }
