@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every suite, also after one has failed, and closes with the sum over all of them. Two things happen at a time, of what is to be
+# Runs every suite, also after another has failed, and closes with the sum over all of them. Two things happen at a time, of what is to be
 # built and of the suites that have all that they need. The suite of JavaScript runs alone at the end, because its tests limit the time
 # of hundreds of simultaneous calls.
 set -uo pipefail
@@ -16,9 +16,29 @@ make=(env --unset=MAKEFLAGS "${MAKE:-make}" --no-print-directory --keep-going)
 "${make[@]}" suite-js
 suites+=(js)
 
-# The names of what failed stand beside the totals, for a reader who has only the last lines.
+# names SUITE LABEL: the tests of a suite that failed.
+names() {
+  grep -hE '^(FAILED|ERROR) |^test .* \.\.\. FAILED$|^ *✖ .* \(' "$results/$1.log" 2>/dev/null | sort -u | sed "s/^ */$2: /"
+}
+
+# A suite that failed runs again, alone, and this run counts. What fails only beside other suites is a defect of the test: it is
+# listed as flaky.
+flaky=
 for suite in "${suites[@]}"; do
-  grep -hE '^(FAILED|ERROR) |^test .* \.\.\. FAILED$|^ *✖ .* \(' "$results/$suite.log" 2>/dev/null | sort -u | sed "s/^ */$suite: /"
+  if [[ $(cat "$results/$suite.status" 2>/dev/null) != 0 ]]; then
+    failed_first=$(names "$suite" "flaky in $suite")
+    rm -f "$results/$suite".{log,status}
+    "${make[@]}" "suite-$suite"
+    if [[ $(cat "$results/$suite.status" 2>/dev/null) == 0 ]]; then
+      flaky+=${failed_first:-"flaky in $suite: stopped early"}$'\n'
+    fi
+  fi
+done
+
+# The names stand beside the totals, for a reader who has only the last lines.
+printf '%s' "$flaky"
+for suite in "${suites[@]}"; do
+  names "$suite" "$suite"
 done
 
 passed=0 failed=0 summary=
