@@ -120,7 +120,7 @@ pub(crate) fn locked(path: &Path) -> Result<Option<File>> {
     }
 }
 
-/// Replaces a file. The caller holds the lock of the file or of its folder.
+/// Replaces a file. The caller must have locked the file or its folder.
 ///
 /// # Errors
 /// Errors of the file system. The file is unchanged after an error.
@@ -252,7 +252,7 @@ pub(crate) fn remove_abandoned(folder: &Path) {
     }
 }
 
-/// The beginning of the name of a temporary file that becomes a [`Replacement::Shared`] file.
+/// How the names of temporary files for [`Replacement::Shared`] begin.
 const SHARED_PREFIX: &str = ".tallyfold-";
 
 /// Creates a temporary file next to `target`. Dropping the returned value removes the file.

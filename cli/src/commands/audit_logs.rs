@@ -1,5 +1,5 @@
 //! `tallyfold audit-logs`: prints a page of the audit logs. The service's reference does not describe the fields of a page, so
-//! the command assumes none, and prints every digit of a number.
+//! the command makes no assumptions about them, and prints every digit of a number.
 
 use std::fmt;
 use std::io::Write;

@@ -324,16 +324,15 @@ struct Basis<'a> {
     turns: Mutex<()>,
 }
 
-/// The outcomes of the checks of a process, for metrics.
+/// The outcomes of all checks of this process, for metrics.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
     /// The number of failed checks. A check fails if it can't read, judge, store or send something.
     pub(super) failures: Cell<u64>,
-    /// The outcomes by cluster.
     clusters: RefCell<BTreeMap<String, Outcome>>,
 }
 
-/// The outcomes of the checks of a cluster.
+/// The outcomes of one cluster's checks.
 #[derive(Debug, Default)]
 struct Outcome {
     /// Whether the last check failed; `None` until the first check has ended.

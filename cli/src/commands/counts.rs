@@ -149,7 +149,7 @@ pub(crate) struct VerdictFlags {
     pub(crate) fewest: u64,
 }
 
-/// The limit of `--fail-above`, and the number of attempts from which a row is judged.
+/// The limits of `--fail-above` and `--fewest`.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
     share: Fraction,

@@ -1,8 +1,8 @@
 //! `tallyfold dashboard`: serves the web page of the dashboard, and queries the service for it.
 //!
 //! The page can read all counts of the clusters, so the server checks each request in three steps. First it checks the `Host`
-//! header, because another site can let its own name resolve to this server (DNS rebinding). Then it checks the headers in
-//! which browsers name the origin of a request, and last the cookie, the password or the proxy's header.
+//! header, because another site can let its own name resolve to this server (DNS rebinding). Then it checks the headers by
+//! which browsers report the origin of a request. Last, it checks the cookie, the password or the proxy's header.
 
 mod pages;
 
@@ -208,7 +208,7 @@ pub(super) struct Opening<'a> {
     pub(super) entry: Entry,
     /// The hostnames that requests may be for, in addition to localhost and IP addresses.
     pub(super) hosts: &'a [String],
-    /// The places of the rules and of the history. Stored answers are in folders below the history.
+    /// Where the rules and the history are. Stored answers are in folders below the history.
     pub(super) places: &'a Places,
     /// The value of the session cookie.
     pub(super) session: String,

@@ -219,7 +219,6 @@ pub(super) type ExplainReport = Report<AskedChange, Explanation>;
 /// The change that is explained in each cluster.
 #[derive(Debug)]
 pub(super) struct AskedChange {
-    /// The metric.
     metric: Metric,
     /// The measure whose change is explained.
     measure: Measure,

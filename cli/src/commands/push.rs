@@ -347,7 +347,6 @@ pub(crate) struct Pushed {
     pub(crate) report: PushReport,
 }
 
-/// Adds a report to the total.
 pub(crate) fn add(total: &mut PushReport, report: &PushReport) {
     total.messages += report.messages;
     total.samples += report.samples;

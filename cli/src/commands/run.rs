@@ -191,7 +191,7 @@ struct Process<'a> {
 /// How the work with one configuration ended.
 enum Ended {
     Exit(Exit),
-    /// The settings of a new configuration, with which the work continues.
+    /// A new configuration replaces the current one. These are its settings.
     Reloaded(Rc<App>),
 }
 

@@ -98,7 +98,7 @@ pub(crate) struct ServingFlags {
 }
 
 impl ServingFlags {
-    /// Returns the prefix of the names of counts, if the user has set one.
+    /// Returns the prefix of the counts' names, if the user has set one.
     fn stem(&self) -> Result<Option<String>> {
         let export = ExportOptions::with_defaults(Format::OpenMetrics);
         Ok(self.export.given.read_over(export)?.name)
@@ -119,7 +119,7 @@ impl Flags for ExportFlags {
 /// What the server needs to answer requests.
 pub(super) struct Site {
     exporters: Vec<Exporter>,
-    /// Adds the metrics of other parts of the process to a scrape.
+    /// Adds the other parts' metrics to a scrape.
     others: Box<dyn Fn(&mut Scrape)>,
     stale_ms: u64,
     /// The number of scrapes that could not be answered.
@@ -193,7 +193,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Opens the states of all clusters. `others` adds the metrics of other parts of the process to a scrape.
+    /// Opens the states of all clusters. `others` adds the metrics of the process's other parts to a scrape.
     ///
     /// # Errors
     /// For flags, settings and states that can't be used.

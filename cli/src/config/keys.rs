@@ -50,7 +50,7 @@ pub(crate) struct Key {
     pub(crate) form: Form,
 }
 
-/// The kind of value of a key.
+/// The kind of a key's value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
     /// An option that the core declares.
@@ -65,9 +65,7 @@ pub(crate) enum Form {
     Flag,
     /// The path of a file.
     Path,
-    /// An address.
     Address,
-    /// Text.
     Text,
     /// Labels: texts by name. Exports contain them, so they must not be secret.
     Labels,

@@ -42,7 +42,6 @@ pub(crate) struct Written {
 /// A section with a name.
 #[derive(Debug)]
 pub(crate) struct Named {
-    /// The name.
     pub(crate) name: String,
     /// Where the section begins.
     pub(crate) origin: Origin,

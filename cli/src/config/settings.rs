@@ -43,7 +43,6 @@ pub(crate) struct Cluster {
     /// The options of its client ([`tallyfold::MachineOptions`]). Instead of the secret, they may contain the place from which
     /// to read it.
     pub(crate) client: Given,
-    /// Its network settings.
     pub(crate) network: NetworkSettings,
     /// The labels of its exported counts.
     pub(crate) labels: Vec<(String, String)>,
@@ -63,12 +62,10 @@ pub(crate) struct NetworkSettings {
 pub(crate) struct Target {
     /// The name of the file's section.
     pub(crate) name: String,
-    /// The format.
     pub(crate) format: Format,
     /// The options of the push ([`tallyfold_export::PushOptions`]), with the places of secret headers instead of their
     /// values.
     pub(crate) push: Given,
-    /// Its network settings.
     pub(crate) network: NetworkSettings,
 }
 
@@ -77,13 +74,11 @@ pub(crate) struct Target {
 pub(crate) struct AlertReceiver {
     /// The name of the file's section.
     pub(crate) name: String,
-    /// The kind of receiver.
     pub(crate) kind: ReceiverKind,
     /// Its options ([`tallyfold_health::ReceiverOptions`]), with the places of secret values instead of the values.
     pub(crate) given: Given,
     /// The file with the template of a webhook's messages.
     pub(crate) template: Option<PathBuf>,
-    /// Its network settings.
     pub(crate) network: NetworkSettings,
 }
 

@@ -132,7 +132,7 @@ fn add_all(text: &mut String, head: &str, section: (Section, &[Argument])) {
     }
 }
 
-/// Returns the beginning of the section of a receiver.
+/// Returns the first lines of a receiver's section.
 fn head_of(kind: ReceiverKind) -> String {
     let (about, name) = (kind.about(), example_of(kind));
     let about = about.replacen('a', "A", 1);

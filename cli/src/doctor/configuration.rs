@@ -137,7 +137,6 @@ pub(crate) struct Place {
 pub(crate) struct Server {
     /// A host name, or an IP address without brackets.
     pub(crate) host: String,
-    /// The port.
     pub(crate) port: u16,
 }
 

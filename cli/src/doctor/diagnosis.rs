@@ -1,4 +1,4 @@
-//! Defines the result of one check and the results of all checks of a cluster, and prints them.
+//! Defines the result of a check and the diagnosis of all clusters, and prints the diagnosis.
 
 use std::io::{self, Write};
 use std::time::Duration;

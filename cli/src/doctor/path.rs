@@ -43,7 +43,6 @@ pub(crate) struct Looker<'a> {
 pub(crate) struct PathChecks {
     /// The address.
     pub(crate) origin: String,
-    /// The checks.
     pub(crate) checks: Vec<Check>,
 }
 

@@ -105,7 +105,6 @@ const KIND: DocumentKind = DocumentKind {
 pub(crate) struct Memory {
     /// The identity of the client whose counts were checked; if it is unknown, the fingerprint of the service's address.
     service: String,
-    /// The state of the rules.
     pub(crate) rules: State,
     /// What each receiver was notified of.
     pub(crate) notified: Notified,

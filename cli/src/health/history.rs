@@ -38,7 +38,6 @@ const LONGEST_OF_A_DAY_S: u32 = 3_600;
 /// The counts that rules need.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// The metric.
     pub(crate) metric: Metric,
     /// The dimensions to count by.
     pub(crate) dimensions: Vec<Dimension>,
@@ -81,7 +80,7 @@ impl Wanted {
     }
 }
 
-/// The files of one query of one cluster, locked against other processes.
+/// A cluster's files for one query, locked against other processes.
 #[derive(Debug)]
 pub(crate) struct History {
     folder: PathBuf,
@@ -410,7 +409,7 @@ struct Update {
 
 /// Brings the pages of a history up to date with the service, and returns the counts of the range. A page that can't be stored
 /// stays in memory. After such a failure, requests only the windows of the last day, because the next check would have to read
-/// all other windows again. If `keeps_all` is set, requests all windows nevertheless.
+/// all other windows again. If `keeps_all` is set, requests all windows anyway.
 ///
 /// # Errors
 /// For files that can't be read, and if there are no counts at all.

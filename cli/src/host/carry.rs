@@ -39,7 +39,6 @@ pub(crate) struct Carrier {
     pub(crate) http: Http,
     /// How long a message and its response may take.
     pub(crate) timeout: Duration,
-    /// The clocks.
     pub(crate) clock: Clock,
     /// The socket for datagrams; `None` until the first datagram.
     pub(crate) socket: Option<UdpSocket>,

@@ -259,7 +259,7 @@ mod tests {
         mode(0o300).unwrap();
         let taken = Lease::take(folder.path()).await;
         mode(0o700).unwrap();
-        // Root can list the folder nevertheless, and then takes the lease.
+        // Root can list the folder anyway, and then takes the lease.
         if taken.is_err() {
             assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         }

@@ -315,8 +315,8 @@ impl AsyncWrite for Reader {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Everything was written, so the timer starts anew with the next response. A slow client is not cut off as long
-        // as it reads each response in time.
+        // Everything was written, so the timer starts again with the next response. A slow client is not cut off as long as it
+        // reads each response in time.
         self.waiting = None;
         Pin::new(&mut self.stream).poll_flush(context)
     }

@@ -261,7 +261,7 @@ fn write_sentence(
     Ok(())
 }
 
-/// Formats the time range of a finding of a replay.
+/// Formats the time range of a finding in a replay.
 fn span(finding: &Finding) -> String {
     match finding.resolved {
         Some(end) => format!("{} to {end}", finding.since),

@@ -108,11 +108,11 @@ pub(crate) enum Rows<'a> {
 impl<'a> Rows<'a> {
     /// Returns the rows of a part.
     ///
-    /// A table stores settled counts separately from counts that may still change. With `sums`, each group nevertheless
-    /// gets one row, as users expect in a file. This row is settled only if all counts of the table are settled.
-    /// Without `sums`, for systems that store samples, settled counts have rows of their own. A table with gaps is
-    /// never summed, because no single window describes what it covers. `picks` means that rows will be selected. A
-    /// table that isn't summed then becomes a series, because each row of a series keeps its window.
+    /// A table stores settled counts separately from counts that may still change. With `sums`, each group gets a single row
+    /// anyway, as users expect in a file. This row is settled only if all counts of the table are settled. Without `sums`, for
+    /// systems that store samples, settled counts have rows of their own. A table with gaps is never summed, because no single
+    /// window describes what it covers. If `picks` is true, the caller will select rows, so a table that isn't summed becomes a
+    /// series: each row of a series keeps its window.
     ///
     /// # Errors
     /// For a comparison.

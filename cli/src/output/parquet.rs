@@ -89,7 +89,7 @@ impl File {
     }
 }
 
-/// The columns of a group of rows.
+/// The columns of a row group.
 struct Batch {
     labels: Vec<Vec<ByteArray>>,
     starts: Vec<i64>,

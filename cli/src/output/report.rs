@@ -80,7 +80,6 @@ impl Report<Asked, CountTable> {
 /// The query of each cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
-    /// The metric.
     pub(crate) metric: Metric,
     /// The dimensions of the rows.
     pub(crate) by: Vec<Dimension>,
@@ -95,7 +94,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Creates the description of a query of a range.
+    /// Describes a query for one range.
     pub(crate) fn new(
         metric: Metric,
         query: &Query,
@@ -328,7 +327,7 @@ pub(crate) fn unbalanced(part: &Part) -> Option<String> {
     contradiction(table.reconciliation())
 }
 
-/// Returns the same sentence for the result of a comparison of totals; `None` if they agree or can't be compared.
+/// Returns the sentence for a `reconciliation` of totals; `None` if they agree or can't be compared.
 pub(crate) fn contradiction(reconciliation: Reconciliation) -> Option<String> {
     let Reconciliation::Unbalanced {
         success,

@@ -179,7 +179,6 @@ impl Ranking {
     }
 }
 
-/// The three counts.
 const COUNTS: [RankBy; 3] = [RankBy::Success, RankBy::Errors, RankBy::Filtered];
 
 /// A row with its sort keys.

@@ -154,7 +154,6 @@ pub(crate) fn change() -> Arc<Comparison> {
     Arc::new(compare(&before, &after).unwrap())
 }
 
-/// Creates a report of these counts.
 pub(crate) fn report_of(parts: Vec<(&str, Counted)>) -> Report {
     let compares = parts
         .iter()

@@ -77,7 +77,7 @@ fn draw_once(state: &State, look: Look, area: Rect, buffer: &mut Buffer) -> u16 
     lines.min(area.height)
 }
 
-/// The maximum number of lines of the printed view in addition to the rows of its table.
+/// How many lines the printed view has at most in addition to the rows of its table.
 const AROUND: u16 = 8;
 
 fn too_small(area: Rect, buffer: &mut Buffer) {

@@ -223,7 +223,7 @@ pub(crate) fn window_of(start_ms: i64, end_ms: i64) -> Result<Window> {
     Ok(Window::new(at(start_ms)?, at(end_ms)?)?)
 }
 
-/// The interval at which the view is redrawn even without new counts, because it shows the time.
+/// How often the view is redrawn without new counts, because it shows the time.
 const TICK: Duration = Duration::from_secs(1);
 
 /// Shows the view until the user quits.

@@ -259,7 +259,6 @@ pub(crate) enum Action {
     Draw,
     /// Read the counts that may have changed, now.
     Read,
-    /// Quit.
     Quit,
     /// Quit as Ctrl-C does.
     Interrupt,
@@ -337,7 +336,7 @@ fn edit(state: &mut State, key: KeyCode) {
     }
 }
 
-/// Tests of the state of the live view. They also provide states for the tests of drawing.
+/// Tests of the live view's state. They also provide states for the drawing tests.
 #[cfg(test)]
 pub(crate) mod tests {
     use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -376,7 +375,7 @@ pub(crate) mod tests {
         History::new(TimeStep::parse("15m").unwrap(), WINDOWS, NOW_MS)
     }
 
-    /// Converts rows to the form in which the reader of windows passes them.
+    /// Converts rows to the form that a history accepts.
     pub(crate) fn rows(rows: &[(&str, Counts)]) -> Vec<(Vec<String>, Counts)> {
         rows.iter()
             .map(|(name, counts)| (vec![(*name).to_owned()], *counts))

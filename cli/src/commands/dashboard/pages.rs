@@ -42,7 +42,7 @@ const WORTH_COMPRESSING: usize = 1024;
 /// How long the answer with a range waits for its provisional windows. After this time, the answer starts without a tag, so
 /// browsers don't cache it.
 const RANGE_PATIENCE: Duration = Duration::from_secs(1);
-/// The maximum number of windows of a range that are looked up ahead of the window being sent.
+/// How many windows of a range the server looks up ahead of the window that it is sending.
 const AHEAD: usize = 64;
 /// After how many seconds a client may repeat a request that found the queue full.
 const BUSY_S: u64 = 1;

@@ -84,7 +84,6 @@ impl Flags for ExportFlags {
 /// A destination, and the options for sending counts to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Destination {
-    /// The format.
     pub(crate) format: Format,
     /// The name of the format's setting in errors: the flag, or the key of the configuration.
     pub(crate) named: Name,
@@ -203,8 +202,8 @@ fn known(settings: &Settings) -> String {
 }
 
 impl Destination {
-    /// Returns a text that identifies the destination: the format, the server, and a fingerprint of the rest of the address.
-    /// The rest may contain secrets.
+    /// Returns a text that identifies the destination: its format, its server, and a fingerprint of its path and query, which
+    /// may contain secrets.
     pub(crate) fn text(&self) -> String {
         let (format, url) = (self.format, &self.push.url);
         let uri: Option<Uri> = url.parse().ok();

@@ -65,7 +65,6 @@ impl Subject {
         self.dimensions.contains(&Dimension::Reason)
     }
 
-    /// Returns the title of a count.
     fn title(&self, count: CountName) -> &'static str {
         match (self.metric, count) {
             (Metric::EventIngestion, CountName::Success) => "Ingested",
@@ -457,7 +456,7 @@ trait Source {
     fn listed(&self) -> String;
     /// Splits an expression into the expressions to draw, each with a suffix for the names of its series.
     fn parts(&self, expr: &str) -> Vec<(&'static str, String)>;
-    /// Adds panels about the state of the exporter or of the sent windows.
+    /// Adds panels about the health of the exporter, or about the windows that were sent.
     fn health(&self, layout: &mut Layout);
 }
 

@@ -28,7 +28,7 @@ pub(super) struct Exporter {
     pub(super) is_named: bool,
     /// The labels of the cluster's counts.
     pub(super) labels: Labels,
-    /// The prefix of the names of counts, if the user has set one.
+    /// The prefix of the counts' names, if the user has set one.
     pub(super) stem: Option<String>,
     /// The file with the totals.
     pub(super) file: StateFile,
@@ -48,7 +48,7 @@ pub(super) struct Meters {
     /// The number of requests by target and status. The status is `None` if there was no response.
     requests: BTreeMap<(&'static str, Option<u16>), u64>,
     retries: BTreeMap<&'static str, u64>,
-    /// The number of failed readings of windows, by the code of the error.
+    /// How often reading a window has failed, by the error's code.
     failures: BTreeMap<&'static str, u64>,
     store_failures: u64,
     /// The number of provisional revisions, and of settled revisions.
@@ -303,7 +303,6 @@ pub(in super::super) struct Meter(
 );
 
 impl Meter {
-    /// Creates a counter.
     pub(in super::super) const fn counter(name: &'static str, help: &'static str) -> Self {
         Self(name, FamilyKind::Counter, "", help)
     }

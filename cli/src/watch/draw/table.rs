@@ -181,7 +181,6 @@ struct Columns {
     widths: Vec<(Column, usize)>,
     /// The number of windows that are shown, counted from the newest.
     windows: usize,
-    /// The width of each window.
     window_width: usize,
 }
 

@@ -22,19 +22,14 @@ pub(crate) struct Look {
     pub(crate) is_live: bool,
 }
 
-/// The style of the title.
 pub(super) const TITLE: Style = Style::new().add_modifier(Modifier::BOLD);
 
-/// The style of the names of columns.
 pub(super) const HEADER: Style = Style::new().add_modifier(Modifier::UNDERLINED);
 
-/// The style of the line of keys.
 pub(super) const KEYS: Style = Style::new().add_modifier(Modifier::DIM);
 
-/// The style of the selected row.
 pub(super) const SELECTED: Style = Style::new().add_modifier(Modifier::REVERSED);
 
-/// The style of normal text.
 pub(super) const PLAIN: Style = Style::new();
 
 impl Look {
@@ -43,7 +38,7 @@ impl Look {
         self.colored(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// Returns the style of a change of errors.
+    /// Returns the style for a change in errors.
     pub(super) fn change(self, change: i128) -> Style {
         match change {
             0 => PLAIN,
