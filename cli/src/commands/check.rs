@@ -891,8 +891,8 @@ impl Job<'_> {
         Ok(Some(part))
     }
 
-    /// Returns the time of the check. If `--at` did not set it and the local clock is ahead of the service's, returns the
-    /// service's time, because later windows have no counts yet.
+    /// Returns the time of the check: the time that `--at` has set, or else the current time. If the local clock is ahead of
+    /// the service's, the current time is the service's, because later windows have no counts yet.
     fn now_of(&self, session: &Session) -> Timestamp {
         match self.is_given {
             true => self.now,
@@ -951,9 +951,9 @@ impl Job<'_> {
         Timestamp::from_unix_ms(first.min(now_ms)).unwrap_or(self.now)
     }
 
-    /// Removes history that is too old. If many windows are missing, writes a note with the estimated duration. Returns how many
-    /// windows are missing, and whether to judge the last day first: true if nothing is stored yet, and reading all of the
-    /// history takes much longer than reading the last day.
+    /// Removes history that is too old. If many windows are missing, writes a note with the estimated duration. Returns how
+    /// many windows are missing, and whether to judge the last day first. That is useful if nothing is stored yet, and reading
+    /// the whole history takes much longer than reading the last day.
     fn begin(&self, cluster: &Cluster, wanted: &[Wanted]) -> Result<(u64, bool)> {
         const MANY: u64 = 400;
         const EACH_MS: u64 = 250;
@@ -995,7 +995,7 @@ impl Job<'_> {
             .filter(|incident| incident.status == Status::Firing && !incident.silenced)
             .peekable();
         if firing.peek().is_none() {
-            let text = "preliminary: nothing found by the last day alone, but most rules can't judge before the history is read";
+            let text = "preliminary: the last day alone shows no incident, but most rules can't judge before the history is read";
             self.app.note(&cluster.name, text);
         }
         for incident in firing {

@@ -359,7 +359,7 @@ const SENT_BY_ALL: [&str; 15] = [
 pub(super) fn secret_text() -> Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| {
-        Failure::usage(format!("this machine gives no random numbers: {error}"))
+        Failure::usage(format!("this machine provides no random numbers: {error}"))
     })?;
     Ok(hex(&bytes))
 }
@@ -461,7 +461,7 @@ async fn answer(site: Rc<Site>, request: Request<Incoming>) -> Answer {
 
 async fn answered(site: &Rc<Site>, request: Request<Incoming>) -> Answer {
     if !site.is_for_this_server(request.headers()) {
-        let text = "This is another host. If it is yours, start the dashboard with --allow-host.\n";
+        let text = "This server does not answer for that host. If it is yours, restart the dashboard with --allow-host NAME.\n";
         return plain(StatusCode::MISDIRECTED_REQUEST, text);
     }
     if is_foreign(&request) {
@@ -539,7 +539,7 @@ fn refusal(site: &Site, method: &str, path: &str) -> Answer {
         }
         Entry::Password(_) => "Sign in first.\n",
         Entry::Token(_) => {
-            "Open the address that `tallyfold dashboard` has printed last in its terminal: each works once.\n"
+            "Open the address that `tallyfold dashboard` printed last in its terminal. Each address works once.\n"
         }
         Entry::Header(_) => "The proxy in front of the dashboard has not signed you in.\n",
     };

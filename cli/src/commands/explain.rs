@@ -102,8 +102,7 @@ fn measures() -> impl TypedValueParser<Value = Measure> {
     parser.try_map(|name| Measure::from_name(&name).ok_or("not a measure"))
 }
 
-/// A note suggests to explain the filtered rate if its change is more than this many times as many events as the change of the
-/// error rate.
+/// A note points to the filtered rate if its change comprises more than this many times the events of the error rate's change.
 const MUCH_MORE: u128 = 4;
 const FILTERED: &str =
     "the filtered rate has changed more: add --measure filtered_rate to explain it";

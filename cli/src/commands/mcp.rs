@@ -1060,8 +1060,8 @@ fn tools(line: &Command, app: &App) -> Vec<Tool> {
         let about = command.and_then(|command| command.get_about());
         let about = about.filter(|_| offer.command.replace('-', "_") == offer.name);
         let about = about.map(|about| format!("{about}. ")).unwrap_or_default();
-        // An agent reads the list of tools as a whole, so it has only the structure of results; `tallyfold schema` prints the
-        // descriptions of their members.
+        // Agents read the whole list of tools, so it is short: the schemas of results have no descriptions. `tallyfold schema`
+        // prints them with descriptions.
         let mut output = (offer.output)();
         RecursiveTransform(|schema: &mut Schema| {
             for annotation in ["$schema", "title", "description"] {

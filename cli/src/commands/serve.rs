@@ -363,7 +363,7 @@ pub(super) fn answer(site: &Site, request: &Request<Incoming>) -> Answer {
     let path = request.uri().path();
     let paths = ["/", "/metrics", "/healthz", "/-/healthy", "/-/ready"];
     if !paths.contains(&path) {
-        return plain(StatusCode::NOT_FOUND, "There is /metrics and /healthz.\n");
+        return plain(StatusCode::NOT_FOUND, "Want /metrics or /healthz.\n");
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut refusal = plain(StatusCode::METHOD_NOT_ALLOWED, "Want GET or HEAD.\n");

@@ -219,8 +219,9 @@ const CLUSTER: &str = "cluster";
 /// A name and a value.
 pub(crate) type Pair = (String, String);
 
-/// Returns the labels of each cluster: its name, if clusters have names; the labels in its section; and the labels in `flags`
-/// (`--label`), which override labels of the same name. `clusters` has the name of each cluster, and the labels in its section.
+/// Returns the labels of each cluster: the labels in its section, and the labels in `flags` (`--label`), which override labels
+/// of the same name. If clusters have names, the label `cluster` contains the name. `clusters` has the name of each cluster,
+/// and the labels in its section.
 ///
 /// All clusters get the same label names in the same order, so that rows of several clusters have the same columns. If a
 /// cluster lacks a label, the label's value is empty.

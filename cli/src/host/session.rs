@@ -97,8 +97,8 @@ impl Session {
         self.known.ahead_ms.get()
     }
 
-    /// Returns the current time by this machine's clock or the service's, whichever is earlier, in milliseconds since 1970;
-    /// `None` before the first successful response.
+    /// Returns the current time in milliseconds since 1970, by the clock that is behind: this machine's or the service's.
+    /// Returns `None` before the first successful response.
     pub(crate) fn corrected_ms(&self) -> Option<i64> {
         let (service, now) = (self.known.service.get()?, self.now());
         let passed_ms = now.monotonic_ms.saturating_sub(service.monotonic_ms);
@@ -254,7 +254,7 @@ impl<T> Driven<'_, T> {
         if let Some(response) = sharer.take(asked, begun) {
             let fed = response.feed(self.call);
             self.session.known.exchanged.notify_waiters();
-            // Discards the report of the request, because none was sent.
+            // Discards the report of the request, because the request was not sent.
             let _ = self.call.attempt();
             if let Some(copy) = self.copy.as_deref_mut() {
                 copy.clone_from(&response);

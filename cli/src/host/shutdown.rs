@@ -149,9 +149,9 @@ impl Hangups {
     }
 }
 
-/// Makes a second signal end the process at once, even if the process is blocked and can't react to the first signal. It may be
-/// blocked by a write to a pipe whose reader has stopped reading, or because it waits for a command of the configuration that
-/// prints a secret.
+/// Makes a second signal end the process at once, even if the process is blocked and can't react to the first signal. For
+/// example, the process may be writing to a pipe whose reader has stopped reading, or waiting for the command that prints a
+/// secret.
 #[cfg(unix)]
 fn end_at_the_second() -> std::io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};

@@ -59,7 +59,7 @@ pub(crate) struct Line {
     pub(crate) group: Group,
     /// The sums of the group's counts over all windows.
     pub(crate) sums: Sums,
-    /// The change of errors from the window before the newest one to the newest one; `None` if one of the two was not read.
+    /// How many more errors the newest window has than the window before it; `None` if one of the two was not read.
     pub(crate) change: Option<i128>,
     /// The counts of each window in chronological order; `None` for a window that has not been read.
     pub(crate) windows: Vec<Option<Counts>>,

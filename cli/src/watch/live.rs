@@ -1,5 +1,5 @@
-//! The live view while it runs: reads the windows of each cluster as they close, and again while their counts may change;
-//! connects readers, keys, clock and terminal; and restores the terminal on every exit path.
+//! The live view while it runs. It reads the windows of each cluster as they close, and again while their counts may change. It
+//! connects readers, keys, clock and terminal, and restores the terminal on every exit path.
 
 use std::cell::RefCell;
 use std::io::IsTerminal;

@@ -84,7 +84,7 @@ impl Meters {
             self.token_ms = Some(now_ms);
         }
         self.ahead_ms = attempt.clock.as_ref().map_or(0, |clock| clock.ahead_ms);
-        // A request is sent only after the clock has reached the time of the state, so the state is no longer from the future.
+        // The follow sends requests only while the state is not from the future.
         self.ahead = None;
         // After an error about an expired token, the core replaces the token and sends the request again. Ignore such an error.
         self.trouble = attempt
