@@ -19,12 +19,13 @@ from support import END, START, body, watched_turns
 import tallyfold
 
 TIMEOUT = 2.0
+PATIENT = 60.0
+"""For answers that end at a limit, which a busy machine may reach late."""
 GOOD = body([({"integration": "a"}, 7, 0, 0)])
 HEAD, _ = GOOD.split(b'"counts"')
 OPTIONS: Any = {
     "access_token": lambda _: ("a-token", 60),
     "max_retries": 0,
-    "timeout": TIMEOUT,
 }
 
 
@@ -99,7 +100,7 @@ def keys() -> bytes:
 
 
 Found = tuple[tallyfold.TallyfoldError, float, float]
-"""The error, how many seconds it took, and for how many the loop was held."""
+"""The error, how many seconds it took, and for how many the loop computed at a time."""
 
 
 def in_threads(address: str, **options: Any) -> Found:
@@ -153,13 +154,16 @@ def attempts(most: int, act: Callable[[], None]) -> None:
 def test_a_hostile_answer_ends_in_time(
     ask: Any, make: Callable[[], bytes], limits: dict[str, int], codes: set[str]
 ) -> None:
+    timeout = TIMEOUT if "timed_out" in codes else PATIENT
     with serving(make()) as address:
 
         def once() -> None:
-            error, seconds, held = ask(address, limits=tallyfold.Limits(**limits))
+            error, seconds, held = ask(
+                address, limits=tallyfold.Limits(**limits), timeout=timeout
+            )
             assert error.code in codes, error
             assert (error.code == "group_limit") == ("table_bytes" in str(error))
-            assert seconds < TIMEOUT + 0.5
+            assert seconds < timeout + 3
             assert held < 0.1
 
         attempts(3, once)
@@ -172,7 +176,7 @@ PROGRAM = """
 
     address, room, dimensions = sys.argv[1], int(sys.argv[2]), ["integration"]
     client = tallyfold.Client(
-        cluster_endpoint=address, access_token=lambda _: ("a-token", 60), max_retries=0, timeout=60
+        cluster_endpoint=address, access_token=lambda _: ("a-token", 60), max_retries=0, timeout=200
     )
     window = "2026-01-01T00:00:00Z", "2026-01-01T00:15:00Z"
     assert client.event_ingestion(*window, dimensions).totals.success == 7
@@ -212,7 +216,7 @@ def test_a_process_with_little_memory_lives_on(
             [sys.executable, "-c", program, address, str(megabytes << 20)],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=280,
             check=False,
         )
     assert (done.returncode, done.stderr) == (0, "")
