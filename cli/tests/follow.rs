@@ -270,7 +270,7 @@ fn a_state_is_for_one_process() {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     while !path.exists() {
         assert!(child.try_wait().unwrap().is_none());
-        std::thread::yield_now();
+        thread::sleep(Duration::from_millis(2));
     }
     let output = service
         .tallyfold(&arguments(&["--state", path.to_str().unwrap()]))

@@ -92,7 +92,7 @@ fn the_failure_of_a_cluster_is_told_while_others_go_on() {
             .spawn()
             .unwrap();
         let said = lines(child.stderr.take().unwrap());
-        let line = said.recv_timeout(Duration::from_secs(20));
+        let line = said.recv_timeout(Duration::from_secs(120));
         terminate(&child);
         let status = child.wait().unwrap();
         assert!(

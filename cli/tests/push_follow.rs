@@ -333,7 +333,7 @@ fn a_kill_while_a_message_is_under_way_is_reported_at_the_next_start() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let first = slow.requests.recv_timeout(Duration::from_secs(20)).unwrap();
+    let first = slow.requests.recv_timeout(Duration::from_secs(120)).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
 
@@ -392,7 +392,7 @@ fn samples_in_doubt_are_reported_though_the_next_run_is_killed_too() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        slow.requests.recv_timeout(Duration::from_secs(20)).unwrap();
+        slow.requests.recv_timeout(Duration::from_secs(120)).unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
     }
@@ -429,7 +429,7 @@ fn samples_in_doubt_are_reported_after_a_drop() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    slow.requests.recv_timeout(Duration::from_secs(20)).unwrap();
+    slow.requests.recv_timeout(Duration::from_secs(120)).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
     let dropped = service
@@ -732,7 +732,7 @@ fn totals_are_sent_again_while_they_stay_the_same_and_after_an_outage() {
     while times < 4 {
         let (request, _) = other
             .requests
-            .recv_timeout(Duration::from_secs(20))
+            .recv_timeout(Duration::from_secs(120))
             .unwrap();
         let before = received.newest.values().map(|(time, _)| *time).max();
         received.take(&request.body);
@@ -769,7 +769,7 @@ fn totals_of_an_older_file_go_on_from_there() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let (request, _) = sink.requests.recv_timeout(Duration::from_secs(20)).unwrap();
+    let (request, _) = sink.requests.recv_timeout(Duration::from_secs(120)).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
     let mut before = Cumulative::default();

@@ -353,7 +353,7 @@ pub(crate) fn fetch(method: &str, url: &str, headers: &str) -> Option<Fetched> {
     let (host, path) = url.strip_prefix("http://")?.split_once('/')?;
     let mut stream = TcpStream::connect(host).ok()?;
     stream
-        .set_read_timeout(Some(Duration::from_secs(10)))
+        .set_read_timeout(Some(Duration::from_secs(60)))
         .ok()?;
     write!(
         stream,
