@@ -11,12 +11,12 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use support::{Reply, Service, Sink, TAKEN, ends, stderr, stdout};
+use support::{Reply, Service, Sink, TAKEN, ends, lines, stderr, stdout};
 use tallyfold::Timestamp;
 use tempfile::TempDir;
 
@@ -374,7 +374,7 @@ fn a_cluster_that_does_not_answer_delays_no_alert_of_another() {
         .service
         .clusters(world.folder.path(), &clusters, &arguments);
     let mut check = command.spawn().unwrap();
-    let sent = chat.requests.recv_timeout(Duration::from_secs(60));
+    let sent = chat.requests.recv_timeout(Duration::from_secs(120));
     let is_waiting = check.try_wait().unwrap().is_none();
     check.kill().unwrap();
     check.wait().unwrap();
@@ -537,12 +537,23 @@ fn one_run_at_a_time() {
     let late =
         r#"{"kind": "delay", "milliseconds": 300, "every": 1, "endpoint": "event_delivery"}"#;
     let world = World::with_faults(&[late]);
-    let mut first = world.command(&["--at", AFTER]).spawn().unwrap();
-    thread::sleep(Duration::from_millis(1_000));
+    let mut first = world.command(&["-v", "--at", AFTER]);
+    let mut first = first.stderr(Stdio::piped()).spawn().unwrap();
+    let said = lines(first.stderr.take().unwrap());
+    // It has its locks when it reads, and keeps them while it is stopped.
+    let is_reading = |line: String| line.contains("event_delivery attempt");
+    while !is_reading(said.recv_timeout(Duration::from_secs(120)).unwrap()) {}
+    let signal = |name: &str| {
+        let id = first.id().to_string();
+        let sent = Command::new("kill").args([name, &id]).status();
+        assert!(sent.unwrap().success());
+    };
+    signal("-STOP");
     let second = world.run(&["--at", AFTER]);
+    let third = world.run(&["--at", AFTER, "--state", "other.state"]);
+    signal("-CONT");
     ends(&second, 2);
     assert!(stderr(&second).contains("another process uses this file"));
-    let third = world.run(&["--at", AFTER, "--state", "other.state"]);
     ends(&third, 2);
     assert!(
         stderr(&third).contains("another process uses this folder"),
