@@ -307,7 +307,7 @@ pub(super) struct Checking<'a> {
 /// The keys of everything that the last check of a cluster reported. The next check does not report it again.
 type Reported = BTreeSet<[String; 2]>;
 
-/// What the last check of a cluster leaves to the next one.
+/// What the last check of a cluster leaves for the next one.
 #[derive(Default)]
 struct Left {
     reported: Reported,
@@ -609,7 +609,7 @@ fn report_new(app: &App, found: &CheckReport, last: &mut Reported) -> BTreeMap<S
     firing
 }
 
-/// Returns the key of an incident, which changes with its status and its severity.
+/// Returns the key of an incident. The key changes with the incident's status and severity.
 fn key_of(incident: &Incident) -> [String; 2] {
     let state = format!("{} {}", incident.status.as_str(), incident.severity);
     [incident.id.clone(), state]

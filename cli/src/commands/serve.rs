@@ -119,7 +119,7 @@ impl Flags for ExportFlags {
 /// What the server needs to answer requests.
 pub(super) struct Site {
     exporters: Vec<Exporter>,
-    /// Adds the other parts' metrics to a scrape.
+    /// Adds the metrics of the process's other parts to a scrape.
     others: Box<dyn Fn(&mut Scrape)>,
     stale_ms: u64,
     /// The number of scrapes that could not be answered.

@@ -60,7 +60,7 @@ pub(crate) struct NetworkSettings {
 /// A destination of pushed counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
-    /// The name of the file's section.
+    /// The name of its section in the file.
     pub(crate) name: String,
     pub(crate) format: Format,
     /// The options of the push ([`tallyfold_export::PushOptions`]), with the places of secret headers instead of their
@@ -72,7 +72,7 @@ pub(crate) struct Target {
 /// A receiver of alerts.
 #[derive(Clone, Debug)]
 pub(crate) struct AlertReceiver {
-    /// The name of the file's section.
+    /// The name of its section in the file.
     pub(crate) name: String,
     pub(crate) kind: ReceiverKind,
     /// Its options ([`tallyfold_health::ReceiverOptions`]), with the places of secret values instead of the values.

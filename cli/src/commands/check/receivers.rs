@@ -42,13 +42,13 @@ const ID: &str = "7e57000000000000";
 pub(crate) struct TestFlags {
     #[command(flatten)]
     notify: NotifyFlags,
-    /// Also sends the message that the test is over, which closes it in PagerDuty and Opsgenie
+    /// Also sends the message that the test is over; PagerDuty and Opsgenie then close the incident
     #[arg(long)]
     resolve: bool,
     /// The configuration file, as for check
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Adds the name and the labels of this cluster of the configuration to the message
+    /// Adds this cluster's name and labels, from the configuration, to the message
     #[arg(long, value_name = "NAME")]
     cluster: Option<String>,
 }
