@@ -48,7 +48,8 @@ def resolve_to(addresses: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 
 def test_all_addresses_of_a_name_share_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     with nobody_at(("127.0.0.1", 0)) as port:
-        resolve_to([("127.0.0.1", port)] * 5, monkeypatch)
+        # Ten seconds, if each had the whole time.
+        resolve_to([("127.0.0.1", port)] * 20, monkeypatch)
         client = tallyfold.Client(
             cluster_endpoint=f"http://localhost:{port}",
             access_token=lambda _: ("a-token", 60),
@@ -59,7 +60,7 @@ def test_all_addresses_of_a_name_share_the_time(monkeypatch: pytest.MonkeyPatch)
         with client, pytest.raises(tallyfold.ServiceError) as caught:
             ask(client)
     assert caught.value.code == "timed_out"
-    assert time.monotonic() - begin < 1.5
+    assert time.monotonic() - begin < 5
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 is this machine's on Linux only")
@@ -94,7 +95,7 @@ def test_compressed_bytes_that_make_no_chunk_for_long_end_in_time() -> None:
         def __iter__(self) -> Iterator[bytes]:
             packed = gzip.compress(body([({"integration": "a"}, 1, 0, 0)]))
             for at in range(len(packed)):
-                time.sleep(0.02)
+                time.sleep(0.1)
                 yield packed[at : at + 1]
 
     packed = JSON | {"content-encoding": "gzip"}
@@ -110,4 +111,5 @@ def test_compressed_bytes_that_make_no_chunk_for_long_end_in_time() -> None:
     with pytest.raises(tallyfold.ServiceError) as caught:
         ask(client)
     assert caught.value.code == "timed_out"
-    assert time.monotonic() - begin < 1
+    # All of them take more than ten seconds.
+    assert time.monotonic() - begin < 5
