@@ -82,8 +82,8 @@ struct Kept {
 /// The latest responses of one cluster, for all parts that read the same windows.
 ///
 /// A part gets each response at most once, so when it reads a window again, it gets a new response. Each part has its own
-/// state, which decides which windows are settled and what has changed. So sharing changes only the number of requests, and no
-/// count.
+/// state, which decides which windows are settled and what has changed. So sharing reduces the number of requests, and changes
+/// no counts.
 pub(crate) struct Readings {
     parts: usize,
     /// The dimensions that all parts request, so that their requests are equal.
