@@ -190,13 +190,14 @@ def test_one_bad_window_stalls_nothing(clock: Clock, run: Run) -> None:
 
 
 def test_ctrl_c_ends_the_wait() -> None:
-    service = Fragile(busy_day(), Clock(UNIX_MS), {5: 10**9})
+    service = Fragile(busy_day(), Clock(UNIX_MS), {5: 10**9}, "retry_after")
     began: list[float] = []
+    seen: list[tallyfold.Progress] = []
 
     def press(main: int) -> None:
-        while service.requests < 12:
+        while service.until_ms == 0 or not any(progress.done for progress in seen):
             time.sleep(0.001)
-        # Into the wait of the next try, which takes half a second or more.
+        # Into the wait that the service has asked for, which takes 20 seconds.
         time.sleep(0.1)
         began.append(time.monotonic())
         signal.pthread_kill(main, signal.SIGINT)
@@ -204,9 +205,9 @@ def test_ctrl_c_ends_the_wait() -> None:
     thread = threading.Thread(target=press, args=[threading.get_ident()])
     thread.start()
     with pytest.raises(KeyboardInterrupt) as caught:
-        collect(service, DAY)
+        collect(service, DAY, on_progress=seen.append)
     thread.join()
-    assert time.monotonic() - began[0] < 0.4
+    assert time.monotonic() - began[0] < 10
     error: Any = caught.value
     assert error.partial is not None
     assert error.gaps
@@ -214,18 +215,18 @@ def test_ctrl_c_ends_the_wait() -> None:
 
 
 def test_cancelling_ends_the_wait() -> None:
-    service = Fragile(busy_day(), Clock(UNIX_MS), {5: 10**9})
+    service = Fragile(busy_day(), Clock(UNIX_MS), {5: 10**9}, "retry_after")
 
     async def main() -> None:
         async with service.async_client(max_retries=3) as client:
             task = asyncio.create_task(client.collect("event_delivery", *DAY, DIMENSIONS))
-            while service.requests < 12:  # noqa: ASYNC110
+            while service.until_ms == 0:  # noqa: ASYNC110
                 await asyncio.sleep(0.001)
             began = time.monotonic()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert time.monotonic() - began < 0.2
+            assert time.monotonic() - began < 10
             assert await other_tasks() == []
 
     asyncio.run(main())
@@ -233,7 +234,8 @@ def test_cancelling_ends_the_wait() -> None:
 
 @pytest.mark.parametrize("what", ["collect", "follow", "call", "transfer", "token", "blocked"])
 def test_closing_an_async_client_ends_every_wait(what: str) -> None:
-    service = Fragile(busy_day(), Clock(UNIX_MS), {1: 10**9} if what in {"collect", "call"} else {})
+    outages = {1: 10**9} if what in {"collect", "call"} else {}
+    service = Fragile(busy_day(), Clock(UNIX_MS), outages, "retry_after")
     if what == "transfer":
         service.sandbox.inject("delay", endpoint="event_delivery", milliseconds=20_000)
     if what == "blocked":
@@ -269,20 +271,21 @@ def test_closing_an_async_client_ends_every_wait(what: str) -> None:
         await client.close()
         with pytest.raises(RuntimeError, match="this AsyncClient is closed"):
             await task
-        assert time.monotonic() - began < 0.5
+        # None of these waits is over before 20 seconds.
+        assert time.monotonic() - began < 10
 
     asyncio.run(main())
 
 
 def test_closing_a_client_ends_the_wait() -> None:
-    service = Fragile(busy_day(), Clock(UNIX_MS), {5: 10**9})
+    service = Fragile(busy_day(), Clock(UNIX_MS), {5: 10**9}, "retry_after")
     client = service.client(max_retries=3)
     closer = threading.Timer(0.3, client.close)
     closer.start()
     began = time.monotonic()
     with pytest.raises(RuntimeError, match="this Client is closed"):
         client.collect("event_delivery", *DAY, DIMENSIONS)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 10
     closer.join()
 
 
