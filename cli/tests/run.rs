@@ -23,7 +23,7 @@ use support::{
 use tallyfold::{Now, Timestamp};
 use tallyfold_sandbox::{Fault, FaultEffect, Outcome, Sandbox, SandboxEvent, SandboxOptions};
 
-const WAIT: Duration = Duration::from_secs(40);
+const WAIT: Duration = Duration::from_secs(120);
 
 fn unix_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
@@ -286,11 +286,8 @@ fn receive(sink: &Sink, points: &mut Points, expected: &Sums) {
     }
 }
 
-/// An address at which nothing listens.
-fn closed() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    format!("http://{}/write", listener.local_addr().unwrap())
-}
+/// An address at which nothing listens: no other test gets this port, as those that want any free port have higher ones.
+const CLOSED: &str = "http://127.0.0.1:1/write";
 
 fn is_complete(text: &str) -> bool {
     text.contains("settled_until_seconds{cluster=\"eu\"} 1740808800.000")
@@ -301,7 +298,7 @@ fn each_window_is_requested_once_and_a_destination_that_is_down_holds_up_no_othe
     let service = Logged::seeded();
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (Sink::start(vec![], TAKEN), Sink::start(vec![], TAKEN));
-    let pushes = [("one", &*one.url), ("down", &closed()), ("two", &two.url)];
+    let pushes = [("one", &*one.url), ("down", CLOSED), ("two", &two.url)];
     let running = Running::start(&mut service.run(folder.path(), &pushes, &RANGE));
     assert_eq!(totals(&running.until(is_complete)), truth());
     for sink in [&one, &two] {
@@ -329,6 +326,15 @@ fn each_window_is_requested_once_and_a_destination_that_is_down_holds_up_no_othe
 
 #[test]
 fn late_events_reach_each_part_once_and_a_destination_that_comes_back_gets_everything() {
+    // The late event has to come before the window settles. A slow machine needs more than six seconds until then.
+    let found = [6, 30, 100]
+        .into_iter()
+        .find(|seconds| late_events(*seconds));
+    assert!(found.is_some(), "the window has settled too early");
+}
+
+/// Reads a window that settles after so many seconds; false if an event could not be recorded before.
+fn late_events(seconds: i64) -> bool {
     let service = Logged::start(SandboxOptions::default());
     let folder = tempfile::tempdir().unwrap();
     let step_ms = 5 * 60_000;
@@ -336,7 +342,7 @@ fn late_events_reach_each_part_once_and_a_destination_that_comes_back_gets_every
     let text = |ms| Timestamp::from_unix_ms(ms).unwrap().to_string();
     let at_ms = end_ms - 1_000;
     service.record(at_ms);
-    let settle_s = (unix_ms() - end_ms) / 1_000 + 6;
+    let settle_s = (unix_ms() - end_ms) / 1_000 + seconds;
     let (settle, from) = (format!("{settle_s}s"), text(end_ms - step_ms));
     let more = [
         "--window",
@@ -361,13 +367,21 @@ fn late_events_reach_each_part_once_and_a_destination_that_comes_back_gets_every
     receive(&well, &mut points, &counts(1));
     let before = service.readings().values().sum::<usize>();
     service.record(at_ms);
+    if unix_ms() >= end_ms + settle_s * 1_000 {
+        return false;
+    }
     receive(&well, &mut points, &counts(2));
     receive(&busy, &mut Points::new(), &counts(2));
     let scraped = running.until(|text| totals(text) == counts(2));
     assert!(of_push(&scraped, "samples_total", "well") >= 2.0);
     // Three parts read the window about once a second, and share what they read.
     let after = service.readings().values().sum::<usize>();
-    assert!((before + 1..=10).contains(&after), "{before} {after}");
+    let most = usize::try_from(seconds).unwrap() + 4;
+    assert!(
+        (before + 1..=most).contains(&after),
+        "{before} {after} {most}"
+    );
+    true
 }
 
 /// A rule that fires at once.
@@ -407,9 +421,10 @@ fn rules_and_the_dashboard_use_the_same_readings() {
         }
     }
     let (sink, chat) = (Sink::start(vec![], TAKEN), Sink::start(vec![], TAKEN));
+    let from = Timestamp::from_unix_ms(start_ms).unwrap().to_string();
     let more = [
-        "--since",
-        "90m",
+        "--from",
+        &from,
         "--settle",
         "1s",
         "--trust-header",
@@ -507,13 +522,20 @@ fn a_wrong_secret_is_not_tried_for_each_window() {
     let more = ["--since", "30d"];
     let mut command = service.run(folder.path(), &[("one", &sink.url)], &more);
     command.env("SECRET_OF_THE_TEST", "wrong");
+    let begun = Instant::now();
     let running = Running::start(&mut command);
     running.said("will be read again later");
     running
         .until(|text| text.contains("tallyfold_run_push_healthy{cluster=\"eu\",push=\"one\"} 0\n"));
     // A second later, no other of the 2,880 windows has been tried.
     thread::sleep(Duration::from_secs(1));
-    assert!(service.others() <= 4, "{} token requests", service.others());
+    // A refusal is kept for ten seconds.
+    let most = 4 + begun.elapsed().as_secs() as usize / 10;
+    assert!(
+        service.others() <= most,
+        "{} token requests",
+        service.others()
+    );
     terminate(&running.process);
 }
 
@@ -572,8 +594,10 @@ fn a_cluster_that_is_down_delays_no_alert_of_another() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("health.toml"), RULES).unwrap();
     let now_ms = unix_ms() / 900_000 * 900_000;
+    // The next window is like the last one, as it may end before the check.
     for _ in 0..100 {
         service.filter(now_ms - 1_000);
+        service.filter(now_ms + 899_000);
     }
     let chat = Sink::start(vec![], TAKEN);
     let more = ["--since", "1h", "--settle", "1s", "--delay", "0s"];
@@ -610,7 +634,8 @@ fn a_state_that_cannot_be_stored_sends_each_alert_once() {
     let rules = RULES.replace("above = ", "window = \"1m\"\nabove = ");
     fs::write(folder.path().join("health.toml"), rules).unwrap();
     let now_ms = unix_ms();
-    for minute in 1..4 {
+    // The incident lasts for as long as this test may take.
+    for minute in -9..4 {
         for _ in 0..100 {
             service.filter(now_ms - minute * 60_000);
         }
@@ -762,7 +787,7 @@ fn a_slow_secret_holds_up_nothing() {
     running.hang_up();
     asked();
     terminate(&running.process);
-    let until = Instant::now() + Duration::from_secs(4);
+    let until = Instant::now() + Duration::from_secs(60);
     while running.process.try_wait().unwrap().is_none() {
         assert!(Instant::now() < until, "SIGTERM waits for the command");
         thread::sleep(Duration::from_millis(10));
