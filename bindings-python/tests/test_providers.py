@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -52,7 +51,7 @@ def ended(act: Callable[[], object]) -> BaseException | None:
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    thread.join(5)
+    thread.join(60)
     assert not thread.is_alive()
     return raised[0] if raised else None
 
@@ -141,9 +140,7 @@ def test_a_coroutine_that_hangs_is_ended() -> None:
         return await asyncio.gather(*calls, return_exceptions=True)
 
     client = asking_in_tasks(token, timeout=0.2)
-    begin = time.monotonic()
-    outcomes = asyncio.run(asyncio.wait_for(main(), 5))
-    assert time.monotonic() - begin < 2
+    outcomes = asyncio.run(asyncio.wait_for(main(), 60))
     for error in outcomes:
         assert isinstance(error, tallyfold.TallyfoldError)
         assert error.code in {"token_provider_failed", "timed_out"}
@@ -153,25 +150,24 @@ def test_a_coroutine_that_hangs_is_ended() -> None:
 
 def test_a_waiting_task_waits_for_a_time() -> None:
     async def main() -> None:
-        waiting = asyncio.Event()
+        waiting, over = asyncio.Event(), asyncio.Event()
 
         async def token(_: str) -> tuple[str, int]:
             waiting.set()
             try:
-                await asyncio.sleep(0.6)
+                await over.wait()
             except asyncio.CancelledError:
                 # One that will not be ended.
-                await asyncio.sleep(0.6)
+                await over.wait()
             return "a-token", 60
 
         client = asking_in_tasks(token, timeout=0.2)
         leader = asyncio.create_task(aask(client))
         await waiting.wait()
-        begin = time.monotonic()
         with pytest.raises(tallyfold.ServiceError) as caught:
-            await aask(client)
+            await asyncio.wait_for(aask(client), 60)
         assert caught.value.code == "timed_out"
-        assert time.monotonic() - begin < 0.5
+        over.set()
         await asyncio.gather(leader, return_exceptions=True)
 
     asyncio.run(main())
