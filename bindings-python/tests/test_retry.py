@@ -167,7 +167,15 @@ def test_what_on_attempt_raises_is_raised_as_it_is(sandbox: tallyfold.Sandbox) -
 def test_closing_ends_a_wait(sandbox: tallyfold.Sandbox) -> None:
     client = connect(sandbox)
     sandbox.inject("status", endpoint="event_delivery", status=503, retry_after="60", every=1)
-    threading.Timer(0.2, client.close).start()
+
+    def close() -> None:
+        while sandbox.stats["event_delivery"] == 0:
+            time.sleep(0.01)
+        # By now it waits.
+        time.sleep(0.1)
+        client.close()
+
+    threading.Thread(target=close, daemon=True).start()
     begin = time.monotonic()
     with pytest.raises(RuntimeError, match="this Client is closed"):
         ask(client)
@@ -179,8 +187,11 @@ def test_cancelling_ends_a_wait(sandbox: tallyfold.Sandbox) -> None:
     async def main() -> None:
         async with aconnect(sandbox) as client:
             sandbox.inject("status", endpoint="control_token", status=503, retry_after="60")
+            task = asyncio.create_task(aask(client))
+            while sandbox.stats["control_token"] == 0:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0)
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(aask(client), 0.2)
+                await asyncio.wait_for(task, 0.2)
 
     begin = time.monotonic()
     asyncio.run(main())
