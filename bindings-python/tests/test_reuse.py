@@ -5,7 +5,6 @@ import contextlib
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
@@ -120,15 +119,12 @@ def test_a_connection_that_was_closed_in_between_is_no_failure(
     ask: Callable[..., Outcome], *, by_reset: bool
 ) -> None:
     with serving(closing(by_reset=by_reset)) as address:
-        begin = time.monotonic()
         counts, attempts = ask(address, 30, max_retries=0)
-        seconds = time.monotonic() - begin
     assert counts == [OWN] * 30
     # Every second request finds its connection closed, and is sent again at once.
     failed = [attempt for attempt in attempts if attempt.code is not None]
     assert {(attempt.code, attempt.wait) for attempt in failed} == {("network_failed", 0)}
     assert len(failed) >= 14
-    assert seconds < 5
 
 
 @HOSTS
@@ -173,32 +169,39 @@ def test_a_refusal_whose_body_hangs_is_that_refusal_at_the_deadline(
         connection.sendall(b"HTTP/1.1 %d No\r\ncontent-length: 9\r\n\r\nno" % status)
         lines.readline()
 
-    def late(address: str) -> None:
+    def late(address: str, deadline: float) -> None:
         if ask is in_threads:
             with tallyfold.Client(cluster_endpoint=address, **options) as client:
-                client.event_delivery(START, END, ["integration"], deadline=0.3)
+                client.event_delivery(START, END, ["integration"], deadline=deadline)
 
         async def main() -> None:
             async with tallyfold.AsyncClient(cluster_endpoint=address, **options) as client:
-                await client.event_delivery(START, END, ["integration"], deadline=0.3)
+                await client.event_delivery(START, END, ["integration"], deadline=deadline)
 
         asyncio.run(main())
 
     options: Any = {"access_token": lambda _: ("a-token", 60)}
-    with serving(serve) as address, pytest.raises(tallyfold.ServiceError) as caught:
-        late(address)
+    # On a busy machine, the first deadline may pass before the head of the response has come.
+    for deadline in (0.3, 0.9, 0.9):
+        with serving(serve) as address, pytest.raises(tallyfold.ServiceError) as caught:
+            late(address, deadline)
+        if caught.value.status is not None:
+            break
     assert caught.value.status == status
 
 
 @HOSTS
 def test_a_service_that_never_answers_is_asked_twice(ask: Callable[..., Outcome]) -> None:
     def serve(_: socket.socket, lines: BinaryIO) -> None:
-        read_request(lines)
+        if read_request(lines) is not None:
+            asked.release()
         lines.readline()
 
-    begin = time.monotonic()
-    with serving(serve) as address, pytest.raises(tallyfold.ServiceError) as caught:
-        ask(address, 1, timeout=0.3)
+    asked = threading.Semaphore(0)
+    with serving(serve) as address:
+        with pytest.raises(tallyfold.ServiceError) as caught:
+            ask(address, 1, timeout=0.3)
+        assert [asked.acquire(timeout=60) for _ in range(2)] == [True, True]
+    assert not asked.acquire(blocking=False)
     assert caught.value.code == "timed_out"
     assert "no response began in that time" in str(caught.value)
-    assert time.monotonic() - begin < 3
