@@ -52,6 +52,7 @@ def test_a_child_takes_no_answer_of_its_parent(sandbox: tallyfold.Sandbox) -> No
 
 def test_what_a_child_closes_goes_on_in_its_parent(sandbox: tallyfold.Sandbox) -> None:
     sandbox.inject("delay", endpoint="event_delivery", milliseconds=600, every=1)
+    until = time.monotonic() + 60
     got: list[object] = []
 
     def delivery() -> None:
@@ -63,12 +64,15 @@ def test_what_a_child_closes_goes_on_in_its_parent(sandbox: tallyfold.Sandbox) -
     with tallyfold.serve(sandbox) as server, connect(sandbox, server.url) as client:
         revisions = client.follow("event_delivery", START, ["reason"], window="15m")
         follow = threading.Thread(target=lambda: got.append(next(revisions).table.totals.success))
-        for wait in (threading.Thread(target=delivery), follow):
+        for number, wait in enumerate((threading.Thread(target=delivery), follow)):
             wait.start()
+            while sandbox.stats["event_delivery"] == number:
+                assert time.monotonic() < until
+                time.sleep(0.01)
             # By now the parent is reading from its connection.
-            time.sleep(0.3)
+            time.sleep(0.1)
             close = client.close if wait is not follow else revisions.close
-            assert in_a_child(lambda close=close: (signal.alarm(5), close())[1]) == "None"  # type: ignore[misc]
+            assert in_a_child(lambda close=close: (signal.alarm(60), close())[1]) == "None"  # type: ignore[misc]
             wait.join()
     assert got == [12, 12]
 
@@ -119,7 +123,7 @@ def test_a_child_of_a_fetching_parent_does_not_wait(sandbox: tallyfold.Sandbox) 
 
     def delivery() -> object:
         # A child that waits is ended, and says nothing.
-        signal.alarm(5)
+        signal.alarm(60)
         return client.event_delivery(START, END, ["reason"])
 
     said = in_a_child(delivery)
