@@ -189,8 +189,9 @@ def test_the_sandbox_server_takes_no_body_for_a_request(sandbox: tallyfold.Sandb
         smuggled = b"GET /smuggled HTTP/1.1\r\nhost: a\r\n\r\n"
         head = b"GET /api/v1/audit-logs HTTP/1.1\r\nhost: a\r\ncontent-length: %d\r\n\r\n"
         connection.sendall(head % len(smuggled) + smuggled)
+        connection.settimeout(60)
+        got = connection.recv(65536)
         connection.settimeout(0.3)
-        got = b""
         with contextlib.suppress(TimeoutError):
             while data := connection.recv(65536):
                 got += data
