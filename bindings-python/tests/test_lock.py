@@ -57,7 +57,7 @@ def in_time(act: Any) -> None:
     """Does something that is not to hang."""
     thread = threading.Thread(target=act, daemon=True)
     thread.start()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
 
 
@@ -190,11 +190,13 @@ def test_a_lock_shows_signs_of_life(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     def look(_: object) -> None:
         (lock,) = tmp_path.glob("lock-*")
         os.utime(lock, (0, 0))
-        time.sleep(0.2)
+        until = time.monotonic() + 60
+        while lock.stat().st_mtime == 0 and time.monotonic() < until:
+            time.sleep(0.01)
         ages.append(time.time() - lock.stat().st_mtime)
 
     collect(tmp_path, on_progress=look)
-    assert max(ages) < 5
+    assert max(ages) < 60
 
 
 @BOTH
@@ -275,8 +277,10 @@ def test_an_interrupt_at_any_moment_keeps_nobody_out(
         table = client.collect(*query, checkpoint=tmp_path)
     assert table.totals.success > 0
     assert not list(tmp_path.glob("lock-*"))
-    names = {thread.name for thread in threading.enumerate() if thread.is_alive()}
-    assert sum("checkpoint lock" in name for name in names) <= 1
+    until = time.monotonic() + 60
+    while sum("checkpoint lock" in thread.name for thread in threading.enumerate()) > 1:
+        assert time.monotonic() < until
+        time.sleep(0.001)
 
 
 def test_of_many_that_begin_at_once_one_writes(tmp_path: Path) -> None:
