@@ -37,7 +37,7 @@ def on_a_terminal(command: list[str]) -> tuple[str, int]:
     with subprocess.Popen(command, stdin=end, stdout=end, stderr=end, env=environment) as program:
         os.close(end)
         written = b""
-        while select.select([terminal], [], [], 30)[0]:
+        while select.select([terminal], [], [], 120)[0]:
             try:
                 chunk = os.read(terminal, 65_536)
             except OSError:  # So Linux says that the other end is closed.
