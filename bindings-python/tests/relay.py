@@ -68,7 +68,9 @@ class Relay:
             if self._is_proxy:
                 head = b""
                 while b"\r\n\r\n" not in head:
-                    head += connection.recv(65536)
+                    if not (piece := connection.recv(65536)):
+                        return
+                    head += piece
                 line, *headers = head.decode().split("\r\n")
                 self.heads.append(line)
                 if not self._lets_in(headers):
