@@ -5,7 +5,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { CHROMIUM } from "../../bindings-wasm/js/test/chromium.mjs";
+import { CHROMIUM, PAGE_MS } from "../../bindings-wasm/js/test/chromium.mjs";
 
 const require = createRequire(import.meta.url);
 const tools = createRequire(new URL("../../bindings-wasm/js/package.json", import.meta.url));
@@ -32,6 +32,7 @@ describe("the page", () => {
     browser = await chromium.launch(CHROMIUM);
     for (const [width, colorScheme] of looks) {
       const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+      page.setDefaultTimeout(PAGE_MS);
       const foreign = [];
       await page.route("**", (route) => {
         const { origin, pathname } = new URL(route.request().url());

@@ -15,7 +15,7 @@ import { chromium } from "playwright-core";
 import { build, createServer, preview } from "vite";
 import { Client, Sandbox } from "../dist/index.js";
 import { serve } from "../dist/node.js";
-import { CHROMIUM } from "../test/chromium.mjs";
+import { CHROMIUM, PAGE_MS } from "../test/chromium.mjs";
 import { count, DAY, ready, rowsOf } from "../test/dashboard_world.mjs";
 
 const run = promisify(execFile);
@@ -51,7 +51,8 @@ describe("the guide's dashboard", () => {
   after(async () => {
     await browser?.close();
     await served?.close();
-    if (home) await rm(home, { recursive: true });
+    // A program that has just been stopped may still write.
+    if (home) await rm(home, { recursive: true, maxRetries: 20 });
   });
 
   /** The files of a page: blocks of code that have a title. */
@@ -88,6 +89,7 @@ describe("the guide's dashboard", () => {
 
   async function opened(t, address, range = DAY) {
     const tab = await browser.newPage();
+    tab.setDefaultTimeout(PAGE_MS);
     const errors = [];
     tab.on("pageerror", (error) => errors.push(error));
     t.after(async () => {
@@ -258,7 +260,7 @@ async function freePort() {
 
 /** Until a server answers at a port. */
 async function listening(port) {
-  for (const end = Date.now() + 30_000; Date.now() < end; ) {
+  for (const end = Date.now() + PAGE_MS; Date.now() < end; ) {
     if (await fetch(`http://127.0.0.1:${port}/`).catch(() => undefined)) return;
   }
   throw new Error(`nobody listens on port ${port}`);

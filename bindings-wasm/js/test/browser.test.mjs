@@ -12,7 +12,7 @@ import { exportCounts } from "tallyfold/export";
 import { explain, Rules } from "tallyfold/health";
 import { serve } from "tallyfold/node";
 import { build } from "vite";
-import { CHROMIUM } from "./chromium.mjs";
+import { CHROMIUM, PAGE_MS } from "./chromium.mjs";
 import { install } from "./installed.mjs";
 
 const { version } = JSON.parse(await readFile(new URL("../package.json", import.meta.url), "utf8"));
@@ -387,6 +387,7 @@ describe("the packed package in a browser", () => {
     const server = createServer((request, response) => answer(root, policy, request, response));
     await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
     const context = await browser.newContext();
+    context.setDefaultTimeout(PAGE_MS);
     const tab = await context.newPage();
     const errors = [];
     tab.on("pageerror", (error) => errors.push(error));

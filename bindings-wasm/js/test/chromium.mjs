@@ -2,6 +2,8 @@
 
 export const CHROMIUM = {
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  // A busy machine takes long to start it.
+  timeout: 120_000,
   args: [
     "--no-sandbox",
     "--disable-gpu",
@@ -12,3 +14,6 @@ export const CHROMIUM = {
     "--disable-sync",
   ],
 };
+
+/** How many milliseconds a test waits for a page. On an idle machine, pages take far less. */
+export const PAGE_MS = 120_000;

@@ -9,7 +9,7 @@ import { chromium } from "playwright-core";
 import { CountTable, compare } from "tallyfold";
 import { exportCounts } from "tallyfold/export";
 import { usual } from "tallyfold/health";
-import { CHROMIUM } from "./chromium.mjs";
+import { CHROMIUM, PAGE_MS } from "./chromium.mjs";
 import { count, DAY, NOW, ready, rowsOf, share, World } from "./dashboard_world.mjs";
 
 const LOST = { by: "undelivered" };
@@ -429,12 +429,13 @@ describe("the dashboard", () => {
     await world.listen();
     t.after(() => world.close());
     const context = await browser.newContext();
+    context.setDefaultTimeout(PAGE_MS);
     t.after(() => context.close());
     const tab = await context.newPage();
     await tab.clock.setFixedTime(NOW);
     await tab.goto(world.url);
     const note = tab.getByText("No counts have come for 3 seconds");
-    await note.waitFor({ timeout: 10_000 });
+    await note.waitFor();
     assert.match(await note.textContent(), /The dashboard keeps trying\./);
     go();
     await note.waitFor({ state: "detached" });
@@ -953,6 +954,7 @@ describe("the dashboard", () => {
       <tallyfold-pipeline src="/tallyfold"></tallyfold-pipeline>
       <tallyfold-heatmap src="/tallyfold" period="12h"></tallyfold-heatmap>`;
     const context = await browser.newContext();
+    context.setDefaultTimeout(PAGE_MS);
     t.after(() => context.close());
     const tab = await context.newPage();
     await tab.clock.setFixedTime(NOW);
@@ -991,6 +993,7 @@ describe("the dashboard", () => {
       world.element = ELEMENTS[name];
       await world.listen();
       const context = await browser.newContext();
+      context.setDefaultTimeout(PAGE_MS);
       t.after(async () => {
         await context.close();
         world.close();

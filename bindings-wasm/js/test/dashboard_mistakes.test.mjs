@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { chromium } from "playwright-core";
-import { CHROMIUM } from "./chromium.mjs";
+import { CHROMIUM, PAGE_MS } from "./chromium.mjs";
 import { NOW, ready, rowsOf, World } from "./dashboard_world.mjs";
 
 let browser;
@@ -19,7 +19,7 @@ async function opened(t, element, { hash = "", file, prepare = () => {} } = {}) 
   prepare(world);
   await world.listen();
   const context = await browser.newContext();
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(PAGE_MS);
   const tab = await context.newPage();
   await tab.clock.setFixedTime(NOW);
   const wrong = [];

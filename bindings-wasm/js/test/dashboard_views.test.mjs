@@ -10,7 +10,7 @@ import { build } from "esbuild";
 import { chromium } from "playwright-core";
 import { Client, CountTable, compare, Sandbox } from "tallyfold";
 import { explain, Rules } from "tallyfold/health";
-import { CHROMIUM } from "./chromium.mjs";
+import { CHROMIUM, PAGE_MS } from "./chromium.mjs";
 import { count, share } from "./dashboard_world.mjs";
 import * as world from "./views_world.mjs";
 
@@ -100,6 +100,7 @@ const PAGE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Views<
 async function show(t, name, properties, { scheme = "light", width = 1100, dir = "ltr" } = {}) {
   const looks = { colorScheme: scheme, viewport: { width, height: 900 } };
   const context = await browser.newContext(looks);
+  context.setDefaultTimeout(PAGE_MS);
   t.after(() => context.close());
   const tab = await context.newPage();
   const wrong = [];
@@ -138,6 +139,16 @@ const updated = (tab) =>
   tab.evaluate(async () => {
     while (!(await globalThis.view.updateComplete));
   });
+/** Until the chart is drawn in its size. */
+const drawn = async (tab) => {
+  await tab.locator("canvas").waitFor();
+  await updated(tab);
+  await tab.evaluate(async () => {
+    for (let frame = 0; frame < 3; frame++) {
+      await new Promise((done) => requestAnimationFrame(done));
+    }
+  });
+};
 const text = async (tab, selector) => {
   await updated(tab);
   return await tab.locator(selector).innerText();
@@ -332,7 +343,7 @@ describe("<tallyfold-trend>", () => {
       const state = { measure };
       const properties = { table: now, tableBefore: earlier, unit, state };
       const tab = await show(t, "trend", properties);
-      await tab.locator("canvas").waitFor();
+      await drawn(tab);
       await tab.locator("summary", { hasText: "Table" }).click();
       await tab.locator("tbody tr").first().waitFor();
       const shown = await cells(tab);
@@ -363,7 +374,7 @@ describe("<tallyfold-trend>", () => {
 
   test("draws the line where its counts are", async (t) => {
     const tab = await show(t, "trend", { table: now });
-    await tab.locator("canvas").waitFor();
+    await drawn(tab);
     const { data } = await tab.evaluate(async () => {
       const { width, height } = view.shadowRoot.querySelector("canvas");
       const context = view.shadowRoot.querySelector("canvas").getContext("2d");
@@ -385,7 +396,7 @@ describe("<tallyfold-trend>", () => {
 
   test("is used by keyboard, and says each time", async (t) => {
     const tab = await show(t, "trend", { table: now });
-    await tab.locator("canvas").waitFor();
+    await drawn(tab);
     await tab.locator(".chart").focus();
     await tab.keyboard.press("Home");
     for (let at = 0; at < 80; at++) await tab.keyboard.press("ArrowRight");
@@ -404,7 +415,7 @@ describe("<tallyfold-trend>", () => {
 
   test("marks a range by a drag", async (t) => {
     const tab = await show(t, "trend", { table: now });
-    await tab.locator("canvas").waitFor();
+    await drawn(tab);
     const { x, y, width } = await tab.locator(".u-over").boundingBox();
     const at = (hour) => x + (width * hour) / 24;
     await tab.mouse.move(at(20.1), y + 20);
@@ -417,7 +428,7 @@ describe("<tallyfold-trend>", () => {
 
   test("leaves out what is missing", async (t) => {
     const tab = await show(t, "trend", { table: world.withGap(now) });
-    await tab.locator("canvas").waitFor();
+    await drawn(tab);
     assert.match(await text(tab, "[part=marks]"), /missing/);
     await tab.locator("summary", { hasText: "Table" }).click();
     await tab.locator("tbody tr").first().waitFor();
@@ -450,7 +461,7 @@ describe("<tallyfold-trend>", () => {
         view.range = { ...view.range };
         return view.updateComplete;
       });
-      await tab.locator("canvas").waitFor();
+      await drawn(tab);
       return tab;
     }
 
@@ -541,7 +552,7 @@ describe("<tallyfold-trend>", () => {
     ]);
     const range = { start: "2026-03-03T00:00:00Z", end: RANGE.end };
     const tab = await show(t, "trend", { table, range, state: { measure: "delivered" } });
-    await tab.locator("canvas").waitFor();
+    await drawn(tab);
     assert.match(await text(tab, "[part=legend]"), /covers less time than the line/);
     await tab.locator("summary", { hasText: "Table" }).click();
     await tab.locator("tbody tr").first().waitFor();

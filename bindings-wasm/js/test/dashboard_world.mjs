@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { Client, Sandbox } from "tallyfold";
 import { nodeListener } from "tallyfold/node";
 import { pageServer } from "tallyfold/server";
+import { PAGE_MS } from "./chromium.mjs";
 
 /** The time in the page, in its server and in the sandbox. */
 export const NOW = "2026-03-11T00:05:00Z";
@@ -99,6 +100,7 @@ export class World {
   /** A tab at the fixed time. `errors` has what went wrong in it, `violations` what its policy has forbidden. */
   async open(browser, { hash = "", ...options } = {}) {
     const context = await browser.newContext(options);
+    context.setDefaultTimeout(PAGE_MS);
     const tab = await context.newPage();
     await tab.clock.setFixedTime(NOW);
     tab.errors = [];
@@ -115,7 +117,7 @@ export class World {
 
 /** Until all counts have been read and drawn, those that are compared, too. */
 export async function ready(tab) {
-  for (const end = Date.now() + 60_000; Date.now() < end; ) {
+  for (const end = Date.now() + PAGE_MS; Date.now() < end; ) {
     if (await tab.evaluate(isReady)) return;
   }
   throw new Error("the dashboard is still reading");

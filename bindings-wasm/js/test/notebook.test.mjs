@@ -6,7 +6,7 @@ import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { AxeBuilder } from "@axe-core/playwright";
 import { chromium } from "playwright-core";
-import { CHROMIUM } from "./chromium.mjs";
+import { CHROMIUM, PAGE_MS } from "./chromium.mjs";
 import { count, rowsOf } from "./dashboard_world.mjs";
 import { counts, evening, FAILING, HOSTILE, RANGE } from "./views_world.mjs";
 
@@ -34,6 +34,7 @@ describe("the widget of notebooks", () => {
   /** A page that shows the widget with these traits. Nothing may be requested, and nothing may fail. */
   async function shown(t, traits, { dataset = {}, ...options } = {}) {
     const context = await browser.newContext({ locale: "en", ...options });
+    context.setDefaultTimeout(PAGE_MS);
     t.after(() => context.close());
     const tab = await context.newPage();
     const wrong = [];
