@@ -3,6 +3,7 @@
 import asyncio
 import importlib.util
 from collections.abc import Callable, Coroutine, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -73,3 +74,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
     monkeypatch.setattr(tallyfold.Now, "read", now)
     return advance
+
+
+@pytest.fixture
+def hour(monkeypatch: pytest.MonkeyPatch) -> datetime:
+    """Lets the wall clock stand still in the middle of an hour, and gives the start of the hour."""
+    read = tallyfold.Now.read
+    start = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    unix_ms = round(start.timestamp() * 1000) + 30 * 60_000
+    monkeypatch.setattr(tallyfold.Now, "read", lambda: read()._replace(unix_ms=unix_ms))
+    return start

@@ -279,10 +279,9 @@ def test_json_goes_by_window(merged: tallyfold.CountTable) -> None:
     }
 
 
-def test_a_window_may_be_provisional() -> None:
+def test_a_window_may_be_provisional(hour: datetime) -> None:
     sandbox = tallyfold.Sandbox()
-    end = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
-    start, middle = end - timedelta(hours=2), end - timedelta(hours=1)
+    start, middle, end = hour - timedelta(hours=2), hour - timedelta(hours=1), hour
     record(sandbox, "success", "push", at=start.isoformat())
     record(sandbox, "success", "push", at=middle.isoformat())
     with Service(sandbox).client() as client:
