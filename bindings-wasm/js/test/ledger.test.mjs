@@ -428,10 +428,15 @@ describe("totals that are pushed", () => {
     t.after(() => server.close());
     let child;
     let left = 2;
-    // The process is killed while a message is under way, or a little later.
-    const { url, got } = await receiver(t, () => {
+    let kills = 0;
+    // The process is killed by turns while a message is under way, and a little later.
+    const { url, got } = await receiver(t, async () => {
       left -= 1;
-      if (left === 0) setTimeout(() => child.kill("SIGKILL"), Math.random() * 3);
+      if (left === 0) {
+        const ended = once(child, "exit");
+        setTimeout(() => child.kill("SIGKILL"), Math.random() * 3);
+        if (kills % 2 === 0) await ended;
+      }
       return 200;
     });
     const span = { start: "2026-01-01T00:00:00Z", end: "2026-01-01T03:00:00Z" };
@@ -439,7 +444,6 @@ describe("totals that are pushed", () => {
     const options = { ...sandbox.credentials, clusterEndpoint: server.url };
     const argument = JSON.stringify({ options, query, path: join(home, "totals.json"), url });
     const program = fileURLToPath(new URL("totals.mjs", import.meta.url));
-    let kills = 0;
     for (; kills < 40; kills++) {
       child = spawn(process.execPath, [program, argument], {
         stdio: ["ignore", "ignore", "inherit"],

@@ -134,7 +134,7 @@ describe("a directory", posix, () => {
     await writeFile(lock, "");
     await refused(directory);
     const now = Date.now() / 1000;
-    await utimes(lock, now - 55, now - 55);
+    await utimes(lock, now - 40, now - 40);
     await refused(directory);
     await utimes(lock, now - 65, now - 65);
     await collect(directory);

@@ -175,7 +175,7 @@ describe("with patience", () => {
     controller.abort(new Error("enough"));
     const error = await rejectionOf(collecting);
     assert.equal(error.message, "enough");
-    assert.ok(performance.now() - beginMs < 2_000);
+    assert.ok(performance.now() - beginMs < 30_000);
   });
 });
 

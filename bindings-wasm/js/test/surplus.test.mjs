@@ -50,6 +50,8 @@ test("the sandbox server takes no body for a request", async () => {
     socket.on("data", (data) => {
       got += data;
     });
+    for (const end = Date.now() + 60_000; !got && Date.now() < end; ) await pause(10);
+    // Another response would follow at once.
     await pause(300);
     socket.destroy();
     assert.equal(got.split("HTTP/1.1 ").length, 2, got);
@@ -62,6 +64,10 @@ test("the sandbox server takes no body for a request", async () => {
 /** Two calls after one another, of a server that answers each request with the same bytes. */
 async function ask(sends) {
   const sockets = [];
+  let note;
+  const sent = new Promise((resolve) => {
+    note = resolve;
+  });
   const server = createServer((socket) => {
     sockets.push(socket.setNoDelay().on("error", () => {}));
     let request = "";
@@ -75,6 +81,7 @@ async function ask(sends) {
         if (number > 0) await pause(50);
         if (!socket.destroyed) socket.write(bytes);
       }
+      note();
     });
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -85,7 +92,10 @@ async function ask(sends) {
       maxRetries: 0,
     });
     const first = (await client.eventDelivery(QUERY)).totals.success;
+    // The client has everything before the next call, also on a slow machine.
+    await sent;
     await pause(150);
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
     const second = (await client.eventIngestion(QUERY)).totals.success;
     return { asked: [first, second], connections: sockets.length };
   } finally {
