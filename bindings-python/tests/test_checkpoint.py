@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -72,6 +73,11 @@ def test_a_killed_job_goes_on_where_it_ended(tmp_path: Path) -> None:
             kills += job.wait() == -signal.SIGKILL
             told = set(job.stdout.read().decode().split())
             job.stdout.close()
+            # What the job has asked for last is noted, too.
+            until = time.monotonic() + 60
+            while server._server._connections:  # noqa: SLF001
+                assert time.monotonic() < until
+                time.sleep(0.001)
             after = stored_windows(checkpoint)
             # Whatever was told of as read is stored, and is never asked for again.
             assert told <= after
