@@ -142,7 +142,8 @@ class TestServer:
             # Its thread sees that soon, and forgets it.
             begin = time.monotonic()
             while server._server._connections:  # noqa: SLF001
-                assert time.monotonic() - begin < 5
+                assert time.monotonic() - begin < 60
+                time.sleep(0.001)
 
     def test_a_page_may_ask(self, sandbox: tallyfold.Sandbox) -> None:
         with tallyfold.serve(sandbox) as server, httpx2.Client(base_url=server.url) as http:
@@ -186,7 +187,7 @@ class TestServer:
     def test_it_ends_connections_that_are_kept(self, sandbox: tallyfold.Sandbox) -> None:
         with tallyfold.serve(sandbox) as server:
             netloc = urllib.parse.urlsplit(server.url).netloc
-            connection = http.client.HTTPConnection(netloc, timeout=5)
+            connection = http.client.HTTPConnection(netloc, timeout=60)
             connection.request("POST", DELIVERY, body=b"{}")
             connection.getresponse().read()
         assert connection.sock is not None
@@ -211,7 +212,7 @@ class TestServer:
         request = f"POST {DELIVERY} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n\r\n"
         with tallyfold.serve(sandbox) as server:
             port = urllib.parse.urlsplit(server.url).port or 0
-            with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+            with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
                 connection.sendall(request.encode("latin-1"))
                 answer = b"".join(iter(lambda: connection.recv(4096), b""))
         assert answer.startswith(f"HTTP/1.1 {status} ".encode())
