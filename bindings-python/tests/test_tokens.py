@@ -304,6 +304,7 @@ def test_no_thread_fails_because_tokens_are_revoked(network: str) -> None:
             transport=sandbox.transport() if inside else None,
             on_attempt=revoker,
             max_retries=0,
+            timeout=200,
             **sandbox.credentials,
         ) as client:
             ready = threading.Barrier(200)
@@ -328,6 +329,7 @@ def test_no_task_fails_because_tokens_are_revoked(network: str) -> None:
             transport=sandbox.async_transport() if address == ADDRESS else None,
             on_attempt=revoker,
             max_retries=0,
+            timeout=200,
             **sandbox.credentials,
         ) as client:
 
