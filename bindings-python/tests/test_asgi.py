@@ -637,7 +637,7 @@ class Holding(httpx2.AsyncBaseTransport):
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - nothing tells
             await asyncio.sleep(0.001)
 
@@ -906,7 +906,8 @@ def test_a_range_of_a_service_that_is_down_ends_at_once(
         app = PageServer(client_of(sandbox, transport=transport, max_retries=3), allow, store=store)
         begun = time.monotonic()
         response = await get(app, ranged())
-        assert time.monotonic() - begun < 3
+        # If each window waited between its retries, it would be more than ten.
+        assert time.monotonic() - begun < 8
         lines = [json.loads(line) for line in response.text.splitlines()]
         failed = [line["error"] for line in lines if "error" in line]
         assert sum("settled" in line for line in lines) == len(failed) == 48
