@@ -451,8 +451,12 @@ def test_a_part_that_never_comes_back_ends_with_the_deadline(client: tallyfold.C
         def submit(self, function: Any, /, *arguments: Any, **_: Any) -> "Future[Any]":
             return Future() if self.assigned else super().submit(function, *arguments)
 
-    with pytest.raises(tallyfold.ServiceError) as caught:
-        collect(client, executor=Silent(), deadline=0.5)
+    # On a busy machine, the first deadline may pass before anything was read.
+    for deadline in (0.5, 5.0, 50.0):
+        with pytest.raises(tallyfold.ServiceError) as caught:
+            collect(client, executor=Silent(), deadline=deadline)
+        if caught.value.partial is not None:
+            break
     assert caught.value.code == "deadline_exceeded"
     assert caught.value.partial is not None
 
