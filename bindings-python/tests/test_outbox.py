@@ -278,6 +278,9 @@ def test_a_cancelled_push_ends_after_its_file(two: Any, tmp_path: pathlib.Path) 
     async def main() -> None:
         receiver = Receiver()
         task = asyncio.create_task(outbox.async_push(URL, transport=receiver, max_bytes=1))
+        async with asyncio.timeout(60):
+            while not receiver.seen:  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(0)
         for cancels in range(40):
             await asyncio.sleep(0)
             if receiver.seen and cancels > 20:
