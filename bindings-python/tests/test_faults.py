@@ -47,7 +47,12 @@ def said(caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) ->
 def test_every_fault_ends_as_it_is_to() -> None:
     with ThreadPoolExecutor(AT_ONCE) as threads:
         wrong = list(threads.map(lambda run: wrong_of(run, check_run), ALL))
-    conclude(wrong)
+    conclude(
+        [
+            wrong_of(run, check_run) if error is not None and is_hasty(run) else error
+            for run, error in zip(ALL, wrong, strict=True)
+        ]
+    )
 
 
 def test_every_fault_ends_as_it_is_to_async() -> None:
@@ -58,9 +63,18 @@ def test_every_fault_ends_as_it_is_to_async() -> None:
             async with turns:
                 return await awrong_of(run)
 
-        return await asyncio.gather(*map(check, ALL))
+        wrong = await asyncio.gather(*map(check, ALL))
+        return [
+            await awrong_of(run) if error is not None and is_hasty(run) else error
+            for run, error in zip(ALL, wrong, strict=True)
+        ]
 
     conclude(asyncio.run(main()))
+
+
+def is_hasty(run: Json) -> bool:
+    """Whether a good exchange may take too long on a busy machine, unless the run is alone."""
+    return bool(run["options"]["timeout_ms"] < 10_000)
 
 
 def conclude(wrong: list[Exception | None]) -> None:
