@@ -188,7 +188,7 @@ def result_of(
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=280,
         check=False,
     )
 
@@ -232,13 +232,32 @@ def test_a_block_runs_alone(
     assert ran.stdout
 
 
+def full_hour() -> datetime:
+    """Gives the last full hour."""
+    return datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+
+
 def test_the_nightly_backfill_reads_days_again_that_were_not_settled(tmp_path: Path) -> None:
     # A day that has ended with the last full hour, so that its last hour may still change.
-    today = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+    today = full_hour()
+    folder = tmp_path / "first"
+    folder.mkdir()
+    try:
+        check_nightly_backfill(today, folder)
+    except AssertionError:
+        # The day is settled if the next full hour has come meanwhile.
+        if full_hour() == today:
+            raise
+        folder = tmp_path / "second"
+        folder.mkdir()
+        check_nightly_backfill(full_hour(), folder)
+
+
+def check_nightly_backfill(today: datetime, folder: Path) -> None:
     program = PROGRAMS["docs/guides/backfill.md"]
     fixed = "today = datetime(2026, 1, 31, tzinfo=UTC)"
     assert fixed in program
-    file = tmp_path / "program.py"
+    file = folder / "program.py"
     text = f"today = datetime.fromisoformat({today.isoformat()!r})"
     file.write_text(program.replace(fixed, text))
     sandbox = tallyfold.Sandbox()
@@ -258,8 +277,8 @@ def test_the_nightly_backfill_reads_days_again_that_were_not_settled(tmp_path: P
             **{f"TALLYFOLD_{name.upper()}": str(of) for name, of in sandbox.credentials.items()},
         }
         command = [sys.executable, str(file)]
-        subprocess.run(command, env=environment, cwd=tmp_path, timeout=120, check=True)
-        days = sorted((tmp_path / "counts").glob("*.parquet"))
+        subprocess.run(command, env=environment, cwd=folder, timeout=280, check=True)
+        days = sorted((folder / "counts").glob("*.parquet"))
         return [int(polars.read_parquet(day)["success"].sum()) for day in days]
 
     for hours_ago in (70, 40, 20, 0.5):
