@@ -102,7 +102,9 @@ def test_a_notebook_keeps_the_plain_table() -> None:
     notebook: Any = nbformat.from_dict(  # type: ignore[no-untyped-call]
         {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     )
-    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    nbclient.NotebookClient(
+        notebook, timeout=120, startup_timeout=120, kernel_name="python3"
+    ).execute()
     (output,) = notebook.cells[0].outputs
     data = output["data"]
     assert str(LARGE) in data["text/html"]
