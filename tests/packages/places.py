@@ -23,7 +23,7 @@ def run(
     *,
     cwd: Path = ROOT,
     env: Mapping[str, str] | None = None,
-    timeout: float = 120,
+    timeout: float = 280,
 ) -> Completed:
     """Runs a program to its end, whatever that is."""
     return subprocess.run([str(part) for part in command], cwd=cwd, env=env, timeout=timeout, capture_output=True, text=True, check=False)
