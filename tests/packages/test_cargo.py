@@ -11,6 +11,8 @@ from places import ROOT, good, program, run, version
 CRATES = ["tallyfold-engine", "tallyfold", "tallyfold-export", "tallyfold-health", "tallyfold-sandbox", "tallyfold-cli"]
 
 
+# It compiles all crates, and waits for other compilations.
+@pytest.mark.timeout(1200)
 def test_cargo_installs_it_with_nothing_but_a_c_compiler(tmp_path: Path) -> None:
     """In the profile for development, because the one for release is what the other tests have."""
     sysroot = Path(good(run(["rustc", "--print", "sysroot"])).strip())
@@ -22,7 +24,7 @@ def test_cargo_installs_it_with_nothing_but_a_c_compiler(tmp_path: Path) -> None
     # The crates that were downloaded before.
     downloads = os.environ.get("CARGO_HOME", str(Path.home() / ".cargo"))
     environment = {"PATH": str(tmp_path / "bin"), "HOME": str(tmp_path), "CARGO_HOME": downloads}
-    good(run([tmp_path / "bin/cargo", *arguments], env=environment, timeout=600))
+    good(run([tmp_path / "bin/cargo", *arguments], env=environment, timeout=1100))
     assert good(run([tmp_path / "installed/bin/tallyfold", "--version"])) == f"tallyfold {version()}\n"
 
 
