@@ -61,7 +61,7 @@ def test_the_python_client(binary: Path, environment: dict[str, str], tmp_path: 
             check.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await check
-            found = await asyncio.wait_for(client.call_tool("clusters", {}), 20)
+            found = await asyncio.wait_for(client.call_tool("clusters", {}), 60)
             assert found.structured_content == {"clusters": [{"cluster": "default", "labels": {}}]}
 
     asyncio.run(ask())
