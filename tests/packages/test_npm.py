@@ -152,7 +152,7 @@ def waiting(stand_in: Path) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen([*launcher(stand_in), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None
         # Ends both, the launcher and what it has started, so that a signal that is not passed on can't block the test.
-        watchdog = threading.Timer(30, end_group, [process])
+        watchdog = threading.Timer(120, end_group, [process])
         watchdog.start()
         assert process.stdout.readline() == "ready\n"
         yield process
