@@ -11,7 +11,9 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use support::{Draw, RANGE, Service, Sums, WINDOWS, ends, lines, stderr, stdout, terminate, truth};
+use support::{
+    Draw, RANGE, SLOW, Service, Sums, WINDOWS, ends, lines, stderr, stdout, terminate, truth,
+};
 
 /// The rows of NDJSON by what names them: start of the window, revision, integration.
 type Rows = BTreeMap<(String, u64, String), [i128; 3]>;
@@ -99,7 +101,7 @@ fn the_sum_of_all_changes_is_the_truth() {
 
 #[test]
 fn kills_at_any_moment_lose_nothing() {
-    let service = Service::start();
+    let service = Service::with_faults(&[SLOW]);
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state.json");
     let mut draw = Draw(99);

@@ -10,13 +10,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use support::pushed::{BUSY, Points, add_points, expected, push, report, sums, taken};
 use support::{
-    Draw, RANGE, Reply, Service, Sink, Sums, TAKEN, ends, stderr, stdout, terminate, truth,
+    Draw, RANGE, Reply, SLOW, Service, Sink, Sums, TAKEN, ends, stderr, stdout, terminate, truth,
 };
 use tallyfold::Timestamp;
 
 #[test]
 fn kills_at_any_moment_lose_and_double_nothing() {
-    let service = Service::start();
+    let service = Service::with_faults(&[SLOW]);
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("outbox.json");
     let mut draw = Draw(5);
@@ -333,7 +333,10 @@ fn a_kill_while_a_message_is_under_way_is_reported_at_the_next_start() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let first = slow.requests.recv_timeout(Duration::from_secs(120)).unwrap();
+    let first = slow
+        .requests
+        .recv_timeout(Duration::from_secs(120))
+        .unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
 
@@ -392,7 +395,9 @@ fn samples_in_doubt_are_reported_though_the_next_run_is_killed_too() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        slow.requests.recv_timeout(Duration::from_secs(120)).unwrap();
+        slow.requests
+            .recv_timeout(Duration::from_secs(120))
+            .unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
     }
@@ -429,7 +434,9 @@ fn samples_in_doubt_are_reported_after_a_drop() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    slow.requests.recv_timeout(Duration::from_secs(120)).unwrap();
+    slow.requests
+        .recv_timeout(Duration::from_secs(120))
+        .unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
     let dropped = service
@@ -632,7 +639,7 @@ fn cumulative<'a>(format: &'a str, url: &'a str, state: &'a str) -> Vec<&'a str>
 
 #[test]
 fn totals_grow_to_the_truth_through_kills_and_failures() {
-    let service = Service::start();
+    let service = Service::with_faults(&[SLOW]);
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("totals.json");
     let state = state.to_str().unwrap();
@@ -769,7 +776,10 @@ fn totals_of_an_older_file_go_on_from_there() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let (request, _) = sink.requests.recv_timeout(Duration::from_secs(120)).unwrap();
+    let (request, _) = sink
+        .requests
+        .recv_timeout(Duration::from_secs(120))
+        .unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
     let mut before = Cumulative::default();

@@ -12,7 +12,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-use support::{Draw, Fetched, RANGE, Service, Sums, ends, fetch, lines, stderr, terminate, truth};
+use support::{
+    Draw, Fetched, RANGE, SLOW, Service, Sums, ends, fetch, lines, stderr, terminate, truth,
+};
 
 const STEM: &str = "tallyfold_event_delivery_by_integration";
 
@@ -180,7 +182,7 @@ fn a_scrape_has_the_truth_and_the_exporter_itself() {
 
 #[test]
 fn kills_at_any_moment_never_take_a_counter_back() {
-    let service = Service::start();
+    let service = Service::with_faults(&[SLOW]);
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("totals.json");
     let (mut draw, mut before, mut seen) = (Draw(3), Sums::new(), 0);

@@ -70,6 +70,10 @@ pub(crate) fn truth() -> Sums {
     sums
 }
 
+/// A fault for tests that kill a process many times before it has read the range: also if they are late themselves.
+pub(crate) const SLOW: &str =
+    r#"{"kind":"delay","milliseconds":10,"endpoint":"event_delivery","every":1}"#;
+
 /// A served sandbox.
 pub(crate) struct Service {
     process: Child,
