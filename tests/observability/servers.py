@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import random
 import shutil
 import signal
 import socket
@@ -32,10 +33,12 @@ def binary(name: str) -> str:
 
 
 def free_port() -> int:
-    """Gives a port of loopback that nothing listens at."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """Gives a port of loopback that is free until a server takes it: the system gives others to whoever wants any."""
+    while True:
+        port = random.randrange(10_000, 30_000)
+        with contextlib.suppress(OSError), socket.socket() as listener:
+            listener.bind(("127.0.0.1", port))
+            return port
 
 
 class Server:
@@ -84,7 +87,7 @@ class Server:
             return
         process.send_signal(with_signal)
         try:
-            process.wait(20)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
