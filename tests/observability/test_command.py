@@ -77,12 +77,12 @@ class Exporter:
         process, self._process = self._process, None
         if process is not None:
             process.send_signal(with_signal)
-            code = process.wait(20)
+            code = process.wait(60)
             assert code == (0 if with_signal == signal.SIGTERM else -signal.SIGKILL)
 
     def get(self, path: str, accept: str = "*/*") -> str:
         url = f"http://127.0.0.1:{self.port}{path}"
-        return httpx2.get(url, headers={"accept": accept}, trust_env=False, timeout=10).text
+        return httpx2.get(url, headers={"accept": accept}, trust_env=False, timeout=60).text
 
 
 def truth(variables: dict[str, str]) -> Sums:
@@ -138,7 +138,7 @@ def test_restarts_of_the_command_are_invisible(tmp_path: Path) -> None:
                     exported.start()
                 expected = truth(variables)
                 for server in (prometheus, other):
-                    until = time.monotonic() + 60
+                    until = time.monotonic() + 120
                     while newest(server) != expected:
                         assert time.monotonic() < until, exported.get("/metrics")[:2000]
                         time.sleep(0.1)
