@@ -1,9 +1,11 @@
-"""follower.py FORMAT URL OUTBOX WINDOWS OPTIONS: follows a service, and pushes its revisions by way of an outbox.
+"""follower.py FORMAT URL OUTBOX WINDOWS OPTIONS [REVISIONS SECONDS]: follows a service, and pushes its revisions by way of an outbox.
 
-It goes on from the outbox on disk: a process that is killed at any moment is replaced by the next one.
+It goes on from the outbox on disk: a process that is killed at any moment is replaced by the next one. With REVISIONS, the system
+kills it so many SECONDS after it has stored so many revisions, however busy the machine is.
 """
 
 import json
+import signal
 import sys
 from typing import Any
 
@@ -14,20 +16,31 @@ import week
 SEED = 3
 
 
-def main(form: tallyfold.ExportFormat, url: str, path: str, windows: int, options: dict[str, Any]) -> None:
-    """Pushes everything."""
+def main(
+    form: tallyfold.ExportFormat, url: str, path: str, windows: int, options: dict[str, Any], revisions: int = -1, seconds: float = 0
+) -> None:
+    """Pushes everything, unless it is killed."""
     outbox = tallyfold.Outbox(path, form)
     service = week.Service(week.events(SEED, windows))
     with httpx2.HTTPTransport(trust_env=False) as transport:
-        # Whoever kills it knows by these lines how far it is.
+        # A line for what was left, and one for each revision.
         print(outbox.is_pending, flush=True)
+        kill_after(seconds if revisions == 0 else 0)
         outbox.push(url, transport=transport, **options)
-        for revision, state in week.follow(service, windows=windows, state=outbox.state):
+        for number, (revision, state) in enumerate(week.follow(service, windows=windows, state=outbox.state), 1):
             outbox.put(revision, state)
             print(flush=True)
+            kill_after(seconds if revisions == number else 0)
             outbox.push(url, transport=transport, **options)
 
 
+def kill_after(seconds: float) -> None:
+    """Lets the system kill this process after so many seconds, if there are any."""
+    if seconds > 0:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
 if __name__ == "__main__":
-    form, url, path, windows, options = sys.argv[1:]
-    main(form, url, path, int(windows), json.loads(options))  # type: ignore[arg-type]
+    form, url, path, windows, options, *kill = sys.argv[1:]
+    given = (int(kill[0]), float(kill[1])) if kill else ()
+    main(form, url, path, int(windows), json.loads(options), *given)  # type: ignore[arg-type]
