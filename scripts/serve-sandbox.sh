@@ -9,12 +9,18 @@ start() {
   local log=$1
   shift
   "$@" >"$log" 2>&1 &
-  for _ in {1..200}; do
-    grep -q 'http://' "$log" && return
+  await "$log" 'http://'
+}
+
+# await LOG PATTERN: waits until the server that was started last has written a line that matches.
+await() {
+  local deadline=$((SECONDS + 120))
+  while ((SECONDS < deadline)); do
+    grep -q "$2" "$1" && return
     kill -0 $! 2>/dev/null || break
     sleep 0.05
   done
-  cat "$log" >&2
+  cat "$1" >&2
   exit 1
 }
 
@@ -25,6 +31,8 @@ field() { awk -v name="$1" '$1 == name { print $2 }' "$2"; }
 start_sandbox() {
   local log=$out/sandbox
   start "$log" "$@" --port 0 --seed 7
+  # Its last line, below the credentials.
+  await "$log" '^Ctrl-C'
   TALLYFOLD_CLUSTER_ENDPOINT=$(awk '/^tallyfold sandbox on/ { print $4 }' "$log")
   TALLYFOLD_BASE_URL=$TALLYFOLD_CLUSTER_ENDPOINT
   TALLYFOLD_AUTH_URL=$TALLYFOLD_CLUSTER_ENDPOINT
