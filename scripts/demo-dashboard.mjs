@@ -15,6 +15,7 @@ const browser = await chromium.launch(CHROMIUM);
 try {
   const viewport = { width: 1280, height: 900 };
   const tab = await browser.newPage({ viewport, locale: "en", deviceScaleFactor: 2 });
+  tab.setDefaultTimeout(120_000);
   await tab.goto(url);
   await ready(tab);
   const shown = (await rowsOf(tab)).at(-1);

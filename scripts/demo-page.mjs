@@ -11,6 +11,7 @@ const [url, table, picture] = process.argv.slice(2);
 const browser = await chromium.launch(CHROMIUM);
 try {
   const page = await browser.newPage();
+  page.setDefaultTimeout(120_000);
   await page.goto(url.trim());
   await page.waitForSelector("body[data-ready]");
   console.log(await page.innerText("body"));
