@@ -138,7 +138,7 @@ describe("the program at", () => {
       const folder = folderOf(t);
       writeFileSync(join(folder, "program.mjs"), code);
       receiver.heard.clear();
-      await run(process.execPath, ["program.mjs"], { cwd: folder, env, timeout: 120_000 });
+      await run(process.execPath, ["program.mjs"], { cwd: folder, env, timeout: 280_000 });
       const page = basename(place).split(":")[0];
       heard.set(page, [...(heard.get(page) ?? []), ...receiver.heard]);
     });
@@ -212,7 +212,7 @@ describe("with events that arrive late, the program of", () => {
       LATE_END: `2026-01-31T${end}:00Z`,
     };
     const args = ["--no-warnings", "--import", join(root, "examples/late.mjs"), "program.mjs"];
-    const { stdout } = await run(process.execPath, args, { cwd: folder, env, timeout: 120_000 });
+    const { stdout } = await run(process.execPath, args, { cwd: folder, env, timeout: 280_000 });
     const { taken, events } = JSON.parse(readFileSync(env.LATE_RESULT, "utf8"));
     return { stdout, taken, truth: (start, end) => truthOf(events, start, end) };
   }
