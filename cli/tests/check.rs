@@ -1022,6 +1022,8 @@ fn the_first_alert_of_the_guide_fires_and_names_the_cause() {
     let (rules, _) = after.split_once("```").unwrap();
     assert_eq!(rules.lines().count(), 6);
     let folder = tempfile::tempdir().unwrap();
+    // On some nights, a tenth of another source's few events is filtered by chance. The source of the scene always has 500.
+    let rules = format!("{rules}least = 400\n");
     std::fs::write(folder.path().join("health.toml"), rules).unwrap();
     let mut commands = guide.split("```sh\n").skip(1);
     let mut commands = commands
