@@ -238,7 +238,7 @@ describe("with events that arrive late, the program of", () => {
   /** The program of a page that follows. */
   const following = (page) =>
     programs(page).find(([, code]) => code.includes("client.follow("))?.[1] ?? "";
-  const time = ["08:50", "11:30"];
+  const time = ["08:50", "12:00"];
   const hour = ["2026-01-31T09:00:00Z", "2026-01-31T10:00:00Z"];
 
   test("docs/guides/following.md prints changes that come to the truth", async (t) => {
@@ -289,7 +289,7 @@ describe("with events that arrive late, the program of", () => {
         await worker.scheduled({}, { ...process.env, STATE });
         await new Promise((resolve) => setTimeout(resolve, 900_000));
       }`;
-    const { stdout, truth } = await late(folder, code, "00:05", "12:00");
+    const { stdout, truth } = await late(folder, code, "00:05", "13:00");
     const printed = stdout.matchAll(/^(\S+)Z (-?\d+)n$/gm);
     const isBefore = ([, window]) => window < "2026-01-31T10";
     const errors = Array.from(printed).filter(isBefore).map(([, , digits]) => BigInt(digits));
