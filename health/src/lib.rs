@@ -1,8 +1,8 @@
 //! Finds incidents in exact counts, and names their causes.
 //!
-//! Like the core, this crate does no I/O, reads no clock and draws no random numbers. Counts stay whole numbers. Floats
-//! serve only for probabilities, expectations and ranking. They are finite, and the same on every platform, because every
-//! inexact function comes from the crate `libm`.
+//! Like the core, this crate does no I/O, reads no clock and draws no random numbers. Counts stay whole numbers. Floats serve
+//! only for probabilities, expectations and ranking. All floats are finite, and the same on every platform, because every inexact
+//! function comes from the crate `libm`.
 #![forbid(unsafe_code)]
 
 mod alerts;

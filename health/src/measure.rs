@@ -21,7 +21,7 @@ tallyfold::names! {
     }
 }
 
-/// Returns a sum of counts, at most `u64::MAX`.
+/// Converts a sum of counts. A sum above `u64::MAX` becomes `u64::MAX`.
 pub(crate) fn most(sum: u128) -> u64 {
     u64::try_from(sum).unwrap_or(u64::MAX)
 }
@@ -33,7 +33,7 @@ impl Measure {
         matches!(self, Self::ErrorRate | Self::FilteredRate)
     }
 
-    /// Returns the number of counted events, exactly.
+    /// Returns the exact number of events that the measure counts; for a rate, its numerator.
     #[must_use]
     pub fn part(self, counts: Counts) -> u128 {
         match self {

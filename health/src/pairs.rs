@@ -1,4 +1,4 @@
-//! Reads and writes pairs as a map, and keeps their order.
+//! Writes pairs as a map, and reads them back in the same order.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -47,7 +47,7 @@ pub(crate) fn span(start: Timestamp, end: Timestamp) -> String {
     format!("{} to {} UTC", start.short(), near(end, start))
 }
 
-/// Returns a timestamp as text, only with the time of day if `other` is on the same day.
+/// Returns a timestamp as text: only the time of day if `other` is on the same day.
 pub(crate) fn near(at: Timestamp, other: Timestamp) -> String {
     match at.date() == other.date() {
         true => at.short_time(),
@@ -55,7 +55,8 @@ pub(crate) fn near(at: Timestamp, other: Timestamp) -> String {
     }
 }
 
-/// Returns a text of the service made harmless for display, with at most 100 characters. An empty text becomes `(none)`.
+/// Returns a text from the service in a form that is harmless to display. It keeps at most 100 characters. An empty text becomes
+/// `(none)`.
 pub(crate) fn value(text: &str) -> String {
     if text.is_empty() {
         return "(none)".to_owned();

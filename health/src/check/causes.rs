@@ -25,7 +25,7 @@ const BEFORE: u64 = 3_600;
 /// The slots of a finding, and the earlier slots that they are compared with.
 struct Times {
     now: Range<usize>,
-    /// For each compared range, how many slots before `now` it is.
+    /// How many slots each compared range lies before `now`.
     ago: Vec<usize>,
     /// The slots just before, which are compared if no earlier week is known.
     before: Range<usize>,
@@ -38,8 +38,8 @@ pub(crate) struct Explained {
     pub(crate) compared: Vec<Window>,
 }
 
-/// Returns the parts of a finding's group that explain the finding. Returns `None` if the kind of rule compares with
-/// nothing, the group has no other dimensions, or counts are missing.
+/// Returns the parts of a finding's group that explain the finding. Returns `None` if this kind of rule compares with
+/// no earlier counts, if the table has no dimensions besides the group's, or if counts are missing.
 pub(crate) fn explanation(
     rule: &Rule,
     grid: &Grid<'_>,
@@ -70,12 +70,12 @@ pub(crate) fn explanation(
     })
 }
 
-/// Nearly all events have a value if at least this share of the events has it: a numerator and a denominator.
+/// The share of events that counts as nearly all: a numerator and a denominator.
 const NEARLY_ALL: (u128, u128) = (9, 10);
 
-/// Returns the values that nearly all events of a finding's group had on the day before the finding began; since then, if
-/// the group had no events on that day. For example, an integration that gets events of only one source falls silent with
-/// this source.
+/// Returns the values that nearly all events of a finding's group have in common. It looks at the day before the finding began
+/// or, if the group had no events on that day, at the time since then. For example, if an integration gets events from only one
+/// source, it returns this source.
 pub(crate) fn within(
     rule: &Rule,
     grid: &Grid<'_>,
@@ -120,10 +120,10 @@ pub(crate) fn within(
     most.collect()
 }
 
-/// The maximum length of a finding for which counts are added up, in seconds.
+/// The counts of a finding are added up only if it lasts at most this many seconds.
 const LONGEST_TOTAL: u64 = 2 * DAY;
 
-/// How many earlier weeks say what is usual.
+/// The usual count is the median of up to this many earlier weeks.
 const USUAL_WEEKS: usize = 4;
 
 /// Returns the median count of a group at the same time in earlier weeks, or `None` if the range of time is too long or no
@@ -248,7 +248,7 @@ impl Times {
     }
 }
 
-/// Makes leaves of the rows of a group, with their counts before and now.
+/// Turns the rows of a group into leaves, with their counts before and now.
 fn leaves(
     grid: &Grid<'_>,
     slots: &Slots,

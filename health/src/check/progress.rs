@@ -38,8 +38,8 @@ pub(crate) struct Resolved {
 /// A finding ends if its group had no events for this many milliseconds, because the group is gone.
 const GONE_MS: i64 = 7 * 86_400_000;
 
-/// Follows a group through some slots, from the state `start`. The results have its bad windows, and what its judged
-/// windows showed. Unknown slots are skipped. A window that was not judged is neither good nor bad.
+/// Follows a group through some slots, from the state `start`. `odds` has the group's bad windows, and `seen` what its
+/// judged windows showed. Unknown slots are skipped. A window that was not judged is neither good nor bad.
 pub(crate) fn follow(
     rule: &Rule,
     group: &[(Dimension, String)],
@@ -126,7 +126,7 @@ impl Progress {
         }
     }
 
-    /// Takes a window that isn't bad, with what it showed if it was judged.
+    /// Handles a window that isn't bad. `evidence` is `None` if the window was not judged.
     fn other(
         &mut self,
         rule: &Rule,
@@ -159,7 +159,7 @@ impl Progress {
 }
 
 impl Live {
-    /// Takes what a window that isn't bad showed. Returns whether the finding is over.
+    /// Adds the evidence of a window that isn't bad. Returns whether the finding is over.
     fn is_over(&mut self, rule: &Rule, evidence: Evidence, end: Timestamp) -> bool {
         match evidence {
             Evidence::Good => {
@@ -182,8 +182,9 @@ impl Live {
         }
     }
 
-    /// Returns the natural logarithm of how much more probable a count is without the problem than with it. The problem
-    /// may have become weaker, so it is assumed to multiply the expected count by the square root of the earlier ratio.
+    /// Returns the natural logarithm of a likelihood ratio: how much more probable a count is if the problem is over
+    /// than if it continues. The problem may have become weaker. So it is assumed to multiply the expected count only
+    /// by the square root of the factor that the last bad window showed.
     fn ratio(&self, part: u64, expected: f64) -> f64 {
         let observed = self.numbers.observed.part as f64;
         let times = libm::sqrt((observed + 0.5) / (self.numbers.expected + 0.5));
@@ -215,7 +216,7 @@ fn numbers(rule: &Rule, odd: &Odd, window: Window) -> Numbers {
     }
 }
 
-/// Returns the fewest and the most events of the part that would be normal.
+/// Returns the normal range: the fewest and the most counted events that would be normal.
 pub(crate) fn normal_range(normal: &Normal, observed: Amount) -> (u64, u64) {
     match normal {
         Normal::Range(low, high) => (*low, *high),
@@ -243,7 +244,7 @@ pub(crate) fn normal_range(normal: &Normal, observed: Amount) -> (u64, u64) {
     }
 }
 
-/// Returns the smallest and the largest count whose tail probability has a logarithm of at least `ln_p`.
+/// Returns the smallest and the largest count whose tail probability is at least e^`ln_p`.
 fn likely(level: &Level, ln_p: f64, whole: Option<u64>) -> (u64, u64) {
     let most = whole.unwrap_or(u64::MAX / 2);
     let middle = whole.map_or(level.expected, |whole| level.expected * whole as f64);
@@ -264,7 +265,7 @@ fn likely(level: &Level, ln_p: f64, whole: Option<u64>) -> (u64, u64) {
 }
 
 /// Returns the first number of a range for which `holds` returns true, or the end of the range. If `holds` returns true
-/// for a number, it must do so for all later numbers.
+/// for a number, it must return true for all larger numbers, too.
 fn first(mut start: u64, mut end: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while start < end {
         let middle = start + (end - start) / 2;

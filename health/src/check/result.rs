@@ -19,8 +19,8 @@ pub struct Check {
     pub incidents: Vec<Incident>,
     /// How many windows all rules together have judged; each group counts its own windows.
     pub judged: u64,
-    /// False if a warning or critical finding that is neither silenced nor provisional fires or is unjudged, or if there are no
-    /// recent counts.
+    /// Whether all is well. False if a warning or critical finding fires or is unjudged, unless the finding is silenced or
+    /// provisional. Also false if there are no recent counts.
     pub healthy: bool,
     /// Rules that could not judge anything, with the reason.
     pub unjudged: Vec<Unjudged>,
@@ -47,8 +47,8 @@ pub struct Unjudged {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
 pub struct Replay {
-    /// Each finding as it first fired, with the time when it was resolved, in chronological order and then as in
-    /// [`Check`]. Findings that were only pending are left out.
+    /// Each finding as it was when it began to fire, with the time when it was resolved. The order is chronological;
+    /// findings with the same times are sorted by severity and evidence. Findings that were only pending are left out.
     pub findings: Vec<Finding>,
     /// The incidents that the findings belong to, as they were at the end of the range, in chronological order.
     pub incidents: Vec<Incident>,

@@ -25,7 +25,7 @@ const MOST_PLACES: usize = 1 << 20;
 /// The maximum number of findings of a check. A replay may have ten times as many.
 const MOST_FINDINGS: usize = 1_000;
 
-/// If counts end more than this plus two windows before a check, they say nothing about the present.
+/// Counts are too old if they end more than this, plus two window lengths, before a check.
 const STALE_MS: i64 = 6 * 3_600_000;
 
 /// The counts that rules are applied to, with their history, in pages.
@@ -53,8 +53,8 @@ impl<'a> ObservedPages<'a> {
     /// Checks that all pages could be read.
     ///
     /// # Errors
-    /// The error of the first page that could not be read. The pages keep the error, so that the host learns which page
-    /// it is.
+    /// The error of the first page that could not be read. [`Pages::failed`] then returns the page, so that the caller
+    /// can replace it.
     fn read_all(&self) -> Result<()> {
         let both = [self.delivery, self.ingestion].into_iter().flatten();
         let mut failed = both.filter_map(Pages::error);
@@ -71,17 +71,16 @@ impl Rules {
     /// judges all windows that have settled since the last check.
     ///
     /// # Errors
-    /// `unaligned_window` for a table whose windows are longer than a rule's windows, or cross the edge of one;
-    /// `invalid_argument` for a table of the other endpoint;
-    /// `incompatible_tables` for tables or a state of different clusters or clients; `invalid_checkpoint` for a state that
-    /// has judged windows of the future, because a clock was ahead.
+    /// `unaligned_window` for a table whose windows are longer than a rule's windows or cross their edges; `invalid_argument` for
+    /// a table that belongs to the other endpoint; `incompatible_tables` for tables or a state of different clusters or clients;
+    /// `invalid_checkpoint` for a state whose checks have judged windows after `now`, for example because a clock was ahead.
     pub fn check(&self, observed: &Observed<'_>, state: &State, now: Timestamp) -> Result<Check> {
         let identity = observed.identity()?;
         self.check_endpoints((&Endpoints::of(observed)?, identity), state, now)
     }
 
-    /// Applies the rules to counts in pages. The result is the same as of [`Rules::check`], but only the necessary parts
-    /// of pages are read.
+    /// Applies the rules to counts in pages. The result is the same as with [`Rules::check`], but only the necessary parts of
+    /// pages are read.
     ///
     /// # Errors
     /// The same as for [`Rules::check`], and `invalid_checkpoint` for a page that can't be read: see [`Pages::failed`].
@@ -116,9 +115,9 @@ impl Rules {
         };
         let mut over = Vec::new();
         check.state.identity = identity.with(&state.identity, "state")?;
-        for some in self.some(endpoints) {
+        for chunk in self.chunks(endpoints) {
             let mut tasks = Vec::new();
-            for rule in some {
+            for rule in chunk {
                 let before = state.rule(&rule.name);
                 match task(self, rule, endpoints) {
                     Ok(task) => tasks.push((task.since(before, now), before, task)),
@@ -143,7 +142,7 @@ impl Rules {
             .state
             .rules
             .sort_by(|one, other| one.name.cmp(&other.name));
-        group(&mut check, &over, state, now);
+        follow_incidents(&mut check, &over, state, now);
         check.findings.sort_by(|one, other| {
             rank(one.status)
                 .cmp(&rank(other.status))
@@ -176,8 +175,8 @@ impl Rules {
         self.replay_endpoints(&Endpoints::of(observed)?, range)
     }
 
-    /// Applies the rules to a range of the past, with counts in pages. The result is the same as of [`Rules::replay`],
-    /// but only the necessary parts of pages are read.
+    /// Applies the rules to a range of the past, with counts in pages. The result is the same as with
+    /// [`Rules::replay`], but only the necessary parts of pages are read.
     ///
     /// # Errors
     /// The same as for [`Rules::check_pages`].
@@ -197,9 +196,9 @@ impl Rules {
             left_out: 0,
         };
         let mut over = Vec::new();
-        for some in self.some(endpoints) {
+        for chunk in self.chunks(endpoints) {
             let mut tasks = Vec::new();
-            for rule in some {
+            for rule in chunk {
                 match task(self, rule, endpoints) {
                     Ok(task) => tasks.push((task.within(range), task)),
                     Err(NoTask::Error(error)) => return Err(error),
@@ -223,8 +222,8 @@ impl Rules {
         Ok(replay)
     }
 
-    /// Returns the rules in chunks that fit into memory, because each rule needs some memory for each row of the tables.
-    fn some(&self, endpoints: &Endpoints<'_>) -> impl Iterator<Item = &[Rule]> {
+    /// Splits the rules into chunks that fit into memory. Each rule needs some memory for each row of the tables.
+    fn chunks(&self, endpoints: &Endpoints<'_>) -> impl Iterator<Item = &[Rule]> {
         let most = MOST_PLACES / endpoints.rows().max(1);
         self.rules.chunks(most.max(1))
     }
@@ -251,9 +250,9 @@ impl Rules {
     }
 }
 
-/// Continues the incidents of the check before with the findings of this check. Provisional findings change the shown
-/// incidents, but not the state. For each finding, `over` has the time at which it was found to be over.
-fn group(check: &mut Check, over: &[Option<Timestamp>], before: &State, now: Timestamp) {
+/// Continues the incidents of the last check with the findings of this check. Provisional findings change the shown
+/// incidents, but not the state. For each finding that is over, `over` has the end of the window that showed it.
+fn follow_incidents(check: &mut Check, over: &[Option<Timestamp>], before: &State, now: Timestamp) {
     let mut before = before.incidents.clone();
     for incident in &mut before {
         if !incident.is_held(now) {
@@ -289,7 +288,7 @@ fn group(check: &mut Check, over: &[Option<Timestamp>], before: &State, now: Tim
     });
 }
 
-/// Returns a reason if the counts end too long before a check to say anything about the present.
+/// Returns a reason if the counts are too old to show whether all is well now.
 fn stale(latest: Window, now: Timestamp) -> Option<Unjudged> {
     let (end, length) = (
         latest.end(),

@@ -46,15 +46,15 @@ pub(crate) struct Live {
     pub(crate) good: u32,
     /// The start of the first bad window.
     pub(crate) since: Timestamp,
-    /// The end of the window with which it began to fire; `None` while it is pending.
+    /// The end of the window that made it fire; `None` while it is pending.
     pub(crate) fired: Option<Timestamp>,
-    /// The end of the last window that was bad, or after which nothing indicated the end of the finding.
+    /// The end of the last window that was bad, or after which no evidence suggested that the finding is over.
     pub(crate) until: Timestamp,
     /// The end of the last window that was judged.
     pub(crate) seen: Timestamp,
     /// The evidence that the finding has ended: the logarithm of a likelihood ratio.
     pub(crate) evidence: f64,
-    /// How much its group varies: the variance of a count is `expected + phi * expected²`.
+    /// How much the group's counts vary: the variance of a count is `expected + phi * expected²`.
     pub(crate) phi: f64,
     /// The numbers of the last bad window.
     pub(crate) numbers: Numbers,
@@ -80,7 +80,7 @@ pub(crate) struct Numbers {
     pub(crate) normal: (u64, u64),
     /// The natural logarithm of the probability of these counts; `None` if the rule does not compute a probability.
     pub(crate) ln_p: Option<f64>,
-    /// How bad it is.
+    /// How bad the window is.
     pub(crate) severity: Severity,
 }
 
@@ -92,9 +92,8 @@ impl State {
         self.rules.iter().map(|rule| rule.judged).min()
     }
 
-    /// Records that somebody knows of an incident, or removes this record with `None`. While the hold is in force, the
-    /// incident counts as silenced: a check may be healthy, and no receiver is notified. The beginning of the identifier
-    /// is enough.
+    /// Records that somebody knows of an incident, or removes this record with `None`. While the hold is in force, the incident
+    /// counts as silenced: a check may be healthy, and no receiver is notified. `incident` is an identifier or its beginning.
     ///
     /// # Errors
     /// `invalid_argument` unless exactly one incident has this identifier, for a note of more than a thousand characters, and
@@ -150,7 +149,7 @@ const KIND: DocumentKind = DocumentKind {
     what: "state of checks",
 };
 
-/// The maximum length of the note of a hold, in characters.
+/// The maximum length of a hold's note, in characters.
 const MOST_OF_NOTE: usize = 1_000;
 
 /// The maximum size of a document, in bytes.

@@ -1,4 +1,5 @@
-//! Applies rules to counts: what each rule judges, how rules read their counts together, and what becomes of the results.
+//! Applies rules to counts: decides what each rule judges, reads the counts of several rules together, and turns the results into
+//! findings.
 
 use std::ops::Range;
 
@@ -16,10 +17,10 @@ use crate::rules::kinds::RuleKind;
 use crate::rules::rule::{FIRST_LOOK, Rule};
 use crate::rules::set::{LocalDays, Rules};
 
-/// The maximum number of findings of a rule that are kept for the next check.
+/// The maximum number of findings that a rule keeps for the next check.
 const MOST_LIVE: usize = 1_000;
 
-/// After this many milliseconds, counts that may still change don't delay the judging of later windows.
+/// Counts that may still change delay the judging of later windows for at most this many milliseconds.
 const LATEST_SETTLED_MS: i64 = 86_400_000;
 
 /// What one rule has to judge.
@@ -28,7 +29,7 @@ pub(super) struct Task<'a> {
     rule: &'a Rule,
     grid: Grid<'a>,
     slots: Slots,
-    /// The groups and slots of the other endpoint, for a rule that compares both.
+    /// The groups and slots of the other endpoint, for a rule that compares both endpoints.
     other: Option<(Grid<'a>, Slots)>,
 }
 
@@ -74,7 +75,7 @@ pub(super) fn task<'a>(
     })
 }
 
-/// Returns the groups and slots of the counts of an endpoint.
+/// Returns the groups and slots of an endpoint's counts.
 fn sides<'a>(
     rule: &Rule,
     (by, only): (&[Dimension], &[(Dimension, Vec<String>)]),
@@ -182,7 +183,8 @@ impl Task<'_> {
         }
     }
 
-    /// Adds the results since the last check. Returns when each finding was found to be over.
+    /// Adds the rule's findings and its new state to a check. For each finding that is over, returns the end of the
+    /// window that showed it.
     pub(super) fn check(
         &self,
         before: Option<&RuleState>,
@@ -242,8 +244,8 @@ impl Task<'_> {
         over
     }
 
-    /// Returns the results of a group that the table does not have. Such a group has no events, and this may be too few
-    /// for a limit.
+    /// Returns the results of a group that the table does not have. Such a group has no events, which may be below a
+    /// lower limit.
     fn absent(&self, range: Range<usize>) -> Judged {
         // The group is marked as watched, so that the sink keeps what its windows show.
         let mut sink = Sink::new(&range, vec![0]);
@@ -273,7 +275,7 @@ impl Task<'_> {
         settled.end.saturating_sub(look)
     }
 
-    /// Returns why nothing was judged, if there were windows to judge.
+    /// If the rule had windows to judge but judged none, returns the reason.
     fn unjudged(&self, range: Range<usize>, odds: &Judged) -> Option<Unjudged> {
         let is_none = odds.judged == 0 && !range.is_empty();
         is_none.then(|| Unjudged {
@@ -288,7 +290,8 @@ impl Task<'_> {
         })
     }
 
-    /// Adds the results for a range of the past. Returns when each finding was found to be over.
+    /// Adds the rule's findings in a past range to a replay. For each finding that is over, returns the end of the
+    /// window that showed it.
     pub(super) fn replay(
         &self,
         range: Window,
@@ -387,7 +390,7 @@ impl Task<'_> {
 pub(crate) struct Work<'w> {
     pub(crate) rule: &'w Rule,
     pub(crate) grid: &'w Grid<'w>,
-    /// The counts of the other endpoint, for a rule that compares both.
+    /// The counts of the other endpoint, for a rule that compares both endpoints.
     pub(crate) other: Option<Other<'w>>,
     /// All calendars of the rules file.
     pub(crate) calendars: &'w [LocalDays],
@@ -408,7 +411,7 @@ struct Piece {
     /// The position of the rule.
     rule: usize,
     groups: Range<usize>,
-    /// How many numbers the counts of these groups take in memory.
+    /// How many numbers are in memory for these groups.
     numbers: usize,
 }
 

@@ -68,7 +68,7 @@ pub struct Finding {
     /// days, or if counts are missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<Amount>,
-    /// How many of the observed events were expected.
+    /// The expected number of counted events.
     pub expected: f64,
     /// The fewest counted events that would be normal.
     pub low: u64,
@@ -87,14 +87,14 @@ pub struct Finding {
     pub within: Vec<(Dimension, String)>,
     /// The events of the change that no cause explains.
     pub unexplained: i128,
-    /// The earlier time ranges that the causes were found by comparison with: the same time in earlier weeks, or the time just
-    /// before if the counts of those weeks are unknown. Empty if the finding is not explained.
+    /// The earlier time ranges that the finding was compared with to find its causes: the same time in earlier weeks, or
+    /// the time just before if the counts of those weeks are unknown. Empty if the finding is not explained.
     pub compared: Vec<Window>,
     /// Whether a silence covers the finding.
     pub silenced: bool,
     /// Whether the counts may still change. The severity of such a finding is at most `warning`.
     pub provisional: bool,
-    /// The labels of the file and of the rule.
+    /// The labels of the rules file and of the rule.
     pub labels: BTreeMap<String, String>,
     /// The note of the rule, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,5 @@
-//! Continues incidents from one check to the next: which incident a finding belongs to, and when an incident is over. Findings
-//! belong together by the values that they have in common and by when they began.
+//! Continues incidents from one check to the next: which incident a finding belongs to, and when an incident is over. Two things
+//! decide which findings belong together: the values that they have in common, and when they began.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -31,9 +31,9 @@ impl Following {
         }
     }
 
-    /// Takes the findings that `is_taken` selects, in any order. It replays in chronological order when each finding began
-    /// to fire, and when a window showed that it was over; `over` has this second time for each finding. So a late check has
-    /// the same result as checks after each window.
+    /// Handles the findings that `is_taken` selects, in any order. It replays two events of each finding in chronological order:
+    /// when the finding began to fire, and when a window showed that it was over. `over` has the second time for each finding. So
+    /// a late check has the same result as checks after each window.
     pub(crate) fn follow(
         &mut self,
         findings: &mut [Finding],
@@ -75,14 +75,15 @@ impl Following {
         }
     }
 
-    /// Returns whether an open incident has this finding with the same start, still firing.
+    /// Returns whether an open incident has an unresolved part with this finding and the same start.
     fn is_firing(&self, finding: &Finding) -> bool {
         let mut open = self.all.iter().filter(|one| one.status != Status::Resolved);
         open.any(|one| one.is_firing(&finding.id, finding.since))
     }
 
-    /// Takes several findings. Findings of open incidents come first, and then those that fired first, the widest, and the
-    /// most severe, so that the others join them. Returns the incident of each finding.
+    /// Assigns an incident to each finding. It begins with the findings of open incidents. Then come the findings that fired
+    /// first, then the widest, then the most severe, so that the others join them. Returns the position and the incident of each
+    /// finding.
     fn take(&mut self, mut findings: Vec<(usize, Finding)>) -> Vec<(usize, String)> {
         findings.sort_by_cached_key(|(_, finding)| {
             let mut open = self.all.iter().filter(|one| one.status != Status::Resolved);
@@ -115,9 +116,9 @@ impl Following {
         of
     }
 
-    /// Returns the incident that a finding belongs to: an open incident that has the finding or that the finding fits, or
-    /// else an incident that ended shortly before. Of several, it returns the one that the finding fits best, and then
-    /// the latest.
+    /// Returns the position of the incident that a finding belongs to: an open incident that has the finding or that the finding
+    /// fits, or else an incident that ended shortly before. If there are several, it returns the best fit, and among equals the
+    /// latest.
     fn place_of(&self, finding: &Finding) -> Option<usize> {
         let part = IncidentPart::of(finding);
         let all = || self.all.iter().enumerate();
@@ -169,8 +170,8 @@ impl Following {
     }
 }
 
-/// Returns the incidents of the findings of a replay, in chronological order. For each finding, `over` has the time at
-/// which it was found to be over, if it was. Sets the incident of each finding.
+/// Combines a replay's findings into incidents, and sets the incident of each finding. Returns the incidents in
+/// chronological order. For each finding that is over, `over` has the end of the window that showed it.
 #[must_use]
 pub fn incidents(findings: &mut [Finding], over: &[Option<Timestamp>]) -> Vec<Incident> {
     let mut following = Following::of(Vec::new());
@@ -191,7 +192,7 @@ enum Counted {
     Volume,
 }
 
-/// Returns what a part counts, and whether at least as many events came as expected. Two parts with the same result deviate
+/// Returns what a part counts, and whether it has at least as many events as expected. Two parts with the same result deviate
 /// alike.
 fn deviation(part: &IncidentPart) -> (Counted, bool) {
     let counted = match part.measure {
@@ -220,12 +221,12 @@ fn fit(finding: &IncidentPart, incident: &Incident) -> Option<(bool, usize)> {
 /// Returns how many values a finding and a part have in common, or `None` if they don't belong to the same incident.
 ///
 /// If the finding or the part is about all events, they belong together only if the part is the headline and both began
-/// together. Otherwise, they need a value in common, of their groups or causes, and:
+/// together. Otherwise, their groups or causes must have a value in common, and:
 ///
-/// - If the part is the headline and both began together, they must deviate alike, or no dimension has different values in
-///   the two groups. So an integration that fails for two sources is one incident.
-/// - In all other cases, they must deviate alike, and the part must have a group that the finding lies inside of. If both
-///   began together, it is also enough that the part lies inside of the finding's group and explains at least half of the
+/// - If the part is the headline and both began together, they must deviate alike, or their groups must have the same value
+///   in each dimension that both have. So an integration that fails for two sources is one incident.
+/// - In all other cases, they must deviate alike, and the finding must lie inside the part's group, which must not be empty.
+///   If both began together, it is also enough if the part lies inside the finding's group and explains at least half of the
 ///   finding.
 fn fit_part(finding: &IncidentPart, part: &IncidentPart, is_headline: bool) -> Option<usize> {
     let (new, known) = (finding.place(), part.place());

@@ -407,13 +407,13 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Returns whether the group of the wider place contains the narrower place.
+/// Returns whether the narrower place has all values of the wider place's group.
 pub(super) fn is_inside(narrow: Place<'_>, wide: Place<'_>) -> bool {
     wide.group()
         .all(|pair| narrow.all().any(|other| other == pair))
 }
 
-/// Returns whether the groups of two places have no dimension with different values.
+/// Returns whether the groups of two places have the same value in each dimension that both have.
 pub(super) fn is_compatible(one: Place<'_>, other: Place<'_>) -> bool {
     let differs = |(name, value): (&str, &str)| {
         other
@@ -452,11 +452,11 @@ fn until(finding: &Finding) -> Timestamp {
     finding.resolved.unwrap_or(finding.window.end())
 }
 
-/// Returns the part that explains most other parts: its events include theirs. A part that deviates less than half as
-/// much as another one with the same measure comes last. Among equals, the most severe part comes first, then the
-/// earliest, then the largest. A part about all events includes every other part and says little, so it is the headline
-/// only if no other part explains half of the parts. An info is the headline only if nothing else was found, because the
-/// message has the severity of the incident. A part that no longer fires is the headline only if none fires.
+/// Returns the part that explains the most other parts. A part explains another one if its events include the events of the
+/// other. A part comes last if another part with the same measure deviates more than twice as much. Among equals, the most severe
+/// part comes first, then the earliest, then the largest. A part about all events includes every other part and says little, so
+/// it is the headline only if no other part explains half of the parts. An info is the headline only if nothing else was found,
+/// because the message has the severity of the incident. A part that no longer fires is the headline only if none fires.
 fn headline<'p>(parts: &[&'p IncidentPart]) -> Option<&'p IncidentPart> {
     let is_severe = |part: &&&IncidentPart| part.severity != Severity::Info;
     let is_firing = |part: &&&IncidentPart| part.status == Status::Firing;
@@ -498,7 +498,7 @@ fn headline<'p>(parts: &[&'p IncidentPart]) -> Option<&'p IncidentPart> {
 /// The maximum number of other parts that a sentence names.
 const NAMED: usize = 2;
 
-/// Returns the sentence of the headline, and which other parts were found.
+/// Returns the headline's sentence, followed by the number and names of the other parts.
 fn sentence(headline: &IncidentPart, parts: &[&IncidentPart]) -> String {
     let mut others: Vec<&&IncidentPart> =
         parts.iter().filter(|part| part.id != headline.id).collect();

@@ -155,7 +155,7 @@ fn what_shares_a_value_and_a_beginning_is_one_incident() {
     assert_eq!(count(&[fails("S3", 4), declines("web", 4)]), 2);
     assert_eq!(count(&[fails("S3", 4), fails("GA", 4)]), 2);
     assert_eq!(count(&[pair("web", "S3", 4), pair("app", "GA", 4)]), 2);
-    // The cause shows that the events that decline are the events that fail.
+    // The cause shows that the decline is at the integration that fails.
     let explained = |share| caused(declines("web", 4), "integration", "S3", share);
     assert_eq!(count(&[fails("S3", 4), explained(0.9)]), 1);
     assert_eq!(count(&[fails("S3", 4), explained(0.2)]), 2);
@@ -200,9 +200,9 @@ fn what_is_about_another_part_than_the_headline_is_another_incident() {
         let findings = [silent.clone(), part.clone(), source];
         check(&state, 6, &findings).1.len()
     };
-    // The source has lost far more events than it sent to that integration, or hardly more.
+    // First, the source has lost far more events than the integration got from it; then hardly more.
     assert_eq!([with(900.0), with(300.0)], [2, 1]);
-    // An integration that gets events of only one source falls silent with this source.
+    // An integration that gets events from only one source falls silent with this source.
     let mut within = silent;
     let outage = gone(declines("web", 4), 5_000.0);
     assert_eq!(count(&[within.clone(), outage.clone()]), 2);

@@ -259,12 +259,12 @@ impl Fraction for GammaUpper {
 /// Computes a continued fraction by Lentz's method. Returns `None` if it doesn't converge in [`MOST`] steps.
 pub(crate) fn fraction(of: &impl Fraction) -> Option<f64> {
     let mut value = of.terms(0.0).1;
-    let (mut above, mut below) = (apart(value), 0.0);
+    let (mut above, mut below) = (nonzero(value), 0.0);
     value = above;
     for step in 1..=MOST {
         let (alpha, beta) = of.terms(f64::from(step));
-        below = 1.0 / apart(beta + alpha * below);
-        above = apart(beta + alpha / above);
+        below = 1.0 / nonzero(beta + alpha * below);
+        above = nonzero(beta + alpha / above);
         let change = above * below;
         value *= change;
         if (change - 1.0).abs() < 1e-15 {
@@ -280,6 +280,6 @@ pub(crate) fn fraction(of: &impl Fraction) -> Option<f64> {
 const MOST: u32 = 200;
 
 /// Replaces a value near 0, so that it can be a divisor.
-fn apart(value: f64) -> f64 {
+fn nonzero(value: f64) -> f64 {
     if value.abs() < 1e-290 { 1e-290 } else { value }
 }

@@ -50,7 +50,7 @@ pub(crate) fn negative_binomial(k: f64, mean: f64, excess: f64) -> f64 {
         + 0.5 * (libm::log(size / total) - libm::log(k))
 }
 
-/// Returns ln P(X = k) of a binomial count of `n`.
+/// Returns ln P(X = k) of a binomial count with `n` trials.
 pub(crate) fn binomial(k: f64, n: f64, chance: Chance) -> f64 {
     let Chance { p, q } = chance;
     if k <= 0.0 {
@@ -180,8 +180,8 @@ pub(crate) fn ln_gamma_ratio(z: f64, c: f64) -> f64 {
     stirling + step * (log(z) - 1.0) + (z + step + 0.5) * log1p(step / z)
 }
 
-/// Returns half of the Poisson deviance, x·ln(x/E) − (x − E): how much better the count itself explains the count than
-/// `expected` does.
+/// Returns half of the Poisson deviance, x·ln(x/E) − (x − E): how much more probable the Poisson count x is with mean x
+/// than with mean E (`expected`), as a natural logarithm.
 ///
 /// At x = 0, the result is E. It is 0 only at x = E. An expectation of 0 counts as the smallest positive number, so that
 /// the result is finite for every input. Negative numbers and NaN count as 0.
@@ -191,7 +191,7 @@ pub fn deviance(x: f64, expected: f64) -> f64 {
     deviance_of(x, expected, x - expected).clamp(0.0, f64::MAX)
 }
 
-/// Returns the same as [`deviance`], for callers that know x − E more precisely than the difference of two rounded numbers.
+/// Like [`deviance`], for callers that know the difference x − E without rounding errors.
 pub(crate) fn deviance_of(x: f64, expected: f64, difference: f64) -> f64 {
     if x <= 0.0 {
         return expected;

@@ -59,9 +59,9 @@ pub fn negative_binomial(x: u64, mean: f64, dispersion: f64) -> Tails {
     )
 }
 
-/// Returns the tails at `x` of a binomial count of `n` with probability `p`. An `x` above `n` counts as `n`. `p` is
-/// clamped to 0 to 1, and NaN counts as 0. (A probability of 0 is replaced by 1e-100, so that the logarithms stay
-/// finite.)
+/// Returns the tails at `x` of a binomial count with `n` trials and probability `p`. An `x` above `n` counts as `n`.
+/// `p` is clamped to 0 to 1, and NaN counts as 0. (A probability of 0 is replaced by 1e-100, so that the logarithms
+/// stay finite.)
 #[must_use]
 pub fn binomial(x: u64, n: u64, p: f64) -> Tails {
     if n == 0 {
@@ -76,11 +76,11 @@ pub fn binomial(x: u64, n: u64, p: f64) -> Tails {
     )
 }
 
-/// Returns the tails at `x` of a beta-binomial count of `n` with mean `n`·`p` and `dispersion` times the variance of a
-/// binomial count.
+/// Returns the tails at `x` of a beta-binomial count with `n` trials, mean `n`·`p`, and `dispersion` times the variance
+/// of a binomial count.
 ///
-/// With a dispersion of at most 1, or NaN, the count is binomial. The dispersion of such a count is always below `n`, so
-/// a larger argument counts as just below `n`. The other arguments are handled as in [`binomial`].
+/// With a dispersion of at most 1, or NaN, the count is binomial. A beta-binomial count always has a dispersion below `n`, so a
+/// larger argument counts as just below `n`. The other arguments are handled as in [`binomial`].
 #[must_use]
 pub fn beta_binomial(x: u64, n: u64, p: f64, dispersion: f64) -> Tails {
     let excess = amount(dispersion - 1.0);
@@ -170,7 +170,7 @@ fn beyond(of: &impl Distribution, k: f64, ln_mass: f64, is_below: bool) -> f64 {
     .sum()
 }
 
-/// A distribution of counts as seen from one count, in one direction.
+/// The counts of a distribution on one side of a given count.
 pub(crate) struct Outward<'a> {
     /// The number of counts in this direction, which may be infinite.
     pub(crate) length: f64,
@@ -186,7 +186,7 @@ const EACH: u32 = 128;
 /// Terms below this share of the sum don't change the sum.
 const NEGLIGIBLE: f64 = 1e-17;
 
-/// Larger than the ratio of any two probabilities; a few of them add up to a finite number.
+/// A limit for terms. Sums of many such terms are still finite.
 const LARGE: f64 = 1e300;
 
 /// Probabilities added one by one.
@@ -224,8 +224,8 @@ impl Outward<'_> {
         sum
     }
 
-    /// Integrates from the end of a run to the middle, in panels that double in length. `place` converts a distance from
-    /// the start of that run to steps. The integration stops early if the probabilities become negligible before the
+    /// Integrates from the end of a run to the middle, in panels that double in length. `place` converts a distance from the
+    /// run's start into steps from the count. The integration stops early if the probabilities become negligible before the
     /// middle.
     fn integral(&self, place: impl Fn(f64) -> f64, sum: f64) -> f64 {
         let (mut from, mut integral) = (f64::from(EACH), 0.0);
@@ -244,12 +244,12 @@ impl Outward<'_> {
     }
 
     fn relative(&self, s: f64) -> f64 {
-        // Limited, so that a sum of such terms is finite.
+        // The limit keeps sums of such terms finite.
         libm::exp((self.ln_relative)(s).min(600.0))
     }
 }
 
-/// Adds up to `most` probabilities after `first` to `sum`.
+/// Adds at most `most` probabilities after `first` to `sum`.
 fn run(first: f64, sum: f64, most: u32, ratio: impl Fn(f64) -> f64) -> Run {
     let (mut term, mut sum, mut last) = (first, sum, [first; 6]);
     for step in 0..most {
@@ -308,7 +308,7 @@ fn panel(from: f64, to: f64, value: impl Fn(f64) -> f64) -> f64 {
     half * pairs.sum::<f64>()
 }
 
-/// The positive points on −1 to 1, with their weights.
+/// The positive quadrature points between −1 and 1, with their weights.
 const POINTS: [(f64, f64); 8] = [
     (0.095_012_509_837_637_44, 0.189_450_610_455_068_5),
     (0.281_603_550_779_258_9, 0.182_603_415_044_923_58),

@@ -10,10 +10,11 @@ use crate::columns::groups::{Block, Counted, Grid, read};
 use crate::columns::slots::Slots;
 use crate::measure::Measure;
 
-/// A value is usual if it deviates by at most this many standard deviations, or by as many as on all but a few days.
+/// A value is usual if it deviates by at most this many standard deviations. The limit is higher if the counts deviated
+/// more on several days.
 const FEWEST_DEVIATIONS: f64 = 2.0;
 
-/// Slots are compared with so many earlier weeks, as by rules that don't say how many.
+/// The number of earlier weeks that slots are compared with. It is the rules' default.
 const WEEKS: usize = 6;
 
 /// What is usual in a slot of time: numbers of events for a volume, shares for a rate.
@@ -35,9 +36,9 @@ pub struct Usual {
     pub high: f64,
 }
 
-/// Returns what is usual for the sum of a table's rows in each slot of a range, learned from the table's settled windows
-/// before the slot, as rules with a baseline learn. Slots without enough history are left out: it takes three earlier days of
-/// the same kind, working days or days of a weekend. With two weeks of history, the band follows how much the counts vary.
+/// Returns what is usual for the sum of a table's rows, for each slot of a range. Like a rule with a baseline, it learns from the
+/// table's settled windows before the slot. Slots without enough history are left out: each slot needs three earlier days of the
+/// same kind, working days or days of a weekend. With two weeks of history, the band follows how much the counts vary.
 ///
 /// # Errors
 /// `unaligned_window` for a table with a window that crosses the edge of a slot.
@@ -53,7 +54,7 @@ pub fn usual(
     let Some(slots) = Slots::of(heads, step)? else {
         return Ok(Vec::new());
     };
-    // Only a dimension that the table lacks is an error. All events are one group.
+    // `Grid::new` fails only for a dimension that the table lacks. Here, all events are one group.
     let Ok(grid) = Grid::new(&counted, &[], &[]) else {
         return Ok(Vec::new());
     };

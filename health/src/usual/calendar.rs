@@ -13,7 +13,7 @@ pub(crate) const WEEK: u64 = 7 * DAY;
 /// For this many days after a clock change, slots are compared with some days before the change.
 const REACH_DAYS: usize = 7 * 8 + 1;
 
-/// The clocks of the world that change, each with the two days of the year on which it changes.
+/// The regions whose clocks change, each with its two days of change in a year.
 const CLOCKS: [[Change; 2]; 4] = [
     // North America.
     [
@@ -77,7 +77,7 @@ impl Change {
 pub(crate) struct Shift {
     /// The first slot that may be after the change.
     pub(crate) at: usize,
-    /// How many slots later the same local time was before the change.
+    /// By how many slots the same local time was later in UTC before the change.
     pub(crate) slots: isize,
 }
 
@@ -175,14 +175,14 @@ impl Calendar {
         !self.holidays.is_empty() && self.holidays.binary_search(&self.day(slot)).is_ok()
     }
 
-    /// Returns by how many slots the local clock is farther ahead of UTC in `slot` than in `other`.
+    /// Returns how many more slots the local clock is ahead of UTC in `slot` than in `other`.
     pub(crate) fn moved(&self, slot: usize, other: usize) -> isize {
         let ahead = |slot: usize| self.ahead.get(slot).map_or(0, |ahead| *ahead as isize);
         ahead(slot) - ahead(other)
     }
 
-    /// Returns the number of the first slot, counted from 1970. With it, work that is done at each n-th slot is done at
-    /// the same times, whichever slot is the first one.
+    /// Returns the number of the first slot, counted from 1970. Work at every n-th slot counts from it, so that the
+    /// chosen times do not depend on which slot is the first.
     pub(crate) fn offset(&self) -> usize {
         usize::try_from(self.first).unwrap_or_default()
     }
@@ -192,8 +192,8 @@ impl Calendar {
         matches!((self.day(slot) + 4).rem_euclid(7), 0 | 6)
     }
 
-    /// Returns the slots of the `days` UTC days before the UTC day that contains a slot. The range begins at the first
-    /// known slot at the earliest.
+    /// Returns the slots of the `days` UTC days before the UTC day that contains a slot. Days before the first slot are
+    /// left out.
     pub(crate) fn days_before(&self, slot: usize, days: usize) -> Range<usize> {
         let number = self
             .first
@@ -268,7 +268,7 @@ mod tests {
             holidays: vec![20_520],
         };
         let calendar = Calendar::new(&slots, &local);
-        // Saturday begins at 5 o'clock UTC, and Monday an hour earlier, after the clocks have changed.
+        // Saturday begins at 5:00 UTC. Monday begins at 4:00 UTC, because the clocks have changed.
         let weekend: Vec<usize> = (0..96).filter(|slot| calendar.is_weekend(*slot)).collect();
         assert_eq!(weekend, (29..76).collect::<Vec<_>>());
         // The holiday is that Sunday.

@@ -1,4 +1,4 @@
-//! Whether the parts of a group keep their shares of the group.
+//! Checks whether a group's parts keep their shares of its events.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::columns::groups::Grid;
 use crate::columns::slots::Slots;
 use crate::measure::{Measure, most};
 
-/// The mix is compared with the same times of this many weeks before.
+/// The mix is compared with the same times in this many earlier weeks.
 const WEEKS: usize = 2;
 
 /// A part may deviate from its expected count by this share of the count, plus this many standard deviations of a Poisson
@@ -41,7 +41,8 @@ impl Parts<'_> {
     }
 }
 
-/// The counts of the parts of a group: its events by all other dimensions than the group's own.
+/// The counts of a group's parts. Each part has its own values in the dimensions that the group leaves open, except
+/// reasons.
 pub(crate) struct Mix {
     /// The first slot.
     first: usize,
@@ -52,7 +53,7 @@ pub(crate) struct Mix {
 }
 
 impl Mix {
-    /// Reads the parts of a group in the slots from two weeks before `from` on.
+    /// Reads the parts of a group. The first slot is two weeks before the slot `from`.
     fn read(
         (grid, group): (&Grid<'_>, usize),
         slots: &Slots,
@@ -102,7 +103,7 @@ impl Mix {
         Self { first, week, parts }
     }
 
-    /// Returns the events of a part in the `length` slots before the slot `end`, and at the same times of the weeks before.
+    /// Returns the events of a part in the `length` slots before the slot `end`, and at the same times in the earlier weeks.
     fn now_and_before(&self, part: &[u64], end: usize, length: usize) -> (f64, f64) {
         let sum = |end: Option<usize>| {
             let Some(end) = end.and_then(|end| end.checked_sub(self.first)) else {
@@ -115,7 +116,7 @@ impl Mix {
         (sum(Some(end)) as f64, weeks.sum::<u64>() as f64)
     }
 
-    /// Returns whether the events of a part come in a batch once a day, by the two weeks before the last day.
+    /// Returns whether the events of a part come in a batch once a day. It looks at the two weeks before the last day.
     fn is_batch(&self, part: &[u64], end: usize) -> bool {
         let per_day = self.week / 7;
         let of_days = |slot: usize| -> u64 {
@@ -128,7 +129,8 @@ impl Mix {
         is_batch(&mut (0..per_day).map(of_days).collect::<Vec<u64>>())
     }
 
-    /// Returns how many events are usual in the `length` slots before the slot `end` for batches that have not come at all.
+    /// Returns how many events are usual in the `length` slots before the slot `end`, from batches that are completely missing
+    /// there.
     pub(crate) fn awaited(&self, end: usize, length: usize) -> f64 {
         let batches = self.parts.iter();
         let batches = batches.filter(|part| self.is_batch(part, end));

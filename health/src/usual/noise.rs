@@ -25,7 +25,7 @@ pub(crate) struct Prior {
 }
 
 impl Prior {
-    /// The margins of sudden rises. They are smaller, because drift has little effect on them.
+    /// The margins of sudden rises. They are smaller, because slow drift has little effect on a sudden rise.
     pub(crate) const RISES: [f64; 3] = [1.7; 3];
 
     /// Returns how much groups vary: the minimum, and the assumption for groups without enough days.
@@ -58,7 +58,7 @@ pub(crate) type Looking<'p> = fn(&Past<'p>, usize, usize) -> Option<Look>;
 pub(crate) struct Noise {
     /// The variance of a count is `expected + phi * expected²`.
     pub(crate) phi: f64,
-    /// The same on half of the days: less where an incident is usual.
+    /// The same for the median day. It is lower than `phi` if incidents are common.
     pub(crate) calm: f64,
     /// The scores from which a count is remarkable, on the upper and on the lower side. On all but a few days, the scores
     /// of the group stay below these limits.
@@ -87,8 +87,8 @@ impl Noise {
     }
 }
 
-/// Learns the noise of a group, for sums of several lengths. Caches the noise and the looks from which it was learned,
-/// because many windows share them.
+/// Learns the noise of a group, for sums of several lengths. Caches the noise and the [`Look`]s behind it, because many
+/// windows share them.
 #[derive(Debug)]
 pub(crate) struct Learned<'n> {
     past: &'n Past<'n>,
@@ -126,7 +126,8 @@ impl<'n> Learned<'n> {
         }
     }
 
-    /// Returns the noise of sums of `length` slots that end with a slot, learned from the days before that slot's day.
+    /// Returns the noise for sums over the `length` slots that end with `slot`, learned from the days before that
+    /// slot's day.
     pub(crate) fn noise(&mut self, slot: usize, length: usize) -> Noise {
         let days = self.past.calendar().days_before(slot, DAYS);
         let key = (length, days.end);
@@ -161,7 +162,8 @@ impl<'n> Learned<'n> {
 }
 
 impl Looks {
-    /// Adds a look for each slot of a range whose number is a multiple of the stride. Skips slots that have a look already.
+    /// Adds looks up to the slot `end`, for the slots whose number is a multiple of the stride and that are not on a holiday.
+    /// Slots that were added already keep their looks.
     fn fill(
         &mut self,
         calendar: &Calendar,

@@ -1,4 +1,4 @@
-//! Computes the counts to expect from the same time of earlier days.
+//! Computes expected counts from the counts at the same time on earlier days.
 
 use super::calendar::Calendar;
 use crate::columns::groups::Columns;
@@ -30,8 +30,8 @@ const MOST: usize = DAYS + 8;
 const BATCH_SHARE: f64 = 0.8;
 const BATCH_PART: usize = 8;
 
-/// A shift: counts of earlier days are looked up this many slots later than at the same time of day. If there is a second
-/// value, it is the slot where the clock changed, and only counts up to that slot are shifted.
+/// A clock shift. Counts of earlier days are looked up this many slots later than the same time of day. The second value, if
+/// there is one, is the slot where the clock changed: only counts up to that slot are shifted.
 pub(crate) type Clock = (isize, Option<usize>);
 
 /// What is compared with earlier days.
@@ -161,8 +161,8 @@ impl<'p> Past<'p> {
         })
     }
 
-    /// Like [`Past::look`], but apart from clock changes, expects events exactly at their usual time, neither early nor late.
-    /// Normal counts of single slots may deviate from this expectation, but normal sums over some hours hardly do.
+    /// Like [`Past::look`], but expects events exactly at their usual time, neither early nor late. It still allows for clock
+    /// changes. Normal counts of single slots may deviate from this expectation, but normal sums over some hours hardly do.
     pub(crate) fn punctual(&self, end: usize, length: usize) -> Option<Look> {
         if self.compare != Compare::Counts {
             return self.look(end, length);
@@ -184,9 +184,9 @@ impl<'p> Past<'p> {
         }
     }
 
-    /// Returns the number of events on the same weekdays, on the days just before or, on a holiday, on days off: the one
-    /// that is nearest to `counted`. It stops trying others when one is near enough. The days just before are nearer if the
-    /// level of the stream has changed. After a local clock has changed, earlier weeks are an hour off, so it also tries
+    /// Returns the expected number of events. It tries the same weekdays, the days just before and, on a holiday, days off. It
+    /// returns the number that is nearest to `counted`, and stops as soon as one is near enough. The days just before are nearer
+    /// if the level of the stream has changed. After a local clock has changed, earlier weeks are an hour off, so it also tries
     /// counts that are shifted by the change. Events may come up to `neighbours` slots early or late.
     fn count(&self, end: usize, length: usize, counted: f64, neighbours: usize) -> Option<f64> {
         let mut nearest = Nearest {
@@ -211,7 +211,8 @@ impl<'p> Past<'p> {
         nearest.found
     }
 
-    /// Offers `nearest` the count of the same weekdays, and if no count is near enough, the count of the last days.
+    /// Offers `nearest` the count to expect from the same weekdays. If no count is near enough, it also offers the
+    /// count to expect from the last days.
     fn counts(&self, end: usize, length: usize, clock: Clock, nearest: &mut Nearest) {
         nearest.take(self.weekdays(end, length, clock));
         if !nearest.is_near() {
@@ -236,7 +237,7 @@ impl<'p> Past<'p> {
         trimmed(days.filter_map(|days| self.entry(end, length, clock, days)))
     }
 
-    /// Returns the count some days before, if it is known and the day isn't a holiday.
+    /// Returns the count `days` days earlier, if it is known and the day isn't a holiday.
     fn entry(&self, end: usize, length: usize, (shift, before): Clock, days: usize) -> Option<u64> {
         let at = self.days_ago(end, days)?;
         let at = match before.is_none_or(|before| at <= before) {
@@ -273,8 +274,8 @@ impl<'p> Past<'p> {
         mean.or(weekdays).or(days)
     }
 
-    /// Returns the clock with which the usual rise and fall of a day fits the counts of the last day best, at whatever
-    /// level.
+    /// Returns the clock shift with which the usual curve of a day fits the counts of the last day best. Only the shape
+    /// of the curve matters, not its level.
     pub(crate) fn clock(&self, end: usize) -> Clock {
         const PARTS: usize = 12;
         let shifts = self.calendar.shifts(end - 1);
@@ -309,7 +310,7 @@ impl<'p> Past<'p> {
         at.checked_add_signed(moved)
     }
 
-    /// Returns how many events come on a day off, by the Saturdays and Sundays of the last three weeks.
+    /// Returns how many events to expect on a day off, learned from the Saturdays and Sundays of the last three weeks.
     pub(crate) fn day_off(&self, end: usize, length: usize) -> Option<f64> {
         let entry = |days: usize| {
             let at = self.days_ago(end, days)?;
@@ -381,7 +382,7 @@ impl<'p> Past<'p> {
     }
 }
 
-/// Returns whether most events of a day come in a few of its slots. `of_day` has the counts of the slots.
+/// Returns whether most events of a day come in a few of its slots. `of_day` has the count of each slot of the day.
 pub(crate) fn is_batch(of_day: &mut [u64]) -> bool {
     of_day.sort_unstable();
     let sum: u64 = of_day.iter().sum();

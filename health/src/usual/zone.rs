@@ -1,5 +1,5 @@
-//! Time zones, by the present rules of their clocks. Earlier rules aren't needed, because checks read only the counts of
-//! the last months.
+//! Time zones, with the current rules for their clocks. Earlier rules aren't needed, because checks read only the counts of the
+//! last months.
 
 /// Seconds of a day.
 pub(crate) const DAY: u64 = 86_400;
@@ -32,7 +32,8 @@ struct Change {
     week: i64,
     /// The weekday, from 0 for Sunday.
     weekday: i64,
-    /// The time of the change by the clock before it, in seconds from midnight. It may be on another day.
+    /// The time of the change on the clock that is about to change, in seconds from midnight. Negative or large values
+    /// are on another day.
     seconds: i64,
 }
 
@@ -68,7 +69,7 @@ impl Zone {
 }
 
 impl Change {
-    /// Returns when the change is in a year, in seconds since 1970 by the local clock.
+    /// Returns when the clocks change in a year, in seconds since 1970 by the local clock.
     fn instant(&self, year: i64) -> i64 {
         let first = day_of(year, self.month);
         // 1970-01-01 was a Thursday.

@@ -201,7 +201,7 @@ class Finding:
     time is longer than two days, or if counts are missing.
     """
     expected: float
-    """How many of the observed events were expected."""
+    """The expected number of counted events."""
     low: int
     """The fewest counted events that would be normal."""
     high: int | None
@@ -219,8 +219,8 @@ class Finding:
     unexplained: int
     """The events of the change that no cause explains."""
     compared: list[Window]
-    """The earlier time ranges that the causes were found by comparison with: the same time in
-    earlier weeks, or the time just before if the counts of those weeks are unknown. Empty if the
+    """The earlier time ranges that the finding was compared with to find its causes: the same time
+    in earlier weeks, or the time just before if the counts of those weeks are unknown. Empty if the
     finding is not explained.
     """
     silenced: bool
@@ -228,7 +228,7 @@ class Finding:
     provisional: bool
     """Whether the counts may still change. The severity of such a finding is at most `warning`."""
     labels: dict[str, str]
-    """The labels of the file and of the rule."""
+    """The labels of the rules file and of the rule."""
     note: str | None
     """The note of the rule, if it has one."""
     runbook: str | None
@@ -405,8 +405,8 @@ class Check:
     judged: int
     """How many windows all rules together have judged; each group counts its own windows."""
     healthy: bool
-    """False if a warning or critical finding that is neither silenced nor provisional fires or is
-    unjudged, or if there are no recent counts.
+    """Whether all is well. False if a warning or critical finding fires or is unjudged, unless the
+    finding is silenced or provisional. Also false if there are no recent counts.
     """
     unjudged: list[Unjudged]
     """Rules that could not judge anything, with the reason."""
@@ -427,8 +427,9 @@ class Replay:
     """
 
     findings: list[Finding]
-    """Each finding as it first fired, with the time when it was resolved, in chronological order
-    and then as in `Check`. Findings that were only pending are left out.
+    """Each finding as it was when it began to fire, with the time when it was resolved. The order
+    is chronological; findings with the same times are sorted by severity and evidence. Findings
+    that were only pending are left out.
     """
     incidents: list[Incident]
     """The incidents that the findings belong to, as they were at the end of the range, in

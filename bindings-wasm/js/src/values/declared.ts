@@ -639,8 +639,8 @@ export interface Check {
   /** How many windows all rules together have judged; each group counts its own windows. */
   readonly judged: bigint;
   /**
-   * False if a warning or critical finding that is neither silenced nor provisional fires or is
-   * unjudged, or if there are no recent counts.
+   * Whether all is well. False if a warning or critical finding fires or is unjudged, unless the
+   * finding is silenced or provisional. Also false if there are no recent counts.
    */
   readonly healthy: boolean;
   /** Rules that could not judge anything, with the reason. */
@@ -693,7 +693,7 @@ export interface Finding {
    * time is longer than two days, or if counts are missing.
    */
   readonly total?: Amount;
-  /** How many of the observed events were expected. */
+  /** The expected number of counted events. */
   readonly expected: number;
   /** The fewest counted events that would be normal. */
   readonly low: bigint;
@@ -714,16 +714,16 @@ export interface Finding {
   /** The events of the change that no cause explains. */
   readonly unexplained: bigint;
   /**
-   * The earlier time ranges that the causes were found by comparison with: the same time in
-   * earlier weeks, or the time just before if the counts of those weeks are unknown. Empty if the
-   * finding is not explained.
+   * The earlier time ranges that the finding was compared with to find its causes: the same time
+   * in earlier weeks, or the time just before if the counts of those weeks are unknown. Empty if
+   * the finding is not explained.
    */
   readonly compared: readonly Window[];
   /** Whether a silence covers the finding. */
   readonly silenced: boolean;
   /** Whether the counts may still change. The severity of such a finding is at most `warning`. */
   readonly provisional: boolean;
-  /** The labels of the file and of the rule. */
+  /** The labels of the rules file and of the rule. */
   readonly labels: Readonly<Record<string, string>>;
   /** The note of the rule, if it has one. */
   readonly note?: string;
@@ -962,8 +962,9 @@ export interface Receipt {
 /** What checks would have found in a range. */
 export interface Replay {
   /**
-   * Each finding as it first fired, with the time when it was resolved, in chronological order and
-   * then as in {@link Check}. Findings that were only pending are left out.
+   * Each finding as it was when it began to fire, with the time when it was resolved. The order is
+   * chronological; findings with the same times are sorted by severity and evidence. Findings that
+   * were only pending are left out.
    */
   readonly findings: readonly Finding[];
   /**
