@@ -1,4 +1,4 @@
-//! Compares single windows and sums of windows of a group with what is usual for the group.
+//! Compares a group's single windows, and sums of its windows, with what is usual for the group.
 
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::Fraction;
@@ -20,11 +20,11 @@ use crate::usual::past::{Compare, Look, Past};
 /// The sums that are judged in addition to single windows, in seconds: of one, three, twelve and 36 hours.
 const SUMS: [u64; 4] = [3_600, 3 * 3_600, 12 * 3_600, 36 * 3_600];
 
-/// Sums of up to this many seconds are also judged by how suddenly a share rose.
+/// In sums of up to this many seconds, shares are also judged by how suddenly they rose.
 const SUDDEN_RISE: u64 = 3 * 3_600;
 
-/// A share is bad only if its part differs from the expected count by at least this share of `least`. A usual share of nearly
-/// zero is known only roughly, so a smaller difference is no evidence.
+/// A share is bad only if the difference between the counted and the expected events is at least this part of `least`. A usual
+/// share near zero is known only roughly, so a smaller difference shows nothing.
 const LEAST_PART: f64 = 0.1;
 
 /// Events may come up to this many seconds late. Within this time, missing events aren't a decline, and their later
@@ -41,24 +41,24 @@ const LATE_PART: f64 = 0.5;
 /// low by chance.
 const LONGEST_DAY_OFF: u64 = DAY + 4 * 3_600;
 
-/// On a day off, at least a certain share of the usual events comes; with fewer events, the decline is an outage. These
-/// are the bounds of this share. It is the upper bound, or less if fewer events come on weekends.
+/// On a day off, at least a certain share of the usual events comes; with fewer events, the decline is an outage. The
+/// share depends on the events of weekends, and these are its lower and upper bounds.
 const LEFT: std::ops::RangeInclusive<f64> = 0.05..=0.2;
 
-/// A day off has at least this share of the events of a weekend day.
+/// A day off has at least this share of the events of a usual weekend day.
 const WEEKEND: f64 = 0.7;
 
-/// A count may be this many standard deviations below the least that is left on a day off.
+/// A count may be this many standard deviations below the fewest events of a day off.
 const BY_CHANCE: f64 = 2.0;
 
-/// A sudden decline explains the counts of a day off as well as a steady one: the logarithm of its likelihood, multiplied by
-/// the first number, is at most the second number lower. Adjacent windows deviate alike, so a small difference shows nothing.
+/// One decline explains the counts nearly as well as another one if the logarithm of its likelihood, multiplied by the first
+/// number, is lower by at most the second number. Adjacent windows deviate alike, so a small difference shows nothing.
 const SUDDEN: (f64, f64) = (1.05, 4.0);
 
 /// The natural logarithm of 2. A test of both sides doubles the probability.
 const LN_2: f64 = std::f64::consts::LN_2;
 
-/// Compares the slots before a slot again with a closer method. The arguments are that slot and the number of slots before it.
+/// Compares some slots again with a more precise method. The arguments are the slot after them and their number.
 pub(crate) type Confirm<'c> = dyn FnMut(usize, usize) -> Option<Look> + 'c;
 
 /// How the counts of a group are compared.
@@ -67,9 +67,9 @@ pub(crate) struct Comparing<'c> {
     pub(crate) compare: Compare,
     /// The length of an additional sum, in seconds.
     pub(crate) longer: Option<u64>,
-    /// A closer method, which must confirm that a deviation is bad. `None` to skip this step.
+    /// A more precise method, which must confirm that a deviation is bad. `None` to skip this step.
     pub(crate) confirm: Option<&'c mut Confirm<'c>>,
-    /// The parts of the group, if the group has all events of its sources.
+    /// The parts of the group, if the group contains all events of its sources.
     pub(crate) parts: Option<Parts<'c>>,
     /// If true, only declines that may be days off are reported; if false, all other deviations.
     pub(crate) is_day_off: bool,
@@ -128,7 +128,7 @@ impl Baseline {
         /// Sets how many earlier weeks are compared, from 1 to 8.
         weeks: usize,
 
-        /// Sets how many neighbours of the same window of the week are compared on each side, up to 8.
+        /// Sets how many windows earlier or later than usual events may come, up to 8.
         neighbours: usize,
 
         /// Sets which deviations are bad.
@@ -187,8 +187,8 @@ impl Baseline {
         (!is_wanted).then(|| Misfit::of("false_alarms", WANT_FALSE_ALARMS))
     }
 
-    /// Returns how many seconds of history are needed to judge a window: the weeks that it is compared with, and before
-    /// them the days that show how much the group varies.
+    /// Returns how many seconds of history a rule needs to judge a window: the weeks that the window is compared with,
+    /// and the earlier days that show how much the group varies.
     pub(crate) fn history(&self, window: u64) -> u64 {
         let weeks = (self.weeks as u64).max(2) * WEEK;
         let longest = SUMS[SUMS.len() - 1].max(DAY);
@@ -233,8 +233,8 @@ impl Baseline {
         )
     }
 
-    /// Judges the counts of some groups. If the groups have all events of their sources, it also looks at the parts of
-    /// each group.
+    /// Judges the counts of some groups. If the groups contain all events of their sources, it also looks at the parts
+    /// of each group.
     pub(crate) fn counts(
         &self,
         judging: &Judging<'_>,
@@ -317,8 +317,8 @@ impl Baseline {
                 let Some(odd) = group.odd(slot, length, &look, &mut comparing) else {
                     continue;
                 };
-                // The numbers of the shortest sum describe best what is wrong now. The longest run shows
-                // since when it is wrong.
+                // The numbers of the shortest sum describe the present best. The longest run shows when the deviation
+                // began.
                 worst = Some(match worst {
                     None => odd,
                     Some(shorter) => Odd {
@@ -410,9 +410,9 @@ pub(crate) fn is_late(
 struct Decline {
     /// The number of slots for which a constant decline explains the counts best.
     run: usize,
-    /// All numbers of slots for which it explains them nearly as well.
+    /// All numbers of slots for which a constant decline explains the counts nearly as well.
     likely: Vec<usize>,
-    /// Whether a decline that grows steadily explains the counts worse, or not much better.
+    /// Whether the decline was sudden: a decline that grows steadily explains the counts at most slightly better.
     is_sudden: bool,
 }
 
@@ -431,7 +431,7 @@ struct Group<'g> {
 }
 
 impl Group<'_> {
-    /// Returns whether enough events came, or were expected, to judge them.
+    /// Returns whether there are enough counted or expected events to judge.
     fn is_enough(&self, look: &Look) -> bool {
         let least = self.judging.least;
         match self.past.compare {
@@ -522,8 +522,8 @@ impl Group<'_> {
             1 => 1,
             _ => self.run(slot, length, is_high),
         };
-        // The sum may also contain windows before the deviation, which say nothing about it. A count that is too small to be
-        // judged alone is described by the whole sum.
+        // The sum may also contain windows before the deviation, so only the windows of the deviation are described. If their
+        // count is too small to be judged alone, the whole sum is described.
         let closer = match run < length {
             true => self.past.look(slot + 1, run),
             false => None,
@@ -559,7 +559,8 @@ impl Group<'_> {
         })
     }
 
-    /// Returns whether a sum is improbable and far from its expectation, if the group varies as little as a group can.
+    /// Returns whether a sum would be improbable and far from its expectation in a group that varies as little as
+    /// possible. This test is fast.
     fn may_be_far(&self, look: &Look, limit: f64) -> bool {
         let at_best = self.learned.least();
         at_best.score(look).abs() >= 2.0 && self.ln_p(look, &at_best) <= limit
@@ -572,8 +573,8 @@ impl Group<'_> {
         (ln_p <= limit && is_far).then_some(ln_p)
     }
 
-    /// Compares the share of a sum with the hour before, because shares that drift by much may still hardly ever rise
-    /// suddenly. Returns the noise of sudden rises and the logarithm of the rise's probability, or `None` if the rise isn't bad.
+    /// Compares the share of a sum with the hour before. A share may often drift far and still hardly ever rise suddenly. Returns
+    /// the noise of sudden rises and the logarithm of the rise's probability, or `None` if the rise isn't bad.
     fn sudden_rise(&mut self, slot: usize, length: usize, limit: f64) -> Option<(Noise, f64)> {
         let is_short = length <= self.judging.slots.in_seconds(SUDDEN_RISE);
         if self.past.compare != Compare::Shares || !is_short {
@@ -588,9 +589,8 @@ impl Group<'_> {
         Some((noise, ln_p))
     }
 
-    /// Returns whether a decline looks like a day off. On a listed holiday, it is enough that some events are left. On
-    /// other days, all parts of a source must also decline alike, at once, before the busy hours, and for about a day at
-    /// most.
+    /// Returns whether a decline looks like a day off. On a listed holiday, it is enough if some events still come. On other
+    /// days, all parts of a source must also decline alike, at once, before the busy hours, and for about a day at most.
     fn is_day_off(&mut self, slot: usize, comparing: &mut Comparing<'_>) -> bool {
         let end = slot + 1;
         let calendar = self.past.calendar();
@@ -633,7 +633,7 @@ impl Group<'_> {
         let Some(parts) = &mut comparing.parts else {
             return false;
         };
-        // The mean expected count per slot. It is also known for slots that are still to come.
+        // The mean expected count per slot. Future slots have it, too.
         let clock = self.past.clock(end);
         let each = |end: usize, length: usize| {
             let expected = self.past.mean(end, length, clock)?;
@@ -642,7 +642,7 @@ impl Group<'_> {
         let Some(mean) = each(end, calendar.per_day) else {
             return false;
         };
-        // Allows a tenth above the mean: where all hours are alike, some are above it by chance.
+        // A quiet hour may be a tenth above the mean: if all hours are alike, some are above it by chance.
         let is_quiet = |run: &usize| {
             let of = |hours: usize| each(end - run + hours * hour, hour);
             (1..=4).any(|hours| of(hours).is_some_and(|it| it < 1.1 * mean))
@@ -667,7 +667,7 @@ impl Group<'_> {
             let recent = self.past.look(slot + 1, length);
             recent.is_some_and(|recent| {
                 let wanted = part * each * size(&recent);
-                // Where less than one event is expected, its absence shows nothing.
+                // If less than one event is expected, a count of 0 shows nothing.
                 let is_idle = look.excess() < 0.0 && recent.expected < 1.0 && recent.sum.part == 0;
                 is_idle || recent.excess() * each > 0.0 && recent.excess().abs() >= wanted.abs()
             })
@@ -677,8 +677,9 @@ impl Group<'_> {
             && deviates(1, 0.25)
     }
 
-    /// Returns whether the deviation of a share is already over: the shares of its last slots are a hundred times more probable
-    /// if it has ended before them. Otherwise, a single failure long after the end could begin a finding of a small group.
+    /// Returns whether the deviation of a share is already over: the shares of the last slots are a hundred times more probable
+    /// if the deviation ended before these slots. Otherwise, a single failure long after the end could begin a finding of a small
+    /// group.
     fn is_over(&self, slot: usize, run: usize, look: &Look, phi: f64) -> bool {
         if self.past.compare != Compare::Shares {
             return false;
@@ -696,16 +697,17 @@ impl Group<'_> {
         evidence >= OVER
     }
 
-    /// Returns how many slots a deviation has lasted. It began where the counts became closer to what is bad than to what
-    /// is usual.
+    /// Returns how many slots a deviation has lasted. It began when the counts came closer to the bad level than to the usual
+    /// level.
     fn run(&self, slot: usize, length: usize, is_high: bool) -> usize {
         let (run, size) = self.lasted(slot, length, is_high, 0.0);
-        // An earlier deviation, or a single event where few are expected, is no part of one that is much larger.
+        // A much smaller earlier deviation, or a single event where few are expected, doesn't belong to the deviation.
         self.lasted(slot, run, is_high, size / 4.0).0
     }
 
-    /// Returns how many slots a deviation has lasted, and its size relative to the expected counts. A slot is part of it if
-    /// its deviation is at least `least` of the expected count and half of the smallest change that matters.
+    /// Returns how many slots a deviation has lasted, and its size relative to the expected counts. For each slot, it subtracts
+    /// from the deviation the larger of two numbers: `least` times the expected count, and half of the smallest change that
+    /// matters. The deviation began with the slot since which the sum of these differences is the largest.
     fn lasted(&self, slot: usize, length: usize, is_high: bool, least: f64) -> (usize, f64) {
         let sign = if is_high { 1.0 } else { -1.0 };
         let (mut sum, mut excess, mut expected) = (0.0, 0.0, 0.0);
@@ -730,11 +732,11 @@ impl Group<'_> {
         (run, size)
     }
 
-    /// Returns when a decline to a constant share of the usual counts probably began, in the last `most` slots, and whether it
+    /// Finds out when a decline to a constant share of the usual counts probably began in the last `most` slots, and whether it
     /// was sudden. `phi` is how much the group varies.
     fn decline(&self, slot: usize, most: usize, phi: f64) -> Decline {
-        // Sums over the slots: of the weights, and of the weighted deviations; then of both multiplied by how many slots ago
-        // each slot was, and of the weights multiplied by the square of that number.
+        // `weights[n]` is the sum of weight × agoⁿ over the slots, and `deviations[n]` is the sum of weighted deviation × agoⁿ.
+        // `ago` is how many slots ago a slot was.
         let (mut weights, mut deviations) = ([0.0; 3], [0.0; 2]);
         let mut sudden = Vec::with_capacity(most);
         let mut steady = 0.0;

@@ -1,4 +1,4 @@
-//! The types that all kinds of rules use, and the limit for false discoveries.
+//! The types that all kinds of rules use, and the limit that controls false discoveries.
 
 use std::ops::Range;
 
@@ -21,9 +21,9 @@ pub(crate) struct Judging<'j> {
     pub(crate) slots: &'j Slots,
     /// For each slot, whether it is known and settled. Rules learn only from such slots.
     pub(crate) finals: Vec<bool>,
-    /// How many slots rules learn from, as running totals.
+    /// The running totals of `finals`: how many slots rules learn from.
     pub(crate) learned: Known,
-    /// The calendars: first the default one, then the calendars that some groups have of their own.
+    /// The default calendar, followed by the calendars for certain groups.
     calendars: Vec<Calendar>,
     /// For each group, the position of its calendar in `calendars`. Empty if all groups have the default one.
     calendar_of: Vec<usize>,
@@ -31,7 +31,7 @@ pub(crate) struct Judging<'j> {
     pub(crate) range: Range<usize>,
     /// The number of judged groups.
     pub(crate) groups: usize,
-    /// Whether each group has all events of its sources.
+    /// Whether each group contains all events of its sources.
     pub(crate) is_of_sources: bool,
     /// Whether the rule ignores a decline that looks like a day off, because another rule reports days off.
     pub(crate) may_be_off: bool,
@@ -80,7 +80,7 @@ impl<'j> Judging<'j> {
         &self.calendars[place]
     }
 
-    /// Returns the slots to judge whose counts are known.
+    /// Returns the slots to judge, without the slots whose counts are unknown.
     pub(crate) fn known(&self) -> impl Iterator<Item = usize> + use<'_> {
         self.range.clone().filter(|slot| self.slots.known[*slot])
     }
@@ -101,7 +101,7 @@ pub(crate) struct Groups<'g> {
     pub(crate) range: Range<usize>,
     /// The counts of the judged groups, in their order.
     pub(crate) block: &'g Block<'g>,
-    /// The counts of the other endpoint, for a rule that compares both.
+    /// The counts of the other endpoint, for a rule that compares both endpoints.
     pub(crate) other: Option<&'g Other<'g>>,
 }
 
@@ -124,7 +124,7 @@ pub(crate) struct Sink {
     pub(crate) tests: Vec<u32>,
     /// The bad windows.
     pub(crate) odds: Vec<Odd>,
-    /// What judged windows showed, for groups that have or had a finding.
+    /// What judged windows showed, for groups with a finding or a bad window.
     pub(crate) seen: Vec<Seen>,
     /// The groups whose findings continue, sorted.
     watched: Vec<u32>,
@@ -157,7 +157,8 @@ impl Sink {
         self.group = group as u32;
     }
 
-    /// Ends the results of the current group. Drops what its windows showed unless the group has or had a finding.
+    /// Ends the results of the current group. Drops what its windows showed if the group has no finding and no bad
+    /// window.
     pub(crate) fn close(&mut self) {
         let (odds, seen) = self.begun;
         if self.odds.len() == odds && self.watched.binary_search(&self.group).is_err() {
@@ -213,14 +214,14 @@ pub(crate) struct Seen {
     pub(crate) group: u32,
     /// Which slot.
     pub(crate) slot: u32,
-    /// The evidence for or against the end of a finding.
+    /// Whether the window suggests that a finding is over.
     pub(crate) evidence: Evidence,
 }
 
-/// Evidence for or against the end of a finding.
+/// What a window shows about whether a finding is over.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Evidence {
-    /// The window is good by a fixed limit.
+    /// The window was judged by a fixed limit, and it is good unless it was recorded as bad.
     Good,
     /// The window was compared with an expected count.
     Compared {
@@ -244,7 +245,7 @@ pub(crate) struct Odd {
     pub(crate) run: u32,
     /// Whether it may begin a finding. If not, it only keeps a finding from ending.
     pub(crate) fires: bool,
-    /// How many bad windows in a row it counts as.
+    /// The number of bad windows in a row that it counts as.
     pub(crate) weight: u32,
     /// The severity, if it differs from the severity of the rule.
     pub(crate) severity: Option<Severity>,
@@ -280,12 +281,12 @@ impl Odd {
     }
 }
 
-/// The result of judging some windows by a rule.
+/// The result after a rule has judged some windows.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
     /// The bad windows of all groups, sorted by group, then by slot.
     pub(crate) odds: Vec<Odd>,
-    /// What the judged windows of groups with a finding showed, sorted by group, then by slot.
+    /// What the judged windows showed, for groups with a finding or a bad window, sorted by group, then by slot.
     pub(crate) seen: Vec<Seen>,
     /// How many windows were judged. A window counts once for each group.
     pub(crate) judged: u64,
@@ -320,7 +321,7 @@ fn part_of<T>(all: &[T], group_of: impl Fn(&T) -> usize, group: usize) -> &[T] {
 /// The counts that would be normal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Normal {
-    /// The fewest and the most events of the part.
+    /// The fewest and the most counted events.
     Range(u64, u64),
     /// All counts with a probability of at least exp(`ln_p`), and all counts within `width` of the expected count.
     Likely {
@@ -342,7 +343,7 @@ pub(crate) enum Normal {
 pub(crate) struct Compared {
     /// How many weeks before the finding are compared with it.
     pub(crate) weeks: usize,
-    /// Whether to explain only the time since the finding began. This is for findings whose numbers cover a longer
+    /// Whether to explain only the time since the finding began. It is true if the numbers of a finding cover a longer
     /// window that is mostly good.
     pub(crate) since_it_began: bool,
 }
@@ -355,7 +356,7 @@ impl Compared {
     };
 }
 
-/// An invalid setting, and what a valid one would be.
+/// An invalid setting, with what a valid setting would be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Misfit {
     /// The key of the setting; empty for the rule as a whole.
@@ -396,7 +397,7 @@ pub fn discovery_limit(ln_p: &[f64], tests: usize, rate: f64) -> f64 {
 }
 
 /// Lets a bad window fire only if its probability is low enough for the number of groups that were judged in its slot.
-/// Windows that count as several bad windows stay as they are.
+/// A window that counts as several bad windows is not changed.
 pub(crate) fn discover(sink: &mut Sink, rate: f64) {
     let is_tested = |place: &usize| {
         let odd = &sink.odds[*place];

@@ -21,7 +21,7 @@ pub(crate) struct Form {
     pub(crate) judges: fn(Measure) -> bool,
     /// The default measure.
     pub(crate) measure: Measure,
-    /// After how many bad windows in a row a rule fires by default.
+    /// The default number of bad windows in a row after which a rule fires.
     pub(crate) bad: u32,
     /// Returns the default number of events below which a window is not judged.
     pub(crate) least: fn(Measure) -> u64,
@@ -42,13 +42,13 @@ impl Form {
 /// Which counts a kind judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// The counts of groups of one endpoint.
+    /// One endpoint's counts, by group.
     Groups,
-    /// The counts of whole sources of one endpoint.
+    /// One endpoint's counts of whole sources.
     Sources,
-    /// The counts of groups of ingestion, compared with the counts of delivery.
+    /// Ingestion counts by group, compared with delivery counts.
     BothEndpoints,
-    /// The counts of groups of delivery, compared with the ingested events, which are counted for all integrations together.
+    /// Delivery counts by group, compared with ingestion counts. Ingestion counts events for all integrations together.
     PerIngested,
     /// The totals that the service reported; there are no groups.
     Totals,
@@ -93,7 +93,7 @@ impl Scope {
 
 /// How rules of a kind judge windows and describe the results.
 pub(crate) trait Judge: fmt::Debug {
-    /// Returns the baseline of a kind that compares with one, for the methods that don't differ between such kinds.
+    /// Returns the baseline, if the kind has one. The default methods use it.
     fn baseline(&self) -> Option<&Baseline> {
         None
     }
@@ -128,7 +128,7 @@ pub(crate) trait Judge: fmt::Debug {
         }
     }
 
-    /// Returns whether a group without any row is judged. Such a group has no events, and this may be too few.
+    /// Returns whether a group without any row is judged. Such a group has no events, which may be below a lower limit.
     fn judges_absent(&self) -> bool {
         false
     }
@@ -138,19 +138,19 @@ pub(crate) trait Judge: fmt::Debug {
         self.baseline().map(Baseline::compared)
     }
 
-    /// Returns the words of a sentence about the numbers of a finding.
+    /// Returns the words for the numbers of a finding in its sentence.
     fn said(&self, seen: &Seen) -> Said {
         wording::compared(seen)
     }
 
-    /// Returns the counts of all windows of a finding together, and how many events were expected in them, for the words of
-    /// a sentence. `usual` is the count at the same time in earlier weeks. Returns `None` if the counts of windows can't be
-    /// added up, for example because a limit applies to each window.
+    /// Returns the total count of a finding and the expected count, for its sentence. `usual` is the count at the same time in
+    /// earlier weeks. Returns `None` if the total has no meaning for the kind, for example because a limit applies to each
+    /// window.
     fn whole(&self, total: Amount, usual: Option<f64>) -> Option<(Amount, f64)> {
         self.baseline().and(usual).map(|usual| (total, usual))
     }
 
-    /// Returns what it means that a finding is over.
+    /// Returns the words that end the sentence of a finding that is over.
     fn over(&self) -> &'static str {
         "over"
     }

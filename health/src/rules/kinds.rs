@@ -1,4 +1,4 @@
-//! The kinds of rules, and the settings of each. A kind has a file in `kinds/` and a line in the list below.
+//! The kinds of rules, with their settings. Each kind has a file in `kinds/` and a line in the list below.
 
 mod budget;
 mod day_off;
@@ -38,7 +38,7 @@ macro_rules! kinds {
             pub enum RuleKind { $( $(#[$doc])+ $Kind = $name, )+ }
         }
 
-        /// The settings of a rule of one of the kinds. They decide how the rule judges windows.
+        /// A rule's settings that depend on its kind. They decide how the rule judges windows.
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub enum Test { $( $(#[$doc])+ $Kind($Kind), )+ }
@@ -55,7 +55,7 @@ macro_rules! kinds {
                 match self { $( Self::$Kind => &$file::FORM, )+ }
             }
 
-            /// Returns example rules of the kind with all of its keys, as text of a rules file.
+            /// Returns example rules of the kind, with all keys of the kind, as text of a rules file.
             pub(crate) fn example(self) -> &'static str {
                 match self { $( Self::$Kind => $file::EXAMPLE, )+ }
             }
@@ -72,7 +72,7 @@ macro_rules! kinds {
                 match self { $( Self::$Kind(_) => RuleKind::$Kind, )+ }
             }
 
-            /// Returns the settings, which judge windows.
+            /// Returns the settings as a [`Judge`].
             pub(crate) fn judge(&self) -> &dyn Judge {
                 match self { $( Self::$Kind(settings) => settings, )+ }
             }

@@ -1,4 +1,4 @@
-//! Rules: their kinds, how they are read from a file or given as values, and how they judge windows.
+//! Rules: their kinds, how they are read from a file or made from values, and how they judge windows.
 
 pub(crate) mod baseline;
 pub(crate) mod judging;

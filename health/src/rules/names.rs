@@ -1,4 +1,4 @@
-//! The closed lists of names that a rules file uses.
+//! Settings with a fixed list of names in a rules file.
 
 tallyfold::names! {
     /// How bad a finding is.
@@ -13,7 +13,7 @@ tallyfold::names! {
 }
 
 tallyfold::names! {
-    /// Which deviations from the baseline count.
+    /// Which deviations from the baseline are bad.
     pub enum Side {
         /// Both.
         Both = "both",

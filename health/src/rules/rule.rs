@@ -49,7 +49,7 @@ pub struct Rule {
     pub(crate) measure: Measure,
     /// The dimensions to group by. Each group is judged by itself; without dimensions, all events are one group.
     pub(crate) by: Vec<Dimension>,
-    /// For each dimension that the rule restricts, the values to keep. Other events do not count.
+    /// For each restricted dimension, the values to keep. Events with other values do not count.
     pub(crate) only: Vec<(Dimension, Vec<String>)>,
     /// The length of the windows that are judged.
     pub(crate) window: TimeStep,
@@ -61,7 +61,7 @@ pub struct Rule {
     pub(crate) severity: Severity,
     /// The number of events below which a window is not judged; `None` for the default of the kind.
     pub(crate) least: Option<u64>,
-    /// Labels for its findings.
+    /// The labels of its findings.
     pub(crate) labels: BTreeMap<String, String>,
     /// A note for the people who are notified of its findings.
     pub(crate) note: Option<String>,
@@ -129,7 +129,7 @@ impl Rule {
         Self { by, ..self }
     }
 
-    /// Judges only events with one of these values of a dimension.
+    /// Judges only events that have one of these values in a dimension.
     #[must_use]
     pub fn only<V: Into<String>>(
         mut self,
@@ -185,7 +185,7 @@ impl Rule {
         self.by.iter().copied().chain(only)
     }
 
-    /// Returns the other endpoint that the rule compares with, and which sums of its counts the rule needs.
+    /// Returns the other endpoint that the rule compares with, and the sums that the rule needs from this endpoint.
     pub(crate) fn other(&self) -> Option<(Metric, SumsBy)> {
         let mut of = self.own();
         match self.form().scope {
@@ -200,7 +200,7 @@ impl Rule {
         }
     }
 
-    /// Returns by which dimensions and for which values the counts of the rule are summed.
+    /// Returns the sums that the rule judges: its dimensions to group by, and the values to keep.
     pub(crate) fn own(&self) -> SumsBy {
         SumsBy {
             by: self.by.clone(),
@@ -213,7 +213,7 @@ impl Rule {
         self.test.judge().history(self.window.seconds().into())
     }
 
-    /// Returns how many seconds before now the rule reads: the windows that a first check judges, and their history.
+    /// Returns how many seconds back the rule reads at a first check: the windows to judge, and their history.
     pub(crate) fn back(&self) -> u64 {
         let window = u64::from(self.window.seconds());
         let windows = u64::from(self.bad) + u64::from(self.good) + 2;

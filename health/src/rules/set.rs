@@ -158,7 +158,7 @@ impl Rules {
         self
     }
 
-    /// Returns the first rule that uses a dimension by which findings are not explained, and this dimension.
+    /// Returns the first rule with a dimension that `dimensions` lacks, and this dimension.
     pub(crate) fn unexplained(&self) -> Option<(&Rule, Dimension)> {
         self.rules.iter().find_map(|rule| {
             let mut own = rule.dimensions();
@@ -173,7 +173,7 @@ impl Rules {
         self.rules.iter().map(|rule| rule.name.as_str()).collect()
     }
 
-    /// Returns the sums of an endpoint that the rules judge. Pages of counts must contain them.
+    /// Returns the sums of an endpoint's counts that the rules judge. Pages of counts must contain these sums.
     #[must_use]
     pub fn sums(&self, metric: Metric) -> Vec<SumsBy> {
         let all = self.rules.iter().flat_map(|rule| {
@@ -187,7 +187,8 @@ impl Rules {
         sums
     }
 
-    /// Returns which counts the rules need: for each endpoint, the dimensions, the length of windows, and how far back.
+    /// Returns which counts the rules need. For each endpoint, these are the dimensions, the window length, and the
+    /// length of the history.
     #[must_use]
     pub fn needs(&self) -> Vec<Need> {
         let needs = Metric::ALL.iter().filter_map(|metric| {
@@ -246,7 +247,7 @@ fn common(one: TimeStep, other: TimeStep) -> TimeStep {
     while b > 0 {
         (a, b) = (b, a % b);
     }
-    // Each divisor of a step that divides a day also divides a day, so this doesn't fail.
+    // Both steps divide a day, so their common divisor does, too, and this can't fail.
     TimeStep::from_seconds(a.into()).unwrap_or(one)
 }
 
@@ -269,7 +270,7 @@ pub struct Need {
     pub back_s: u64,
 }
 
-/// How many events may fail or be filtered, by a rule of kind `budget`.
+/// How many events may fail or be filtered, according to a rule of kind `budget`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "surface", derive(schemars::JsonSchema))]
@@ -288,7 +289,7 @@ pub struct ErrorBudget {
     pub share: f64,
 }
 
-/// Writes seconds as a step in the form that queries have, such as `15m`.
+/// Writes seconds as a step, as queries do, such as `15m`.
 fn as_step<S: Serializer>(seconds: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     match TimeStep::from_seconds(*seconds) {
         Ok(step) => serializer.collect_str(&step),
@@ -315,7 +316,7 @@ pub(crate) struct Silence {
 }
 
 impl Silence {
-    /// Returns whether the silence covers a finding of a rule about a group at a time.
+    /// Returns whether the silence covers, at the time `at`, a finding of this rule in this group.
     pub(crate) fn covers(&self, rule: &str, group: &[(Dimension, &str)], at: Timestamp) -> bool {
         let has = |(dimension, values): &(Dimension, Vec<String>)| {
             group
@@ -346,8 +347,8 @@ impl LocalDays {
         self.rules.is_empty() || self.rules.contains(&rule.name)
     }
 
-    /// Returns whether the calendar applies to a group of a rule. For each dimension of the calendar, the group's value
-    /// or all values that the rule keeps must be listed.
+    /// Returns whether the calendar applies to a group of a rule. For each of its dimensions, the calendar must list
+    /// the group's value or all values that the rule keeps.
     pub(crate) fn covers(&self, rule: &Rule, group: &[(Dimension, &str)]) -> bool {
         self.group.iter().all(|(dimension, wanted)| {
             let is_wanted = |value: &str| wanted.iter().any(|one| one == value);

@@ -1,4 +1,4 @@
-//! The kinds of values that several keys of a rules file share, and how they are read and set.
+//! Reads and sets the kinds of values that several keys of a rules file share.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use tallyfold::{Dimension, TimeStep};
 /// The shortest windows, in seconds. Shorter windows would need far more requests than the service can answer.
 pub(crate) const SHORTEST_WINDOW: u32 = 60;
 
-/// Generates a method for each of these fields, which sets it.
+/// Generates a setter method for each of these fields.
 macro_rules! setters {
     ($( $(#[doc = $doc:expr])+ $field:ident: $type:ty, )+) => { $(
         $(#[doc = $doc])+

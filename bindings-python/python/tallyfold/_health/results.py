@@ -474,7 +474,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class ErrorBudget:
-    """How many events may fail or be filtered, by a rule of kind `budget`.
+    """How many events may fail or be filtered, according to a rule of kind `budget`.
 
     >>> budget = tallyfold.Rules.standard().budgets()[0]
     >>> budget.rule, budget.share

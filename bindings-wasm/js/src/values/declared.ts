@@ -858,7 +858,7 @@ export interface Unjudged {
   readonly reason: string;
 }
 
-/** How many events may fail or be filtered, by a rule of kind `budget`. */
+/** How many events may fail or be filtered, according to a rule of kind `budget`. */
 export interface ErrorBudget {
   /** The name of the rule. */
   readonly rule: string;

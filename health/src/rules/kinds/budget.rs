@@ -33,8 +33,8 @@ burn = [{ rate = 14.4, long = "1h", short = "5m" }, { rate = 6, long = "6h", sho
 least = 100
 "#;
 
-/// The natural logarithm of one in ten thousand. A burn rate fires only if, at the error rate that just keeps the
-/// budget, the probability of so many errors would be lower than this.
+/// The natural logarithm of one in ten thousand. A burn rate fires only if so many errors would be less probable than
+/// this at the highest error rate that keeps the budget.
 const LN_P: f64 = -9.210_340_371_976_182;
 
 /// The burn rates of the Site Reliability Workbook, chapter 5: 2% of a month's budget in an hour, 5% in six hours, 10% in

@@ -32,8 +32,8 @@ least = 50
 severity = "info"
 "#;
 
-/// Finds days on which all parts of a source decline alike and at once, as on a holiday. If there is such a rule, rules
-/// of the kind [`Volume`](super::Volume) ignore these days. The side of the baseline has no effect.
+/// Finds days on which all parts of a source decline alike and at once, as on a holiday. If there is a rule of this
+/// kind, rules of the kind [`Volume`](super::Volume) ignore these days. The baseline's `side` has no effect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DayOff {
     baseline: Baseline,

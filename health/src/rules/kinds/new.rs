@@ -31,7 +31,7 @@ least = 20
 /// How long a group counts as new, in seconds.
 const NEW_FOR: u64 = 86_400;
 
-/// Finds events in a group that had no events in the history before.
+/// Finds groups that have events now but had none in the history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct New {
     history: u64,

@@ -1,4 +1,4 @@
-//! Changes of the number of deliveries per ingested event.
+//! Changes in the number of deliveries per ingested event.
 
 use std::collections::BTreeMap;
 use tallyfold::{Dimension, Key};
@@ -38,8 +38,8 @@ change = "20%"
 least = 50
 "#;
 
-/// Compares the number of deliveries per ingested event with earlier weeks. This ratio is steady as long as nothing
-/// changes, whatever the service counts as ingestion.
+/// Compares the number of deliveries per ingested event with earlier weeks. The ratio is steady as long as nothing
+/// changes. It need not be 1: what matters is only that the service counts ingestion in the same way all the time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ratio {
     baseline: Baseline,
@@ -119,8 +119,8 @@ impl Judge for Ratio {
         }
     }
 
-    /// Lowers the severity to `info` if an integration gets events of a source for the first time, or gets no more events
-    /// from it. Somebody has then probably connected or disconnected the two.
+    /// Lowers the severity to `info` if an integration begins or stops to get events from a source. Somebody has probably
+    /// connected or disconnected the two.
     fn all(&self, judging: &Judging<'_>, grid: &Grid<'_>, sink: &mut Sink) {
         discover(sink, self.baseline.rate(judging));
         let has_parts = grid.dimensions().len() > 1;
@@ -150,7 +150,7 @@ impl Judge for Ratio {
         }
     }
 
-    /// Only this kind knows how many events were ingested, and only for the window that it has judged last.
+    /// The ingested events are known only for the last judged window, so there is no total to compare.
     fn whole(&self, _: Amount, _: Option<f64>) -> Option<(Amount, f64)> {
         None
     }
@@ -161,11 +161,11 @@ fn is_connected(part: u64, expected: f64) -> bool {
     part == 0 || expected < 1.0
 }
 
-/// The number of days of history from which the ratio of a part is learned.
+/// A part's ratio is learned from this many days of history.
 const DAYS: u64 = 15;
 
-/// The counts of the parts of a group: its events by all dimensions that both endpoints have. The ratio of each part is
-/// steady even if the mix of the parts changes, for example because an event name is new.
+/// The counts of a group's parts: its events, grouped by all dimensions that both endpoints have. The ratio of each
+/// part is steady even if the mix of the parts changes, for example because an event name is new.
 struct Parts<'j> {
     /// The parts, each with the number of its source. All numbers are the same if the group belongs to one source.
     parts: Vec<(usize, Past<'j>)>,
@@ -174,7 +174,7 @@ struct Parts<'j> {
 }
 
 impl<'j> Parts<'j> {
-    /// Reads the parts of a group of delivery, and of the group of ingestion with the same values.
+    /// Reads the parts of a delivery group and of the ingestion group with the same values.
     fn read(
         judging: &'j Judging<'_>,
         ((grid, group), (other, own)): ((&Grid<'_>, usize), (&Other<'_>, usize)),
@@ -192,8 +192,8 @@ impl<'j> Parts<'j> {
             .range
             .start
             .saturating_sub(slots.in_seconds(DAYS * 86_400));
-        // If the group has several sources, `look` leaves out sources that were connected or disconnected, so their parts
-        // need the number of the source.
+        // If the group has several sources, `look` leaves out sources that were connected or disconnected. So each part needs its
+        // source's number.
         let is_of_source = grid.dimensions().contains(&Dimension::WriteKey);
         let source = dimensions
             .iter()
@@ -260,9 +260,10 @@ impl<'j> Parts<'j> {
         }
     }
 
-    /// Returns the sums of the parts whose ratio is known, and how many events are expected of them. Leaves out sources
-    /// that were connected or disconnected, unless this is true of all sources: sources for which the last quarter of the sum shows it
-    /// (see [`is_connected`]), and sources that aren't steady. A sum that spans the change has deliveries of before or after it.
+    /// Returns the sums of the parts whose ratio is known, and how many events are expected. Leaves out sources that were
+    /// connected or disconnected, because a sum that spans this change has only the deliveries from one side of it. Such a source
+    /// isn't steady, or the last quarter of the sum shows the change (see [`is_connected`]). If all sources are like that, none
+    /// is left out.
     fn look(&self, end: usize, length: usize) -> Option<Look> {
         let of_sources = self.of_sources(end, length);
         let latest = self.of_sources(end, (length / 4).max(1));

@@ -1,4 +1,4 @@
-//! Groups without any event at times that usually have some.
+//! Groups without any event at times when events usually come.
 
 use tallyfold::arguments::toml::{Result, Table};
 
@@ -32,8 +32,8 @@ least = 20
 /// The maximum length of a silence that is judged as a whole, in seconds.
 const LONGEST: u64 = 86_400;
 
-/// Finds groups without events at times for which earlier weeks predict some. The side and the smallest change of the
-/// baseline have no effect.
+/// Finds groups without events at times when events are expected from earlier weeks. The baseline's `side` and `change`
+/// have no effect.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Silent {
     baseline: Baseline,
@@ -60,7 +60,7 @@ impl Judge for Silent {
         self.baseline.history(window) + LONGEST
     }
 
-    /// Judges the windows without events, each together with the windows without events before it.
+    /// Judges each window without events, together with the windows without events just before it.
     fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
         let longest = judging.slots.in_seconds(LONGEST);
         if is_rare(judging, columns, longest) {
@@ -128,7 +128,7 @@ impl Judge for Silent {
     }
 }
 
-/// Returns whether a group has so few events that even the longest silence could not be recognized.
+/// Returns whether a group has so few events that even the longest silence would not be improbable.
 fn is_rare(judging: &Judging<'_>, columns: Columns<'_>, longest: usize) -> bool {
     let finals = judging.finals[..judging.range.end]
         .iter()

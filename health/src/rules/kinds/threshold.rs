@@ -134,8 +134,8 @@ impl Judge for Threshold {
         let (slots, least) = (judging.slots, judging.least);
         for slot in judging.known() {
             let (part, whole) = columns.at(slot);
-            // A share of too few events is not judged. A count is judged even if it is small, because a limit may be
-            // there to find too few events.
+            // A share of too few events is not judged. A count is judged even if it is small, because `below` looks for
+            // small counts.
             if whole.is_some_and(|whole| whole < least) {
                 continue;
             }
@@ -166,7 +166,7 @@ impl Judge for Threshold {
     }
 
     fn said(&self, seen: &Seen) -> Said {
-        // A part that is not below `low` is compared with the upper limit, if there is one.
+        // A count that is not below `low` is compared with the upper limit, if there is one.
         let high = seen.high.filter(|_| seen.observed.part >= seen.low);
         let (limit, named) = match high {
             Some(high) => (high, self.above),

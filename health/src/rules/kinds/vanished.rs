@@ -50,7 +50,7 @@ impl Vanished {
         /// Sets the length of a period in seconds.
         over: u64,
 
-        /// Sets the length of the history in seconds. At least one period is used.
+        /// Sets the length of the history in seconds. A length below one period counts as one period.
         history: u64,
     }
 

@@ -67,7 +67,7 @@ impl From<Baseline> for Volume {
 
 impl Volume {
     setters! {
-        /// Also compares sums over this many seconds, which show small deviations.
+        /// Also compares sums over this many seconds, which show small deviations that last.
         slow: Option<u64>,
     }
 
