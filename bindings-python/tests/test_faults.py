@@ -16,6 +16,9 @@ from fault_server import FaultServer, Json
 
 import tallyfold
 
+# A busy machine takes several times as long as others.
+pytestmark = pytest.mark.timeout(900)
+
 FAULTS = Path(__file__).parents[2] / "tests" / "faults" / "faults.json"
 FILE: Json = json.loads(FAULTS.read_text(encoding="utf-8"))
 ALL: list[Json] = FILE["runs"]

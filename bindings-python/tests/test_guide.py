@@ -34,6 +34,9 @@ from support import HAS_WIDGET, record
 
 import tallyfold
 
+# A busy machine takes several times as long as others.
+pytestmark = pytest.mark.timeout(900)
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [ROOT / "README.md", ROOT / "bindings-python/README.md", *(ROOT / "docs").rglob("*.md")]

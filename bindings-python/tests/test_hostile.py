@@ -18,6 +18,9 @@ from support import END, START, body, watched_turns
 
 import tallyfold
 
+# A busy machine takes several times as long as others.
+pytestmark = pytest.mark.timeout(900)
+
 TIMEOUT = 2.0
 PATIENT = 60.0
 """For answers that end at a limit, which a busy machine may reach late."""

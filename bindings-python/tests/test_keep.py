@@ -167,6 +167,8 @@ print(json.dumps({"windows": len(table.windows), "grown": grown}))
 """
 
 
+# A busy machine takes several times as long as others.
+@pytest.mark.timeout(900)
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize(("keep", "windows", "most"), [("windows", 2_880, 100), ("1d", 30, 30)])
 def test_a_month_of_1200_groups_takes_little_memory(keep: str, windows: int, most: int) -> None:

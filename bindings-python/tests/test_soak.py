@@ -40,7 +40,11 @@ INTEGRATIONS = ("email", "push", "CRM")
 COUNTS: tuple[tallyfold.CountName, ...] = ("success", "errors", "filtered")
 JUMPS = (-26 * HOUR, -2 * HOUR, -3 * MINUTE, 4 * MINUTE, HOUR, 3 * HOUR, 50 * HOUR)
 
-pytestmark = pytest.mark.filterwarnings("ignore::tallyfold.ClockWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::tallyfold.ClockWarning"),
+    # A busy machine takes several times as long as others.
+    pytest.mark.timeout(900),
+]
 
 Sums = Counter[tuple[str, str]]
 

@@ -24,6 +24,9 @@ from receiver import Datagrams, Exchange, Receiver, accept
 from servers import COUNTS, InfluxDB, Prometheus, Server, Sums, VictoriaMetrics
 from tallyfold._export.sender import Sender
 
+# A busy machine takes several times as long as others.
+pytestmark = pytest.mark.timeout(1800)
+
 WINDOWS = 60
 #: Processes that are killed push the revisions of so many.
 FEW = 40

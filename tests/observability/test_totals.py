@@ -19,6 +19,9 @@ import week
 from receiver import Receiver
 from servers import COUNTS, Group, Prometheus, PromQL, Server, Sums, VictoriaMetrics
 
+# A busy machine takes several times as long as others.
+pytestmark = pytest.mark.timeout(1800)
+
 NEWER = Path(__file__).parents[2] / ".cache/servers/usr/bin"
 needs_newer = pytest.mark.skipif(not (NEWER.parents[1] / ".complete").exists(), reason="scripts/newer-servers.sh could not unpack newer servers")
 WINDOWS, DAY = week.WINDOWS, 96

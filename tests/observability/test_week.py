@@ -9,6 +9,9 @@ import tallyfold
 import week
 from servers import InfluxDB, Prometheus, Sums, VictoriaMetrics
 
+# A busy machine takes several times as long as others.
+pytestmark = pytest.mark.timeout(1800)
+
 END_MS = week.START_MS + week.WINDOWS * week.QUARTER_MS
 #: Every so many revisions, the sums over the whole week are compared.
 EVERY = 50
