@@ -161,9 +161,7 @@ def test_a_hostile_answer_ends_in_time(
     with serving(make()) as address:
 
         def once() -> None:
-            error, seconds, held = ask(
-                address, limits=tallyfold.Limits(**limits), timeout=timeout
-            )
+            error, seconds, held = ask(address, limits=tallyfold.Limits(**limits), timeout=timeout)
             assert error.code in codes, error
             assert (error.code == "group_limit") == ("table_bytes" in str(error))
             assert seconds < timeout + 3

@@ -16,9 +16,7 @@ import week
 SEED = 3
 
 
-def main(
-    form: tallyfold.ExportFormat, url: str, path: str, windows: int, options: dict[str, Any], revisions: int = -1, seconds: float = 0
-) -> None:
+def main(form: tallyfold.ExportFormat, url: str, path: str, windows: int, options: dict[str, Any], revisions: int = -1, seconds: float = 0) -> None:
     """Pushes everything, unless it is killed."""
     outbox = tallyfold.Outbox(path, form)
     service = week.Service(week.events(SEED, windows))
