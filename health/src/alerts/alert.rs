@@ -1,4 +1,4 @@
-//! Alerts: incidents, both firing and ended, in the form in which receivers get them.
+//! Alerts: firing and ended incidents, in the form in which receivers get them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,7 +98,7 @@ pub(crate) struct Over {
 }
 
 impl Current {
-    /// Makes alerts of the incidents of a check.
+    /// Makes alerts from a check's incidents.
     pub(crate) fn of(found: Found<'_>, options: &NotifyOptions, now: Timestamp) -> Self {
         let mut current = Self {
             firing: Alerts::new(),
@@ -134,8 +134,8 @@ impl Current {
         current
     }
 
-    /// Gives alerts that continue the labels and the severity that a receiver knows, so that it recognizes the alerts. An
-    /// alert that became more severe has new labels.
+    /// Restores the labels and the severity that a receiver knows, so that it recognizes alerts that continue. An alert that
+    /// became more severe keeps its new labels.
     pub(crate) fn relabel(&mut self, notified: &Alerts) {
         for (id, alert) in self.firing.iter_mut().chain(&mut self.held) {
             if let Some(known) = notified.get(id).filter(|known| !alert.is_worse(known)) {
@@ -254,7 +254,7 @@ fn labels(
     labels
 }
 
-/// Returns a label name that Prometheus accepts: other characters than ASCII letters, digits and `_` become `_`.
+/// Returns a label name that Prometheus accepts: characters other than ASCII letters, digits and `_` become `_`.
 #[must_use]
 pub fn label_name(name: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '_';
@@ -300,9 +300,9 @@ fn command(finding: &Finding, cluster: Option<&str>) -> String {
     words.join(" ")
 }
 
-/// Returns the dimensions of the query that show what the finding is about: those of its group and its causes, and the reasons
-/// why events are filtered. Further dimensions would only make many rows of few events. Returns all dimensions of the query if
-/// the finding names none.
+/// Returns the query's dimensions that show what the finding is about: the dimensions of its group and of its causes and, for
+/// filtered events, the reason. More dimensions would only split the counts into many small rows. Returns all dimensions of the
+/// query if the finding names none.
 fn shown(finding: &Finding) -> Vec<&'static str> {
     let filtered = matches!(finding.measure, Measure::Filtered | Measure::FilteredRate);
     let is_named = |one: &Dimension| {

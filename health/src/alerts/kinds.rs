@@ -1,4 +1,4 @@
-//! The kinds of receivers of alerts: the properties of a kind, as data, and the list of all kinds. Each has a file in `kinds/`.
+//! The kinds of alert receivers: a list of all kinds, and the properties that a kind has. Each kind has a file in `kinds/`.
 
 use std::sync::Arc;
 
@@ -116,8 +116,8 @@ pub(crate) const POST: Delivery = Delivery {
 };
 
 /// Makes a text harmless for a chat, so that values in it can't mention people or become links. It replaces invisible
-/// characters. With a zero-width space, it splits what chats would read as a mention or a link, such as `@everyone`,
-/// `<!channel>`, `https://a.example` and `[text](address)`.
+/// characters, and inserts a zero-width space into everything that chats would read as a mention or a link, such as
+/// `@everyone`, `<!channel>`, `https://a.example` and `[text](address)`.
 pub(crate) fn for_chat(text: &str) -> String {
     const PART: char = '\u{200b}';
     let text = harmless(text);
@@ -139,8 +139,8 @@ pub(crate) fn for_chat(text: &str) -> String {
     parted
 }
 
-/// Returns the command that shows the counts of a firing alert, as a chat can show it; `None` if values in it would have to be
-/// changed to be harmless, because a changed command finds nothing.
+/// Returns the command that shows the counts of a firing alert. Returns `None` if values in it would have to be changed to be
+/// harmless in a chat, because a changed command would find nothing.
 pub(crate) fn command_for_chat<'n>(notice: &Notice<'n>) -> Option<&'n str> {
     let query = notice.alert.query.as_str();
     let is_shown = notice.until.is_none() && !query.is_empty();
@@ -165,7 +165,7 @@ pub(crate) enum Writer {
     Each(Arc<dyn Fn(&Notice<'_>) -> String + Send + Sync>),
 }
 
-/// One alert, as a receiver is notified of it.
+/// What a message tells a receiver about one alert.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Notice<'a> {
     /// The identifier of the incident.
@@ -200,7 +200,8 @@ impl Notice<'_> {
         shortened(&for_chat(&title), most)
     }
 
-    /// Returns what the message is about: `resolved`, or the severity and how severe the alert was before.
+    /// Returns the beginning of a message: `resolved`, or the severity, with the earlier severity if the alert became
+    /// more severe.
     pub(crate) fn head(&self) -> String {
         let severity = self.alert.severity;
         match (self.until, self.before) {
@@ -210,10 +211,10 @@ impl Notice<'_> {
         }
     }
 
-    /// Returns the message for a person: the cluster if it has a name, the rule, the sentence, the beginning of the incident's
-    /// identifier, which `tallyfold check ack` accepts, the note and the runbook.
-    /// The sentence contains values of events, so it is made harmless for a chat. The user has written the note and the
-    /// runbook, so they keep their links.
+    /// Returns the message for a person. It has the cluster's name, if there is one, the rule, the sentence, the note and the
+    /// runbook. It also has the beginning of the incident's identifier, which `tallyfold check ack` accepts. The sentence
+    /// contains values of events, so it is made harmless for a chat. The user has written the note and the runbook, so they keep
+    /// their links.
     pub(crate) fn message(&self) -> String {
         let alert = self.alert;
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Plans and sends the messages of a run to all receivers: a state machine without I/O. Its state between runs is what each
+//! Plans and sends the messages of a run to all receivers: a state machine without I/O. Between runs, it remembers what each
 //! receiver was notified of.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,7 +13,7 @@ use super::alert::{Alert, Alerts, Current, Found};
 use super::kinds::{Notice, ReceiverKind, Writer};
 use super::options::{NotifyOptions, ReceiverOptions};
 
-/// The name of the cluster in a notice, if the cluster has none.
+/// The name of the cluster in a notice, if the cluster has no name.
 const UNNAMED: &str = "default";
 
 /// A receiver of alerts, whose options were checked.
@@ -134,12 +134,12 @@ pub struct Notifications {
     outcomes: Vec<ReceiverOutcome>,
 }
 
-/// What became of the messages to a receiver, with the error of the core.
+/// The result of the messages to a receiver, together with the error itself.
 #[derive(Clone, Debug)]
 pub struct ReceiverOutcome {
-    /// What became of the messages.
+    /// The result of the messages.
     pub receipt: Receipt,
-    /// The first error with which a message was not accepted.
+    /// The error of the first message that the receiver did not accept.
     pub error: Option<Error>,
 }
 
@@ -247,8 +247,8 @@ impl Notifications {
         Ok(push)
     }
 
-    /// Returns the state for the next run, and what became of the messages. If a push has not ended, the state treats its
-    /// message as possibly accepted. Afterwards, no message is left to send.
+    /// Returns the state for the next run, and the results of the messages. If a push has not ended, the state treats its message
+    /// as possibly accepted. Afterwards, no message is left to send.
     #[must_use]
     pub fn finish(&mut self) -> (Notified, Vec<ReceiverOutcome>) {
         self.receivers.clear();
@@ -474,8 +474,8 @@ impl Effect {
     }
 
     /// Records that the receiver may have accepted the message. The next run sends the change again. After `All`, the
-    /// receiver counts as knowing both the alerts from before the message and those of the message, so that a later run
-    /// sends the end of each.
+    /// receiver is assumed to know both the earlier alerts and the alerts of the message, so that a later run sends the
+    /// end of each.
     fn maybe(self, known: &mut Alerts) {
         if let Self::All(alerts) = self {
             known.extend(alerts);
@@ -501,7 +501,7 @@ const KIND: DocumentKind = DocumentKind {
     what: "state of notifications",
 };
 
-/// The alerts that each receiver was notified of, except for alerts whose end it was notified of, too.
+/// The alerts that each receiver was notified of, without the alerts whose end it knows.
 ///
 /// [`Notified::to_json`] and [`Notified::from_json`] write and read it between runs. Its size grows only with the alerts
 /// that fire.

@@ -48,10 +48,10 @@ pub(crate) fn read_counts(
     Some(())
 }
 
-/// The flags in the lowest three bits of the first number of a window. The number of successes is in the bits above.
+/// The flags in the lowest three bits of a window's first number. The higher bits contain the number of successes.
 const ERRORS: u64 = 1;
 const FILTERED: u64 = 2;
-/// The number of successes is too large to be shifted, and follows as a number of its own.
+/// The number of successes is too large for the higher bits, so it is the next number.
 const LARGE: u64 = 4;
 
 /// Writes the counts of a group, each with the position of its window.
@@ -107,12 +107,10 @@ pub(crate) fn write_key(out: &mut Vec<u8>, key: &Key, columns: usize) {
     }
 }
 
-/// Reads dimensions.
 pub(crate) fn read_dimensions(bytes: &mut Bytes<'_>) -> Option<Vec<Dimension>> {
     (0..bytes.count()?).map(|_| bytes.dimension()).collect()
 }
 
-/// Writes dimensions.
 pub(crate) fn write_dimensions(out: &mut Vec<u8>, dimensions: &[Dimension]) {
     number(out, dimensions.len() as u64);
     for dimension in dimensions {
@@ -140,7 +138,6 @@ pub(crate) fn number(out: &mut Vec<u8>, mut number: u64) {
 /// Bytes that are still to be read.
 #[derive(Clone, Debug)]
 pub(crate) struct Bytes<'b> {
-    /// The bytes that are still to be read.
     pub(crate) rest: &'b [u8],
 }
 
@@ -150,7 +147,6 @@ impl<'b> Bytes<'b> {
         Self { rest }
     }
 
-    /// Reads a byte.
     fn byte(&mut self) -> Option<u8> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
@@ -165,7 +161,7 @@ impl<'b> Bytes<'b> {
     }
 
     /// Reads a number: seven bits in each byte, the lowest first. Most numbers are small, so numbers of up to two bytes
-    /// have a path of their own.
+    /// have a fast path.
     #[inline]
     pub(crate) fn number(&mut self) -> Option<u64> {
         match self.rest {
@@ -227,7 +223,6 @@ impl<'b> Bytes<'b> {
         })
     }
 
-    /// Reads a dimension.
     pub(crate) fn dimension(&mut self) -> Option<Dimension> {
         Dimension::from_name(self.text()?)
     }

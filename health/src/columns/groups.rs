@@ -1,4 +1,4 @@
-//! The counts of groups: which row belongs to which group, and the counts of some groups, slot by slot, in columns.
+//! Assigns rows to groups, and reads the counts of groups into columns, slot by slot.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -56,13 +56,13 @@ impl Head {
 /// Sums of a group, each with the position of its window.
 pub(crate) type Sums<'s> = &'s [(u32, Counts)];
 
-/// Counts that are kept outside of memory, with sums by the dimensions of rules.
+/// Counts that are kept outside of memory, together with the sums that rules need.
 pub(crate) trait Kept {
-    /// Returns the number of a set of sums, and its groups, sorted; `None` if there are no sums by these dimensions.
+    /// Returns the position of the set with these sums, and its groups, sorted; `None` if there is no such set.
     fn set(&self, by: &[Dimension], only: &[(Dimension, Vec<String>)])
     -> Option<(usize, Vec<Key>)>;
 
-    /// Reads the sums of the wanted groups of a set, in blocks of windows for which `is_needed` returns true.
+    /// Reads the sums of the wanted groups in a set. Skips ranges of windows for which `is_needed` returns false.
     fn sums(
         &self,
         set: usize,
@@ -71,8 +71,8 @@ pub(crate) trait Kept {
         take: &mut dyn FnMut(usize, Sums<'_>),
     );
 
-    /// Reads the rows that have one of the given values in each given column, in blocks of windows for which `is_wanted`
-    /// returns true.
+    /// Reads the rows that have one of the given values in each given column. Skips ranges of windows for which `is_wanted`
+    /// returns false.
     fn rows(
         &self,
         values: &[(usize, Vec<u32>)],
@@ -97,7 +97,7 @@ pub(crate) struct Counted<'t> {
     rows: CountedRows<'t>,
 }
 
-/// Where the rows of counts are.
+/// Where the rows are stored.
 enum CountedRows<'t> {
     /// In a table, window by window.
     Table(&'t CountTable, Vec<WindowRows>),
@@ -244,8 +244,8 @@ impl<'t> RowsOf<'t> {
         }
     }
 
-    /// Returns the first row that is not before the key, or the last row. Keys must be searched in order; each search
-    /// takes few steps.
+    /// Returns the first row whose key is at least `key`, or the last row. Keys must be searched in ascending order, so
+    /// that each search takes few steps.
     fn find(&mut self, key: &Key) -> usize {
         let mut width = 1;
         while self.next + width <= self.rows && self.is_before(self.next + width - 1, key) {
@@ -436,7 +436,7 @@ impl<'t> Grid<'t> {
         }
     }
 
-    /// Returns the counts that the groups belong to.
+    /// Returns the counts whose rows are grouped.
     pub(crate) fn counted(&self) -> &'t Counted<'t> {
         self.counted
     }
@@ -538,7 +538,8 @@ impl<'s> Block<'s> {
     }
 }
 
-/// Reads the counts of all blocks, which belong to the same endpoint. It reads each row or each sum of the needed windows once.
+/// Reads the counts of all blocks, which must belong to the same endpoint. It reads each row or sum of the needed windows only
+/// once.
 pub(crate) fn read(counted: &Counted<'_>, blocks: &mut [Block<'_>]) {
     match &counted.rows {
         CountedRows::Table(table, windows) => read_rows(table, windows, blocks),

@@ -1,4 +1,4 @@
-//! Counts as columns: the groups of a table, and its windows as slots of equal length.
+//! Counts as columns: rows are combined into groups, and windows into slots of equal length.
 
 pub(crate) mod bytes;
 pub(crate) mod groups;

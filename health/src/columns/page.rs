@@ -36,7 +36,7 @@ pub struct Page {
 type Row = (u32, u32, Counts);
 
 impl Page {
-    /// Makes a page of a table of one endpoint, without the windows of `but`.
+    /// Makes a page from one endpoint's table, without the windows in `but`.
     ///
     /// # Errors
     /// `invalid_argument` for a table without an endpoint.
@@ -117,7 +117,7 @@ impl Page {
         })
     }
 
-    /// Returns whether there is no window.
+    /// Returns whether the page has no windows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.windows.is_empty()
@@ -245,7 +245,7 @@ impl Page {
         bytes
     }
 
-    /// Writes the rows.
+    /// Writes the rows as the first set.
     fn write_rows(&self, out: &mut Vec<u8>) -> PageSums {
         let start = out.len();
         let (mut own, mut bytes) = (Vec::new(), Vec::new());
@@ -377,7 +377,7 @@ fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-/// Returns a key with the IDs of each column replaced by those in `ids`.
+/// Returns a key with other IDs: for each column, `ids` has the new ID of each old one.
 pub(crate) fn translated(key: &Key, ids: &[impl AsRef<[u32]>]) -> Key {
     let mut new = Key::default();
     for ((new, old), ids) in new.iter_mut().zip(key).zip(ids) {

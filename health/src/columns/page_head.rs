@@ -58,10 +58,10 @@ pub struct PageHead {
 }
 
 impl PageHead {
-    /// How many bytes of a page are needed to learn the length of its head.
+    /// How many of the first bytes of a page are needed to learn how long its head is.
     pub const FIRST: usize = FORMAT.len() + 8;
 
-    /// Reads the length of the head and of all bytes before it from the first bytes of a page.
+    /// Reads from the first bytes of a page where its head ends.
     ///
     /// # Errors
     /// `invalid_checkpoint` for bytes that aren't a page, and for a page of a later version.
@@ -123,8 +123,8 @@ impl PageHead {
 
     /// Returns the position of the set with these sums.
     pub(crate) fn place(&self, wanted: &SumsBy) -> Option<usize> {
-        let rows_first = self.sums.iter().enumerate().skip(1);
-        let mut own = rows_first.filter(|(_, sums)| sums.of == *wanted);
+        let sets = self.sums.iter().enumerate().skip(1);
+        let mut own = sets.filter(|(_, sums)| sums.of == *wanted);
         own.next().map(|(place, _)| place)
     }
 

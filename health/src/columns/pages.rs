@@ -1,4 +1,4 @@
-//! Counts that a host keeps as pages. A check reads only the parts of pages that it needs.
+//! Counts that the caller keeps as pages. A check reads only the parts of pages that it needs.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use super::groups::{Counted, Head, Kept, Sums, distinct};
 use super::page::translated;
 use super::page_head::{PageHead, SumsBy};
 
-/// Reads bytes of the pages that the host keeps. Pages are numbered in the order of their heads in [`Pages::new`].
+/// Reads bytes of the pages that the caller keeps. Pages are numbered in the order of their heads in [`Pages::new`].
 pub trait ReadPage {
     /// Reads some bytes of a page.
     ///
@@ -36,10 +36,10 @@ pub struct Pages<'h> {
     /// The windows of all pages. `totals` has the sums of their rows.
     windows: Vec<Head>,
     totals: Vec<Counts>,
-    /// For each page, the range of the positions of its windows.
+    /// For each page, the range of its windows in `windows`.
     ranges: Vec<Range<usize>>,
     sets: Vec<Set>,
-    /// For each page and set of sums, whether its checksum was found to be right.
+    /// For each page and each set of sums, whether the checksum was verified.
     checked: RefCell<Vec<Vec<bool>>>,
     failed: RefCell<Option<(usize, Error)>>,
 }

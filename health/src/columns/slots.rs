@@ -7,7 +7,7 @@ use crate::measure::most;
 /// The maximum number of slots; older slots are ignored. This is more than three years of quarters of an hour.
 const MOST: i64 = 1 << 17;
 
-/// Adjacent slots of equal length, and where the windows of a table lie.
+/// Adjacent slots of equal length, and the slot of each window in a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     /// The length of a slot.
@@ -23,7 +23,8 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// Makes slots from sorted windows that do not overlap, each with whether it is settled. Returns `None` without any window.
+    /// Makes slots from windows that are sorted and do not overlap. The flag of a window is true if it is settled. Returns `None`
+    /// if there are no windows.
     ///
     /// # Errors
     /// `unaligned_window` for a window that crosses the edge of a slot.

@@ -1,7 +1,7 @@
 //! An Opsgenie team, by the Alert API (`POST /v2/alerts`), which answers 202 before it has processed the request.
 //!
-//! The alias identifies the alert. If an alert with the alias exists, another creation only increases its counter. A
-//! close request with the alias closes the alert.
+//! The alias identifies the alert. If an alert with the alias exists, another request to create it only increases its
+//! counter. A close request with the alias closes the alert.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

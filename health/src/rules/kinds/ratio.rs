@@ -119,7 +119,7 @@ impl Judge for Ratio {
         }
     }
 
-    /// Lowers the severity to `info` if an integration begins or stops to get events from a source. Somebody has probably
+    /// Lowers the severity to `info` if an integration starts or stops getting events from a source. Somebody has probably
     /// connected or disconnected the two.
     fn all(&self, judging: &Judging<'_>, grid: &Grid<'_>, sink: &mut Sink) {
         discover(sink, self.baseline.rate(judging));
