@@ -275,7 +275,8 @@ $(docs_node): scripts/docs/package-lock.json $(node_modules)
 
 # The static binary and its wheel, in dist/cli.
 # The page of the dashboard, which is embedded, comes with the npm package.
-$(static_cli): $(core_files) $(cli_files) $(npm) | $(packages_python)
+# Cargo compiles one of both at a time, and the two longest suites wait for the wheel, so it comes first.
+$(static_cli): $(core_files) $(cli_files) $(npm) | $(packages_python) $(wheel)
 	scripts/build-cli.sh --wheel
 	touch $@
 
