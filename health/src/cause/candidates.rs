@@ -284,7 +284,7 @@ impl Numbers {
     }
 }
 
-/// Returns the number in a slot. Writes the next number to a free slot first.
+/// Returns the number in a slot. If the slot is free, first writes the next number into it.
 fn taken(slot: &mut u32, next: u32) -> u32 {
     if *slot == 0 {
         *slot = next + 1;

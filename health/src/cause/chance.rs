@@ -1,22 +1,24 @@
-//! Computes the probability that counts differ at least this far by chance.
+//! Computes how probable a difference of counts is by chance alone.
 
 use super::candidates::Sums;
 use super::counted::{Counted, Leaf};
 use super::leaves::{Element, Leaves, Tally};
 use crate::stats::tails::negative_binomial;
 
-/// A change is normal variation if counts deviate at least this far by chance with a probability above this number.
+/// A change is normal variation if such a change is more probable by chance than this.
 pub(crate) const NORMAL: f64 = 0.02;
-/// The variance that all leaves of a combination share when a rate drifts from one time to another. It is relative to the
-/// square of the rate: a drift of a twentieth.
+/// The variance that all leaves of a combination share, because their rate drifts from one time to another. It is relative to the
+/// square of the rate, and stands for a drift of a twentieth.
 const DRIFT: f64 = 0.0025;
 /// The maximum number of leaves that are used. More leaves don't improve the estimate.
 const MOST: usize = 4096;
 /// Leaves with fewer expected events are left out, because they show little of their drift.
 const LEAST: f64 = 5.0;
-/// The drift that is assumed of leaves as long as few of them show their own: a seventh of the rate.
+/// The assumed drift of leaves, for estimates from few leaves. As a variance, it stands for a drift of a seventh of the
+/// rate.
 const USUAL: f64 = 0.02;
-/// How many leaves the assumption counts for. One or two leaves alone would explain each change of theirs as their own drift.
+/// The assumption weighs as much as this many leaves. Without it, one or two leaves would explain every change of theirs as
+/// drift.
 const ASSUMED: usize = 3;
 /// The median of the square of a normal variable with variance 1.
 const MEDIAN: f64 = 0.4549;
@@ -24,8 +26,8 @@ const MEDIAN: f64 = 0.4549;
 /// If there are fewer leaves than this, one of them may be most of the sum.
 const FEW: usize = 8;
 
-/// Returns how many times as many events came as were expected. For few leaves, this is their median, weighted by the expected
-/// events, so that one leaf that has changed does not make the others seem to have changed, too.
+/// Returns the ratio of observed to expected events. For few leaves, it is the median of their ratios, weighted by the expected
+/// events. So one leaf that has changed does not make the others seem to have changed, too.
 fn level(leaves: &[Leaf]) -> f64 {
     let sums = leaves.iter().fold([0.0; 2], |[came, expected], leaf| {
         [came + leaf.came, expected + leaf.expected]
@@ -57,7 +59,8 @@ pub(crate) struct Chance {
 }
 
 impl Chance {
-    /// Learns the drift of leaves from the median of their squared deviations, and of some that drift as usual.
+    /// Learns the drift of leaves from the median of their squared deviations. The median also includes some assumed
+    /// leaves with the assumed drift.
     pub(crate) fn of(counted: &Counted) -> Self {
         let level = level(&counted.leaves);
         let large = |leaf: &&Leaf| leaf.expected * level >= LEAST;
@@ -93,8 +96,8 @@ impl Chance {
         }
     }
 
-    /// Returns the probability that a combination with these counts, before and now, deviates at least this far from
-    /// `level` times its rate before.
+    /// Returns the probability that a combination deviates at least as far as it does now from `level` times its rate
+    /// before. `sums` has its counts before and now.
     pub(crate) fn of_element(
         &self,
         counted: &Counted,
@@ -109,7 +112,7 @@ impl Chance {
         self.of_sums(sums, level, squares * level * level)
     }
 
-    /// Returns the probability that all leaves together deviate at least this far from their rate before.
+    /// Returns the probability that all leaves together deviate at least as far as they do now from their rate before.
     pub(crate) fn of_all(&self, leaves: &Leaves, all: &Sums) -> f64 {
         // Treats all leaves as equally large: their own drifts nearly cancel out if there are many leaves.
         let squares = all.expected * all.expected / f64::from(all.leaves.max(1));

@@ -37,7 +37,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// Counts the part of each leaf.
+    /// Computes the observed and the expected count of each leaf.
     pub(crate) fn of(leaves: &Leaves) -> Self {
         let distinct = Distinct::of(leaves);
         let sides = [&distinct.before, &distinct.now];
@@ -222,7 +222,8 @@ impl Distinct {
     }
 }
 
-/// Returns the positions of all leaves in the order of their values, by a counting sort by each attribute, the last one first.
+/// Returns the positions of all leaves in the order of their values. It does a counting sort for each attribute, from the last to
+/// the first.
 fn sorted_places(leaves: &Leaves) -> Vec<u32> {
     let mut places: Vec<u32> = (0..).take(leaves.len()).collect();
     if is_sorted(leaves) {

@@ -45,7 +45,7 @@ pub fn explain(
     measure: Measure,
     options: &ExplainOptions,
 ) -> Result<Explanation> {
-    // The error of the core is about its argument `after`, which is `now` here.
+    // The error of `compare` names its argument `after`, which is `now` here.
     let compared = compare(before, now).map_err(|error| match error.code() {
         Code::IncompatibleTables => error.with_argument("now"),
         _ => error,
@@ -85,7 +85,7 @@ fn explained_with(
     )
 }
 
-/// Makes leaves of the rows of two tables. `reference` has the counts before.
+/// Turns the rows of two tables into leaves. `reference` has the counts before.
 fn leaves_of(comparison: &Comparison, reference: &[Counts], measure: Measure) -> Result<Leaves> {
     let keys = comparison.keys();
     let columns = comparison.dimensions().iter().zip(keys.dictionaries);

@@ -32,9 +32,9 @@ pub struct Explanation {
     pub unexplained: i128,
     /// Whether all groups changed alike, so that there is no narrower cause.
     pub is_global: bool,
-    /// Whether counts vary so much by chance alone, so that no cause is named.
+    /// Whether counts vary this much by chance alone. If so, no cause is named.
     pub is_normal: bool,
-    /// The probability that all events together vary at least so much by chance alone, from 0 to 1.
+    /// The probability that all events together vary at least this much by chance alone, from 0 to 1.
     pub probability: f64,
     /// The windows of `before` that were left out because their rate is unusual. A window that is in both tables stays.
     pub left_out: Vec<Window>,
@@ -57,7 +57,7 @@ pub struct Cause {
     pub before: Amount,
     /// Its events now.
     pub now: Amount,
-    /// How many of the counted events were expected now.
+    /// The expected number of counted events now.
     pub expected: f64,
     /// The events now minus the expected ones, rounded to whole events.
     pub events: i128,
@@ -86,7 +86,7 @@ impl Amount {
     }
 }
 
-/// Makes an explanation of the suspects, with exact counts.
+/// Turns the suspects into an explanation with exact counts.
 pub(crate) fn explained(
     leaves: &Leaves,
     measure: Measure,
@@ -230,7 +230,8 @@ pub(crate) fn sentence(explanation: &Explanation) -> String {
     )
 }
 
-/// Returns a cause with the events that it explains: `+3,096 from integration "Mail" (3,120 of 5,520 now, 24 of 5,424 before)`.
+/// Returns a cause with the events that it explains, such as `+3,096 from integration "Mail" (3,120 of 5,520 now, 24 of 5,424
+/// before)`.
 fn named(cause: &Cause) -> String {
     let pairs = cause.r#where.iter();
     let pairs: Vec<String> = pairs

@@ -242,7 +242,7 @@ pub(crate) struct Element {
 }
 
 impl Element {
-    /// Returns the combination of a leaf's values of some attributes.
+    /// Returns the combination of these attributes with a leaf's values.
     pub(crate) fn of_leaf(attributes: u8, id: impl Fn(usize) -> u32) -> Self {
         let mut element = Self {
             attributes,
@@ -261,7 +261,7 @@ impl Element {
         self.attributes & 1 << attribute != 0
     }
 
-    /// Returns the same combination without an attribute, so that it may have any value.
+    /// Returns the same combination without an attribute, so that the attribute may have any value.
     pub(crate) fn without(mut self, attribute: usize) -> Self {
         self.attributes &= !(1 << attribute);
         self.values[attribute] = 0;
@@ -300,7 +300,7 @@ pub(crate) struct Suspects {
 }
 
 impl Suspects {
-    /// Keeps only the other candidates that were not named, at most `most` of them.
+    /// Removes the causes from the other candidates, and keeps at most `most` of the rest.
     pub(crate) fn keep_others(&mut self, most: usize) {
         let causes = &self.causes;
         self.others

@@ -32,8 +32,8 @@ pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Sus
         };
         let sums = sums_of(leaves, best.element, &mut free, true);
         let probability = chance.of_element(&counted, best.element, sums, choice.level);
-        // Many combinations were tried, so the probability is multiplied by the number of independent ones. Combinations
-        // overlap, so this number is estimated as the square root of all.
+        // Many combinations were tried, so the probability is multiplied by the number of independent ones. Combinations overlap,
+        // so this number is estimated as the square root of the number of combinations.
         if probability * libm::sqrt(choice.scanned as f64) > NORMAL {
             break;
         }
@@ -107,8 +107,8 @@ impl Choice {
         }
     }
 
-    /// Returns the best candidate, if its evidence is high enough for a choice among so many, and if it is not small
-    /// compared with the first cause.
+    /// Returns the best candidate, if its evidence is high enough for the best of so many candidates, and if it is not
+    /// small compared with the first cause.
     fn cause_beside(&self, first: &Self) -> Option<Suspect> {
         let best = self.ranked.first()?;
         let first_score = first.ranked.first().map_or(0.0, |found| found.score);
@@ -127,7 +127,7 @@ fn best<'a>(candidates: &'a [Candidate], scores: &[f64]) -> Option<(&'a Candidat
         .max_by(|(one, a), (other, b)| a.total_cmp(b).then(other.element.cmp(&one.element)))
 }
 
-/// Returns the count of everything but a combination, as a multiple of its expected count.
+/// Returns the count of all events outside of a combination, as a multiple of their expected count.
 fn level(all: &Sums, own: &Sums) -> f64 {
     let expected = all.expected - own.expected;
     if expected <= 0.0 {

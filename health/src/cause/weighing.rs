@@ -212,7 +212,8 @@ pub(crate) fn ln_rising(from: f64, steps: f64) -> f64 {
     ln_gamma(from + steps) - ln_gamma(from + FEW) + libm::log(rising(from, FEW))
 }
 
-/// Up to this many factors are multiplied. A product is faster than two series, and finite for factors up to 10^18.
+/// Up to this many factors are multiplied one by one. A product is faster than two series, and finite for factors up to
+/// 10^18.
 const FEW: f64 = 16.0;
 
 fn rising(from: f64, steps: f64) -> f64 {

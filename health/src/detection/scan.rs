@@ -42,8 +42,8 @@ pub enum Direction {
     High,
 }
 
-/// The result of the scan of one window: of the judged sums that end with this window, the one that is least probable
-/// relative to its limit.
+/// The result for one window. It describes one of the judged sums that end with this window: the sum that is least
+/// probable relative to its limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Excess {
     /// Whether it is an alarm.

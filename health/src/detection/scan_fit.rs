@@ -3,12 +3,13 @@
 /// The options of a scan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScanOptions {
-    /// Windows in a season, such as 52 weeks in a year or 7 days in a week. 0 or 1 means no season.
+    /// The number of windows in a season, such as 52 weeks in a year or 7 days in a week. 0 or 1 means no season.
     pub period: usize,
     /// The number of waves in a season, at most 3; the first wave has one cycle. Waves are used if the history has at
     /// least two seasons.
     pub waves: usize,
-    /// How many windows back to learn from. If the history has three seasons or more, the regression includes a trend.
+    /// How many earlier windows to learn from. If the history has three seasons or more, the regression includes a
+    /// trend.
     pub history: usize,
     /// How many of the last windows the scan does not learn from, because they may belong to the incident.
     pub guard: usize,
@@ -48,7 +49,7 @@ pub(crate) type Row = [f64; MOST];
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Terms {
     period: f64,
-    /// Waves: pairs of a cosine and a sine, the first with one cycle a season.
+    /// The number of waves. Each is a cosine and a sine; the first wave has one cycle a season.
     waves: usize,
     /// The window at which the trend is 0, and how many windows later it is 1.
     trend: Option<(f64, f64)>,

@@ -32,7 +32,7 @@ pub fn judge(part: u64, whole: Option<u64>, level: &Level) -> Tails {
 }
 
 /// Returns the natural logarithm of the probability that a volume of this level is 0. For a silence of several windows,
-/// add their logarithms.
+/// add the logarithms of the windows.
 #[must_use]
 pub fn ln_silence(level: &Level) -> f64 {
     let excess = amount(level.dispersion - 1.0);

@@ -74,7 +74,7 @@ class Cause:
     now: Amount
     """Its events now."""
     expected: float
-    """How many of the counted events were expected now."""
+    """The expected number of counted events now."""
     events: int
     """The events now minus the expected ones, rounded to whole events."""
     share: float
@@ -116,9 +116,10 @@ class Explanation:
     is_global: bool
     """Whether all groups changed alike, so that there is no narrower cause."""
     is_normal: bool
-    """Whether counts vary so much by chance alone, so that no cause is named."""
+    """Whether counts vary this much by chance alone. If so, no cause is named."""
     probability: float
-    """The probability that all events together vary at least so much by chance alone, from 0 to 1.
+    """The probability that all events together vary at least this much by chance alone, from 0 to
+    1.
     """
     left_out: list[Window]
     """The windows of `before` that were left out because their rate is unusual. A window that is in

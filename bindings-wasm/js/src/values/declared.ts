@@ -611,7 +611,7 @@ export interface Cause {
   readonly before: Amount;
   /** Its events now. */
   readonly now: Amount;
-  /** How many of the counted events were expected now. */
+  /** The expected number of counted events now. */
   readonly expected: number;
   /** The events now minus the expected ones, rounded to whole events. */
   readonly events: bigint;
@@ -915,9 +915,9 @@ export interface Explanation {
   readonly unexplained: bigint;
   /** Whether all groups changed alike, so that there is no narrower cause. */
   readonly isGlobal: boolean;
-  /** Whether counts vary so much by chance alone, so that no cause is named. */
+  /** Whether counts vary this much by chance alone. If so, no cause is named. */
   readonly isNormal: boolean;
-  /** The probability that all events together vary at least so much by chance alone, from 0 to 1. */
+  /** The probability that all events together vary at least this much by chance alone, from 0 to 1. */
   readonly probability: number;
   /**
    * The windows of `before` that were left out because their rate is unusual. A window that is in

@@ -7,7 +7,7 @@ use super::points::{Column, Points, keys, numbered};
 /// combinations of eight attributes are searched. With a million leaves, the finest combinations may be left out,
 /// depending on how many of the possible combinations occur.
 const WORK: usize = 50_000_000;
-/// How many times as many steps a cuboid takes if its combinations have to be sorted.
+/// If the combinations of a cuboid have to be sorted, the cuboid takes this many times as many steps.
 const SORTING: usize = 8;
 
 /// All combinations of the values of some attributes, each with a cell.
@@ -15,7 +15,7 @@ pub(crate) struct Cuboid {
     pub(crate) attributes: u8,
     index: Index,
     pub(crate) cells: Vec<Cell>,
-    /// A leaf of each cell.
+    /// For each cell, its first leaf.
     pub(crate) firsts: Vec<u32>,
     /// The evidence that each cell is a cause; `NEG_INFINITY` where it can't be one.
     pub(crate) scores: Vec<f64>,
@@ -25,7 +25,8 @@ pub(crate) struct Cuboid {
 
 /// Finds the cell of a leaf.
 enum Index {
-    /// A cell for each possible combination: the attributes, each with the factor of its values in the position of the cell.
+    /// A cell for each possible combination. For each attribute, it has the factor by which the attribute's value counts in the
+    /// position of a cell.
     Table(Vec<(usize, usize)>),
     /// A cell for each combination that occurs: for each leaf, the position of its cell.
     Listed(Vec<u32>),
@@ -52,8 +53,8 @@ pub(crate) fn cube(points: &Points, terms: &[Cell]) -> Vec<Cuboid> {
     let mut masks: Vec<u8> = (1..=all).map(|mask| mask as u8).collect();
     masks.sort_by_key(|mask| (mask.count_ones(), *mask));
     let mut work = WORK;
-    // Cuboids that have nearly as many combinations as there are leaves, or take too much work. Finer cuboids are skipped
-    // if they would have to be sorted.
+    // Cuboids that have more than half as many combinations as there are leaves, or that take too much work. Finer cuboids are
+    // skipped if they would have to be sorted.
     let mut thin: Vec<u8> = Vec::new();
     let mut cuboids = Vec::new();
     for mask in masks {
@@ -135,7 +136,8 @@ impl Cuboid {
         cuboid
     }
 
-    /// Computes the scores of the cells whose leaves have changed. A cell whose leaves hardly deviate on average isn't a cause.
+    /// Computes the scores of cells that have none yet, or that have lost leaves since. A cell whose leaves hardly deviate on
+    /// average isn't a cause.
     pub(crate) fn judge(&mut self, evidence: &Evidence, least: f64) {
         for (score, cell) in self.scores.iter_mut().zip(&self.cells) {
             if score.is_nan() {

@@ -15,8 +15,8 @@ const APART: f64 = 0.05;
 const APART_DENSITY: f64 = 0.02;
 /// The maximum number of leaves of a combination that are examined one by one.
 const MOST: usize = 2048;
-/// The minimum and the assumed standard deviations of a cause's leaves, in addition to the standard deviation of
-/// counting.
+/// The minimum standard deviation of a cause's leaves, and the bounds of the assumed one. The standard deviation of
+/// counting comes on top.
 const LEAST_SPREAD: f64 = 0.03;
 const ASSUMED_SPREAD: [f64; 2] = [0.05, 0.15];
 
@@ -76,7 +76,7 @@ impl Cell {
 /// Computes the evidence for a cause from sums over its leaves. The leaves are assumed to be normally distributed around
 /// one deviation. Neither this deviation nor the variance of the leaves is known, so both are integrated out.
 pub(crate) struct Evidence {
-    /// The terms that depend only on the number of leaves, by this number.
+    /// For each number of leaves, the term that depends only on this number.
     shapes: Vec<f64>,
 }
 
@@ -116,8 +116,8 @@ pub(crate) struct Fit {
     pub(crate) deviation: f64,
 }
 
-/// Computes the evidence for a cause leaf by leaf. Some leaves may stand apart: another cause affects them, too, or this
-/// cause does not.
+/// Computes the evidence for a cause leaf by leaf. Some leaves may stand apart, because another cause affects them, too, or
+/// because this cause doesn't.
 pub(crate) struct Closer<'a> {
     pub(crate) points: &'a Points,
     pub(crate) noise: &'a Noise,

@@ -4,17 +4,17 @@ use std::f64::consts::TAU;
 
 use super::points::Points;
 
-/// About how many leaves on each side are used. More leaves don't improve the estimate.
+/// The approximate number of leaves that are used on each side. More leaves don't improve the estimate.
 const MOST: usize = 8192;
 /// The number of leaves in a class of sizes, and the maximum number of classes.
 const CLASS: usize = 30;
 const CLASSES: usize = 12;
 /// The minimum variance of the deviation of large leaves: a standard deviation of one percent.
 const LEAST: f64 = 1e-4;
-/// If there are fewer leaves than this, some leaves that vary as usual are assumed: one or two leaves alone would explain each
-/// change of theirs as noise.
+/// If there are fewer leaves than this, some assumed leaves are added. Without them, one or two leaves would explain every change
+/// of theirs as noise.
 const FEW: usize = 6;
-/// How many leaves are assumed, and how much leaves usually vary: the relative variance, and the variance of counts.
+/// The number of assumed leaves, and how much they vary: their relative variance, and their variance of counts.
 const ASSUMED: usize = 3;
 const USUAL: [f64; 2] = [0.02, 2.0];
 /// Half of a normal distribution is within this number of standard deviations.
@@ -103,7 +103,7 @@ impl Noise {
             .iter()
             .map(|(distance, size)| libm::exp(self.log_regular(*distance, *size)))
             .collect();
-        // None of the leaves that are assumed is a stray one.
+        // No assumed leaf is a stray leaf.
         let leaves = match side.len() < FEW {
             true => side.len() + ASSUMED,
             false => side.len(),
@@ -133,7 +133,7 @@ impl Noise {
         self.counting / size + ROUNDING / (size * size)
     }
 
-    /// Returns the probability that the sum of all leaves deviates at least this far without a cause.
+    /// Returns the probability that the sum of all leaves deviates at least as far as it does, without a cause.
     pub(crate) fn of_all(&self, points: &Points) -> f64 {
         let leaves = points.deviations.iter().zip(&points.sizes);
         let [change, variance] = leaves.fold([0.0; 2], |[change, variance], (deviation, size)| {
@@ -171,8 +171,8 @@ impl Noise {
     }
 }
 
-/// Estimates the relative variance of few leaves from the median of what they show, and of some that vary as usual. Few leaves
-/// don't show their variance of counts, so the variance of independent events is assumed.
+/// Estimates the relative variance of few leaves. It is the median over these leaves and the assumed leaves. Few leaves don't
+/// show their variance of counts, so the variance of independent events is assumed.
 fn variances_of_few(side: impl Iterator<Item = Distance>) -> (f64, f64) {
     let of_leaf = |(distance, size): Distance| {
         let deviation = distance / QUARTILE;
@@ -237,7 +237,7 @@ impl Class {
 }
 
 /// Does one step of the fit of `variance = relative + counting * inverse`, where neither term is negative. The error of a
-/// variance is proportional to it, so each class has a weight of one over the square of its fitted value.
+/// variance is proportional to the variance, so each class has a weight of one over the square of its fitted value.
 fn line(classes: &[Class], relative: f64, counting: f64) -> (f64, f64) {
     let mut sums = [0.0; 5];
     for class in classes {

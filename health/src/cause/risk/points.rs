@@ -3,7 +3,7 @@
 use crate::cause::leaves::Leaves;
 
 /// Leaves with events, one for each combination of values, sorted by their values. So the result doesn't depend on the
-/// order of rows, or on the number of rows of a leaf.
+/// order of rows, or on how many rows a leaf has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Points {
     /// For each attribute, the position of each leaf's value.
@@ -51,7 +51,7 @@ impl Points {
         points
     }
 
-    /// Returns the same leaves with `ratio` times as many events expected.
+    /// Returns the same leaves with their expected counts multiplied by `ratio`.
     pub(crate) fn expecting(&self, ratio: f64) -> Self {
         let mut points = self.clone();
         for [expected, _] in &mut points.counts {
@@ -158,8 +158,8 @@ const MOST: usize = 16_384;
 const RELATIVE: f64 = 0.01;
 const COUNTING: f64 = 2.0;
 
-/// Returns the mean deviation of the half of the free leaves whose deviations are closest together; 0 without leaves.
-/// Larger leaves weigh more.
+/// Finds the half of the free leaves whose deviations are closest together. Returns the mean deviation of this half, or
+/// 0 without leaves. Larger leaves weigh more.
 pub(crate) fn bulk(points: &Points, free: &[bool]) -> f64 {
     let leaves: Vec<usize> = (0..points.len()).filter(|leaf| free[*leaf]).collect();
     let step = leaves.len().div_ceil(MOST).max(1);

@@ -15,7 +15,7 @@ const LEAST_DEVIATION: f64 = 0.05;
 /// The mean deviation of a candidate's leaves must reach this fraction of the minimum deviation. Some leaves may not
 /// follow the cause, so the mean may be lower than the minimum.
 const MEAN: f64 = 0.4;
-/// The minimum number of causes that the search may find before it decides whether everything has changed.
+/// Before the search decides whether everything has changed, it may find at least this many causes.
 const ENOUGH: usize = 16;
 /// If at least this share of all leaves has no cause and does not deviate, not everything has changed.
 const REST: f64 = 0.25;
@@ -62,7 +62,7 @@ fn suspects_of(still: &Search<'_>, most: usize, others: usize) -> Suspects {
     outcome.suspects
 }
 
-/// Searches again, with `ratio_of_all` times as many events expected as before. Causes have influenced this ratio, so a
+/// Searches again, with all expected counts multiplied by `ratio_of_all`. Causes have influenced this ratio, so a
 /// second search takes the ratio from the leaves without a cause. Returns the better result.
 fn after_move(points: &Points, ratio_of_all: f64, most: usize, others: usize) -> SearchResult {
     let first = points.expecting(ratio_of_all);
@@ -77,7 +77,7 @@ fn after_move(points: &Points, ratio_of_all: f64, most: usize, others: usize) ->
     }
 }
 
-/// Returns the ratio of now to before for a deviation.
+/// Converts a deviation into the ratio of the current to the expected count.
 fn ratio(deviation: f64) -> f64 {
     let deviation = deviation.clamp(-MOST_MOVED, MOST_MOVED);
     if deviation < 0.0 {
@@ -143,7 +143,7 @@ impl<'a> Search<'a> {
         libm::sqrt(self.noise.relative).max(LEAST_DEVIATION)
     }
 
-    /// Returns the smallest mean deviation of all leaves with which everything may have changed.
+    /// Everything may have changed only if the mean deviation of all leaves reaches this minimum.
     fn least_bulk(&self) -> f64 {
         0.5 * self.least_deviation()
     }
