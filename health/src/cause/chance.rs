@@ -1,21 +1,21 @@
-//! Computes how probable a difference of counts is by chance alone.
+//! Computes how probable a change of counts is by chance alone.
 
 use super::candidates::Sums;
 use super::counted::{Counted, Leaf};
 use super::leaves::{Element, Leaves, Tally};
 use crate::stats::tails::negative_binomial;
 
-/// A change is normal variation if such a change is more probable by chance than this.
+/// A change counts as normal variation if its probability by chance alone is above this number.
 pub(crate) const NORMAL: f64 = 0.02;
-/// The variance that all leaves of a combination share, because their rate drifts from one time to another. It is relative to the
-/// square of the rate, and stands for a drift of a twentieth.
+/// The variance of a combination's drift from one time to another, which all of its leaves share. It is relative to the square of
+/// the rate: the standard deviation is a twentieth of the rate.
 const DRIFT: f64 = 0.0025;
 /// The maximum number of leaves that are used. More leaves don't improve the estimate.
 const MOST: usize = 4096;
 /// Leaves with fewer expected events are left out, because they show little of their drift.
 const LEAST: f64 = 5.0;
-/// The assumed drift of leaves, for estimates from few leaves. As a variance, it stands for a drift of a seventh of the
-/// rate.
+/// The variance of the drift that is assumed for a leaf, relative to the square of the rate: the standard deviation is
+/// a seventh of the rate.
 const USUAL: f64 = 0.02;
 /// The assumption weighs as much as this many leaves. Without it, one or two leaves would explain every change of theirs as
 /// drift.
@@ -59,8 +59,8 @@ pub(crate) struct Chance {
 }
 
 impl Chance {
-    /// Learns the drift of leaves from the median of their squared deviations. The median also includes some assumed
-    /// leaves with the assumed drift.
+    /// Learns the drift of leaves from the median of their squared deviations. The median includes [`ASSUMED`] more
+    /// leaves with the drift [`USUAL`].
     pub(crate) fn of(counted: &Counted) -> Self {
         let level = level(&counted.leaves);
         let large = |leaf: &&Leaf| leaf.expected * level >= LEAST;

@@ -34,7 +34,7 @@ pub struct Explanation {
     pub is_global: bool,
     /// Whether counts vary this much by chance alone. If so, no cause is named.
     pub is_normal: bool,
-    /// The probability that all events together vary at least this much by chance alone, from 0 to 1.
+    /// The probability, from 0 to 1, that all events together vary at least this much by chance.
     pub probability: f64,
     /// The windows of `before` that were left out because their rate is unusual. A window that is in both tables stays.
     pub left_out: Vec<Window>,

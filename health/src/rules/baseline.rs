@@ -573,8 +573,8 @@ impl Group<'_> {
         (ln_p <= limit && is_far).then_some(ln_p)
     }
 
-    /// Compares the share of a sum with the hour before. A share may often drift far and still hardly ever rise suddenly. Returns
-    /// the noise of sudden rises and the logarithm of the rise's probability, or `None` if the rise isn't bad.
+    /// Compares the share of a sum with the hour before. Even a share that often drifts far may hardly ever rise suddenly.
+    /// Returns the noise of sudden rises and the logarithm of the rise's probability, or `None` if the rise isn't bad.
     fn sudden_rise(&mut self, slot: usize, length: usize, limit: f64) -> Option<(Noise, f64)> {
         let is_short = length <= self.judging.slots.in_seconds(SUDDEN_RISE);
         if self.past.compare != Compare::Shares || !is_short {

@@ -118,9 +118,7 @@ class Explanation:
     is_normal: bool
     """Whether counts vary this much by chance alone. If so, no cause is named."""
     probability: float
-    """The probability that all events together vary at least this much by chance alone, from 0 to
-    1.
-    """
+    """The probability, from 0 to 1, that all events together vary at least this much by chance."""
     left_out: list[Window]
     """The windows of `before` that were left out because their rate is unusual. A window that is in
     both tables stays.

@@ -917,7 +917,7 @@ export interface Explanation {
   readonly isGlobal: boolean;
   /** Whether counts vary this much by chance alone. If so, no cause is named. */
   readonly isNormal: boolean;
-  /** The probability that all events together vary at least this much by chance alone, from 0 to 1. */
+  /** The probability, from 0 to 1, that all events together vary at least this much by chance. */
   readonly probability: number;
   /**
    * The windows of `before` that were left out because their rate is unusual. A window that is in

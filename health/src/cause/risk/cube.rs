@@ -7,7 +7,7 @@ use super::points::{Column, Points, keys, numbered};
 /// combinations of eight attributes are searched. With a million leaves, the finest combinations may be left out,
 /// depending on how many of the possible combinations occur.
 const WORK: usize = 50_000_000;
-/// If the combinations of a cuboid have to be sorted, the cuboid takes this many times as many steps.
+/// Sorting the combinations of a cuboid multiplies its number of steps by this.
 const SORTING: usize = 8;
 
 /// All combinations of the values of some attributes, each with a cell.
@@ -25,8 +25,8 @@ pub(crate) struct Cuboid {
 
 /// Finds the cell of a leaf.
 enum Index {
-    /// A cell for each possible combination. For each attribute, it has the factor by which the attribute's value counts in the
-    /// position of a cell.
+    /// A cell for each possible combination. The pairs are the attributes and the factors of their values in the position of a
+    /// cell.
     Table(Vec<(usize, usize)>),
     /// A cell for each combination that occurs: for each leaf, the position of its cell.
     Listed(Vec<u32>),

@@ -134,8 +134,8 @@ impl Judge for Threshold {
         let (slots, least) = (judging.slots, judging.least);
         for slot in judging.known() {
             let (part, whole) = columns.at(slot);
-            // A share of too few events is not judged. A count is judged even if it is small, because `below` looks for
-            // small counts.
+            // A share of too few events is not judged. A count is judged even if it is small, because the limit `below`
+            // is for small counts.
             if whole.is_some_and(|whole| whole < least) {
                 continue;
             }
