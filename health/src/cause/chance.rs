@@ -53,7 +53,7 @@ fn level(leaves: &[Leaf]) -> f64 {
 
 /// How much the rates of single leaves drift.
 pub(crate) struct Chance {
-    /// The variance of the rate of a leaf, relative to the square of the rate.
+    /// The variance of a leaf's rate, relative to the square of the rate.
     drift: f64,
     is_other_part: bool,
 }
@@ -119,7 +119,8 @@ impl Chance {
         self.of_sums(leaves.totals(), 1.0, squares)
     }
 
-    /// Returns the probability for the sums of some leaves. `squares` is the sum of the squares of the leaves' expected counts.
+    /// Returns the probability that the sums of some leaves deviate at least as far as they do. `squares` is the sum of the
+    /// squares of the leaves' expected counts.
     fn of_sums(&self, sums: [Tally; 2], level: f64, squares: f64) -> f64 {
         let part = |tally: Tally| tally.counted(self.is_other_part);
         let [before, now] = sums.map(Tally::sound);

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use super::leaves::{Element, Leaves, Tally};
 
-/// This many events with the overall rate before are added to the history of each leaf. So a leaf with little history is
-/// expected to have the overall rate. A leaf with a hundred times as many events is expected to have its own earlier
-/// rate.
+/// This many events at the overall rate before are added to each leaf's history. So a leaf with little history is expected to
+/// have the overall rate. A leaf with a hundred times as many events is expected to have its own earlier rate.
 const PRIOR: f64 = 70.0;
 
 /// The counts of one leaf. They serve only for ranking and weighing, so they are floats.
@@ -191,7 +190,8 @@ impl Distinct {
         self.now.push(now);
     }
 
-    /// For an attribute that only events of the part have, sets the whole of each value to the events with any value.
+    /// Some attributes exist only for counted events. For each value of such an attribute, sets the whole to the events
+    /// of all its values.
     fn share_wholes(&mut self, leaves: &Leaves) {
         let is_of_part = leaves.attributes.iter().map(|attribute| attribute.of_part);
         let others: Vec<usize> = is_of_part

@@ -336,7 +336,7 @@ pub(crate) fn sums_of(
             sums[1].add(leaves.now[leaf]);
         }
     }
-    // For an attribute that only events of the part have, the whole is the events with any value of the attribute.
+    // If an attribute exists only for counted events, the whole is the events of all its values.
     let attributes = leaves.attributes.iter().enumerate();
     let of_part = attributes.filter(|(_, attribute)| attribute.of_part);
     let others = of_part.fold(element, |element, (place, _)| element.without(place));

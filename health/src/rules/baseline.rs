@@ -560,7 +560,7 @@ impl Group<'_> {
     }
 
     /// Returns whether a sum would be improbable and far from its expectation in a group that varies as little as
-    /// possible. This test is fast.
+    /// possible. This test is fast, so it runs first.
     fn may_be_far(&self, look: &Look, limit: f64) -> bool {
         let at_best = self.learned.least();
         at_best.score(look).abs() >= 2.0 && self.ln_p(look, &at_best) <= limit
@@ -633,7 +633,7 @@ impl Group<'_> {
         let Some(parts) = &mut comparing.parts else {
             return false;
         };
-        // The mean expected count per slot. Future slots have it, too.
+        // The mean expected count per slot, which is known for future slots, too.
         let clock = self.past.clock(end);
         let each = |end: usize, length: usize| {
             let expected = self.past.mean(end, length, clock)?;
@@ -707,7 +707,7 @@ impl Group<'_> {
 
     /// Returns how many slots a deviation has lasted, and its size relative to the expected counts. For each slot, it subtracts
     /// from the deviation the larger of two numbers: `least` times the expected count, and half of the smallest change that
-    /// matters. The deviation began with the slot since which the sum of these differences is the largest.
+    /// matters. The deviation has lasted for the number of slots whose differences have the largest sum.
     fn lasted(&self, slot: usize, length: usize, is_high: bool, least: f64) -> (usize, f64) {
         let sign = if is_high { 1.0 } else { -1.0 };
         let (mut sum, mut excess, mut expected) = (0.0, 0.0, 0.0);
@@ -797,7 +797,8 @@ impl Group<'_> {
         }
     }
 
-    /// Returns the natural logarithm of the probability that a count deviates at least this far on the bad side.
+    /// Returns the natural logarithm of the probability that a count deviates at least as far as it does, on the bad
+    /// side.
     fn ln_p(&self, look: &Look, noise: &Noise) -> f64 {
         let whole = (self.past.compare == Compare::Shares).then_some(look.sum.whole);
         let tails = judge(look.sum.part, whole, &self.level(look, noise));

@@ -116,7 +116,7 @@ pub(crate) fn texts(entry: &Entry<'_>, wanted: &str) -> Result<Vec<String>> {
     texts.collect()
 }
 
-/// Reads one of a closed list of names.
+/// Reads a name from a closed list.
 pub(crate) fn named<T: Copy>(
     entry: &Entry<'_>,
     what: &str,
