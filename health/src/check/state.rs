@@ -40,7 +40,7 @@ pub(crate) struct RuleState {
 pub(crate) struct Live {
     /// The values of the rule's dimensions.
     pub(crate) group: Vec<(Dimension, String)>,
-    /// The number of bad windows in a row before it fired.
+    /// The number of bad windows in a row, at most as many as the rule needs to fire.
     pub(crate) bad: u32,
     /// The number of good windows in a row since the last bad one.
     pub(crate) good: u32,
@@ -96,8 +96,8 @@ impl State {
     /// counts as silenced: a check may be healthy, and no receiver is notified. `incident` is an identifier or its beginning.
     ///
     /// # Errors
-    /// `invalid_argument` unless exactly one incident has this identifier, for a note of more than a thousand characters, and
-    /// for a silence that ends before what the checks have judged.
+    /// `invalid_argument` unless exactly one incident has this identifier, for a note of more than a thousand characters, and for
+    /// a silence that ends before or at the time up to which the checks have judged.
     pub fn hold(&mut self, incident: &str, hold: Option<IncidentHold>) -> Result<&Incident> {
         let refused = |what: String| Err(Error::argument("incident", Code::InvalidArgument, what));
         let note = hold.as_ref().and_then(|hold| hold.note.as_deref());

@@ -46,7 +46,7 @@ pub enum Direction {
 /// probable relative to its limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Excess {
-    /// Whether it is an alarm.
+    /// Whether the sum is an alarm.
     pub alarm: bool,
     /// Whether more or fewer events came than expected.
     pub direction: Direction,

@@ -32,8 +32,8 @@ least = 20
 /// The maximum length of a silence that is judged as a whole, in seconds.
 const LONGEST: u64 = 86_400;
 
-/// Finds groups without events at times when events came in earlier weeks. The baseline's `side` and `change` have no
-/// effect.
+/// Finds groups without events at times of the week when events usually come. The baseline's `side` and `change` have
+/// no effect.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Silent {
     baseline: Baseline,
