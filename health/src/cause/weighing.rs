@@ -1,6 +1,6 @@
 //! Weighs candidates leaf by leaf: do the counts fit an incident in this combination better than no incident?
 //!
-//! An incident adds failures: it makes a share of the attempts fail that would have succeeded. This share differs from
+//! An incident adds failures: of the attempts that would have succeeded, it makes a share fail. This share differs from
 //! leaf to leaf: it is exponentially distributed around the share of the whole combination. Without an incident, the
 //! count of a leaf is near its expectation. The expectation drifts naturally from window to window, and is less certain
 //! if the leaf has a short history. Both cases give negative binomial counts. So a leaf that is far from both cases is
@@ -12,16 +12,17 @@ use super::counted::{Counted, Leaf};
 use super::leaves::Element;
 use crate::stats::mass::HALF_LN_TWO_PI;
 
-/// The natural variance of the rate of a leaf from one time to another, relative to the square of the rate: a drift of
-/// a fifth.
+/// The natural variance of a leaf's rate from one time to another, relative to the square of the rate: the standard
+/// deviation is a fifth of the rate.
 const DRIFT: f64 = 0.04;
 /// The variance of an incident's effect between leaves, relative to the square of the effect, as in an exponential
 /// distribution.
 const UNEVENNESS: f64 = 1.0;
-/// A combination with one attribute more must be twice as likely to win: ln 2.
+/// The penalty for each attribute: ln 2. With one attribute more, a combination must make the counts twice as probable
+/// to win.
 const PER_ATTRIBUTE: f64 = std::f64::consts::LN_2;
-/// About how many leaves of a combination are weighed one by one. If a combination has more leaves, neighbours are
-/// weighed together.
+/// The approximate number of leaves of a combination that are weighed one by one. If a combination has more leaves,
+/// neighbours are weighed together.
 const FINEST: u32 = 2048;
 
 /// Returns how much better each candidate explains the counts of its leaves than no incident does. It assumes that all

@@ -23,8 +23,8 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// Makes slots from windows that are sorted and do not overlap. The flag of a window is true if it is settled. Returns `None`
-    /// if there are no windows.
+    /// Makes slots from windows that are sorted and do not overlap. The flag of a window is true if the window is settled.
+    /// Returns `None` if there are no windows.
     ///
     /// # Errors
     /// `unaligned_window` for a window that crosses the edge of a slot.

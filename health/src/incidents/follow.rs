@@ -1,5 +1,5 @@
-//! Continues incidents from one check to the next: which incident a finding belongs to, and when an incident is over. Two things
-//! decide which findings belong together: the values that they have in common, and when they began.
+//! Continues incidents from one check to the next: decides which incident a finding belongs to, and when an incident is over. Two
+//! things decide which findings belong together: the values that they have in common, and when they began.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

@@ -58,7 +58,7 @@ pub(crate) type Looking<'p> = fn(&Past<'p>, usize, usize) -> Option<Look>;
 pub(crate) struct Noise {
     /// The variance of a count is `expected + phi * expected²`.
     pub(crate) phi: f64,
-    /// The same for the median day. It is lower than `phi` if incidents are common.
+    /// The value of `phi` on the median day; lower than `phi` itself if incidents are common.
     pub(crate) calm: f64,
     /// The scores from which a count is remarkable, on the upper and on the lower side. On all but a few days, the scores
     /// of the group stay below these limits.

@@ -143,7 +143,7 @@ impl<'a> Search<'a> {
         libm::sqrt(self.noise.relative).max(LEAST_DEVIATION)
     }
 
-    /// Everything may have changed only if the mean deviation of all leaves reaches this minimum.
+    /// Returns a minimum: everything may have changed only if the mean deviation of all leaves reaches it.
     fn least_bulk(&self) -> f64 {
         0.5 * self.least_deviation()
     }
