@@ -283,7 +283,7 @@ impl Counted {
                 let scale = whole as f64 / observed.max(1) as f64;
                 (total, finding.expected * scale)
             }
-            None => rule.test.judge().whole(total, usual)?,
+            None => rule.test.judge().in_total(total, usual)?,
         };
         Some(Self::new(finding, rule, counts))
     }

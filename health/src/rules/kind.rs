@@ -146,7 +146,7 @@ pub(crate) trait Judge: fmt::Debug {
     /// Returns the total count of a finding and the expected count, for its sentence. `usual` is the count at the same time in
     /// earlier weeks. Returns `None` if the total has no meaning for the kind, for example because a limit applies to each
     /// window.
-    fn whole(&self, total: Amount, usual: Option<f64>) -> Option<(Amount, f64)> {
+    fn in_total(&self, total: Amount, usual: Option<f64>) -> Option<(Amount, f64)> {
         self.baseline().and(usual).map(|usual| (total, usual))
     }
 

@@ -105,7 +105,7 @@ impl Judge for New {
         }
     }
 
-    fn whole(&self, total: Amount, _: Option<f64>) -> Option<(Amount, f64)> {
+    fn in_total(&self, total: Amount, _: Option<f64>) -> Option<(Amount, f64)> {
         Some((total, 0.0))
     }
 

@@ -151,7 +151,7 @@ impl Judge for Ratio {
     }
 
     /// The ingested events are known only for the last judged window, so there is no total to compare.
-    fn whole(&self, _: Amount, _: Option<f64>) -> Option<(Amount, f64)> {
+    fn in_total(&self, _: Amount, _: Option<f64>) -> Option<(Amount, f64)> {
         None
     }
 }

@@ -123,7 +123,7 @@ impl Judge for Silent {
         }
     }
 
-    fn whole(&self, total: Amount, usual: Option<f64>) -> Option<(Amount, f64)> {
+    fn in_total(&self, total: Amount, usual: Option<f64>) -> Option<(Amount, f64)> {
         Some((total, usual?))
     }
 }

@@ -103,7 +103,7 @@ impl Judge for Vanished {
         }
     }
 
-    fn whole(&self, total: Amount, usual: Option<f64>) -> Option<(Amount, f64)> {
+    fn in_total(&self, total: Amount, usual: Option<f64>) -> Option<(Amount, f64)> {
         Some((total, usual?))
     }
 }
