@@ -32,7 +32,6 @@ describe("the page", () => {
     browser = await chromium.launch(CHROMIUM);
     for (const [width, colorScheme] of looks) {
       const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
-      page.setDefaultTimeout(120_000);
       page.setDefaultTimeout(PAGE_MS);
       const foreign = [];
       await page.route("**", (route) => {

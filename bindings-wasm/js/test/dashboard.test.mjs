@@ -401,6 +401,7 @@ describe("the dashboard", () => {
   });
 
   test("says at once that the service can't be reached, and finds it again", async (t) => {
+    const begun = Date.now();
     const { world, tab } = await opened(t, {}, (it) => {
       it.isReachable = false;
     });
@@ -409,11 +410,10 @@ describe("the dashboard", () => {
       await alert.textContent(),
       /The service can't be reached from your server.*The dashboard keeps trying\./s,
     );
-    // One request for the range: nobody retries what the server has retried.
-    assert.deepEqual(
-      world.asked.filter((line) => line.includes("/tallyfold/")),
-      ["GET /tallyfold/v1.1/analytics/event_delivery/windows"],
-    );
+    // One request for the range in ten seconds: nobody retries what the server has retried.
+    const asked = world.asked.filter((line) => line.includes("/tallyfold/"));
+    assert.deepEqual([...new Set(asked)], ["GET /tallyfold/v1.1/analytics/event_delivery/windows"]);
+    assert.ok(asked.length <= 1 + (Date.now() - begun) / 10_000, String(asked));
     world.isReachable = true;
     await alert.waitFor({ state: "detached" });
     await ready(tab);
