@@ -520,7 +520,7 @@ fn an_incident_is_one_message_when_it_begins_one_when_it_is_worse_and_one_when_i
         [
             vec!["*warning*"],
             vec![],
-            vec!["*critical, before warning*"],
+            vec!["*critical, previously warning*"],
             vec!["*resolved*"]
         ]
     );

@@ -206,7 +206,7 @@ impl Notice<'_> {
         let severity = self.alert.severity;
         match (self.until, self.before) {
             (Some(_), _) => "resolved".to_owned(),
-            (None, Some(before)) => format!("{severity}, before {before}"),
+            (None, Some(before)) => format!("{severity}, previously {before}"),
             (None, None) => severity.to_string(),
         }
     }

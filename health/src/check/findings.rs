@@ -14,10 +14,12 @@ use crate::columns::groups::Grid;
 use crate::columns::slots::Slots;
 use crate::incidents::finding::{Finding, Query, Status};
 use crate::incidents::incident::id_of;
+use crate::measure::Measure;
+use crate::rules::kind::Scope;
 use crate::rules::names::Severity;
 use crate::rules::rule::Rule;
 use crate::rules::set::Rules;
-use crate::rules::wording::{Said, Seen, rounded};
+use crate::rules::wording::{Said, Seen, Total, rounded};
 use crate::shown::{self, near, span, value};
 
 /// The maximum number of findings of a rule that are explained, because an explanation takes time.
@@ -29,6 +31,8 @@ pub(super) struct Findings<'t> {
     pub(super) context: Context<'t>,
     grid: &'t Grid<'t>,
     slots: &'t Slots,
+    /// The groups and slots of the other endpoint, for a rule that compares both endpoints.
+    other: Option<&'t (Grid<'t>, Slots)>,
     explained: usize,
     /// The findings so far.
     pub(super) all: Vec<Finding>,
@@ -36,11 +40,16 @@ pub(super) struct Findings<'t> {
 
 impl<'t> Findings<'t> {
     /// Starts without findings.
-    pub(super) fn new(context: Context<'t>, grid: &'t Grid<'t>, slots: &'t Slots) -> Self {
+    pub(super) fn new(
+        context: Context<'t>,
+        (grid, slots): (&'t Grid<'t>, &'t Slots),
+        other: Option<&'t (Grid<'t>, Slots)>,
+    ) -> Self {
         Self {
             context,
             grid,
             slots,
+            other,
             explained: 0,
             all: Vec::new(),
         }
@@ -99,17 +108,41 @@ impl<'t> Findings<'t> {
             }
             let end = resolved.unwrap_or(live.numbers.window.end());
             let time = (live.since, end);
-            looked.total = total(rule.measure, self.grid, self.slots, group, time);
-            let is_summed = resolved.is_some()
-                || live.good >= rule.good
-                || live.since > live.numbers.window.start();
-            if is_summed && !rule.measure.is_rate() {
-                looked.usual = usual(rule.measure, self.grid, self.slots, group, time);
-            }
+            looked.total = total(rule.measure, self.grid, self.slots, group, time).map(|own| {
+                let other = self.of_other(group, time);
+                let is_per_ingested = rule.form().scope == Scope::PerIngested;
+                let is_summed = resolved.is_some()
+                    || live.good >= rule.good
+                    || live.since > live.numbers.window.start();
+                let usual = || usual(rule.measure, self.grid, self.slots, group, time);
+                Total {
+                    own: Amount {
+                        whole: own.whole.or(other.filter(|_| is_per_ingested)),
+                        ..own
+                    },
+                    other,
+                    usual: (is_summed && !rule.measure.is_rate()).then(usual).flatten(),
+                }
+            });
         }
         self.context.provisional = provisional;
         let finding = finding(&self.context, live, resolved, looked);
         self.all.push(finding);
+    }
+}
+
+impl Findings<'_> {
+    /// Returns how many events the other endpoint has of a group in a range of time.
+    fn of_other(&self, group: usize, time: (Timestamp, Timestamp)) -> Option<u64> {
+        let (grid, slots) = self.other?;
+        let values = self.grid.values(group);
+        let own = self.grid.dimensions();
+        let shared = grid.dimensions().into_iter().map(|dimension| {
+            let place = own.iter().position(|own| *own == dimension)?;
+            values.get(place).copied()
+        });
+        let group = grid.find(&shared.collect::<Option<Vec<&str>>>()?)?;
+        total(Measure::Events, grid, slots, group, time).map(|events| events.part)
     }
 }
 
@@ -118,9 +151,7 @@ impl<'t> Findings<'t> {
 pub(crate) struct Looked {
     explained: Option<Explained>,
     within: Vec<(Dimension, String)>,
-    total: Option<Amount>,
-    /// The count at the same time in earlier weeks.
-    usual: Option<f64>,
+    total: Option<Total>,
     /// Whether the finding ended only because its group had no events for a long time.
     is_gone: bool,
 }
@@ -195,7 +226,7 @@ pub(crate) fn finding(
         seen: live.seen,
         measure: rule.measure,
         observed: live.numbers.observed,
-        total: looked.total,
+        total: looked.total.map(|total| total.own),
         expected: live.numbers.expected,
         low: live.numbers.normal.0,
         high: Some(live.numbers.normal.1).filter(|high| *high < u64::MAX),
@@ -216,7 +247,7 @@ pub(crate) fn finding(
         query: query(rules, rule, live),
     };
     let is_better = live.good >= rule.good;
-    finding.sentence = sentence(&finding, rule, looked.usual, (is_better, looked.is_gone));
+    finding.sentence = sentence(&finding, rule, looked.total, (is_better, looked.is_gone));
     finding
 }
 
@@ -273,17 +304,15 @@ impl Counted {
         Self::new(finding, rule, (finding.observed, finding.expected))
     }
 
-    /// Makes words about the counts of all windows of a finding; `None` if they are unknown or can't be added up. `usual` is
-    /// the count at the same time in earlier weeks.
-    fn in_total(finding: &Finding, rule: &Rule, usual: Option<f64>) -> Option<Self> {
-        let total = finding.total?;
-        let counts = match finding.observed.whole.zip(total.whole) {
+    /// Makes words about the counts of all windows of a finding; `None` if they are unknown or can't be added up.
+    fn in_total(finding: &Finding, rule: &Rule, total: Total) -> Option<Self> {
+        let counts = match finding.observed.whole.zip(total.own.whole) {
             // The expected number belongs to the events of the window.
             Some((observed, whole)) => {
                 let scale = whole as f64 / observed.max(1) as f64;
-                (total, finding.expected * scale)
+                (total.own, finding.expected * scale)
             }
-            None => rule.test.judge().in_total(total, usual)?,
+            None => rule.test.judge().in_total(total)?,
         };
         Some(Self::new(finding, rule, counts))
     }
@@ -331,19 +360,19 @@ impl Counted {
     }
 }
 
-/// Returns the sentence of a finding. `usual` is the count at the same time in earlier weeks. `is_better` says whether enough
-/// windows were good to end a firing finding, but they had too few events to show that it is over. `is_gone` says whether the
-/// finding ended only because its group had no events for a long time.
+/// Returns the sentence of a finding. `is_better` says whether enough windows were good to end a firing finding, but they had
+/// too few events to show that it is over. `is_gone` says whether the finding ended only because its group had no events for a
+/// long time.
 fn sentence(
     finding: &Finding,
     rule: &Rule,
-    usual: Option<f64>,
+    total: Option<Total>,
     (is_better, is_gone): (bool, bool),
 ) -> String {
     let about = subject(finding, rule);
     let (window, since) = (finding.window, finding.since);
     let mut observed = Counted::in_window(finding, rule);
-    let total = Counted::in_total(finding, rule, usual);
+    let total = total.and_then(|total| Counted::in_total(finding, rule, total));
     let in_window = observed.during(&format!("from {}", shown::window(window)));
     let mut change = Change::of(finding);
     let mut in_total = |end: Timestamp| match &total {
@@ -393,7 +422,7 @@ fn sentence(
         }
         _ if since < window.start() => {
             let since = near(since, window.start());
-            let total = total.filter(|total| total.amount.whole.is_some());
+            let total = total.filter(|_| finding.measure.is_rate());
             let total = total.map(|total| {
                 let whole = total.amount.whole.unwrap_or_default();
                 format!("{} of {}", grouped(total.amount.part), grouped(whole))
@@ -441,16 +470,12 @@ fn sentence(
 /// The end of the sentence of a finding whose group is gone.
 const GONE: &str = "closed without a recovery: no events for a week or more";
 
-/// Returns where the events of a finding were counted, unless its group says so: only delivery has integrations.
+/// Returns where the events of a finding were counted. Without a group, the sentence begins with the endpoint.
 fn stage(finding: &Finding) -> &'static str {
-    let has_integration = finding.query.r#where.iter();
-    let has_integration = has_integration
-        .map(|(name, _)| *name)
-        .any(|name| name == Dimension::Integration);
     match finding.query.metric {
-        _ if finding.group.is_empty() || has_integration => "",
+        _ if finding.group.is_empty() => "",
         Metric::EventIngestion => " at ingestion",
-        _ => " at delivery",
+        Metric::EventDelivery => " at delivery",
     }
 }
 
@@ -490,6 +515,8 @@ struct Change {
     number: Option<String>,
     /// Where the difference is, such as `nearly all from integration Amazon S3`.
     place: Option<String>,
+    /// The values that nearly all events have.
+    within: Option<String>,
 }
 
 /// The sentence names a cause if it explains at least this share of the change.
@@ -498,24 +525,25 @@ const WORTH_NAMING: f64 = 0.1;
 impl Change {
     /// Returns the change since the finding began, by its causes.
     fn of(finding: &Finding) -> Self {
-        let within = || Self {
-            number: None,
-            place: all_within(finding),
+        let within = Self {
+            within: all_within(finding),
+            ..Self::default()
         };
         let (Some(first), Some(last)) = (finding.compared.first(), finding.compared.last()) else {
-            return within();
+            return within;
         };
         let all: i128 = finding.causes.iter().map(|cause| cause.events).sum();
         let total = finding.unexplained.saturating_add(all);
         let difference = finding.observed.part as f64 - finding.expected;
         if total == 0 || (total > 0) != (difference > 0.0) {
-            return within();
+            return within;
         }
         let is_before = first == last && first.end() == finding.query.start.max(finding.since);
         let to = if is_before { "just before" } else { "usual" };
         Self {
             number: Some(compared(total, to)),
-            place: place(finding, total).or_else(|| all_within(finding)),
+            place: place(finding, total),
+            ..within
         }
     }
 
@@ -531,9 +559,10 @@ impl Change {
         }
     }
 
-    fn told(self) -> Option<String> {
+    fn told(self) -> impl Iterator<Item = String> {
         let told: Vec<String> = self.number.into_iter().chain(self.place).collect();
-        (!told.is_empty()).then(|| told.join(", "))
+        let change = (!told.is_empty()).then(|| told.join(", "));
+        change.into_iter().chain(self.within)
     }
 }
 

@@ -376,7 +376,7 @@ impl Task<'_> {
             judged: None,
             provisional: false,
         };
-        Findings::new(context, &self.grid, &self.slots)
+        Findings::new(context, (&self.grid, &self.slots), self.other.as_ref())
     }
 
     fn names(&self, group: Option<usize>) -> Vec<(Dimension, String)> {

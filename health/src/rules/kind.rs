@@ -6,7 +6,7 @@ use tallyfold::{Dimension, Metric};
 
 use super::baseline::Baseline;
 use super::judging::{Compared, Groups, Judging, Misfit, Sink, discover};
-use super::wording::{self, Said, Seen};
+use super::wording::{self, Said, Seen, Total};
 use crate::cause::explanation::Amount;
 use crate::columns::groups::{Columns, Grid};
 use crate::measure::Measure;
@@ -143,11 +143,12 @@ pub(crate) trait Judge: fmt::Debug {
         wording::compared(seen)
     }
 
-    /// Returns the total count of a finding and the expected count, for its sentence. `usual` is the count at the same time in
-    /// earlier weeks. Returns `None` if the total has no meaning for the kind, for example because a limit applies to each
-    /// window.
-    fn in_total(&self, total: Amount, usual: Option<f64>) -> Option<(Amount, f64)> {
-        self.baseline().and(usual).map(|usual| (total, usual))
+    /// Returns the total count of a finding and the expected count, for its sentence. Returns `None` if the total has no meaning
+    /// for the kind, for example because a limit applies to each window.
+    fn in_total(&self, total: Total) -> Option<(Amount, f64)> {
+        self.baseline()
+            .and(total.usual)
+            .map(|usual| (total.own, usual))
     }
 
     /// Returns the words that end the sentence of a finding that is over.

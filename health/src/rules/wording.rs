@@ -11,7 +11,7 @@ use crate::shown::{percent, percent_beside};
 pub(crate) struct Seen {
     /// What is judged.
     pub(crate) measure: Measure,
-    /// Which endpoint counted the events, such as ` at ingestion`; empty if the rest of the sentence says so.
+    /// Which endpoint counted the events: ` at ingestion` or ` at delivery`. Empty if the sentence names it elsewhere.
     pub(crate) stage: &'static str,
     /// The events that were counted.
     pub(crate) observed: Amount,
@@ -21,6 +21,17 @@ pub(crate) struct Seen {
     pub(crate) low: u64,
     /// The most events of the part that would be normal; `None` without an upper limit.
     pub(crate) high: Option<u64>,
+}
+
+/// The counts of all windows of a finding together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Total {
+    /// The events of the group.
+    pub(crate) own: Amount,
+    /// The events that the other endpoint has of the group, for a kind that compares both.
+    pub(crate) other: Option<u64>,
+    /// The events of the group at the same time in earlier weeks.
+    pub(crate) usual: Option<f64>,
 }
 
 /// The words of a sentence about the numbers of a finding.

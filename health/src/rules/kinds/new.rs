@@ -10,7 +10,7 @@ use crate::rules::baseline::WEEK;
 use crate::rules::judging::{Compared, Judging, Normal, Odd, Sink};
 use crate::rules::kind::{Form, Judge};
 use crate::rules::values::length_of;
-use crate::rules::wording::{Said, Seen, events};
+use crate::rules::wording::{Said, Seen, Total, events};
 
 pub(super) const FORM: Form = Form {
     keys: &["measure", "least", "history"],
@@ -105,8 +105,8 @@ impl Judge for New {
         }
     }
 
-    fn in_total(&self, total: Amount, _: Option<f64>) -> Option<(Amount, f64)> {
-        Some((total, 0.0))
+    fn in_total(&self, total: Total) -> Option<(Amount, f64)> {
+        Some((total.own, 0.0))
     }
 
     fn over(&self) -> &'static str {

@@ -14,7 +14,7 @@ use crate::rules::baseline::{Baseline, Comparing};
 use crate::rules::judging::{Groups, Judging, Other, Sink, discover};
 use crate::rules::kind::{Form, Judge, Scope};
 use crate::rules::names::Severity;
-use crate::rules::wording::{Said, Seen, events, rounded, times};
+use crate::rules::wording::{Said, Seen, Total, events, rounded, times};
 use crate::usual::past::{Compare, Look, Past};
 
 pub(super) const FORM: Form = Form {
@@ -150,8 +150,8 @@ impl Judge for Ratio {
         }
     }
 
-    /// The ingested events are known only for the last judged window, so there is no total to compare.
-    fn in_total(&self, _: Amount, _: Option<f64>) -> Option<(Amount, f64)> {
+    /// Without the ingested events of all windows, nothing shows how many deliveries to expect.
+    fn in_total(&self, _: Total) -> Option<(Amount, f64)> {
         None
     }
 }

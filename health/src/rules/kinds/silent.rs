@@ -9,6 +9,7 @@ use crate::measure::Measure;
 use crate::rules::baseline::{Baseline, is_late, lengths};
 use crate::rules::judging::{Evidence, Judging, Misfit, Normal, Odd, Sink};
 use crate::rules::kind::{Form, Judge};
+use crate::rules::wording::Total;
 use crate::usual::noise::{Learned, Prior};
 use crate::usual::past::{Compare, Look, Past};
 
@@ -123,8 +124,8 @@ impl Judge for Silent {
         }
     }
 
-    fn in_total(&self, total: Amount, usual: Option<f64>) -> Option<(Amount, f64)> {
-        Some((total, usual?))
+    fn in_total(&self, total: Total) -> Option<(Amount, f64)> {
+        Some((total.own, total.usual?))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::columns::groups::{Block, Columns, NO_GROUP, read};
 use crate::measure::Measure;
 use crate::rules::judging::{Groups, Judging, Normal, Odd, Other, Sink};
 use crate::rules::kind::{Form, Judge, Scope};
-use crate::rules::wording::{Said, Seen, events, rounded};
+use crate::rules::wording::{Said, Seen, Total, events, rounded};
 
 pub(super) const FORM: Form = Form {
     keys: &["least"],
@@ -76,6 +76,11 @@ impl Judge for Undelivered {
             details: Vec::new(),
             is_usual: true,
         }
+    }
+
+    fn in_total(&self, total: Total) -> Option<(Amount, f64)> {
+        let ingested = total.own.part as f64;
+        (total.other == Some(0)).then_some((Amount::count(0), ingested))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::rules::baseline::WEEK;
 use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::kind::{Form, Judge};
 use crate::rules::values::{length_of, setters};
+use crate::rules::wording::Total;
 
 pub(super) const FORM: Form = Form {
     keys: &["measure", "least", "over", "history"],
@@ -103,7 +104,7 @@ impl Judge for Vanished {
         }
     }
 
-    fn in_total(&self, total: Amount, usual: Option<f64>) -> Option<(Amount, f64)> {
-        Some((total, usual?))
+    fn in_total(&self, total: Total) -> Option<(Amount, f64)> {
+        Some((total.own, total.usual?))
     }
 }
