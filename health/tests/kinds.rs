@@ -155,14 +155,14 @@ fn a_source_that_sends_less_is_found_low_and_one_that_sends_more_high() {
     assert_eq!(
         found(rule, &fixture),
         [
-            "integration Webhook: 35.1% of the usual events from 2026-02-06 07:00 to 08:00 UTC (305; usually N); over, it lasted from 2026-02-06 06:00 to 09:00 UTC",
-            "integration Amazon S3: 1.9 times the usual events from 2026-02-08 08:00 to 09:00 UTC (1,868; usually N); all from event name page; over, it lasted until 10:00 UTC"
+            "integration Webhook: only 33.1% of the usual events at delivery from 2026-02-06 06:00 to 09:00 UTC (912; usually N); over",
+            "integration Amazon S3: 2.0 times the usual events at delivery from 2026-02-08 08:00 to 10:00 UTC (3,877; usually N); all of the additional events are from event name page; over"
         ]
     );
     assert_eq!(
         found(&format!("{rule}\nside = 'low'"), &fixture),
         [
-            "integration Webhook: 35.1% of the usual events from 2026-02-06 07:00 to 08:00 UTC (305; usually N); over, it lasted from 2026-02-06 06:00 to 09:00 UTC"
+            "integration Webhook: only 33.1% of the usual events at delivery from 2026-02-06 06:00 to 09:00 UTC (912; usually N); over"
         ]
     );
 }
@@ -180,7 +180,7 @@ fn a_slow_decline_is_found_by_sums_of_windows() {
     let [slow] = &found(&rule("12%"), &fixture)[..] else {
         panic!("want one finding");
     };
-    let is_early = slow.contains("; over, it lasted from 2026-02-06 ");
+    let is_early = slow.contains(" of the usual events at delivery from 2026-02-06 ");
     assert!(
         slow.starts_with("integration Webhook: ") && is_early,
         "{slow}"
@@ -460,7 +460,7 @@ fn a_stream_without_events_is_silent() {
     assert_eq!(
         found("kind = 'silent'\nby = ['event_name']", &fixture),
         [
-            "event name page: no events from 2026-02-09 04:00 to 05:00 UTC (usually N); over, it lasted until 14:00 UTC"
+            "event name page: no events at delivery from 2026-02-09 04:00 to 14:00 UTC (usually N); over"
         ]
     );
 }
@@ -487,13 +487,13 @@ fn a_group_that_was_always_there_has_vanished_and_one_that_never_was_is_new() {
     assert_eq!(
         found("kind = 'vanished'"),
         [
-            "event name page, integration Webhook: no events from 2026-02-07 12:00 to 2026-02-08 12:00 UTC (usually N); over, it lasted until 2026-02-12 00:00 UTC"
+            "event name page, integration Webhook: no events at delivery from 2026-02-07 12:00 to 2026-02-12 00:00 UTC (usually N); over"
         ]
     );
     assert_eq!(
         found("kind = 'new'"),
         [
-            "event name refund, integration Webhook: first seen, with 30 events from 2026-02-12 00:00 to 01:00 UTC; over, it lasted until 2026-02-13 00:00 UTC"
+            "event name refund, integration Webhook: first seen, with 720 events from 2026-02-12 00:00 to 2026-02-13 00:00 UTC; closed after a day, as it is no longer new; it may still go on"
         ]
     );
 }
@@ -571,7 +571,7 @@ fn what_came_in_and_went_nowhere_is_found() {
     assert_eq!(
         sentences(&replay.findings),
         [
-            "write key web: 100 events ingested, but none delivered, failed or filtered from 2026-01-01 05:00 to 06:00 UTC; over, it lasted from 2026-01-01 04:00 to 07:00 UTC"
+            "write key web: 300 events ingested, but none delivered, failed or filtered from 2026-01-01 04:00 to 07:00 UTC; over"
         ]
     );
 }
@@ -644,7 +644,7 @@ fn fixed_limits_are_compared_exactly() {
     assert_eq!(
         found("measure = 'success'\nbelow = 95\nby = ['event_name']"),
         [
-            "event name order: 94 events delivered from 2026-01-01 01:00 to 02:00 UTC (limit 95); nearly all of its events have integration Webhook; over, it lasted until 03:00 UTC"
+            "event name order: 94 events delivered from 2026-01-01 01:00 to 02:00 UTC (limit 95), part of an incident from 2026-01-01 01:00 to 03:00 UTC; nearly all of its usual traffic has integration Webhook; over"
         ]
     );
     assert_eq!(found("measure = 'errors'\nabove = 5\nfor = 3"), [""; 0]);

@@ -120,8 +120,11 @@ pub(crate) fn within(
     most.collect()
 }
 
-/// The counts of a finding are added up only if it lasts at most this many seconds.
-const LONGEST_TOTAL: u64 = 2 * DAY;
+/// The maximum length of a finding that is not over for which counts are added up, in seconds. Each check adds them up anew.
+const LONGEST_LIVE: u64 = 2 * DAY;
+
+/// The maximum length of a finding that is over for which counts are added up, in seconds.
+const LONGEST_OVER: u64 = WEEK;
 
 /// The usual count is the median of up to this many earlier weeks.
 const USUAL_WEEKS: usize = 4;
@@ -137,7 +140,8 @@ pub(crate) fn usual(
 ) -> Option<f64> {
     let range = slots.from(start)..slots.from(end);
     let week = slots.in_seconds(WEEK);
-    if range.len() > slots.in_seconds(LONGEST_TOTAL) {
+    if range.len() > week {
+        // The weeks would overlap.
         return None;
     }
     let is_known = |ago: &usize| {
@@ -172,9 +176,11 @@ pub(crate) fn total(
     slots: &Slots,
     group: usize,
     (start, end): (Timestamp, Timestamp),
+    is_over: bool,
 ) -> Option<Amount> {
     let range = slots.from(start)..slots.from(end);
-    let is_short = range.len() <= slots.in_seconds(LONGEST_TOTAL);
+    let longest = if is_over { LONGEST_OVER } else { LONGEST_LIVE };
+    let is_short = range.len() <= slots.in_seconds(longest);
     if !is_short || range.is_empty() || !range.clone().all(|slot| slots.known[slot]) {
         return None;
     }

@@ -108,12 +108,13 @@ impl<'t> Findings<'t> {
             }
             let end = resolved.unwrap_or(live.numbers.window.end());
             let time = (live.since, end);
-            looked.total = total(rule.measure, self.grid, self.slots, group, time).map(|own| {
-                let other = self.of_other(group, time);
+            let is_over = resolved.is_some();
+            let own = total(rule.measure, self.grid, self.slots, group, time, is_over);
+            looked.total = own.map(|own| {
+                let other = self.of_other(group, time, is_over);
                 let is_per_ingested = rule.form().scope == Scope::PerIngested;
-                let is_summed = resolved.is_some()
-                    || live.good >= rule.good
-                    || live.since > live.numbers.window.start();
+                let is_summed =
+                    is_over || live.good >= rule.good || live.since > live.numbers.window.start();
                 let usual = || usual(rule.measure, self.grid, self.slots, group, time);
                 Total {
                     own: Amount {
@@ -133,7 +134,7 @@ impl<'t> Findings<'t> {
 
 impl Findings<'_> {
     /// Returns how many events the other endpoint has of a group in a range of time.
-    fn of_other(&self, group: usize, time: (Timestamp, Timestamp)) -> Option<u64> {
+    fn of_other(&self, group: usize, time: (Timestamp, Timestamp), is_over: bool) -> Option<u64> {
         let (grid, slots) = self.other?;
         let values = self.grid.values(group);
         let own = self.grid.dimensions();
@@ -142,7 +143,8 @@ impl Findings<'_> {
             values.get(place).copied()
         });
         let group = grid.find(&shared.collect::<Option<Vec<&str>>>()?)?;
-        total(Measure::Events, grid, slots, group, time).map(|events| events.part)
+        let all = total(Measure::Events, grid, slots, group, time, is_over);
+        all.map(|events| events.part)
     }
 }
 
@@ -393,7 +395,9 @@ fn sentence(
         }
     };
     let (first, last) = match (finding.status, finding.resolved) {
-        (Status::Resolved, Some(_)) if is_gone && observed.amount == Amount::count(0) => {
+        (Status::Resolved, Some(_))
+            if is_gone && observed.amount.part == 0 && !finding.measure.is_rate() =>
+        {
             change.number = None;
             observed.date_usual(&format!("from {}", shown::window(window)));
             let first = observed.during(&format!("since {} UTC", since.short()));
@@ -513,10 +517,12 @@ fn words(name: &str) -> String {
 struct Change {
     /// The difference, such as `410 more than just before`.
     number: Option<String>,
-    /// Where the difference is, such as `nearly all from integration Amazon S3`.
-    place: Option<String>,
-    /// The values that nearly all events have.
+    /// Where the difference is, such as `nearly all` and `from integration Amazon S3`.
+    place: Option<(&'static str, String)>,
+    /// The values that nearly all events of the group usually have.
     within: Option<String>,
+    /// What the events of the difference are called without a number.
+    events: &'static str,
 }
 
 /// The sentence names a cause if it explains at least this share of the change.
@@ -527,6 +533,11 @@ impl Change {
     fn of(finding: &Finding) -> Self {
         let within = Self {
             within: all_within(finding),
+            events: match finding.observed.part as f64 - finding.expected {
+                _ if finding.expected <= 0.0 => "these events",
+                difference if difference < 0.0 => "the missing events",
+                _ => "the additional events",
+            },
             ..Self::default()
         };
         let (Some(first), Some(last)) = (finding.compared.first(), finding.compared.last()) else {
@@ -560,8 +571,11 @@ impl Change {
     }
 
     fn told(self) -> impl Iterator<Item = String> {
-        let told: Vec<String> = self.number.into_iter().chain(self.place).collect();
-        let change = (!told.is_empty()).then(|| told.join(", "));
+        let change = match (self.number, self.place) {
+            (Some(number), Some((share, place))) => Some(format!("{number}, {share} {place}")),
+            (None, Some((share, place))) => Some(format!("{share} of {} are {place}", self.events)),
+            (number, None) => number,
+        };
         change.into_iter().chain(self.within)
     }
 }
@@ -572,7 +586,7 @@ fn compared(events: i128, to: &str) -> String {
 }
 
 /// Returns words for the parts that explain most of a change.
-fn place(finding: &Finding, total: i128) -> Option<String> {
+fn place(finding: &Finding, total: i128) -> Option<(&'static str, String)> {
     let share = |cause: &Cause| cause.events as f64 / total as f64;
     let named = finding.causes.iter().take(2);
     let named = named.filter(|cause| share(cause) >= WORTH_NAMING);
@@ -598,7 +612,7 @@ fn place(finding: &Finding, total: i128) -> Option<String> {
     let counts = named.len() > 1 && explained <= 1.0;
     let places = named.into_iter().map(|cause| cause_in_words(cause, counts));
     let places: Vec<String> = places.collect();
-    Some(format!("{part} {}", places.join(" and ")))
+    Some((part, places.join(" and ")))
 }
 
 /// Returns the values of a cause in words, such as `from integration Amazon S3 with event name order` or `for reason
@@ -628,11 +642,11 @@ fn all_within(finding: &Finding) -> Option<String> {
     let pairs = pairs.map(|(name, own)| pair(name.as_str(), own));
     let pairs: Vec<String> = pairs.collect();
     let all = pairs.join(" and ");
-    let had = match finding.observed.part {
-        0 => "before, nearly all of its events had",
-        _ => "nearly all of its events have",
+    let events = match finding.expected {
+        expected if expected <= 0.0 => "these events have",
+        _ => "its usual traffic has",
     };
-    (!all.is_empty()).then(|| format!("{had} {all}"))
+    (!all.is_empty()).then(|| format!("nearly all of {events} {all}"))
 }
 
 /// Returns a value for a place among other words, in quotes if it contains punctuation.

@@ -65,7 +65,7 @@ pub struct Finding {
     /// The counted events.
     pub observed: Amount,
     /// The counted events from `since` until the end of `window`, or until `resolved`. None if that time is longer than two
-    /// days, or if counts are missing.
+    /// days (for a resolved finding, a week), or if counts are missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<Amount>,
     /// The expected number of counted events.

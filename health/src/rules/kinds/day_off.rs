@@ -71,11 +71,11 @@ impl Judge for DayOff {
     fn said(&self, seen: &Seen) -> Said {
         let percent = seen.observed.part as f64 / seen.expected.max(1.0) * 100.0;
         Said {
-            what: format!("everything is down to {percent:.0}% of the usual events"),
+            what: format!("only {percent:.0}% of the usual events{}", seen.stage),
             details: vec![
                 grouped(seen.observed.part),
                 format!("usually {}", grouped(rounded(seen.expected))),
-                "a holiday?".to_owned(),
+                "possibly a holiday".to_owned(),
             ],
             is_usual: true,
         }

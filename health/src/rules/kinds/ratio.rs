@@ -133,16 +133,15 @@ impl Judge for Ratio {
 
     fn said(&self, seen: &Seen) -> Said {
         let what = match times(seen, "deliveries per ingested event") {
-            _ if seen.observed.part == 0 => "no deliveries".to_owned(),
+            _ if seen.observed.part == 0 => format!("no events{}", seen.stage),
             None => "deliveries where none are usual".to_owned(),
             Some(what) => what,
         };
         let ingested = events(seen.observed.whole.unwrap_or_default());
-        let usual = grouped(rounded(seen.expected));
-        let mut details = vec![format!("usually {usual} for {ingested} ingested")];
-        if seen.observed.part > 0 {
-            details.insert(0, grouped(seen.observed.part));
-        }
+        let details = vec![
+            format!("{} for {ingested} ingested", grouped(seen.observed.part)),
+            format!("usually {}", grouped(rounded(seen.expected))),
+        ];
         Said {
             what,
             details,
