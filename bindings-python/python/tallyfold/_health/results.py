@@ -197,7 +197,7 @@ class Finding:
     """The counted events."""
     total: Amount | None
     """The counted events from `since` until the end of `window`, or until `resolved`. None if that
-    time is longer than two days, or if counts are missing.
+    time is longer than two days (for a resolved finding, a week), or if counts are missing.
     """
     expected: float
     """The expected number of counted events."""
@@ -212,8 +212,9 @@ class Finding:
     causes: list[Cause]
     """The parts of the group that explain the finding, most important first."""
     within: dict[str, str]
-    """For dimensions that the group does not name, the values that nearly all events of the finding
-    had on the day before it began; empty if there are causes.
+    """For dimensions that the group does not name, the values that nearly all events of the group
+    had on the day before the finding began, or since then if the group is new; empty if there are
+    causes.
     """
     unexplained: int
     """The events of the change that no cause explains."""

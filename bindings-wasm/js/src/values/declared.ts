@@ -690,7 +690,7 @@ export interface Finding {
   readonly observed: Amount;
   /**
    * The counted events from `since` until the end of `window`, or until `resolved`. None if that
-   * time is longer than two days, or if counts are missing.
+   * time is longer than two days (for a resolved finding, a week), or if counts are missing.
    */
   readonly total?: Amount;
   /** The expected number of counted events. */
@@ -707,8 +707,9 @@ export interface Finding {
   /** The parts of the group that explain the finding, most important first. */
   readonly causes: readonly Cause[];
   /**
-   * For dimensions that the group does not name, the values that nearly all events of the finding
-   * had on the day before it began; empty if there are causes.
+   * For dimensions that the group does not name, the values that nearly all events of the group
+   * had on the day before the finding began, or since then if the group is new; empty if there are
+   * causes.
    */
   readonly within: Readonly<Record<string, string>>;
   /** The events of the change that no cause explains. */
