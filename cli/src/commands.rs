@@ -185,7 +185,7 @@ enum Command {
     ///
     /// A configuration decides which secrets are read and where they are sent. Commands therefore use the tallyfold.toml of the
     /// working folder only if you trust it. After each change to the file, you have to trust it again. A file that you name
-    /// with --config needs no trust.
+    /// on the command line needs no trust.
     #[command(before_help = trust::EXAMPLES)]
     Trust(trust::TrustFlags),
 }

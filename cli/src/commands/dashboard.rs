@@ -98,7 +98,7 @@ pub(crate) struct DashboardFlags {
     entry: EntryFlags,
     /// Also answers requests for this hostname, such as counts.example; may be repeated
     ///
-    /// The dashboard always answers requests for localhost and for IP addresses. It refuses all other names, because a
+    /// The dashboard always answers requests for IP addresses and for localhost. It refuses all other names, because a
     /// malicious site could point its own name to this server and read the counts.
     #[arg(long = "allow-host", value_name = "NAME", value_parser = host_name, help_heading = "Serving")]
     hosts: Vec<String>,

@@ -472,7 +472,7 @@ fn sentence(
 }
 
 /// The end of the sentence of a finding whose group is gone.
-const GONE: &str = "closed without a recovery: no events for a week or more";
+const GONE: &str = "closed without a recovery, after a week or more without events";
 
 /// Returns where the events of a finding were counted. Without a group, the sentence begins with the endpoint.
 fn stage(finding: &Finding) -> &'static str {
