@@ -169,6 +169,7 @@ grade-cause:
 	cargo run --quiet --release --package tallyfold-grade -- cause --data "$(DATA)" --json "$(JSON)"
 
 # Dask, Ray, Spark, DuckDB and PostgreSQL, which few have installed, and so not part of `test`.
+test-engines: export PYTEST_TIMEOUT = 900
 test-engines: $(wheel)
 	scripts/test-engines.sh
 

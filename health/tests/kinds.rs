@@ -137,7 +137,7 @@ fn an_integration_that_fails_is_found_with_its_cause() {
     assert_eq!(
         found("kind = 'rate'\nby = ['integration']\nfor = 2", &fixture),
         [
-            "integration Amazon S3: 14.1% of attempts failed from 2026-02-07 02:00 to 06:00 UTC (435 of 3,093; usually N); 405 more than usual, all from event name order; over"
+            "integration Amazon S3: 14.1% of attempts failed from 2026-02-07 02:00 to 06:00 UTC (435 of 3,093; usually N); 405 more than usual; until 03:00 UTC, all of the additional events were from event name order; over"
         ]
     );
 }
@@ -156,7 +156,7 @@ fn a_source_that_sends_less_is_found_low_and_one_that_sends_more_high() {
         found(rule, &fixture),
         [
             "integration Webhook: only 33.1% of the usual events at delivery from 2026-02-06 06:00 to 09:00 UTC (912; usually N); over",
-            "integration Amazon S3: 2.0 times the usual events at delivery from 2026-02-08 08:00 to 10:00 UTC (3,877; usually N); all of the additional events are from event name page; over"
+            "integration Amazon S3: 2.0 times the usual events at delivery from 2026-02-08 08:00 to 10:00 UTC (3,877; usually N); until 09:00 UTC, all of the additional events were from event name page; over"
         ]
     );
     assert_eq!(
@@ -466,6 +466,24 @@ fn a_stream_without_events_is_silent() {
 }
 
 #[test]
+fn a_stream_that_never_comes_back_is_closed_after_a_week() {
+    let mut fixture = weeks();
+    fixture.fill(5 * WEEK..15 * WEEK, |slot| {
+        let mut rows = usual(slot);
+        rows.retain(|(values, _)| slot < 5 * WEEK + 100 || values[0] != "page");
+        rows
+    });
+    let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'silent'\nby = ['event_name']";
+    let replay = replay(rules, &fixture, 5 * WEEK, 15 * WEEK);
+    assert_eq!(
+        masked(&replay.findings),
+        [
+            "event name page: no events at delivery since 2026-02-09 04:00 UTC (usually N); closed without a recovery: for a week or more, there were too few events to judge"
+        ]
+    );
+}
+
+#[test]
 fn a_group_that_was_always_there_has_vanished_and_one_that_never_was_is_new() {
     let mut fixture = with(|slot, (values, counts)| {
         if in_hours(slot, 60..168) && *values == ["page", "Webhook"] {
@@ -540,38 +558,46 @@ fn totals_that_are_off_are_found() {
 
 #[test]
 fn what_came_in_and_went_nowhere_is_found() {
-    let (mut delivery, mut ingestion) = (
-        Fixture::delivery(&["write_key", "integration"]),
-        Fixture::new("event_ingestion", &["write_key"], 3_600),
-    );
-    for slot in 0..10 {
-        let delivered = if (4..7).contains(&slot) {
-            vec![]
-        } else {
-            vec![(vec!["web", "Webhook"], [90, 5, 5])]
-        };
-        let other = (vec!["app", "Webhook"], [50, 0, 0]);
-        delivery.add(slot, false, 0, &[delivered, vec![other]].concat());
-        ingestion.add(
-            slot,
-            false,
-            0,
-            &[(vec!["web"], [100, 0, 0]), (vec!["app"], [50, 0, 0])],
+    // In slot 5, "web" has `few` events, of which some are delivered.
+    let found = |few: u64| {
+        let (mut delivery, mut ingestion) = (
+            Fixture::delivery(&["write_key", "integration"]),
+            Fixture::new("event_ingestion", &["write_key"], 3_600),
         );
-    }
-    let rules =
-        "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'undelivered'\nby = ['write_key']\nfor = 2";
-    let rules = Rules::parse(rules).unwrap();
-    let (delivered, ingested) = (delivery.table(), ingestion.table());
-    let observed = Observed {
-        delivery: Some(&delivered),
-        ingestion: Some(&ingested),
+        for slot in 0..10 {
+            let delivered = match slot {
+                5 if few > 0 => vec![(vec!["web", "Webhook"], [few, 0, 0])],
+                4..7 => vec![],
+                _ => vec![(vec!["web", "Webhook"], [90, 5, 5])],
+            };
+            let other = (vec!["app", "Webhook"], [50, 0, 0]);
+            delivery.add(slot, false, 0, &[delivered, vec![other]].concat());
+            let came = if slot == 5 && few > 0 { few } else { 100 };
+            let ingested = [(vec!["web"], [came, 0, 0]), (vec!["app"], [50, 0, 0])];
+            ingestion.add(slot, false, 0, &ingested);
+        }
+        let rules =
+            "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'undelivered'\nby = ['write_key']";
+        let rules = Rules::parse(rules).unwrap();
+        let (delivered, ingested) = (delivery.table(), ingestion.table());
+        let observed = Observed {
+            delivery: Some(&delivered),
+            ingestion: Some(&ingested),
+        };
+        let replay = rules.replay(&observed, delivery.range(0, 10)).unwrap();
+        let sentences = sentences(&replay.findings);
+        sentences.into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
-    let replay = rules.replay(&observed, delivery.range(0, 10)).unwrap();
     assert_eq!(
-        sentences(&replay.findings),
+        found(0),
         [
             "write key web: 300 events ingested, but none delivered, failed or filtered from 2026-01-01 04:00 to 07:00 UTC; over"
+        ]
+    );
+    assert_eq!(
+        found(3),
+        [
+            "write key web: 100 events ingested, but none delivered, failed or filtered from 2026-01-01 04:00 to 05:00 UTC, part of an incident from 2026-01-01 04:00 to 07:00 UTC; over"
         ]
     );
 }
@@ -580,7 +606,7 @@ fn what_came_in_and_went_nowhere_is_found() {
 fn a_source_that_is_connected_or_disconnected_is_no_change_of_the_integration() {
     // "app" begins or stops to send to the integration in the middle of a day.
     let (day, days) = (42, 16);
-    let found = |sends: fn(usize) -> bool| {
+    let found_with = |sends: fn(usize) -> u64, is_known: fn(usize) -> bool| {
         let (mut delivery, mut ingestion) = (
             Fixture::delivery(&["write_key", "integration"]),
             Fixture::new("event_ingestion", &["write_key"], 3_600),
@@ -588,12 +614,14 @@ fn a_source_that_is_connected_or_disconnected_is_no_change_of_the_integration() 
         for slot in 0..(day + days) * 24 {
             let of = |source: usize| 200 + noise((slot * 2 + source) as u64, 20);
             let mut delivered = vec![(vec!["web", "Webhook"], [of(0), 0, 0])];
-            if sends(slot) {
-                delivered.push((vec!["app", "Webhook"], [of(1), 0, 0]));
+            if sends(slot) > 0 {
+                delivered.push((vec!["app", "Webhook"], [of(1) * sends(slot), 0, 0]));
             }
             delivery.add(slot, false, 0, &delivered);
             let ingested = [(vec!["app"], [of(1), 0, 0]), (vec!["web"], [of(0), 0, 0])];
-            ingestion.add(slot, false, 0, &ingested);
+            if is_known(slot) {
+                ingestion.add(slot, false, 0, &ingested);
+            }
         }
         let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'ratio'\nby = ['integration']";
         let rules = Rules::parse(rules).unwrap();
@@ -604,10 +632,22 @@ fn a_source_that_is_connected_or_disconnected_is_no_change_of_the_integration() 
         };
         let range = delivery.range(day * 24, (day + days) * 24);
         let replay = rules.replay(&observed, range).unwrap();
-        sentences(&replay.findings).len()
+        masked(&replay.findings)
     };
-    assert_eq!(found(|slot| slot < 42 * 24 + 12), 0);
-    assert_eq!(found(|slot| slot >= 42 * 24 + 12), 0);
+    let found = |sends| found_with(sends, |_| true);
+    assert_eq!(found(|slot| (slot < 42 * 24 + 12).into()), [""; 0]);
+    assert_eq!(found(|slot| (slot >= 42 * 24 + 12).into()), [""; 0]);
+    // Without ingested events to compare with, deliveries say nothing.
+    assert_eq!(found_with(|_| 1, |slot| slot % 24 != 5), [""; 0]);
+    assert_eq!(found_with(|_| 1, |slot| slot < 50 * 24), [""; 0]);
+    // Then "app" sends each event twice for eight hours.
+    let twice = |slot| 1 + u64::from((50 * 24 + 6..50 * 24 + 14).contains(&slot));
+    assert_eq!(
+        found(twice),
+        [
+            "integration Webhook: 1.5 times the usual deliveries per ingested event from 2026-02-20 06:00 to 14:00 UTC (5,089 for 3,381 events ingested; usually N); until 07:00 UTC, nearly all of the additional events were from write key app; over"
+        ]
+    );
 }
 
 #[test]
@@ -637,6 +677,13 @@ fn fixed_limits_are_compared_exactly() {
         found("above = '5%'\nclear_below = '4%'"),
         [
             "event delivery: 5.5% of attempts failed from 2026-01-01 01:00 to 05:00 UTC (22 of 400; limit 5%); over"
+        ]
+    );
+    // Together, the shares of the windows are within the limit.
+    assert_eq!(
+        found("above = '5.9%'\nclear_below = '4.5%'"),
+        [
+            "event delivery: 6% of attempts failed from 2026-01-01 01:00 to 02:00 UTC (6 of 100; limit 5.9%), part of an incident from 2026-01-01 01:00 to 05:00 UTC; over"
         ]
     );
     assert_eq!(found("above = '6%'"), [""; 0]);

@@ -111,6 +111,39 @@ fn old_counts_are_not_healthy_and_those_of_another_endpoint_are_refused() {
 }
 
 #[test]
+fn a_sentence_names_only_what_the_table_covers() {
+    let rules = "window = '1h'\n[[rule]]\nname = 'it'\nkind = 'threshold'\nabove = '5%'\nclear = 1";
+    let rules = Rules::parse(rules).unwrap();
+    let table = |slots: std::ops::Range<usize>| {
+        let mut fixture = Fixture::delivery(&["integration"]);
+        for slot in slots {
+            let errors = if (2..12).contains(&slot) {
+                10 + slot as u64
+            } else {
+                0
+            };
+            fixture.add(slot, false, 0, &[(vec!["Mail"], [100 - errors, errors, 0])]);
+        }
+        fixture
+    };
+    let first = checks(&rules, &table(0..10), 10..11).pop().unwrap();
+    let sentence_of = |slots: std::ops::Range<usize>| {
+        let later = table(slots).table();
+        let now = table(0..1).instant(14);
+        let check = rules.check(&delivery(&later), &first.state, now).unwrap();
+        check.findings[0].sentence.clone()
+    };
+    assert_eq!(
+        sentence_of(0..14),
+        "event delivery: 16.5% of attempts failed from 2026-01-01 02:00 to 12:00 UTC (165 of 1,000; limit 5%); over"
+    );
+    assert_eq!(
+        sentence_of(8..14),
+        "event delivery: 21% of attempts failed from 2026-01-01 11:00 to 12:00 UTC (21 of 100; limit 5%), part of an incident from 2026-01-01 02:00 to 12:00 UTC; over"
+    );
+}
+
+#[test]
 fn a_group_that_leaves_the_table_still_has_too_few_events() {
     let rules = Rules::parse(&format!("{RULES}by = [\"integration\"]\n")).unwrap();
     let low = |check: &Check| -> Vec<Status> {
@@ -187,7 +220,7 @@ fn a_finding_is_pending_then_fires_and_is_resolved_once() {
     assert_eq!(
         sentences(&checks[7].findings),
         [
-            "integration Webhook: 4.4% of attempts failed from 2026-01-01 01:00 to 06:00 UTC (22 of 500; limit 5%); over"
+            "integration Webhook: 4% of attempts failed from 2026-01-01 05:00 to 06:00 UTC (4 of 100; limit 5%), part of an incident from 2026-01-01 01:00 to 06:00 UTC; over"
         ]
     );
 }

@@ -129,6 +129,33 @@ const LONGEST_OVER: u64 = WEEK;
 /// The usual count is the median of up to this many earlier weeks.
 const USUAL_WEEKS: usize = 4;
 
+/// Returns the slots of a range of time, or `None` if the counts don't cover it.
+fn exact(slots: &Slots, (start, end): (Timestamp, Timestamp)) -> Option<Range<usize>> {
+    let range = slots.from(start)..slots.from(end);
+    let is_exact =
+        slots.instant(range.start) == Some(start) && slots.instant(range.end) == Some(end);
+    is_exact.then_some(range)
+}
+
+/// Returns whether a group has had no events since a time. Returns false if the counts begin later.
+pub(crate) fn is_empty_since(
+    measure: Measure,
+    grid: &Grid<'_>,
+    slots: &Slots,
+    group: usize,
+    since: Timestamp,
+) -> bool {
+    let first = slots.from(since);
+    let mut events = 0;
+    grid.each_row(
+        group,
+        slots,
+        |slot| slot >= first && slots.known[slot],
+        |_, _, counts| events += measure.part(counts),
+    );
+    slots.instant(first) == Some(since) && events == 0
+}
+
 /// Returns the median count of a group at the same time in earlier weeks, or `None` if the range of time is too long or no
 /// earlier week is known.
 pub(crate) fn usual(
@@ -136,9 +163,9 @@ pub(crate) fn usual(
     grid: &Grid<'_>,
     slots: &Slots,
     group: usize,
-    (start, end): (Timestamp, Timestamp),
+    time: (Timestamp, Timestamp),
 ) -> Option<f64> {
-    let range = slots.from(start)..slots.from(end);
+    let range = exact(slots, time)?;
     let week = slots.in_seconds(WEEK);
     if range.len() > week {
         // The weeks would overlap.
@@ -175,10 +202,10 @@ pub(crate) fn total(
     grid: &Grid<'_>,
     slots: &Slots,
     group: usize,
-    (start, end): (Timestamp, Timestamp),
+    time: (Timestamp, Timestamp),
     is_over: bool,
 ) -> Option<Amount> {
-    let range = slots.from(start)..slots.from(end);
+    let range = exact(slots, time)?;
     let longest = if is_over { LONGEST_OVER } else { LONGEST_LIVE };
     let is_short = range.len() <= slots.in_seconds(longest);
     if !is_short || range.is_empty() || !range.clone().all(|slot| slots.known[slot]) {

@@ -6,7 +6,9 @@ use std::cmp::Ordering;
 use tallyfold::text::grouped;
 use tallyfold::{Dimension, Metric, Timestamp};
 
-use super::causes::{Explained, explanation, total, usual, within as values_within};
+use super::causes::{
+    Explained, explanation, is_empty_since, total, usual, within as values_within,
+};
 use super::progress::{Progress, Resolved};
 use super::state::Live;
 use crate::cause::explanation::{Amount, Cause};
@@ -15,7 +17,6 @@ use crate::columns::slots::Slots;
 use crate::incidents::finding::{Finding, Query, Status};
 use crate::incidents::incident::id_of;
 use crate::measure::Measure;
-use crate::rules::kind::Scope;
 use crate::rules::names::Severity;
 use crate::rules::rule::Rule;
 use crate::rules::set::Rules;
@@ -24,6 +25,14 @@ use crate::shown::{self, near, span, value};
 
 /// The maximum number of findings of a rule that are explained, because an explanation takes time.
 const MOST_EXPLAINED: usize = 200;
+
+/// The counts of findings that lasted longer than this many milliseconds are added up for the first [`MOST_LONG`] of a rule.
+const LONG_MS: i64 = 2 * 86_400_000;
+const MOST_LONG: usize = 20;
+
+/// Earlier weeks say what is usual in all windows if their counts differ at most by this factor from what the rule expected in
+/// the window that it has judged.
+const MOST_DIFFERENCE: f64 = 1.5;
 
 /// The findings of a rule.
 pub(super) struct Findings<'t> {
@@ -34,6 +43,8 @@ pub(super) struct Findings<'t> {
     /// The groups and slots of the other endpoint, for a rule that compares both endpoints.
     other: Option<&'t (Grid<'t>, Slots)>,
     explained: usize,
+    /// How many findings lasted long.
+    long: usize,
     /// The findings so far.
     pub(super) all: Vec<Finding>,
 }
@@ -51,6 +62,7 @@ impl<'t> Findings<'t> {
             slots,
             other,
             explained: 0,
+            long: 0,
             all: Vec::new(),
         }
     }
@@ -108,23 +120,9 @@ impl<'t> Findings<'t> {
             }
             let end = resolved.unwrap_or(live.numbers.window.end());
             let time = (live.since, end);
-            let is_over = resolved.is_some();
-            let own = total(rule.measure, self.grid, self.slots, group, time, is_over);
-            looked.total = own.map(|own| {
-                let other = self.of_other(group, time, is_over);
-                let is_per_ingested = rule.form().scope == Scope::PerIngested;
-                let is_summed =
-                    is_over || live.good >= rule.good || live.since > live.numbers.window.start();
-                let usual = || usual(rule.measure, self.grid, self.slots, group, time);
-                Total {
-                    own: Amount {
-                        whole: own.whole.or(other.filter(|_| is_per_ingested)),
-                        ..own
-                    },
-                    other,
-                    usual: (is_summed && !rule.measure.is_rate()).then(usual).flatten(),
-                }
-            });
+            looked.total = self.total(group, live, time, resolved.is_some());
+            looked.is_empty = looked.is_gone
+                && is_empty_since(rule.measure, self.grid, self.slots, group, live.since);
         }
         self.context.provisional = provisional;
         let finding = finding(&self.context, live, resolved, looked);
@@ -133,6 +131,45 @@ impl<'t> Findings<'t> {
 }
 
 impl Findings<'_> {
+    /// Adds up the counts of a finding's windows.
+    fn total(
+        &mut self,
+        group: usize,
+        live: &Live,
+        time: (Timestamp, Timestamp),
+        is_over: bool,
+    ) -> Option<Total> {
+        let rule = self.context.rule;
+        if time.1.unix_ms() - time.0.unix_ms() > LONG_MS {
+            self.long += 1;
+            if self.long > MOST_LONG {
+                return None;
+            }
+        }
+        let own = total(rule.measure, self.grid, self.slots, group, time, is_over)?;
+        let is_summed =
+            is_over || live.good >= rule.good || live.since > live.numbers.window.start();
+        let usual = |time| usual(rule.measure, self.grid, self.slots, group, time);
+        let in_total = || {
+            // Earlier incidents or a clock change may make the earlier weeks unusual.
+            let numbers = &live.numbers;
+            let in_window = usual((numbers.window.start(), numbers.window.end()))?;
+            let times = in_window.max(1.0) / numbers.expected.max(1.0);
+            let in_total = usual(time)?;
+            let is_above = numbers.observed.part as f64 > numbers.expected;
+            let is_alike = (1.0 / MOST_DIFFERENCE..=MOST_DIFFERENCE).contains(&times)
+                && (own.part as f64 > in_total) == is_above;
+            is_alike.then_some(in_total)
+        };
+        Some(Total {
+            own,
+            other: self.of_other(group, time, is_over),
+            usual: (is_summed && !rule.measure.is_rate())
+                .then(in_total)
+                .flatten(),
+        })
+    }
+
     /// Returns how many events the other endpoint has of a group in a range of time.
     fn of_other(&self, group: usize, time: (Timestamp, Timestamp), is_over: bool) -> Option<u64> {
         let (grid, slots) = self.other?;
@@ -154,8 +191,10 @@ pub(crate) struct Looked {
     explained: Option<Explained>,
     within: Vec<(Dimension, String)>,
     total: Option<Total>,
-    /// Whether the finding ended only because its group had no events for a long time.
+    /// Whether the finding ended only because its group could not be judged for a long time.
     is_gone: bool,
+    /// Whether the group has had no events since the finding began; only for a group that is gone.
+    is_empty: bool,
 }
 
 /// What a finding is made from, besides [`Live`] and [`Looked`].
@@ -228,7 +267,9 @@ pub(crate) fn finding(
         seen: live.seen,
         measure: rule.measure,
         observed: live.numbers.observed,
-        total: looked.total.map(|total| total.own),
+        total: looked
+            .total
+            .and_then(|total| rule.test.judge().total(&total)),
         expected: live.numbers.expected,
         low: live.numbers.normal.0,
         high: Some(live.numbers.normal.1).filter(|high| *high < u64::MAX),
@@ -249,7 +290,8 @@ pub(crate) fn finding(
         query: query(rules, rule, live),
     };
     let is_better = live.good >= rule.good;
-    finding.sentence = sentence(&finding, rule, looked.total, (is_better, looked.is_gone));
+    let course = (is_better, looked.is_gone, looked.is_empty);
+    finding.sentence = sentence(&finding, rule, looked.total, course);
     finding
 }
 
@@ -307,16 +349,15 @@ impl Counted {
     }
 
     /// Makes words about the counts of all windows of a finding; `None` if they are unknown or can't be added up.
-    fn in_total(finding: &Finding, rule: &Rule, total: Total) -> Option<Self> {
-        let counts = match finding.observed.whole.zip(total.own.whole) {
+    fn in_total(finding: &Finding, rule: &Rule, total: &Total) -> Option<Self> {
+        let judge = rule.test.judge();
+        let amount = finding.total.filter(|total| judge.is_beyond(*total))?;
+        let expected = match finding.observed.whole.zip(amount.whole) {
             // The expected number belongs to the events of the window.
-            Some((observed, whole)) => {
-                let scale = whole as f64 / observed.max(1) as f64;
-                (total.own, finding.expected * scale)
-            }
-            None => rule.test.judge().in_total(total)?,
+            Some((observed, whole)) => finding.expected * (whole as f64 / observed.max(1) as f64),
+            None => judge.expected_in_total(total)?,
         };
-        Some(Self::new(finding, rule, counts))
+        Some(Self::new(finding, rule, (amount, expected)))
     }
 
     /// The limits belong to the events of the window, so they are scaled to `amount`.
@@ -363,18 +404,18 @@ impl Counted {
 }
 
 /// Returns the sentence of a finding. `is_better` says whether enough windows were good to end a firing finding, but they had
-/// too few events to show that it is over. `is_gone` says whether the finding ended only because its group had no events for a
-/// long time.
+/// too few events to show that it is over. `is_gone` says whether the finding ended only because its group could not be judged
+/// for a long time, and `is_empty` whether the group had no events at all.
 fn sentence(
     finding: &Finding,
     rule: &Rule,
     total: Option<Total>,
-    (is_better, is_gone): (bool, bool),
+    (is_better, is_gone, is_empty): (bool, bool, bool),
 ) -> String {
     let about = subject(finding, rule);
     let (window, since) = (finding.window, finding.since);
     let mut observed = Counted::in_window(finding, rule);
-    let total = total.and_then(|total| Counted::in_total(finding, rule, total));
+    let total = total.and_then(|total| Counted::in_total(finding, rule, &total));
     let in_window = observed.during(&format!("from {}", shown::window(window)));
     let mut change = Change::of(finding);
     let mut in_total = |end: Timestamp| match &total {
@@ -395,9 +436,7 @@ fn sentence(
         }
     };
     let (first, last) = match (finding.status, finding.resolved) {
-        (Status::Resolved, Some(_))
-            if is_gone && observed.amount.part == 0 && !finding.measure.is_rate() =>
-        {
+        (Status::Resolved, Some(_)) if is_empty => {
             change.number = None;
             observed.date_usual(&format!("from {}", shown::window(window)));
             let first = observed.during(&format!("since {} UTC", since.short()));
@@ -409,7 +448,9 @@ fn sentence(
             } else {
                 rule.test.judge().over()
             };
-            (in_total(end), Some(over.to_owned()))
+            let first = in_total(end);
+            change.until = (window.end() < end).then(|| near(window.end(), since));
+            (first, Some(over.to_owned()))
         }
         (Status::Unjudged, _) => {
             change.number = None;
@@ -472,7 +513,8 @@ fn sentence(
 }
 
 /// The end of the sentence of a finding whose group is gone.
-const GONE: &str = "closed without a recovery, after a week or more without events";
+const GONE: &str =
+    "closed without a recovery: for a week or more, there were too few events to judge";
 
 /// Returns where the events of a finding were counted. Without a group, the sentence begins with the endpoint.
 fn stage(finding: &Finding) -> &'static str {
@@ -523,6 +565,8 @@ struct Change {
     within: Option<String>,
     /// What the events of the difference are called without a number.
     events: &'static str,
+    /// When the time ends that the place is about, if it isn't the time of the number.
+    until: Option<String>,
 }
 
 /// The sentence names a cause if it explains at least this share of the change.
@@ -571,10 +615,19 @@ impl Change {
     }
 
     fn told(self) -> impl Iterator<Item = String> {
-        let change = match (self.number, self.place) {
-            (Some(number), Some((share, place))) => Some(format!("{number}, {share} {place}")),
-            (None, Some((share, place))) => Some(format!("{share} of {} are {place}", self.events)),
-            (number, None) => number,
+        let events = self.events;
+        let change = match (self.number, self.place, self.until) {
+            (number, Some((share, place)), Some(until)) => {
+                let number = number.map_or_else(String::new, |number| format!("{number}; "));
+                Some(format!(
+                    "{number}until {until} UTC, {share} of {events} were {place}"
+                ))
+            }
+            (Some(number), Some((share, place)), None) => {
+                Some(format!("{number}, {share} {place}"))
+            }
+            (None, Some((share, place)), None) => Some(format!("{share} of {events} are {place}")),
+            (number, None, _) => number,
         };
         change.into_iter().chain(self.within)
     }

@@ -143,12 +143,20 @@ pub(crate) trait Judge: fmt::Debug {
         wording::compared(seen)
     }
 
-    /// Returns the total count of a finding and the expected count, for its sentence. Returns `None` if the total has no meaning
-    /// for the kind, for example because a limit applies to each window.
-    fn in_total(&self, total: Total) -> Option<(Amount, f64)> {
-        self.baseline()
-            .and(total.usual)
-            .map(|usual| (total.own, usual))
+    /// Returns the counts of all windows of a finding together, or `None` if they can't be added up.
+    fn total(&self, total: &Total) -> Option<Amount> {
+        Some(total.own)
+    }
+
+    /// Returns the expected count of all windows of a finding together. Returns `None` if the total has no meaning for the
+    /// kind, for example because a limit applies to each window.
+    fn expected_in_total(&self, total: &Total) -> Option<f64> {
+        self.baseline().and(total.usual)
+    }
+
+    /// Returns whether the counts of all windows of a finding together break a fixed limit, too.
+    fn is_beyond(&self, _total: Amount) -> bool {
+        true
     }
 
     /// Returns the words that end the sentence of a finding that is over.

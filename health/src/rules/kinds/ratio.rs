@@ -98,11 +98,17 @@ impl Judge for Ratio {
                 continue;
             };
             let ingested = block[0].columns(own).parts;
-            let wholes = (0..judging.slots.len())
-                .map(|slot| known_place(slot).map_or(0, |place| ingested[place]));
-            let wholes: Vec<u64> = wholes.collect();
+            let mut delivered = groups.block.columns(place).parts.to_vec();
+            let mut wholes = vec![0; judging.slots.len()];
+            for (slot, (part, whole)) in delivered.iter_mut().zip(&mut wholes).enumerate() {
+                match known_place(slot) {
+                    Some(place) => *whole = ingested[place],
+                    // Deliveries whose ingested events are unknown say nothing.
+                    None => *part = 0,
+                }
+            }
             let columns = Columns {
-                parts: groups.block.columns(place).parts,
+                parts: &delivered,
                 wholes: Some(&wholes),
             };
             let of = ((groups.grid, group), (other, own));
@@ -149,8 +155,13 @@ impl Judge for Ratio {
         }
     }
 
+    fn total(&self, total: &Total) -> Option<Amount> {
+        let whole = Some(total.other?);
+        Some(Amount { whole, ..total.own })
+    }
+
     /// Without the ingested events of all windows, nothing shows how many deliveries to expect.
-    fn in_total(&self, _: Total) -> Option<(Amount, f64)> {
+    fn expected_in_total(&self, _: &Total) -> Option<f64> {
         None
     }
 }
@@ -206,7 +217,11 @@ impl<'j> Parts<'j> {
                 let slot = of.place_in(slots, slot);
                 slot.filter(|slot| (first..slots.len()).contains(slot))
             };
-            let is_wanted = |slot: usize| own_slot(slot).is_some();
+            let is_counted = |slot: usize| {
+                let place = slots.place_in(&other.slots, slot);
+                place.is_some_and(|place| other.slots.known.get(place) == Some(&true))
+            };
+            let is_wanted = |slot: usize| own_slot(slot).is_some_and(is_counted);
             let measure = if side == 0 {
                 judging.measure
             } else {

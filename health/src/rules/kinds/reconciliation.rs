@@ -9,7 +9,7 @@ use crate::columns::groups::Grid;
 use crate::measure::{Measure, most};
 use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::kind::{Form, Judge, Scope};
-use crate::rules::wording::{Said, Seen, events};
+use crate::rules::wording::{Said, Seen, Total, events};
 
 pub(super) const FORM: Form = Form {
     keys: &["least"],
@@ -65,16 +65,26 @@ impl Judge for Reconciliation {
     }
 
     fn said(&self, seen: &Seen) -> Said {
-        let what = format!(
-            "the reported totals are {}, but the rows add up to {}",
-            events(seen.observed.part),
-            grouped(seen.low)
-        );
+        let reported = events(seen.observed.part);
+        let what = match seen.low {
+            counted if counted == seen.observed.part => format!(
+                "the reported totals and the rows have {reported} each, but not as many delivered, failed and filtered"
+            ),
+            counted => {
+                let counted = grouped(counted);
+                format!("the reported totals are {reported}, but the rows add up to {counted}")
+            }
+        };
         Said {
             what,
             details: Vec::new(),
             is_usual: true,
         }
+    }
+
+    /// The totals that were reported can't be read from rows.
+    fn total(&self, _: &Total) -> Option<Amount> {
+        None
     }
 }
 

@@ -124,8 +124,8 @@ impl Judge for Silent {
         }
     }
 
-    fn in_total(&self, total: Total) -> Option<(Amount, f64)> {
-        Some((total.own, total.usual?))
+    fn expected_in_total(&self, total: &Total) -> Option<f64> {
+        total.usual
     }
 }
 

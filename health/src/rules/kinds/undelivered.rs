@@ -78,9 +78,12 @@ impl Judge for Undelivered {
         }
     }
 
-    fn in_total(&self, total: Total) -> Option<(Amount, f64)> {
-        let ingested = total.own.part as f64;
-        (total.other == Some(0)).then_some((Amount::count(0), ingested))
+    fn total(&self, total: &Total) -> Option<Amount> {
+        total.other.map(Amount::count)
+    }
+
+    fn expected_in_total(&self, total: &Total) -> Option<f64> {
+        (total.other == Some(0)).then_some(total.own.part as f64)
     }
 }
 

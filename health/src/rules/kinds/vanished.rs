@@ -78,8 +78,8 @@ impl Judge for Vanished {
             if now.known * 10 < over * 9 {
                 continue;
             }
-            sink.judged(slot);
             if now.part > 0 {
+                sink.judged(slot);
                 continue;
             }
             let before =
@@ -89,7 +89,12 @@ impl Judge for Vanished {
                 .map(|period| period.part)
                 .collect();
             let enough = before.iter().filter(|part| **part >= judging.least).count();
-            if before.len() < 2 || enough == 0 {
+            // A group without events in the whole history is not judged: it shows neither a problem nor a recovery.
+            if before.len() < 2 || before.iter().all(|part| *part == 0) {
+                continue;
+            }
+            sink.judged(slot);
+            if enough == 0 {
                 continue;
             }
             let sum: f64 = before.iter().map(|part| *part as f64).sum();
@@ -104,7 +109,7 @@ impl Judge for Vanished {
         }
     }
 
-    fn in_total(&self, total: Total) -> Option<(Amount, f64)> {
-        Some((total.own, total.usual?))
+    fn expected_in_total(&self, total: &Total) -> Option<f64> {
+        total.usual
     }
 }
