@@ -235,8 +235,8 @@ fn create_new(path: &Path, mode: u32) -> io::Result<File> {
     options.open(path)
 }
 
-/// Removes the temporary files that killed processes have left in a folder. Files that are younger than an hour may belong to a
-/// process that is still writing.
+/// Removes the temporary files for [`Replacement::Shared`] that killed processes have left in a folder. Files that are younger
+/// than an hour may belong to a process that is still writing, so they stay.
 pub(crate) fn remove_abandoned(folder: &Path) {
     const YOUNG: Duration = Duration::from_secs(3_600);
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -331,8 +331,8 @@ pub(crate) fn file_name(cluster: &str, end: &str) -> String {
     name + end
 }
 
-/// Reverses [`file_name`]: returns the name of the cluster whose file or folder has this name, without the suffix. Returns
-/// `None` if no cluster can have it.
+/// Reverses [`file_name`]: returns the cluster whose file or folder is called `name`. `name` must not include the suffix.
+/// Returns `None` if no cluster's file or folder is called so.
 pub(crate) fn cluster_of(name: &str) -> Option<String> {
     let mut parts = name.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();

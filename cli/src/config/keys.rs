@@ -53,7 +53,7 @@ pub(crate) struct Key {
 /// The kind of a key's value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
-    /// An option that the core declares.
+    /// An option that one of the library crates declares.
     Declared(&'static Argument),
     /// An option that the section must not have, with the reason.
     Refused(&'static str),

@@ -25,7 +25,8 @@ pub(crate) struct Written {
     pub(crate) path: PathBuf,
     /// The clusters in the order of the file. Their settings override the defaults.
     pub(crate) clusters: Vec<Named>,
-    /// The settings for a cluster that only flags and the environment describe.
+    /// The settings in `[defaults]`. The settings in `clusters` include them. They also apply to a cluster that only flags
+    /// and the environment describe.
     pub(crate) defaults: Given,
     /// The destinations of pushed counts, in the order of the file.
     pub(crate) targets: Vec<Target>,
@@ -35,7 +36,8 @@ pub(crate) struct Written {
     pub(crate) check: CheckPlaces,
     /// What `run` does.
     pub(crate) run: RunParts,
-    /// The environment variables that the file names. Each variable sets only the options of the keys that name it.
+    /// The environment variables that the file names. Such a variable sets only the keys that name it, even if it is also
+    /// the usual variable of another option.
     pub(crate) variables: Vec<String>,
 }
 
@@ -52,7 +54,7 @@ pub(crate) struct Named {
 /// Reads a configuration.
 ///
 /// # Errors
-/// For an invalid configuration. Errors name the line and column, and quote no value.
+/// For an invalid configuration. Errors name the line and column. The only values that they quote are names of sections.
 pub(crate) fn read(found: &Found) -> Result<Written> {
     let text = text_of(&found.path, &found.bytes)?;
     let document = Document::parse(Some(&found.path), text)?;
@@ -218,7 +220,7 @@ fn settings(entry: &Entry<'_>, section: Section, reading: &mut Reading) -> Resul
     Ok(given)
 }
 
-/// Checks the values of options that the core declares, without reading secrets.
+/// Checks the values of the options that `T` declares, without reading secrets.
 fn check<T: tallyfold::arguments::Options>(given: &Given, section: &Origin) -> Result<()> {
     let mut given = given.clone();
     for name in ["ca_file", "proxy", "labels", "format", "template"] {

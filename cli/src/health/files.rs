@@ -28,7 +28,8 @@ pub(crate) struct Places {
     pub(crate) history: PathBuf,
 }
 
-/// Returns the places that the flags name, or else the configuration. By default, state and history are next to the rules.
+/// Returns the places that the flags name. A place that no flag names comes from the configuration. By default, state and
+/// history are next to the rules.
 pub(crate) fn places(
     (rules, state, history): (&Option<PathBuf>, &Option<PathBuf>, &Option<PathBuf>),
     written: &CheckPlaces,

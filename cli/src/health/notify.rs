@@ -143,7 +143,7 @@ impl Notifier {
     /// Checks the receivers that flags name, and reads their secrets.
     ///
     /// # Errors
-    /// For flags and settings that can't be used. In this case, it sends nothing.
+    /// For flags and settings that can't be used.
     pub(crate) fn new(
         flags: &NotifyFlags,
         settings: &Settings,

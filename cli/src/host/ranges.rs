@@ -144,7 +144,8 @@ impl Following {
         })
     }
 
-    /// Waits for the next event. Dropping the future loses nothing: a later follow reads the window again.
+    /// Waits for the next event. Dropping the future loses nothing: if it was reading a window, a later follow reads that
+    /// window again.
     pub(crate) async fn next(&mut self) -> FollowEvent {
         loop {
             match self.machine.next(self.session.now()) {

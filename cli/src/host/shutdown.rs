@@ -213,7 +213,7 @@ fn cant_listen(error: std::io::Error) -> Failure {
 pub(crate) struct Stop(Mutex<Signals>);
 
 impl Stop {
-    /// Begins to listen. From now on, the first signal does not end the process, but the second signal ends it at once.
+    /// Begins to listen. From now on, the first signal does not end the process. On Unix, the second signal ends it at once.
     ///
     /// # Errors
     /// If the system does not allow it.

@@ -81,7 +81,8 @@ pub(crate) struct Terminal<W: Write> {
     inner: W,
     /// Whether sequences that select a colour are passed on.
     color: bool,
-    /// The beginning of a character or of a colour sequence. The rest has not arrived yet.
+    /// The beginning of a character or of a colour sequence, or a carriage return. The bytes that must follow, or may
+    /// follow, have not arrived yet.
     held: Vec<u8>,
 }
 

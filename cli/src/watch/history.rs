@@ -59,7 +59,8 @@ pub(crate) struct Line {
     pub(crate) group: Group,
     /// The sums of the group's counts over all windows.
     pub(crate) sums: Sums,
-    /// How many more errors the newest window has than the window before it; `None` if one of the two was not read.
+    /// How many more errors the newest window that was read has than the window before it; `None` if the window before it
+    /// was not read.
     pub(crate) change: Option<i128>,
     /// The counts of each window in chronological order; `None` for a window that has not been read.
     pub(crate) windows: Vec<Option<Counts>>,

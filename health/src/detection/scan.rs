@@ -207,8 +207,8 @@ fn weigh(points: &mut [Point], dispersion: f64, limit: f64) -> bool {
     let mut is_changed = false;
     for point in points {
         let ln_p = ln_p(point, dispersion);
-        // Far from the mean, ln p falls with the square of the distance, so a window's weight times its squared
-        // distance is bounded.
+        // Far from the mean, ln p falls at least in proportion to the distance, so a window's weight times its distance
+        // is bounded.
         let weight = if ln_p < ln_limit {
             ln_limit / ln_p
         } else {
@@ -237,8 +237,8 @@ pub(crate) fn ln_limit(limit: f64) -> f64 {
     libm::log(limit.clamp(f64::MIN_POSITIVE, 1.0))
 }
 
-/// Returns exact tails. If the variance is so large that exact tails would take long, returns the tails of a normal
-/// distribution, which are close enough.
+/// Returns the tails of a negative binomial distribution at `count`. If the variance is so large that computing them would
+/// take long, returns the tails of a normal distribution, which are close enough.
 pub(crate) fn tails(count: u64, mean: f64, dispersion: f64) -> Tails {
     const LARGE: f64 = 1e8;
     let variance = dispersion * mean;

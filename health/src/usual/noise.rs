@@ -25,7 +25,8 @@ pub(crate) struct Prior {
 }
 
 impl Prior {
-    /// The margins of sudden rises. They are smaller, because slow drift has little effect on a sudden rise.
+    /// The margins of sudden rises of shares. They are smaller than the other margins of shares, because slow drift has
+    /// little effect on a sudden rise.
     pub(crate) const RISES: [f64; 3] = [1.7; 3];
 
     /// Returns how much groups vary: the minimum, and the assumption for groups without enough days.
@@ -56,7 +57,7 @@ pub(crate) type Looking<'p> = fn(&Past<'p>, usize, usize) -> Option<Look>;
 /// How much a group varies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Noise {
-    /// The variance of a count is `expected + phi * expected²`.
+    /// The variance of a count is about `expected + phi * expected²`.
     pub(crate) phi: f64,
     /// The value of `phi` on the median day; lower than `phi` itself if incidents are common.
     pub(crate) calm: f64,
@@ -71,7 +72,7 @@ impl Noise {
         look.excess() / self.deviation(look.expected)
     }
 
-    /// Returns the standard deviation of a count.
+    /// Returns the standard deviation of a count. The variance includes 0.5, so it is above 0 even if nothing is expected.
     pub(crate) fn deviation(&self, expected: f64) -> f64 {
         libm::sqrt(0.5 + expected + self.phi * expected * expected)
     }
@@ -162,8 +163,8 @@ impl<'n> Learned<'n> {
 }
 
 impl Looks {
-    /// Adds looks up to the slot `end`, for the slots whose number is a multiple of the stride and that are not on a holiday.
-    /// Slots that were added already keep their looks.
+    /// Adds the slots up to `end`. Every `stride`-th slot, counted from 1970, gets a look, unless it is on a holiday. Slots
+    /// that were added already keep their looks, unless `start` lies before all of them; then all slots are added again.
     fn fill(
         &mut self,
         calendar: &Calendar,
