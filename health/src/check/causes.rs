@@ -46,13 +46,14 @@ pub(crate) fn explanation(
     slots: &Slots,
     group: usize,
     live: &Live,
+    end: Timestamp,
 ) -> Option<Explained> {
     let compared = rule.test.judge().compared()?;
     let free = free_dimensions(rule, grid);
     if free.is_empty() {
         return None;
     }
-    let times = times(compared, slots, live)?;
+    let times = times(compared, slots, live, end)?;
     let leaves = leaves(grid, slots, group, rule.measure, &free, &times)?;
     let compared = match times.ago.is_empty() {
         true => vec![times.before.clone()],
@@ -238,12 +239,12 @@ fn free_dimensions(rule: &Rule, grid: &Grid<'_>) -> Vec<(usize, Dimension)> {
     free.collect()
 }
 
-fn times(compared: Compared, slots: &Slots, live: &Live) -> Option<Times> {
+fn times(compared: Compared, slots: &Slots, live: &Live, end: Timestamp) -> Option<Times> {
     let start = match compared.since_it_began {
         true => live.since,
         false => live.since.min(live.numbers.window.start()),
     };
-    let now = slots.from(start)..slots.from(live.numbers.window.end());
+    let now = slots.from(start)..slots.from(end);
     let week = slots.in_seconds(WEEK);
     let is_known =
         |ago: &usize| now.start >= *ago && now.clone().all(|slot| slots.known[slot - *ago]);

@@ -110,7 +110,12 @@ impl<'t> Findings<'t> {
         if let (Some(group), true) = (group, self.explained < MOST_EXPLAINED) {
             self.explained += 1;
             let rule = self.context.rule;
-            looked.explained = explanation(rule, self.grid, self.slots, group, live);
+            let end = live.numbers.window.end();
+            let time = (live.since, resolved.unwrap_or(end));
+            looked.total = self.total(group, live, time, resolved.is_some());
+            // The causes are those of the counts that the sentence states.
+            let end = looked.total.map_or(end, |_| time.1.max(end));
+            looked.explained = explanation(rule, self.grid, self.slots, group, live, end);
             if looked
                 .explained
                 .as_ref()
@@ -118,9 +123,6 @@ impl<'t> Findings<'t> {
             {
                 looked.within = values_within(rule, self.grid, self.slots, group, live);
             }
-            let end = resolved.unwrap_or(live.numbers.window.end());
-            let time = (live.since, end);
-            looked.total = self.total(group, live, time, resolved.is_some());
             looked.is_empty = looked.is_gone
                 && is_empty_since(rule.measure, self.grid, self.slots, group, live.since);
         }
@@ -440,7 +442,8 @@ fn sentence(
             change.number = None;
             observed.date_usual(&format!("from {}", shown::window(window)));
             let first = observed.during(&format!("since {} UTC", since.short()));
-            (first, Some(GONE.to_owned()))
+            let over = "closed without a recovery, after a week or more without events";
+            (first, Some(over.to_owned()))
         }
         (Status::Resolved, Some(end)) => {
             let over = if is_gone {
@@ -448,9 +451,7 @@ fn sentence(
             } else {
                 rule.test.judge().over()
             };
-            let first = in_total(end);
-            change.until = (window.end() < end).then(|| near(window.end(), since));
-            (first, Some(over.to_owned()))
+            (in_total(end), Some(over.to_owned()))
         }
         (Status::Unjudged, _) => {
             change.number = None;
@@ -512,7 +513,7 @@ fn sentence(
     parts.join("; ")
 }
 
-/// The end of the sentence of a finding whose group is gone.
+/// The end of the sentence of a finding whose group still has some events, but too few to judge.
 const GONE: &str =
     "closed without a recovery: for a week or more, there were too few events to judge";
 
@@ -565,8 +566,6 @@ struct Change {
     within: Option<String>,
     /// What the events of the difference are called without a number.
     events: &'static str,
-    /// When the time ends that the place is about, if it isn't the time of the number.
-    until: Option<String>,
 }
 
 /// The sentence names a cause if it explains at least this share of the change.
@@ -615,19 +614,10 @@ impl Change {
     }
 
     fn told(self) -> impl Iterator<Item = String> {
-        let events = self.events;
-        let change = match (self.number, self.place, self.until) {
-            (number, Some((share, place)), Some(until)) => {
-                let number = number.map_or_else(String::new, |number| format!("{number}; "));
-                Some(format!(
-                    "{number}until {until} UTC, {share} of {events} were {place}"
-                ))
-            }
-            (Some(number), Some((share, place)), None) => {
-                Some(format!("{number}, {share} {place}"))
-            }
-            (None, Some((share, place)), None) => Some(format!("{share} of {events} are {place}")),
-            (number, None, _) => number,
+        let change = match (self.number, self.place) {
+            (Some(number), Some((share, place))) => Some(format!("{number}, {share} {place}")),
+            (None, Some((share, place))) => Some(format!("{share} of {} are {place}", self.events)),
+            (number, None) => number,
         };
         change.into_iter().chain(self.within)
     }
