@@ -1,6 +1,5 @@
 //! Explains findings: causes, common values and total counts.
 
-use crate::rules::judging::Compared;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use crate::columns::groups::Grid;
 use crate::columns::slots::Slots;
 use crate::measure::{Measure, most};
 use crate::rules::baseline::WEEK;
-
+use crate::rules::judging::Compared;
 use crate::rules::rule::Rule;
 use crate::usual::zone::DAY;
 
@@ -121,21 +120,19 @@ pub(crate) fn within(
     most.collect()
 }
 
-/// The maximum length of a finding that is not over for which counts are added up, in seconds. Each check adds them up anew.
-const LONGEST_LIVE: u64 = 2 * DAY;
-
-/// The maximum length of a finding that is over for which counts are added up, in seconds.
-const LONGEST_OVER: u64 = WEEK;
+/// The maximum length of a range for which counts are added up, in seconds. In longer ranges, the earlier weeks would overlap.
+const LONGEST_TOTAL: u64 = WEEK;
 
 /// The usual count is the median of up to this many earlier weeks.
 const USUAL_WEEKS: usize = 4;
 
-/// Returns the slots of a range of time, or `None` if the counts don't cover it.
+/// Returns the slots of a range of time, or `None` if it is empty or too long, or the counts don't cover it.
 fn exact(slots: &Slots, (start, end): (Timestamp, Timestamp)) -> Option<Range<usize>> {
     let range = slots.from(start)..slots.from(end);
     let is_exact =
         slots.instant(range.start) == Some(start) && slots.instant(range.end) == Some(end);
-    is_exact.then_some(range)
+    let is_short = range.len() <= slots.in_seconds(LONGEST_TOTAL);
+    (is_exact && is_short && !range.is_empty()).then_some(range)
 }
 
 /// Returns whether a group has had no events since a time. Returns false if the counts begin later.
@@ -168,10 +165,6 @@ pub(crate) fn usual(
 ) -> Option<f64> {
     let range = exact(slots, time)?;
     let week = slots.in_seconds(WEEK);
-    if range.len() > week {
-        // The weeks would overlap.
-        return None;
-    }
     let is_known = |ago: &usize| {
         let mut slots_ago = range.clone().map(|slot| slot.checked_sub(*ago));
         slots_ago.all(|slot| slot.is_some_and(|slot| slots.known[slot]))
@@ -204,12 +197,9 @@ pub(crate) fn total(
     slots: &Slots,
     group: usize,
     time: (Timestamp, Timestamp),
-    is_over: bool,
 ) -> Option<Amount> {
     let range = exact(slots, time)?;
-    let longest = if is_over { LONGEST_OVER } else { LONGEST_LIVE };
-    let is_short = range.len() <= slots.in_seconds(longest);
-    if !is_short || range.is_empty() || !range.clone().all(|slot| slots.known[slot]) {
+    if !range.clone().all(|slot| slots.known[slot]) {
         return None;
     }
     let mut sums = [0; 2];

@@ -5,5 +5,6 @@ pub(crate) mod findings;
 pub(crate) mod progress;
 pub(crate) mod result;
 pub(crate) mod run;
+mod sentence;
 pub(crate) mod state;
 pub(crate) mod task;

@@ -397,6 +397,17 @@ impl<'t> Grid<'t> {
         self.groups.binary_search(&key).ok()
     }
 
+    /// Returns the group of another endpoint that has the same values as a group, for the dimensions of the other groups.
+    pub(crate) fn find_in(&self, other: &Self, group: usize) -> Option<usize> {
+        let dimensions = self.dimensions();
+        let values = self.values(group);
+        let shared = other.dimensions().into_iter().map(|dimension| {
+            let place = dimensions.iter().position(|own| *own == dimension)?;
+            Some(values[place])
+        });
+        other.find(&shared.collect::<Option<Vec<&str>>>()?)
+    }
+
     /// Calls `take` for each row of a group in each wanted slot. The arguments are the key of the row, the slot and the counts.
     pub(crate) fn each_row(
         &self,

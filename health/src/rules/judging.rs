@@ -113,6 +113,14 @@ pub(crate) struct Other<'d> {
     pub(crate) slots: Slots,
 }
 
+impl Other<'_> {
+    /// Returns the position of a slot of `slots` among the other endpoint's slots, if its counts are known there.
+    pub(crate) fn known_place(&self, slots: &Slots, slot: usize) -> Option<usize> {
+        let place = slots.place_in(&self.slots, slot);
+        place.filter(|place| self.slots.known.get(*place) == Some(&true))
+    }
+}
+
 /// Collects the results of a rule's windows, group by group.
 #[derive(Debug)]
 pub(crate) struct Sink {

@@ -151,7 +151,12 @@ pub(crate) trait Judge: fmt::Debug {
     /// Returns the expected count of all windows of a finding together. Returns `None` if the total has no meaning for the
     /// kind, for example because a limit applies to each window.
     fn expected_in_total(&self, total: &Total) -> Option<f64> {
-        self.baseline().and(total.usual)
+        total.usual
+    }
+
+    /// Returns whether the total of a finding is compared with the same time in earlier weeks.
+    fn needs_usual(&self) -> bool {
+        self.baseline().is_some()
     }
 
     /// Returns whether the counts of all windows of a finding together break a fixed limit, too.

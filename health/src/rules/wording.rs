@@ -30,7 +30,7 @@ pub(crate) struct Total {
     pub(crate) own: Amount,
     /// The events that the other endpoint has of the group, for a kind that compares both.
     pub(crate) other: Option<u64>,
-    /// The events of the group at the same time in earlier weeks.
+    /// The events of the group at the same time in earlier weeks, if they are known and the kind compares the total with them.
     pub(crate) usual: Option<f64>,
 }
 

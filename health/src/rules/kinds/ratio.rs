@@ -83,25 +83,16 @@ impl Judge for Ratio {
             |group| group,
         )];
         read(other.grid.counted(), &mut block);
-        let known_place = |slot: usize| {
-            let place = judging.slots.place_in(&other.slots, slot);
-            place.filter(|place| other.slots.known.get(*place) == Some(&true))
-        };
         for (place, group) in groups.range.clone().enumerate() {
             sink.begin(group);
-            let values = groups.grid.values(group);
-            let dimensions = groups.grid.dimensions();
-            let shared = values.iter().zip(dimensions);
-            let shared = shared.filter(|(_, dimension)| *dimension != Dimension::Integration);
-            let shared: Vec<&str> = shared.map(|(value, _)| *value).collect();
-            let Some(own) = other.grid.find(&shared) else {
+            let Some(own) = groups.grid.find_in(other.grid, group) else {
                 continue;
             };
             let ingested = block[0].columns(own).parts;
             let mut delivered = groups.block.columns(place).parts.to_vec();
             let mut wholes = vec![0; judging.slots.len()];
             for (slot, (part, whole)) in delivered.iter_mut().zip(&mut wholes).enumerate() {
-                match known_place(slot) {
+                match other.known_place(judging.slots, slot) {
                     Some(place) => *whole = ingested[place],
                     // Deliveries whose ingested events are unknown say nothing.
                     None => *part = 0,
@@ -160,9 +151,9 @@ impl Judge for Ratio {
         Some(Amount { whole, ..total.own })
     }
 
-    /// Without the ingested events of all windows, nothing shows how many deliveries to expect.
-    fn expected_in_total(&self, _: &Total) -> Option<f64> {
-        None
+    /// What is usual depends on the ingested events, not on earlier weeks.
+    fn needs_usual(&self) -> bool {
+        false
     }
 }
 
@@ -217,11 +208,9 @@ impl<'j> Parts<'j> {
                 let slot = of.place_in(slots, slot);
                 slot.filter(|slot| (first..slots.len()).contains(slot))
             };
-            let is_counted = |slot: usize| {
-                let place = slots.place_in(&other.slots, slot);
-                place.is_some_and(|place| other.slots.known.get(place) == Some(&true))
+            let is_wanted = |slot: usize| {
+                own_slot(slot).is_some_and(|slot| other.known_place(slots, slot).is_some())
             };
-            let is_wanted = |slot: usize| own_slot(slot).is_some_and(is_counted);
             let measure = if side == 0 {
                 judging.measure
             } else {

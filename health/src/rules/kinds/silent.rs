@@ -9,7 +9,6 @@ use crate::measure::Measure;
 use crate::rules::baseline::{Baseline, is_late, lengths};
 use crate::rules::judging::{Evidence, Judging, Misfit, Normal, Odd, Sink};
 use crate::rules::kind::{Form, Judge};
-use crate::rules::wording::Total;
 use crate::usual::noise::{Learned, Prior};
 use crate::usual::past::{Compare, Look, Past};
 
@@ -124,8 +123,8 @@ impl Judge for Silent {
         }
     }
 
-    fn expected_in_total(&self, total: &Total) -> Option<f64> {
-        total.usual
+    fn needs_usual(&self) -> bool {
+        true
     }
 }
 

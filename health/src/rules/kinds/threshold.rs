@@ -10,7 +10,7 @@ use crate::rules::judging::{Compared, Judging, Misfit, Normal, Odd, Sink};
 use crate::rules::kind::{Form, Judge};
 use crate::rules::names::Severity;
 use crate::rules::values::{count, setters, share};
-use crate::rules::wording::{self, Said, Seen, Total};
+use crate::rules::wording::{self, Said, Seen};
 
 pub(super) const FORM: Form = Form {
     keys: &[
@@ -159,10 +159,6 @@ impl Judge for Threshold {
 
     fn judges_absent(&self) -> bool {
         true
-    }
-
-    fn expected_in_total(&self, _: &Total) -> Option<f64> {
-        None
     }
 
     fn is_beyond(&self, total: Amount) -> bool {

@@ -44,7 +44,7 @@ impl Judge for Undelivered {
         let mut found: Vec<Option<usize>> = Vec::with_capacity(groups.range.len());
         let mut next = 0;
         for group in groups.range.clone() {
-            let own = delivery.grid.find(&groups.grid.values(group));
+            let own = groups.grid.find_in(delivery.grid, group);
             found.push(own.map(|_| next as usize));
             if let Some(own) = own {
                 places[own] = next;
@@ -95,11 +95,8 @@ fn one_group(
     sink: &mut Sink,
 ) {
     for slot in judging.known().filter(|slot| judging.finals[*slot]) {
-        let other = judging.slots.place_in(&delivery.slots, slot);
-        let is_final = |other: &usize| {
-            delivery.slots.known.get(*other) == Some(&true) && delivery.slots.settled[*other]
-        };
-        let Some(other) = other.filter(is_final) else {
+        let other = delivery.known_place(judging.slots, slot);
+        let Some(other) = other.filter(|other| delivery.slots.settled[*other]) else {
             continue;
         };
         let came = ingested[slot];

@@ -10,7 +10,6 @@ use crate::rules::baseline::WEEK;
 use crate::rules::judging::{Judging, Normal, Odd, Sink};
 use crate::rules::kind::{Form, Judge};
 use crate::rules::values::{length_of, setters};
-use crate::rules::wording::Total;
 
 pub(super) const FORM: Form = Form {
     keys: &["measure", "least", "over", "history"],
@@ -109,7 +108,7 @@ impl Judge for Vanished {
         }
     }
 
-    fn expected_in_total(&self, total: &Total) -> Option<f64> {
-        total.usual
+    fn needs_usual(&self) -> bool {
+        true
     }
 }
