@@ -16,6 +16,11 @@ make=(env --unset=MAKEFLAGS "${MAKE:-make}" --no-print-directory --keep-going)
 "${make[@]}" suite-js
 suites+=(js)
 
+# status SUITE: its exit code. Without what it needs, a suite has not run.
+status() {
+  cat "$results/$1.status" 2>/dev/null || echo 1
+}
+
 # names SUITE LABEL: the tests of a suite that failed.
 names() {
   grep -hE '^(FAILED|ERROR) |^test .* \.\.\. FAILED$|^ *✖ .* \(' "$results/$1.log" 2>/dev/null | sort -u | sed "s/^ */$2: /"
@@ -25,13 +30,12 @@ names() {
 # listed as flaky.
 flaky=
 for suite in "${suites[@]}"; do
-  if [[ $(cat "$results/$suite.status" 2>/dev/null) != 0 ]]; then
-    failed_first=$(names "$suite" "flaky in $suite")
-    rm -f "$results/$suite".{log,status}
-    "${make[@]}" "suite-$suite"
-    if [[ $(cat "$results/$suite.status" 2>/dev/null) == 0 ]]; then
-      flaky+=${failed_first:-"flaky in $suite: stopped early"}$'\n'
-    fi
+  (($(status "$suite") != 0)) || continue
+  failed_first=$(names "$suite" "flaky in $suite")
+  rm -f "$results/$suite".{log,status}
+  "${make[@]}" "suite-$suite"
+  if (($(status "$suite") == 0)); then
+    flaky+=${failed_first:-"flaky in $suite: stopped early"}$'\n'
   fi
 done
 
@@ -43,12 +47,10 @@ done
 
 passed=0 failed=0 summary=
 for suite in "${suites[@]}"; do
-  # Without what it needs, a suite has not run.
   touch "$results/$suite.log"
-  status=$(cat "$results/$suite.status" 2>/dev/null || echo 1)
   read -r suite_passed suite_failed < <(scripts/count-tests.sh "$results/$suite.log")
   # A suite that ran nothing, or stopped before it could count its failure, has failed once.
-  if ((suite_passed + suite_failed == 0)) || ((status != 0 && suite_failed == 0)); then
+  if ((suite_passed + suite_failed == 0)) || (($(status "$suite") != 0 && suite_failed == 0)); then
     suite_failed=1
   fi
   summary+="$suite: $suite_passed passed, $suite_failed failed"$'\n'
