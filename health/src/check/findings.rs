@@ -6,7 +6,7 @@ use super::causes::{
     Explained, explanation, is_empty_since, total, usual, within as values_within,
 };
 use super::progress::{Progress, Resolved};
-use super::sentence::sentence;
+use super::sentence::{Course, sentence};
 use super::state::Live;
 use crate::columns::groups::Grid;
 use crate::columns::slots::Slots;
@@ -99,19 +99,22 @@ impl<'t> Findings<'t> {
         provisional: bool,
     ) {
         let resolved = over.map(|over| over.live.until);
-        let mut looked = Looked {
-            is_gone: over.is_some_and(|over| over.is_gone),
-            ..Looked::default()
-        };
+        let mut looked = Looked::default();
+        let course = &mut looked.course;
+        course.is_better = live.good >= self.context.rule.good;
+        course.is_gone = over.is_some_and(|over| over.is_gone);
         if let (Some(group), true) = (group, self.explained < MOST_EXPLAINED) {
             self.explained += 1;
             let rule = self.context.rule;
             let end = live.numbers.window.end();
             let time = (live.since, resolved.unwrap_or(end));
-            looked.total = self.total(group, live, time, resolved.is_some());
-            // The causes are those of the counts that the sentence states.
-            let end = looked.total.map_or(end, |_| time.1.max(end));
-            looked.explained = explanation(rule, self.grid, self.slots, group, live, end);
+            course.total = self.total(group, live, time, resolved.is_some());
+            let explain = |end| explanation(rule, self.grid, self.slots, group, live, end);
+            looked.explained = explain(end);
+            // A replay describes when a finding fired, as checks would have done, but its sentence also how it went on.
+            if course.total.is_some() && time.1 > end {
+                course.explained = explain(time.1);
+            }
             if looked
                 .explained
                 .as_ref()
@@ -119,7 +122,7 @@ impl<'t> Findings<'t> {
             {
                 looked.within = values_within(rule, self.grid, self.slots, group, live);
             }
-            looked.is_empty = looked.is_gone
+            course.is_empty = course.is_gone
                 && is_empty_since(rule.measure, self.grid, self.slots, group, live.since);
         }
         self.context.provisional = provisional;
@@ -179,11 +182,7 @@ impl<'t> Findings<'t> {
 pub(crate) struct Looked {
     explained: Option<Explained>,
     within: Vec<(Dimension, String)>,
-    total: Option<Total>,
-    /// Whether the finding ended only because its group could not be judged for a long time.
-    is_gone: bool,
-    /// Whether the group has had no events since the finding began; only for a group that is gone.
-    is_empty: bool,
+    course: Course,
 }
 
 /// What a finding is made from, besides [`Live`] and [`Looked`].
@@ -257,6 +256,7 @@ pub(crate) fn finding(
         measure: rule.measure,
         observed: live.numbers.observed,
         total: looked
+            .course
             .total
             .and_then(|total| rule.test.judge().total(&total)),
         expected: live.numbers.expected,
@@ -278,9 +278,7 @@ pub(crate) fn finding(
         sentence: String::new(),
         query: query(rules, rule, live),
     };
-    let is_better = live.good >= rule.good;
-    let course = (is_better, looked.is_gone, looked.is_empty);
-    finding.sentence = sentence(&finding, rule, looked.total, course);
+    finding.sentence = sentence(&finding, rule, &looked.course);
     finding
 }
 

@@ -5,11 +5,27 @@ use std::cmp::Ordering;
 use tallyfold::text::grouped;
 use tallyfold::{Dimension, Metric, Timestamp};
 
+use super::causes::Explained;
 use crate::cause::explanation::{Amount, Cause};
 use crate::incidents::finding::{Finding, Status};
 use crate::rules::rule::Rule;
 use crate::rules::wording::{Said, Seen, Total, rounded};
 use crate::shown::{self, near, span, value};
+
+/// What the sentence of a finding says besides the fields of the finding.
+#[derive(Default)]
+pub(super) struct Course {
+    /// The counts of all windows of the finding together, if they are known.
+    pub(super) total: Option<Total>,
+    /// The causes of what `total` counts, if the finding lasted longer than the time of its own causes.
+    pub(super) explained: Option<Explained>,
+    /// Whether enough windows were good to end a firing finding. They had too few events to show that it is over.
+    pub(super) is_better: bool,
+    /// Whether the finding ended only because its group could not be judged for a long time.
+    pub(super) is_gone: bool,
+    /// Whether the group has had no events since the finding began; only for a group that is gone.
+    pub(super) is_empty: bool,
+}
 
 /// Counts of a finding, and the words about them.
 struct Counted {
@@ -79,21 +95,15 @@ impl Counted {
     }
 }
 
-/// Returns the sentence of a finding. `is_better` says whether enough windows were good to end a firing finding, but they had
-/// too few events to show that it is over. `is_gone` says whether the finding ended only because its group could not be judged
-/// for a long time, and `is_empty` whether the group had no events at all.
-pub(super) fn sentence(
-    finding: &Finding,
-    rule: &Rule,
-    total: Option<Total>,
-    (is_better, is_gone, is_empty): (bool, bool, bool),
-) -> String {
+/// Returns the sentence of a finding.
+pub(super) fn sentence(finding: &Finding, rule: &Rule, course: &Course) -> String {
     let about = subject(finding, rule);
     let (window, since) = (finding.window, finding.since);
     let mut observed = Counted::in_window(finding, rule);
-    let total = total.and_then(|total| Counted::in_total(finding, rule, &total));
+    let total = course.total.as_ref();
+    let total = total.and_then(|total| Counted::in_total(finding, rule, total));
     let in_window = observed.during(&format!("from {}", shown::window(window)));
-    let mut change = Change::of(finding);
+    let mut change = Change::of(finding, course.explained.as_ref());
     let mut in_total = |end: Timestamp| match &total {
         Some(total) => {
             change.compare(finding, total);
@@ -112,7 +122,7 @@ pub(super) fn sentence(
         }
     };
     let (first, last) = match (finding.status, finding.resolved) {
-        (Status::Resolved, Some(_)) if is_empty => {
+        (Status::Resolved, Some(_)) if course.is_empty => {
             change.number = None;
             observed.date_usual(&format!("from {}", shown::window(window)));
             let first = observed.during(&format!("since {} UTC", since.short()));
@@ -120,10 +130,9 @@ pub(super) fn sentence(
             (first, Some(over.to_owned()))
         }
         (Status::Resolved, Some(end)) => {
-            let over = if is_gone {
-                GONE
-            } else {
-                rule.test.judge().over()
+            let over = match course.is_gone {
+                true => GONE,
+                false => rule.test.judge().over(),
             };
             (in_total(end), Some(over.to_owned()))
         }
@@ -136,7 +145,7 @@ pub(super) fn sentence(
             );
             (first, None)
         }
-        (Status::Firing, _) if is_better => {
+        (Status::Firing, _) if course.is_better => {
             let last = "better since then, but too few events to call it over";
             (in_total(window.end()), Some(last.to_owned()))
         }
@@ -246,10 +255,17 @@ struct Change {
 const WORTH_NAMING: f64 = 0.1;
 
 impl Change {
-    /// Returns the change since the finding began, by its causes.
-    fn of(finding: &Finding) -> Self {
+    /// Returns the change since the finding began, by `explained` or else by the causes of the finding.
+    fn of(finding: &Finding, explained: Option<&Explained>) -> Self {
+        let (causes, unexplained, compared_with) = match explained {
+            Some(Explained {
+                explanation,
+                compared,
+            }) => (&explanation.causes, explanation.unexplained, compared),
+            None => (&finding.causes, finding.unexplained, &finding.compared),
+        };
         let within = Self {
-            within: all_within(finding),
+            within: all_within(finding).filter(|_| causes.is_empty()),
             events: match finding.observed.part as f64 - finding.expected {
                 _ if finding.expected <= 0.0 => "these events",
                 difference if difference < 0.0 => "the missing events",
@@ -257,11 +273,11 @@ impl Change {
             },
             ..Self::default()
         };
-        let (Some(first), Some(last)) = (finding.compared.first(), finding.compared.last()) else {
+        let (Some(first), Some(last)) = (compared_with.first(), compared_with.last()) else {
             return within;
         };
-        let all: i128 = finding.causes.iter().map(|cause| cause.events).sum();
-        let total = finding.unexplained.saturating_add(all);
+        let all: i128 = causes.iter().map(|cause| cause.events).sum();
+        let total = unexplained.saturating_add(all);
         let difference = finding.observed.part as f64 - finding.expected;
         if total == 0 || (total > 0) != (difference > 0.0) {
             return within;
@@ -270,7 +286,7 @@ impl Change {
         let to = if is_before { "just before" } else { "usual" };
         Self {
             number: Some(compared(total, to)),
-            place: place(finding, total),
+            place: place(finding, causes, total),
             ..within
         }
     }
@@ -303,9 +319,9 @@ fn compared(events: i128, to: &str) -> String {
 }
 
 /// Returns words for the parts that explain most of a change.
-fn place(finding: &Finding, total: i128) -> Option<(&'static str, String)> {
+fn place(finding: &Finding, causes: &[Cause], total: i128) -> Option<(&'static str, String)> {
     let share = |cause: &Cause| cause.events as f64 / total as f64;
-    let named = finding.causes.iter().take(2);
+    let named = causes.iter().take(2);
     let named = named.filter(|cause| share(cause) >= WORTH_NAMING);
     let mut named: Vec<&Cause> = named.collect();
     named.sort_by(|one, other| share(other).total_cmp(&share(one)));
