@@ -29,7 +29,7 @@ pub(crate) struct Found {
     pub(crate) path: PathBuf,
     /// The content of the file.
     pub(crate) bytes: Vec<u8>,
-    /// If somebody else can change the file, a sentence that names them.
+    /// Why the file is not trusted, if somebody else can change it.
     pub(crate) distrust: Option<String>,
 }
 
@@ -51,8 +51,8 @@ pub(crate) fn find(asked: Option<&Path>) -> Result<Option<Found>> {
             Ok(found) => {
                 let found = found?;
                 check_owner(&found)?;
-                let is_of_user = |place: &PathBuf| place != path && is_same(place, path);
-                if path == Path::new(HERE) && !places.iter().any(is_of_user) {
+                let is_usual = |place: &PathBuf| place != path && is_same(place, path);
+                if path == Path::new(HERE) && !places.iter().any(is_usual) {
                     check_trust(&found)?;
                 }
                 return Ok(Some(found));
@@ -88,7 +88,7 @@ pub(crate) fn check_owner(found: &Found) -> Result<()> {
     }
 }
 
-/// Why a file is not trusted. In messages, this text follows the file's path.
+/// Why a trusted file is refused. In messages, this text follows the file's path.
 pub(crate) const EXPOSED: &str =
     "is not trusted any more, because other users can change the record of your trust";
 
@@ -332,7 +332,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_usual_places_have_an_order() {
+    fn the_usual_places_are_in_order() {
         let none = places(&|_| None);
         let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
         let system = "/etc/tallyfold/tallyfold.toml";
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_is_trusted_as_it_was_seen() {
+    fn only_the_content_that_was_trusted_is_trusted() {
         let folder = tempfile::tempdir().unwrap();
         let trust = Trust {
             folder: folder.path().join("data/trusted"),
@@ -412,7 +412,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_to_a_trusted_file_is_another_file() {
+    fn a_link_to_a_trusted_file_is_not_trusted() {
         let folder = tempfile::tempdir().unwrap();
         let trust = Trust {
             folder: folder.path().join("trusted"),
@@ -427,7 +427,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn only_root_and_the_user_are_trusted() {
+    fn a_file_that_others_own_or_can_change_is_not_trusted() {
         for (owner, us, mode, is_trusted) in [
             (1000, 1000, 0o100_644, true),
             (0, 1000, 0o644, true),

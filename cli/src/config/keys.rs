@@ -24,7 +24,7 @@ const NOT_IN_FILES: [&str; 4] = [
     "dangerously_allow_browser",
 ];
 
-/// A section.
+/// A kind of section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {
     /// `[defaults]`, for all clusters.
@@ -41,7 +41,7 @@ pub(crate) enum Section {
     Receiver(ReceiverKind),
 }
 
-/// A key.
+/// A key of a section.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Key {
     /// The name of the key in the file.
@@ -55,11 +55,11 @@ pub(crate) struct Key {
 pub(crate) enum Form {
     /// An option that one of the library crates declares.
     Declared(&'static Argument),
-    /// An option that the section must not have, with the reason.
+    /// An option that the section must not contain. The text is the reason.
     Refused(&'static str),
     /// The place of a secret.
     Secret(SecretIn),
-    /// The names of other sections. The text describes what is expected.
+    /// The names of other sections. The text is the error for any other value.
     Names(&'static str),
     /// True or false.
     Flag,
@@ -375,8 +375,8 @@ fn place_of(entry: &Entry<'_>, kind: SecretIn, reading: &mut Reading) -> Result<
             let wanted =
                 "want the name of an environment variable, of letters, digits and underscores";
             let name = entry.text(wanted)?;
-            let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-            if name.is_empty() || !name.bytes().all(is_of_name) {
+            let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+            if name.is_empty() || !name.bytes().all(is_allowed) {
                 return Err(entry.wrong(wanted).into());
             }
             reading.variables.push(name.to_owned());
@@ -436,15 +436,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_option_of_a_client_is_a_key_or_is_known_to_be_none() {
+    fn every_client_option_is_either_a_key_or_excluded() {
         let keys = keys(Section::Cluster);
         for argument in MachineOptions::ARGUMENTS {
             let name = argument.spelled(Spelling::Toml);
             assert_eq!(name, toml_name(argument));
             let is_key = keys.iter().any(|key| key.name == name);
-            let is_none =
+            let is_excluded =
                 matches!(argument.kind, Kind::Host) || NOT_IN_FILES.contains(&argument.name);
-            assert_ne!(is_key, is_none, "{name}");
+            assert_ne!(is_key, is_excluded, "{name}");
         }
         for name in NOT_IN_FILES {
             assert!(
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn every_secret_is_known() {
+    fn the_only_secret_options_are_client_secret_and_routing_key() {
         let secrets = |arguments: &'static [Argument]| {
             let secrets = arguments
                 .iter()
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_with_a_user_is_known() {
+    fn an_address_with_a_user_is_recognized() {
         for (address, expected) in [
             ("https://a.example", false),
             ("https://a.example/@me", false),
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_let_in_are_known() {
+    fn headers_that_contain_credentials_are_recognized() {
         for name in [
             "authorization",
             "x-api-key",

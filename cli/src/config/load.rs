@@ -114,7 +114,7 @@ fn put_together(
     let named = std::mem::take(&mut written.clusters);
     let is_named = !named.is_empty();
     let clusters = match is_named {
-        true => named_clusters(asked(flags, named, &written)?, &over)?,
+        true => named_clusters(selected(flags, named, &written)?, &over)?,
         false => {
             refuse_names(flags, &written, is_from_file)?;
             let cluster = cluster(UNNAMED.to_owned(), None, written.defaults.clone(), &over);
@@ -136,11 +136,11 @@ fn put_together(
     })
 }
 
-fn named_clusters(asked: Vec<Named>, over: &Given) -> Result<Vec<Cluster>> {
-    if asked.len() > 1 {
-        refuse_for_several(over, asked.len())?;
+fn named_clusters(selected: Vec<Named>, over: &Given) -> Result<Vec<Cluster>> {
+    if selected.len() > 1 {
+        refuse_for_several(over, selected.len())?;
     }
-    let clusters = asked
+    let clusters = selected
         .into_iter()
         .map(|named| cluster(named.name, Some(named.origin), named.given, over));
     Ok(clusters.collect())
@@ -151,8 +151,12 @@ fn cluster(name: String, origin: Option<Origin>, mut given: Given, over: &Given)
     Cluster::new(name, origin, given)
 }
 
-/// Returns the clusters that are queried, in the order of the file.
-fn asked(flags: &ServiceFlags, mut clusters: Vec<Named>, written: &Written) -> Result<Vec<Named>> {
+/// Returns the clusters that the flags select, in the order of the file.
+fn selected(
+    flags: &ServiceFlags,
+    mut clusters: Vec<Named>,
+    written: &Written,
+) -> Result<Vec<Named>> {
     let names: Vec<&str> = clusters
         .iter()
         .map(|cluster| cluster.name.as_str())
@@ -237,6 +241,7 @@ fn of_flags(flags: &ServiceFlags) -> Given {
     given
 }
 
+/// Refuses flags and environment variables that describe one cluster, if several clusters are queried.
 fn refuse_for_several(over: &Given, count: usize) -> Result<()> {
     for name in OF_ONE_CLUSTER {
         let Some(setting) = over.get(name) else {
@@ -331,7 +336,7 @@ client_secret_env = 'CARGO_PKG_VERSION'
     }
 
     #[test]
-    fn flags_are_over_the_environment_over_the_file() {
+    fn flags_override_the_environment_which_overrides_the_file() {
         let id = |variables: &[(&str, &str)], flags: &[&str]| {
             let flags = [&["--cluster", "eu"] as &[&str], flags].concat();
             let settings = loaded(Some(TWO), variables, &flags).unwrap();
@@ -346,7 +351,7 @@ client_secret_env = 'CARGO_PKG_VERSION'
 
     #[cfg(unix)]
     #[test]
-    fn a_path_of_a_flag_may_be_any_bytes() {
+    fn a_path_in_a_flag_need_not_be_utf8() {
         use std::os::unix::ffi::OsStrExt;
 
         let path = std::ffi::OsStr::from_bytes(b"ca-\xff.pem");
@@ -386,7 +391,7 @@ client_secret_env = 'CARGO_PKG_VERSION'
     }
 
     #[test]
-    fn what_describes_one_cluster_is_refused_for_several() {
+    fn settings_of_one_cluster_are_refused_for_several() {
         for argument in MachineOptions::ARGUMENTS {
             let Some(variable) = argument.variable() else {
                 continue;
@@ -423,7 +428,7 @@ client_secret_env = 'CARGO_PKG_VERSION'
     }
 
     #[test]
-    fn a_variable_that_the_file_names_is_read_only_there() {
+    fn a_variable_that_the_file_names_sets_only_that_key() {
         let text = "[cluster.eu]\nclient_id = 'eu-id'\nclient_secret_env = 'TALLYFOLD_CLIENT_SECRET'\n\
                 [cluster.us]\nclient_secret_env = 'CARGO_PKG_NAME'\n";
         let variables = [("TALLYFOLD_CLIENT_SECRET", "canary")];
@@ -481,7 +486,7 @@ client_secret_env = 'CARGO_PKG_VERSION'
     }
 
     #[test]
-    fn if_nothing_is_configured_the_way_to_do_it_is_said() {
+    fn without_a_service_the_error_suggests_init() {
         for (file, expected) in [
             (
                 None,
@@ -500,7 +505,7 @@ client_secret_env = 'CARGO_PKG_VERSION'
     }
 
     #[test]
-    fn what_is_missing_is_said_with_the_place_where_it_belongs() {
+    fn an_error_about_a_setting_names_its_place() {
         let as_failure = |settings: &Settings, at: usize| {
             let cluster = &settings.clusters[at];
             let error = Machine::new(cluster.client.read().unwrap()).err().unwrap();

@@ -11,14 +11,16 @@ use tallyfold_health::{ReceiverKind, ReceiverOptions};
 
 use super::find::Found;
 use super::keys::{CLIENT_SECRET, Form, Reading, Section, example_of, keys, read_value};
-use super::settings::{AlertReceiver, CheckPlaces, RunParts, Target, network_of, path_of};
+use super::settings::{
+    AlertReceiver, CheckPlaces, RunParts, Target, path_of, take_network_and_labels,
+};
 use crate::arguments::given::{Given, Origin, Raw, Setting, listen_address};
 use crate::failure::{Failure, Result};
 
 /// The names of sections, except the sections of receivers.
 const SECTIONS: [&str; 5] = ["defaults", "cluster", "push", "check", "run"];
 
-/// The content of a file.
+/// The content of a configuration file.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
     /// The path of the file.
@@ -34,7 +36,7 @@ pub(crate) struct Written {
     pub(crate) receivers: Vec<AlertReceiver>,
     /// The paths of the files that `check` reads and writes.
     pub(crate) check: CheckPlaces,
-    /// What `run` does.
+    /// The parts of `tallyfold run` that the file selects.
     pub(crate) run: RunParts,
     /// The environment variables that the file names. Such a variable sets only the keys that name it, even if it is also
     /// the usual variable of another option.
@@ -99,7 +101,7 @@ pub(crate) fn read(found: &Found) -> Result<Written> {
     Ok(written)
 }
 
-/// Reads the parts of `run`. Checks that each name in a list has a section, and is in the list only once.
+/// Reads the parts of `tallyfold run`. Checks that each name in a list has a section, and is in the list only once.
 fn parts(mut run: Given, written: &Written) -> Result<RunParts> {
     let push = names(run.take("push"), |name| {
         let is_known = written.targets.iter().any(|target| target.name == name);
@@ -140,8 +142,8 @@ fn names<T: PartialEq>(
     };
     for item in items {
         let Raw::Text(name) = item else { continue };
-        let one = find(&name).map_err(|kind| {
-            Failure::usage(format!("{origin}: there is no section [{kind}{name}]"))
+        let one = find(&name).map_err(|prefix| {
+            Failure::usage(format!("{origin}: there is no section [{prefix}{name}]"))
         })?;
         if found.contains(&one) {
             let text = format!("{origin}: {name} is listed twice");
@@ -193,8 +195,8 @@ fn named(entry: &Entry<'_>, section: Section, reading: &mut Reading) -> Result<V
 /// Returns whether a text is a valid name of a section. The allowed characters are safe in messages, labels and file
 /// names.
 pub(crate) fn is_name(name: &str) -> bool {
-    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    (1..=64).contains(&name.len()) && name.bytes().all(is_of_name)
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    (1..=64).contains(&name.len()) && name.bytes().all(is_allowed)
 }
 
 fn settings(entry: &Entry<'_>, section: Section, reading: &mut Reading) -> Result<Given> {
@@ -248,7 +250,7 @@ fn receiver(mut section: Named, kind: ReceiverKind) -> Result<AlertReceiver> {
         let origin = &section.origin;
         return Err(Failure::usage(format!("{origin}: url is missing")));
     }
-    let (network, _) = network_of(&mut section.given);
+    let (network, _) = take_network_and_labels(&mut section.given);
     let template = section.given.take("template").map(|setting| setting.raw);
     Ok(AlertReceiver {
         name: section.name,
@@ -270,7 +272,7 @@ fn as_failure(given: &Given, section: &Origin, error: Error) -> Failure {
 
 fn target(mut section: Named) -> Result<Target> {
     check::<PushOptions>(&section.given, &section.origin)?;
-    let (network, _) = network_of(&mut section.given);
+    let (network, _) = take_network_and_labels(&mut section.given);
     let names: Vec<&str> = Format::ALL.iter().map(|format| format.as_str()).collect();
     let names = names.join(", ");
     let format = match section.given.take("format") {
@@ -298,7 +300,7 @@ fn target(mut section: Named) -> Result<Target> {
 /// # Errors
 /// At the first byte that is not UTF-8.
 fn text_of<'b>(path: &Path, bytes: &'b [u8]) -> Result<&'b str> {
-    // Windows editors put a byte order mark at the beginning.
+    // Some Windows editors write a byte order mark at the beginning.
     let (skipped, bytes) = match bytes.strip_prefix(b"\xef\xbb\xbf") {
         Some(rest) => (3, rest),
         None => (0, bytes),

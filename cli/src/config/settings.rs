@@ -27,7 +27,7 @@ pub(crate) struct Settings {
     pub(crate) receivers: Vec<AlertReceiver>,
     /// The paths of the files that `check` reads and writes.
     pub(crate) check: CheckPlaces,
-    /// What `run` does.
+    /// The parts of `tallyfold run` that the file selects.
     pub(crate) run: RunParts,
     /// Whether results show the names of clusters. Clusters have names if they come from a file.
     pub(crate) is_named: bool,
@@ -135,7 +135,7 @@ impl Settings {
 impl Cluster {
     /// Creates a cluster from the settings of its section.
     pub(super) fn new(name: String, origin: Option<Origin>, mut given: Given) -> Self {
-        let (network, labels) = network_of(&mut given);
+        let (network, labels) = take_network_and_labels(&mut given);
         Self {
             name,
             origin,
@@ -183,7 +183,7 @@ impl Cluster {
     }
 }
 
-/// Returns the path in a value, if the value is a path.
+/// Returns the path in a setting's value; `None` for other values.
 pub(super) fn path_of(raw: Option<Raw>) -> Option<PathBuf> {
     match raw {
         Some(Raw::Path(path)) => Some(path),
@@ -192,7 +192,7 @@ pub(super) fn path_of(raw: Option<Raw>) -> Option<PathBuf> {
 }
 
 /// Removes the network settings and the labels from the settings of a section, and returns them.
-pub(super) fn network_of(given: &mut Given) -> (NetworkSettings, Vec<(String, String)>) {
+pub(super) fn take_network_and_labels(given: &mut Given) -> (NetworkSettings, Vec<Pair>) {
     let text = |raw: &Raw| match raw {
         Raw::Text(text) => Some(text.clone()),
         _ => None,

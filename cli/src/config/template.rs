@@ -1,5 +1,5 @@
-//! Creates the configuration that `tallyfold init` writes. The descriptions and defaults of keys come from the core's
-//! declarations.
+//! Creates the configuration that `tallyfold init` writes. If a library crate declares an option, its description and default
+//! come from that declaration.
 
 use tallyfold::arguments::{Argument, Kind, Options, Value};
 use tallyfold::{MachineOptions, Spelling};
@@ -178,7 +178,7 @@ fn default_of(argument: &Argument) -> Option<String> {
     })
 }
 
-/// Returns the description of a key that the core does not declare.
+/// Returns the description of a key that no library crate declares.
 fn about(name: &str) -> &'static str {
     match name {
         "client_secret_env" => {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn it_loads_as_it_is_written() {
+    fn the_template_loads_unchanged() {
         let written = written(&template());
         let names: Vec<&str> = written
             .clusters
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn it_loads_with_every_setting_in_use() {
+    fn the_template_loads_with_every_setting_in_use() {
         for secret in [
             "client_secret_env",
             "client_secret_file",
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn it_has_every_key_once_with_a_value_and_a_comment() {
+    fn the_template_has_every_key_once_with_a_value_and_a_comment() {
         let text = template().replace(SECOND, "");
         let (clusters, rest) = text.split_once(PUSH).unwrap();
         let (pushes, rest) = rest.split_once(CHECK).unwrap();
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_equal_the_core_defaults() {
+    fn defaults_in_the_template_equal_the_core_defaults() {
         let text = in_use("client_secret_env");
         let mut given = written(&text).clusters.remove(0).given;
         for name in ["ca_file", "proxy", "labels", "headers", "client_secret"] {
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_the_documentation_loads() {
+    fn the_example_in_the_documentation_loads() {
         let page =
             std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli/configuration.md");
         let page = std::fs::read_to_string(page).unwrap();

@@ -33,7 +33,7 @@ fn check_all(cases: &[(&str, &str)]) {
 }
 
 #[test]
-fn keys_that_do_not_exist_are_named_with_the_nearest() {
+fn an_unknown_key_is_reported_with_the_nearest_known_key() {
     check_all(&[
         (
             "[cluster.eu]\n\n  timeut = 'canary'",
@@ -83,7 +83,7 @@ fn keys_that_do_not_exist_are_named_with_the_nearest() {
 }
 
 #[test]
-fn other_types_of_values_are_refused() {
+fn values_of_the_wrong_type_are_refused() {
     check_all(&[
         (
             "cluster = 'canary'",
@@ -197,7 +197,7 @@ fn other_types_of_values_are_refused() {
 }
 
 #[test]
-fn values_that_the_core_refuses_are_located() {
+fn errors_of_the_core_are_reported_with_their_place() {
     check_all(&[
         (
             "[defaults]\ntimeout = '30 sec'",
@@ -251,7 +251,7 @@ fn values_that_the_core_refuses_are_located() {
 }
 
 #[test]
-fn secrets_are_refused_where_they_stand() {
+fn secrets_in_the_file_are_refused() {
     check_all(&[
         (
             "[cluster.eu]\nclient_secret = 'canary'",
@@ -289,7 +289,7 @@ fn secrets_are_refused_where_they_stand() {
 }
 
 #[test]
-fn commands_of_others_are_not_run() {
+fn commands_in_a_file_that_others_can_change_are_not_run() {
     let mut found = found("[defaults]\nclient_secret_command = 'canary'");
     found.distrust = Some("the file belongs to another user".to_owned());
     let wrong = read(&found).unwrap_err().text;
@@ -304,7 +304,7 @@ fn of_file(text: &str) -> Written {
 }
 
 #[test]
-fn clusters_are_over_the_defaults_in_the_order_of_the_file() {
+fn clusters_override_the_defaults_and_keep_the_order_of_the_file() {
     let written = of_file(
         "[cluster.us]\nclient_secret_file = 'us'\n\
          [defaults]\nclient_secret_env = 'A'\ntimeout = '1s'\nheaders = { x-a = '1', x-b = '1' }\nlabels = { a = '1' }\n\
@@ -347,7 +347,7 @@ fn clusters_are_over_the_defaults_in_the_order_of_the_file() {
 }
 
 #[test]
-fn a_secret_is_read_when_it_is_needed() {
+fn a_secret_is_read_only_when_it_is_needed() {
     let written = of_file(
         "[push.a]\nurl = { env = 'CARGO_PKG_NAME' }\nformat = 'otlp'\n\
          headers = { authorization = { env = 'CARGO_PKG_NAME' } }\n\
@@ -397,7 +397,7 @@ fn paths_are_relative_to_the_configuration() {
 }
 
 #[test]
-fn bytes_that_are_not_utf8_are_located() {
+fn bytes_that_are_not_utf8_are_reported_with_their_place() {
     let path = Path::new("t.toml");
     let failure = text_of(path, b"a = \"\xff\"").unwrap_err();
     assert_eq!(failure.text, "t.toml: byte 5: want UTF-8 text");
@@ -406,7 +406,7 @@ fn bytes_that_are_not_utf8_are_located() {
     assert_eq!(text_of(path, b"\xef\xbb\xbfa = 1").unwrap(), "a = 1");
 }
 
-// The following tests read hostile and random configurations. Reading must not panic, and no message may contain a
+// The following tests read hostile and random configurations. Reading must not panic, and no error may contain a
 // secret.
 
 /// The text of every secret in these tests.
@@ -433,7 +433,7 @@ fn check_hidden(bytes: &[u8]) {
     );
 }
 
-/// Returns the template with all settings in use. Each value that is a text is replaced by a secret.
+/// Returns the template with all settings uncommented and a secret in place of each text.
 fn secrets() -> String {
     template()
         .lines()
@@ -543,12 +543,12 @@ proptest! {
     }
 
     #[test]
-    fn no_message_quotes_a_value(sections in prop::collection::vec(section(), 1..4)) {
+    fn no_error_quotes_a_value(sections in prop::collection::vec(section(), 1..4)) {
         check_hidden(sections.concat().as_bytes());
     }
 
     #[test]
-    fn a_changed_configuration_hides_its_secrets(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn errors_about_changed_bytes_hide_secrets(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut bytes = secrets().into_bytes();
         let at = at.index(bytes.len());
         bytes[at] = byte;
@@ -557,9 +557,9 @@ proptest! {
 }
 
 #[test]
-fn a_configuration_that_is_cut_hides_its_secrets() {
+fn errors_about_truncated_configurations_hide_secrets() {
     let secrets = secrets();
-    // A text that is cut before its first secret has nothing to hide.
+    // A text that ends before its first secret has nothing to hide.
     let start = secrets.find(CANARY).unwrap();
     for end in (start..secrets.len()).step_by(3) {
         check_hidden(&secrets.as_bytes()[..end]);
@@ -567,7 +567,7 @@ fn a_configuration_that_is_cut_hides_its_secrets() {
 }
 
 #[test]
-fn large_documents_are_read_in_little_time() {
+fn large_configurations_are_read_quickly() {
     let mega = 1_000_000;
     let key = "k".repeat(mega / 2);
     for text in [
@@ -599,7 +599,7 @@ fn large_documents_are_read_in_little_time() {
         if let Err(failure) = read(&found(&text)) {
             assert!(failure.text.len() < 2_000, "{}", failure.text.len());
         }
-        // Reading takes far less time than this. It would take far longer if it searched the whole text for each key.
+        // Reading takes far less time. If it searched the whole text for each key, it would take far longer.
         assert!(started.elapsed().as_secs() < 120);
     }
 }
