@@ -5,12 +5,12 @@ use tallyfold::{Timestamp, Window};
 
 /// Returns a share as a percentage with the digits that matter, such as `12.2%` or `0.034%`.
 pub(crate) fn percent(share: f64) -> String {
-    percent_beside(share, "")
+    percent_unlike(share, "")
 }
 
-/// Returns a share as a percentage with enough digits to differ from another text, such as `6.02%` next to `6%`. Equal
-/// shares stay equal.
-pub(crate) fn percent_beside(share: f64, other: &str) -> String {
+/// Returns a share as a percentage with enough digits to differ from another text, such as `6.02%` next to `6%`. If more
+/// digits don't make a difference, the texts stay equal.
+pub(crate) fn percent_unlike(share: f64, other: &str) -> String {
     let percent = share * 100.0;
     let places = match percent {
         p if p >= 1.0 || p <= 0.0 => 1,
@@ -34,7 +34,7 @@ pub(crate) fn percent_beside(share: f64, other: &str) -> String {
     }
 }
 
-/// The maximum number of additional digits that [`percent_beside`] uses.
+/// The maximum number of additional digits that [`percent_unlike`] uses.
 const MOST_MORE_DIGITS: usize = 6;
 
 /// Returns a window as text, such as `2026-03-01 02:45 to 03:00 UTC`.
@@ -44,11 +44,11 @@ pub(crate) fn window(window: Window) -> String {
 
 /// Returns a range of time as text, such as `2026-03-01 02:45 to 03:00 UTC`.
 pub(crate) fn span(start: Timestamp, end: Timestamp) -> String {
-    format!("{} to {} UTC", start.short(), near(end, start))
+    format!("{} to {} UTC", start.short(), short_near(end, start))
 }
 
-/// Returns a timestamp as text: only the time of day if `other` is on the same day.
-pub(crate) fn near(at: Timestamp, other: Timestamp) -> String {
+/// Returns a timestamp as text: only the time of day if it is on the same day as `other`.
+pub(crate) fn short_near(at: Timestamp, other: Timestamp) -> String {
     match at.date() == other.date() {
         true => at.short_time(),
         false => at.short(),
@@ -69,15 +69,15 @@ pub(crate) fn value(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{percent_beside, value};
+    use super::{percent_unlike, value};
 
     #[test]
-    fn a_share_differs_from_the_limit_beside_it() {
-        assert_eq!(percent_beside(43.0 / 714.0, "6%"), "6.02%");
-        assert_eq!(percent_beside(0.06, "6%"), "6%");
-        assert_eq!(percent_beside(422.0 / 1341.0, "10%"), "31.5%");
-        assert_eq!(percent_beside(0.0, "0.1%"), "0%");
-        assert_eq!(percent_beside(0.999_96, "100%"), "99.996%");
+    fn a_share_is_shown_differently_from_the_limit_next_to_it() {
+        assert_eq!(percent_unlike(43.0 / 714.0, "6%"), "6.02%");
+        assert_eq!(percent_unlike(0.06, "6%"), "6%");
+        assert_eq!(percent_unlike(422.0 / 1341.0, "10%"), "31.5%");
+        assert_eq!(percent_unlike(0.0, "0.1%"), "0%");
+        assert_eq!(percent_unlike(0.999_96, "100%"), "99.996%");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tallyfold::text::{grouped, signed};
 use super::chance::NORMAL;
 use super::leaves::{Leaves, Suspect, Suspects, Tally, sums_of};
 use crate::measure::Measure;
-use crate::shown::{percent, percent_beside};
+use crate::shown::{percent, percent_unlike};
 
 /// What explains a change: its causes, with exact numbers of events.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -259,7 +259,7 @@ fn shown(amount: Amount, other: Amount) -> String {
                 .filter(|other| own != *other)
                 .map(percent)
                 .unwrap_or_default();
-            format!("{} ({})", percent_beside(own, &other), counts(amount))
+            format!("{} ({})", percent_unlike(own, &other), counts(amount))
         }
         (None, _) => counts(amount),
     }

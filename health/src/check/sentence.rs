@@ -10,7 +10,7 @@ use crate::cause::explanation::{Amount, Cause};
 use crate::incidents::finding::{Finding, Status};
 use crate::rules::rule::Rule;
 use crate::rules::wording::{Said, Seen, Total, rounded};
-use crate::shown::{self, near, span, value};
+use crate::shown::{self, short_near, span, value};
 
 /// What the sentence of a finding says besides the fields of the finding.
 #[derive(Default)]
@@ -138,7 +138,7 @@ pub(super) fn sentence(finding: &Finding, rule: &Rule, course: &Course) -> Strin
         }
         (Status::Unjudged, _) => {
             change.number = None;
-            let since = near(since, window.start());
+            let since = short_near(since, window.start());
             let seen = finding.seen.short();
             let first = format!(
                 "not judged since {seen} UTC (too little traffic); last judged: {in_window}, since {since}"
@@ -150,7 +150,7 @@ pub(super) fn sentence(finding: &Finding, rule: &Rule, course: &Course) -> Strin
             (in_total(window.end()), Some(last.to_owned()))
         }
         _ if since < window.start() => {
-            let since = near(since, window.start());
+            let since = short_near(since, window.start());
             let total = total.filter(|_| finding.measure.is_rate());
             let total = total.map(|total| {
                 let whole = total.amount.whole.unwrap_or_default();
@@ -172,14 +172,14 @@ pub(super) fn sentence(finding: &Finding, rule: &Rule, course: &Course) -> Strin
                 (total.during(&format!("since {} UTC", since.short())), None)
             }
             None => {
-                let since = near(since, window.start());
+                let since = short_near(since, window.start());
                 (format!("{in_window}, beginning at about {since}"), None)
             }
         },
         _ => {
             change.compare(finding, &observed);
             if observed.amount.part == 0 && observed.said.is_usual {
-                observed.date_usual(&format!("until {}", near(window.end(), since)));
+                observed.date_usual(&format!("until {}", short_near(window.end(), since)));
             }
             (
                 observed.during(&format!("since {} UTC", since.short())),

@@ -1,5 +1,5 @@
-//! Continues incidents from one check to the next: decides which incident a finding belongs to, and when an incident is over. Two
-//! things decide which findings belong together: the values that they have in common, and when they began.
+//! Continues incidents from one check to the next: decides which incident a finding belongs to, and when an incident is over.
+//! Whether findings belong together depends on the values that they have in common, and on when they began.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -31,19 +31,19 @@ impl Following {
         }
     }
 
-    /// Handles the findings that `is_taken` selects, in any order. It replays two events of each finding in chronological order:
-    /// when the finding began to fire, and when a window showed that it was over. `over` has the second time for each finding. So
-    /// a late check has the same result as checks after each window.
+    /// Handles the findings that `is_included` selects, in any order. It replays two events of each finding in chronological
+    /// order: when the finding began to fire, and when a window showed that it was over. `over` has the time of the second event
+    /// for each finding. So a late check has the same result as checks after each window.
     pub(crate) fn follow(
         &mut self,
         findings: &mut [Finding],
         over: &[Option<Timestamp>],
-        is_taken: impl Fn(&Finding) -> bool,
+        is_included: impl Fn(&Finding) -> bool,
     ) {
         let mut events = Vec::new();
         let mut present = Vec::new();
-        for (place, finding) in findings.iter().enumerate().filter(|one| is_taken(one.1)) {
-            if !self.is_firing(finding) {
+        for (place, finding) in findings.iter().enumerate().filter(|one| is_included(one.1)) {
+            if !self.has_unresolved(finding) {
                 events.push((finding.fired, false, place));
             }
             match finding.status {
@@ -63,28 +63,28 @@ impl Following {
                 }
                 (*place, finding)
             });
-            for (place, incident) in self.take(now.collect()) {
+            for (place, incident) in self.assign(now.collect()) {
                 findings[place].incident = Some(incident);
             }
         }
         let present = present
             .iter()
             .map(|place| (*place, findings[*place].clone()));
-        for (place, incident) in self.take(present.collect()) {
+        for (place, incident) in self.assign(present.collect()) {
             findings[place].incident = Some(incident);
         }
     }
 
-    /// Returns whether an open incident has an unresolved part with this finding and the same start.
-    fn is_firing(&self, finding: &Finding) -> bool {
+    /// Returns whether an open incident has an unresolved part for this finding, with the same start.
+    fn has_unresolved(&self, finding: &Finding) -> bool {
         let mut open = self.all.iter().filter(|one| one.status != Status::Resolved);
-        open.any(|one| one.is_firing(&finding.id, finding.since))
+        open.any(|one| one.has_unresolved(&finding.id, finding.since))
     }
 
-    /// Assigns an incident to each finding. It begins with the findings of open incidents. Then come the findings that fired
-    /// first, then the widest, then the most severe, so that the others join them. Returns the position and the incident of each
-    /// finding.
-    fn take(&mut self, mut findings: Vec<(usize, Finding)>) -> Vec<(usize, String)> {
+    /// Assigns an incident to each finding. Findings of open incidents come first. The other findings are sorted by when they
+    /// fired, with wide groups before narrow ones and severe findings before others, so that later findings join earlier ones.
+    /// Returns the position and the incident of each finding.
+    fn assign(&mut self, mut findings: Vec<(usize, Finding)>) -> Vec<(usize, String)> {
         findings.sort_by_cached_key(|(_, finding)| {
             let mut open = self.all.iter().filter(|one| one.status != Status::Resolved);
             let is_known = open.any(|one| one.has(&finding.id));
@@ -99,9 +99,9 @@ impl Following {
         });
         let mut of = Vec::new();
         for (at, finding) in findings {
-            let place = match self.place_of(&finding) {
+            let place = match self.incident_of(&finding) {
                 Some(place) => {
-                    self.all[place].take(&finding);
+                    self.all[place].update(&finding);
                     place
                 }
                 None => {
@@ -119,19 +119,19 @@ impl Following {
     /// Returns the position of the incident that a finding belongs to: an open incident that has the finding or that the finding
     /// fits, or else an incident that ended shortly before. If there are several, it returns the best fit, and among equals the
     /// latest.
-    fn place_of(&self, finding: &Finding) -> Option<usize> {
+    fn incident_of(&self, finding: &Finding) -> Option<usize> {
         let part = IncidentPart::of(finding);
         let all = || self.all.iter().enumerate();
-        let of = |is_open: bool| {
+        let select = |is_open: bool| {
             all().filter(move |(_, one)| (one.status != Status::Resolved) == is_open)
         };
         let latest = |one: &Incident| (one.until, one.id.clone());
         let own = |is_open| {
-            let own = of(is_open).filter(|(_, one)| one.has(&finding.id));
+            let own = select(is_open).filter(|(_, one)| one.has(&finding.id));
             own.max_by_key(|(_, one)| latest(one))
         };
         let best = |is_open| {
-            let fitting = of(is_open).filter_map(|(at, one)| Some((fit(&part, one)?, at, one)));
+            let fitting = select(is_open).filter_map(|(at, one)| Some((fit(&part, one)?, at, one)));
             let best = fitting.max_by_key(|(fit, _, one)| (*fit, latest(one)));
             best.map(|(_, at, one)| (at, one))
         };
@@ -192,8 +192,7 @@ enum Counted {
     Volume,
 }
 
-/// Returns what a part counts, and whether it has at least as many events as expected. Two parts with the same result deviate
-/// alike.
+/// Returns what a part counts, and whether it has at least as many events as expected. Parts with the same result deviate alike.
 fn deviation(part: &IncidentPart) -> (Counted, bool) {
     let counted = match part.measure {
         Measure::Errors | Measure::ErrorRate => Counted::Errors,
@@ -224,17 +223,17 @@ fn fit(finding: &IncidentPart, incident: &Incident) -> Option<(bool, usize)> {
 /// together. Otherwise, their groups or causes must have a value in common, and:
 ///
 /// - If the part is the headline and both began together, they must deviate alike, or their groups must have the same value
-///   in each dimension that both have. So an integration that fails for two sources is one incident.
+///   in each dimension that both have.
 /// - In all other cases, they must deviate alike, and the finding must lie inside the part's group, which must not be empty.
 ///   If both began together, it is also enough if the part lies inside the finding's group and explains at least half of the
 ///   finding.
 fn fit_part(finding: &IncidentPart, part: &IncidentPart, is_headline: bool) -> Option<usize> {
-    let (new, known) = (finding.place(), part.place());
+    let (new, known) = (finding.values(), part.values());
     let is_together = ms_between(part.since, finding.since).abs() <= NEAR_MS;
     if new.is_everything() || known.is_everything() {
         return (is_together && is_headline).then_some(0);
     }
-    let values = common(new, known);
+    let shared = common(new, known);
     let is_alike = deviation(finding) == deviation(part);
     let is_inside_of = !known.group.is_empty() && is_inside(new, known);
     let is_most =
@@ -244,7 +243,7 @@ fn fit_part(finding: &IncidentPart, part: &IncidentPart, is_headline: bool) -> O
         true => is_alike && (is_inside_of || is_most),
         false => is_alike && is_inside_of,
     };
-    (values > 0 && fits).then_some(values)
+    (shared > 0 && fits).then_some(shared)
 }
 
 fn ms_between(start: Timestamp, end: Timestamp) -> i64 {

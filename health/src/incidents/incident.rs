@@ -1,4 +1,4 @@
-//! An incident: findings that belong together, and the one of them that explains most of the others.
+//! An incident: findings that belong together. Its headline is the finding that explains most of the others.
 
 use std::cmp::Reverse;
 
@@ -141,7 +141,7 @@ tallyfold::names! {
     }
 }
 
-/// The maximum number of entries of a history. Also the number of parts above which resolved parts are removed.
+/// The maximum number of entries in a history. If an incident has more parts than this, resolved parts are removed.
 const MOST: usize = 100;
 
 impl IncidentHold {
@@ -160,8 +160,8 @@ impl IncidentHold {
     }
 }
 
-/// A cause stands for the whole finding if it explains at least this share of the change.
-const MOST_OF_IT: f64 = 0.5;
+/// The first cause represents a finding if it explains at least this share of the change.
+const MAIN_SHARE: f64 = 0.5;
 
 impl Incident {
     /// Returns the beginning of an incident's identifier, as people see it: eight digits, which are enough for
@@ -197,19 +197,20 @@ impl Incident {
     }
 
     /// Adds a finding as a new part, or updates its part if there is one.
-    pub(super) fn take(&mut self, finding: &Finding) {
-        let is_known = self.take_part(finding);
+    pub(super) fn update(&mut self, finding: &Finding) {
+        let is_known = self.update_part(finding);
         self.since = self.since.min(finding.since);
         self.until = self.until.max(until(finding));
         let is_reopened = self.status == Status::Resolved && finding.status != Status::Resolved;
-        let is_heard = !finding.silenced && !finding.provisional;
-        let is_unheard = self.silenced || self.provisional;
-        let is_worse = is_heard && finding.severity > self.severity;
-        if is_reopened || is_heard && is_unheard {
+        // Silenced and provisional findings don't raise the severity.
+        let can_raise = !finding.silenced && !finding.provisional;
+        let is_quiet = self.silenced || self.provisional;
+        let is_worse = can_raise && finding.severity > self.severity;
+        if is_reopened || can_raise && is_quiet {
             self.severity = finding.severity;
         }
         if is_reopened || is_worse {
-            // An acknowledgement ends here. A silence, which has an end of its own, stays.
+            // This ends an acknowledgement, but not a silence, which has its own end.
             self.hold = self.hold.take().filter(|hold| hold.until.is_some());
         }
         if is_reopened {
@@ -221,17 +222,17 @@ impl Incident {
         } else if !is_known {
             self.record(IncidentChange::Joined, fired(finding), &finding.id);
         }
-        self.settle();
+        self.refresh();
     }
 
     /// Adds or updates the part of a finding. Returns whether the part existed before.
-    fn take_part(&mut self, finding: &Finding) -> bool {
+    fn update_part(&mut self, finding: &Finding) -> bool {
         let part = IncidentPart::of(finding);
-        match self.place_of(&finding.id) {
-            Ok(place) => {
-                let known = &mut self.parts[place];
+        match self.position(&finding.id) {
+            Ok(at) => {
+                let known = &mut self.parts[at];
                 let cause = match known.since == part.since {
-                    // The finding belongs to this incident because of these values, so the part keeps them.
+                    // The finding joined this incident because of these values, so the part keeps them.
                     true => std::mem::take(&mut known.cause),
                     false => part.cause.clone(),
                 };
@@ -248,21 +249,22 @@ impl Incident {
                 };
                 true
             }
-            Err(place) => {
-                self.parts.insert(place, part);
+            Err(at) => {
+                self.parts.insert(at, part);
                 false
             }
         }
     }
 
-    fn place_of(&self, finding: &str) -> Result<usize, usize> {
+    /// Returns the position of a finding's part, or where to insert it.
+    fn position(&self, finding: &str) -> Result<usize, usize> {
         self.parts
             .binary_search_by(|part| part.id.as_str().cmp(finding))
     }
 
     /// Returns whether a finding is a part of the incident.
     pub(super) fn has(&self, finding: &str) -> bool {
-        self.place_of(finding).is_ok()
+        self.position(finding).is_ok()
     }
 
     /// Returns whether the incident has a hold that is in force at a time.
@@ -271,11 +273,11 @@ impl Incident {
         hold.is_some_and(|hold| hold.until.is_none_or(|until| at < until))
     }
 
-    /// Returns whether a finding that began at `since` is a part that isn't resolved.
-    pub(super) fn is_firing(&self, finding: &str, since: Timestamp) -> bool {
-        let place = self.place_of(finding).ok();
-        place.is_some_and(|place| {
-            let part = &self.parts[place];
+    /// Returns whether the incident has an unresolved part for a finding that began at `since`.
+    pub(super) fn has_unresolved(&self, finding: &str, since: Timestamp) -> bool {
+        let position = self.position(finding).ok();
+        position.is_some_and(|at| {
+            let part = &self.parts[at];
             part.since == since && part.status != Status::Resolved
         })
     }
@@ -287,11 +289,11 @@ impl Incident {
                 part.status = Status::Resolved;
             }
         }
-        self.settle();
+        self.refresh();
     }
 
     /// Updates the fields that depend on the parts. Removes the oldest resolved parts if there are too many.
-    fn settle(&mut self) {
+    fn refresh(&mut self) {
         let was_over = self.status == Status::Resolved;
         let is_any = |status| self.parts.iter().any(|part| part.status == status);
         self.status = match () {
@@ -317,7 +319,7 @@ impl Incident {
             let over = self.parts.iter().enumerate();
             let over = over.filter(|(_, part)| part.status == Status::Resolved);
             match over.min_by_key(|(_, part)| part.until) {
-                Some((place, part)) if part.id != self.headline => self.parts.remove(place),
+                Some((at, part)) if part.id != self.headline => self.parts.remove(at),
                 _ => break,
             };
         }
@@ -351,7 +353,7 @@ impl IncidentPart {
             severity: finding.severity,
             status: finding.status,
             group: finding.group.clone(),
-            cause: most_of_it(finding),
+            cause: main_cause(finding),
             measure: finding.measure,
             // The conversion saturates.
             events: libm::round(finding.observed.part as f64 - finding.expected) as i128,
@@ -364,8 +366,8 @@ impl IncidentPart {
     }
 
     /// Returns the values of the events that the part is about.
-    pub(super) fn place(&self) -> Place<'_> {
-        Place {
+    pub(super) fn values(&self) -> EventValues<'_> {
+        EventValues {
             group: &self.group,
             cause: &self.cause,
         }
@@ -383,38 +385,40 @@ impl IncidentPart {
     }
 }
 
-/// The values of the events that a finding is about: its group, and the cause that explains most of it.
+/// The values of the events that a finding is about: the values of its group and of its main cause.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct EventValues<'a> {
     pub(super) group: &'a [(Dimension, String)],
     pub(super) cause: &'a [(String, String)],
 }
 
-impl<'a> Place<'a> {
+impl<'a> EventValues<'a> {
     fn group(self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let pairs = self.group.iter();
         pairs.map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
+    /// Returns the values of the group and of the cause.
     fn all(self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let cause = self.cause.iter();
         self.group()
             .chain(cause.map(|(name, value)| (name.as_str(), value.as_str())))
     }
 
+    /// Returns whether the finding is about all events.
     pub(super) fn is_everything(self) -> bool {
         self.group.is_empty() && self.cause.is_empty()
     }
 }
 
-/// Returns whether the narrower place has all values of the wider place's group.
-pub(super) fn is_inside(narrow: Place<'_>, wide: Place<'_>) -> bool {
+/// Returns whether `narrow` has all values of the group of `wide`.
+pub(super) fn is_inside(narrow: EventValues<'_>, wide: EventValues<'_>) -> bool {
     wide.group()
         .all(|pair| narrow.all().any(|other| other == pair))
 }
 
-/// Returns whether the groups of two places have the same value in each dimension that both have.
-pub(super) fn is_compatible(one: Place<'_>, other: Place<'_>) -> bool {
+/// Returns whether two groups have the same value in each dimension that both have.
+pub(super) fn is_compatible(one: EventValues<'_>, other: EventValues<'_>) -> bool {
     let differs = |(name, value): (&str, &str)| {
         other
             .group()
@@ -423,18 +427,18 @@ pub(super) fn is_compatible(one: Place<'_>, other: Place<'_>) -> bool {
     !one.group().any(differs)
 }
 
-/// Returns how many values two places have in common, including the values of their causes.
-pub(super) fn common(one: Place<'_>, other: Place<'_>) -> usize {
+/// Returns how many values two findings have in common, including the values of their causes.
+pub(super) fn common(one: EventValues<'_>, other: EventValues<'_>) -> usize {
     one.all()
         .filter(|pair| other.all().any(|same| same == *pair))
         .count()
 }
 
-/// Returns the values of the first cause if it explains most of a finding, and otherwise the values that nearly all of
-/// its events have.
-fn most_of_it(finding: &Finding) -> Vec<(String, String)> {
+/// Returns the values of the first cause if it explains at least half of a finding, and otherwise the values that nearly all
+/// events of the finding have.
+fn main_cause(finding: &Finding) -> Vec<(String, String)> {
     let first = finding.causes.first();
-    let first = first.filter(|cause| cause.share >= MOST_OF_IT);
+    let first = first.filter(|cause| cause.share >= MAIN_SHARE);
     let within = || {
         let within = finding.within.iter();
         within.map(|(name, value)| (name.as_str().to_owned(), value.clone()))
@@ -452,11 +456,15 @@ fn until(finding: &Finding) -> Timestamp {
     finding.resolved.unwrap_or(finding.window.end())
 }
 
-/// Returns the part that explains the most other parts. A part explains another one if its events include the events of the
-/// other. A part comes last if another part with the same measure deviates more than twice as much. Among equals, the most severe
-/// part comes first, then the earliest, then the largest. A part about all events includes every other part and says little, so
-/// it is the headline only if no other part explains half of the parts. An info is the headline only if nothing else was found,
-/// because the message has the severity of the incident. A part that no longer fires is the headline only if none fires.
+/// Returns the part that explains the most other parts. A part explains another part if its group contains the other part.
+///
+/// - A part comes last if another part with the same measure deviates more than twice as much. Among equals, the most severe part
+///   comes first, then the earliest, then the largest.
+/// - A part about all events contains every other part, which shows little. So it is the headline only if no other part explains
+///   half of the parts.
+/// - A part with the severity `info` is the headline only if all parts have this severity, because a message has the severity of
+///   the incident.
+/// - A part that doesn't fire is the headline only if no part fires.
 fn headline<'p>(parts: &[&'p IncidentPart]) -> Option<&'p IncidentPart> {
     let is_severe = |part: &&&IncidentPart| part.severity != Severity::Info;
     let is_firing = |part: &&&IncidentPart| part.status == Status::Firing;
@@ -474,7 +482,7 @@ fn headline<'p>(parts: &[&'p IncidentPart]) -> Option<&'p IncidentPart> {
     let explained = |part: &IncidentPart| {
         let others = parts.iter().filter(|other| other.id != part.id);
         others
-            .filter(|other| is_inside(other.place(), part.place()))
+            .filter(|other| is_inside(other.values(), part.values()))
             .count()
     };
     let rank = |part: &&&'p IncidentPart| {

@@ -1,4 +1,4 @@
-//! Tests which findings join an incident, which finding is its headline, and how it changes from check to check.
+//! Tests which findings join an incident, which finding is its headline, and how an incident changes from check to check.
 
 use std::collections::BTreeMap;
 
@@ -100,6 +100,7 @@ fn caused(mut finding: Finding, name: &str, value: &str, share: f64) -> Finding 
     finding
 }
 
+/// Makes the same finding, resolved at this time.
 fn over(finding: &Finding, quarter: i64) -> Finding {
     Finding {
         status: Status::Resolved,
@@ -128,7 +129,7 @@ fn check(
     (kept, following.shown())
 }
 
-/// Returns the rules and groups of each incident.
+/// Returns the identifiers of the parts of each incident.
 fn parts(all: &[Incident]) -> Vec<Vec<&str>> {
     let mut parts: Vec<Vec<&str>> = all
         .iter()
@@ -148,10 +149,10 @@ fn changes(incident: &Incident) -> Vec<IncidentChange> {
 }
 
 #[test]
-fn what_shares_a_value_and_a_beginning_is_one_incident() {
+fn findings_that_share_a_value_and_a_beginning_are_one_incident() {
     assert_eq!(count(&[fails("S3", 4), pair("web", "S3", 4)]), 1);
     assert_eq!(count(&[fails("S3", 4), pair("web", "S3", 12)]), 1);
-    // Other sources and integrations are other incidents, even at the same time.
+    // Findings about other sources and integrations are other incidents, even at the same time.
     assert_eq!(count(&[fails("S3", 4), declines("web", 4)]), 2);
     assert_eq!(count(&[fails("S3", 4), fails("GA", 4)]), 2);
     assert_eq!(count(&[pair("web", "S3", 4), pair("app", "GA", 4)]), 2);
@@ -167,7 +168,7 @@ fn what_shares_a_value_and_a_beginning_is_one_incident() {
 }
 
 #[test]
-fn what_deviates_alike_at_the_same_integration_is_one_incident() {
+fn findings_that_deviate_alike_at_one_integration_are_one_incident() {
     let [web, app] = [pair("web", "S3", 4), pair("app", "S3", 6)];
     assert_eq!(count(&[web.clone(), app.clone()]), 1);
     assert_eq!(count(&[web.clone(), pair("app", "S3", 40)]), 2);
@@ -182,7 +183,7 @@ fn what_deviates_alike_at_the_same_integration_is_one_incident() {
 }
 
 #[test]
-fn what_is_about_another_part_than_the_headline_is_another_incident() {
+fn a_wider_finding_joins_only_if_a_part_explains_half_of_it() {
     let gone = |finding: Finding, expected| Finding {
         measure: Measure::Events,
         observed: Amount {
@@ -200,7 +201,7 @@ fn what_is_about_another_part_than_the_headline_is_another_incident() {
         let findings = [silent.clone(), part.clone(), source];
         check(&state, 6, &findings).1.len()
     };
-    // First, the source has lost far more events than the integration got from it; then hardly more.
+    // The source has lost far more events than the pair, and then hardly more.
     assert_eq!([with(900.0), with(300.0)], [2, 1]);
     // An integration that gets events from only one source falls silent with this source.
     let mut within = silent;
@@ -212,7 +213,7 @@ fn what_is_about_another_part_than_the_headline_is_another_incident() {
 }
 
 #[test]
-fn a_finding_that_comes_back_joins_what_is_open() {
+fn a_finding_that_comes_back_joins_an_open_incident() {
     let (state, _) = check(&[], 4, &[pair("web", "S3", 4)]);
     let (state, _) = check(&state, 8, &[over(&pair("web", "S3", 4), 6)]);
     let again = [pair("web", "S3", 20), fails("S3", 20)];
@@ -222,7 +223,7 @@ fn a_finding_that_comes_back_joins_what_is_open() {
 }
 
 #[test]
-fn what_begins_later_is_a_part_only_if_it_is_inside_and_counts_the_same() {
+fn a_later_finding_joins_only_if_it_is_inside_and_deviates_alike() {
     let (first, _) = check(&[], 4, &[fails("S3", 4)]);
     let later = |finding: Finding| check(&first, 40, &[fails("S3", 4), finding]).1.len();
     assert_eq!(later(pair("web", "S3", 40)), 1);
@@ -241,14 +242,14 @@ fn an_incident_keeps_its_identity_until_all_parts_are_over() {
     let (state, shown) = check(&[], 4, &[fails("S3", 4)]);
     let id = shown[0].id.clone();
     assert_eq!((id.len(), shown[0].severity), (16, Severity::Warning));
-    // A part joins and raises the severity.
+    // A new part raises the severity.
     let critical = Finding {
         severity: Severity::Critical,
         ..pair("web", "S3", 6)
     };
     let (state, shown) = check(&state, 6, &[critical.clone(), fails("S3", 4)]);
     assert_eq!((&shown[0].id, shown[0].severity), (&id, Severity::Critical));
-    // The incident stays as severe when this part is over.
+    // The incident keeps this severity when the part is over.
     let (state, shown) = check(&state, 8, &[over(&critical, 7), fails("S3", 4)]);
     assert_eq!(
         (shown[0].status, shown[0].severity),
@@ -289,7 +290,7 @@ fn a_finding_that_comes_back_soon_reopens_its_incident() {
 }
 
 #[test]
-fn a_rule_that_is_removed_ends_its_parts() {
+fn removing_a_rule_ends_its_parts() {
     let (state, _) = check(&[], 4, &[fails("S3", 4), pair("web", "S3", 4)]);
     let (state, shown) = check(&state, 5, &[pair("web", "S3", 4)]);
     assert_eq!(shown[0].status, Status::Firing);
@@ -316,7 +317,7 @@ fn the_headline_explains_most_of_the_others() {
     // A wider group with few of the events is not the headline.
     let few = [large(fails("S3", 4), 20), large(pair("web", "S3", 4), 300)];
     assert_eq!(headline(&few), few[1].id);
-    // An info is the headline only if nothing worse was found.
+    // An `info` is the headline only if no finding is more severe.
     let info = Finding {
         severity: Severity::Info,
         ..large(parts[0].clone(), 1_000)
@@ -324,7 +325,7 @@ fn the_headline_explains_most_of_the_others() {
     let worse = [info.clone(), parts[1].clone(), parts[2].clone()];
     assert_eq!(headline(&worse), parts[2].id);
     assert_eq!(headline(std::slice::from_ref(&info)), info.id);
-    // What no longer fires is the headline only if nothing fires.
+    // An unjudged part is the headline only if no part fires.
     let unjudged = Finding {
         status: Status::Unjudged,
         ..large(parts[0].clone(), 1_000)
@@ -353,7 +354,7 @@ fn the_headline_explains_most_of_the_others() {
 }
 
 #[test]
-fn what_is_silenced_or_may_change_raises_nothing() {
+fn silenced_and_provisional_findings_do_not_raise_the_severity() {
     let critical = |finding: Finding| Finding {
         severity: Severity::Critical,
         ..finding
@@ -390,7 +391,7 @@ fn what_is_silenced_or_may_change_raises_nothing() {
 }
 
 #[test]
-fn a_replay_has_the_incidents_of_the_checks() {
+fn a_replay_has_the_same_incidents_as_the_checks() {
     let first = fails("S3", 4);
     let joined = pair("web", "S3", 6);
     let again = fails("S3", 20);

@@ -4,7 +4,7 @@ use tallyfold::text::{Fraction, grouped};
 
 use crate::cause::explanation::Amount;
 use crate::measure::Measure;
-use crate::shown::{percent, percent_beside};
+use crate::shown::{percent, percent_unlike};
 
 /// The numbers of a finding.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,7 +62,7 @@ pub(crate) fn limited(seen: &Seen, word: &str, limit: &str) -> Said {
             is_usual: false,
         };
     };
-    let share = percent_beside(ratio(part as f64, whole), limit);
+    let share = percent_unlike(ratio(part as f64, whole), limit);
     let noun = match seen.measure {
         Measure::FilteredRate => "of events filtered",
         _ => "of attempts failed",
@@ -120,7 +120,7 @@ pub(crate) fn times(seen: &Seen, noun: &str) -> Option<String> {
         _ if times >= 1.1 => Some(format!("{times:.1} times the usual {noun}")),
         _ => {
             let only = if times < 1.0 { "only " } else { "" };
-            let share = percent_beside(times, "100%");
+            let share = percent_unlike(times, "100%");
             Some(format!("{only}{share} of the usual {noun}"))
         }
     }

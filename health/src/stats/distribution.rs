@@ -276,7 +276,7 @@ pub(crate) fn fraction(of: &impl Fraction) -> Option<f64> {
 }
 
 /// The maximum number of steps. Far from the mean, fractions converge in ten to fifty steps. If a fraction needs more
-/// than the maximum, the tail is summed in another way.
+/// steps than the maximum, [`super::tails`] sums the tail instead.
 const MOST: u32 = 200;
 
 /// Replaces a value near 0, so that it can be a divisor.

@@ -117,7 +117,7 @@ fn tails(of: &impl Distribution, k: f64) -> Tails {
         };
     }
     let quick = if is_low { of.low(k) } else { of.high(k) };
-    // If `strictly` is small, the subtraction has lost digits. Then few terms matter, so they are summed instead.
+    // If `strictly` is small, the subtraction has lost digits. In this case, only a few terms matter, so they are summed.
     let strictly = quick
         .map(|all| all - 1.0)
         .filter(|strictly| *strictly > 0.5)
@@ -189,12 +189,12 @@ const NEGLIGIBLE: f64 = 1e-17;
 /// A limit for terms. Sums of many such terms are still finite.
 const LARGE: f64 = 1e300;
 
-/// Probabilities added one by one.
+/// The result of adding probabilities one by one.
 struct Run {
     sum: f64,
     /// The last six probabilities, in order.
     last: [f64; 6],
-    /// Whether all further probabilities are negligible.
+    /// Whether the probabilities after these are negligible.
     is_all: bool,
 }
 
@@ -291,6 +291,7 @@ impl Run {
     }
 }
 
+/// The coefficients of Gregory's formula.
 const GREGORY: [f64; 5] = [
     1.0 / 12.0,
     1.0 / 24.0,
@@ -358,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn tails_that_are_known_as_fractions() {
+    fn tails_equal_known_probabilities() {
         near(poisson(3, 2.0).high, libm::log(0.323_323_583_816_936_4));
         near(negative_binomial(3, 2.0, 2.0).high, libm::log(0.3125));
         near(binomial(3, 4, 0.5).high, libm::log(0.3125));
