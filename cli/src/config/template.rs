@@ -1,5 +1,5 @@
-//! Creates the configuration that `tallyfold init` writes. If a library crate declares an option, its description and default
-//! come from that declaration.
+//! Creates the configuration that `tallyfold init` writes. The descriptions and defaults of most keys come from the
+//! declarations in the library crates.
 
 use tallyfold::arguments::{Argument, Kind, Options, Value};
 use tallyfold::{MachineOptions, Spelling};
@@ -178,7 +178,7 @@ fn default_of(argument: &Argument) -> Option<String> {
     })
 }
 
-/// Returns the description of a key that no library crate declares.
+/// Returns the description of a key whose form isn't [`Form::Declared`].
 fn about(name: &str) -> &'static str {
     match name {
         "client_secret_env" => {

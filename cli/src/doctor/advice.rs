@@ -157,9 +157,9 @@ mod tests {
         assert_eq!(BY_CODE.len(), Code::ALL.len());
     }
 
-    /// Reads the names from the source, so that the test finds a new name that has no advice.
+    /// Reads the names from the source code, so that the test notices a new name without advice.
     #[test]
-    fn every_failure_of_the_network_has_one_line_of_advice() {
+    fn every_network_failure_has_one_line_of_advice() {
         let source = include_str!("../host/network.rs");
         let given: BTreeSet<&str> = source
             .split('"')

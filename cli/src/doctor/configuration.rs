@@ -18,7 +18,7 @@ use crate::host::network::{Http, is_this_machine};
 use crate::host::session::Session;
 use crate::stderr::Stderr;
 
-/// The timeout of a check if `timeout` is not set.
+/// The timeout of each check if `timeout` is not set.
 const USUAL_LIMIT: Duration = Duration::from_secs(10);
 
 /// The client and the settings that the other checks need.
@@ -27,7 +27,7 @@ pub(crate) struct Prepared {
     pub(crate) session: Session,
     /// The addresses in the settings.
     pub(crate) addresses: Addresses,
-    /// The timeout of a check; `None` if the setting `timeout` is `none`.
+    /// The timeout of each check; `None` if the setting `timeout` is `none`.
     pub(crate) limit: Option<Duration>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Addresses {
     pub(crate) auth_url: Option<String>,
 }
 
-/// Creates a client. If that fails, the returned check contains the reason.
+/// Creates a client and the check of the configuration. If there is no client, the check contains the reason.
 pub(crate) fn prepare(
     cluster: &Cluster,
     stderr: &Rc<Stderr>,
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_named_and_no_value_is_shown() {
+    fn names_of_settings_are_shown_without_values() {
         let (check, limit) = checked(&WHOLE);
         assert_eq!(check.result, CheckResult::Ok);
         assert_eq!(
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_limit_that_is_set_is_kept() {
+    fn the_timeout_in_the_settings_limits_each_check() {
         for (timeout, expected) in [("2s", Some(Duration::from_secs(2))), ("none", None)] {
             let settings = [&WHOLE[..], &[("timeout", timeout)]].concat();
             assert_eq!(checked(&settings).1, Some(expected), "{timeout}");
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_ca_file_is_a_setting_to_correct() {
+    fn a_missing_ca_file_fails_the_check_of_the_configuration() {
         let mut cluster = cluster(&WHOLE);
         cluster.network.ca_file = Some("no such file".into());
         let stderr = Rc::new(Stderr::new(true, false));
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_an_origin() {
+    fn a_base_address_is_split_into_its_parts() {
         for (address, origin, host, port, is_tls) in [
             (
                 "https://a.example",

@@ -30,7 +30,7 @@ pub(crate) struct Diagnosis {
 pub(crate) struct ClusterDiagnosis {
     /// The cluster's name.
     pub(crate) cluster: String,
-    /// The worst result of its checks.
+    /// The worst result of the checks that were made; `skipped` if none was made.
     pub(crate) result: CheckResult,
     /// The checks, in the order of their execution.
     pub(crate) checks: Vec<Check>,
@@ -42,10 +42,10 @@ pub(crate) struct ClusterDiagnosis {
 pub(crate) struct Check {
     /// What was checked.
     pub(crate) name: CheckName,
-    /// The address that it is about, without a path, if it is about one.
+    /// For a check of the network path to an address: the address, without its path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) address: Option<String>,
-    /// How it went.
+    /// The result of the check.
     pub(crate) result: CheckResult,
     /// What was seen; for a skipped check, why it was skipped.
     pub(crate) seen: String,
@@ -87,7 +87,7 @@ pub(crate) enum CheckName {
     Http,
     /// Whether this machine's clock agrees with the server's.
     Clock,
-    /// Whether there is a token of the Control API.
+    /// Whether a token for the Control API can be obtained.
     ControlToken,
     /// Whether event delivery can be queried.
     EventDelivery,
@@ -99,7 +99,7 @@ pub(crate) enum CheckName {
     Totals,
     /// Whether the counts of adjacent windows add up.
     Additivity,
-    /// Whether there is a token of the Orchestration API.
+    /// Whether a token for the Orchestration API can be obtained.
     OrchestrationToken,
     /// Whether audit logs can be listed.
     AuditLogs,
@@ -128,17 +128,17 @@ impl CheckName {
     }
 }
 
-/// How a check went, from best to worst.
+/// The result of a check, from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CheckResult {
     /// The check passed.
     Ok,
-    /// It was not made: it is not needed here, or an earlier check has failed.
+    /// The check was not made; `seen` contains the reason.
     Skipped,
-    /// It works, but something should be looked at.
+    /// The check passed, but something needs attention.
     Warning,
-    /// It does not work.
+    /// The check failed.
     Failed,
 }
 
@@ -262,7 +262,7 @@ fn exit(clusters: &[ClusterDiagnosis]) -> Exit {
 /// The width of the widest label.
 const LABEL: usize = 23;
 
-/// The indentation of wrapped text.
+/// The column in which labels, problems and advice begin.
 const INDENT: usize = 10;
 
 /// Prints the checks of all clusters.
@@ -324,7 +324,7 @@ fn print_check(check: &Check, screen: Screen, out: &mut dyn Write) -> io::Result
     let took = check.duration_ms.map(|ms| format!(" ({ms} ms)"));
     let label = check.name.label();
     let seen = format!("{}{}", check.seen, took.unwrap_or_default());
-    // Without a width, a text is one line.
+    // Without a width, each text is one line.
     let columns = |indent| match screen.width {
         Some(width) => width.saturating_sub(indent).max(20),
         None => usize::MAX,
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_failure_decides_unless_some_clusters_are_well() {
+    fn the_first_failure_sets_the_exit_code_unless_a_cluster_has_no_failure() {
         let (fine, service, auth) = (Exit::Fine, Exit::Service, Exit::Authentication);
         for (clusters, expected) in [
             (vec![cluster(&[fine])], fine),
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_is_no_failure_and_a_skipped_check_no_warning() {
+    fn warnings_and_skipped_checks_are_not_failures() {
         let skipped = Check::skipped(CheckName::Tls, "plain http");
         let ok = Check::ok(CheckName::Http, "status 404");
         let warning = Check::warning(CheckName::Clock, "", "", "");
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_diagnosis_without_a_terminal_has_one_line_for_each_text() {
+    fn without_a_terminal_no_line_is_wrapped() {
         let expected = "\
 eu
   ok      configuration           set in an environment
@@ -429,7 +429,7 @@ https://a.example
     }
 
     #[test]
-    fn a_diagnosis_fits_the_terminal() {
+    fn lines_are_wrapped_to_the_width_of_the_terminal() {
         let screen = Screen {
             width: Some(50),
             color: false,
@@ -449,7 +449,7 @@ https://a.example
     }
 
     #[test]
-    fn colours_are_for_terminals() {
+    fn only_a_terminal_gets_colours() {
         let screen = Screen {
             width: None,
             color: true,

@@ -89,7 +89,7 @@ impl Looker<'_> {
                 vec![SocketAddr::new(address, server.port)]
             }
             Err(_) => {
-                let found = self.limited(found(server)).await;
+                let found = self.limited(resolve(server)).await;
                 let (check, addresses) = name(server, found);
                 checks.push(check.took(started.elapsed()));
                 addresses
@@ -103,9 +103,9 @@ impl Looker<'_> {
         checks.push(connection(server, connected).took(started.elapsed()));
     }
 
-    /// Sends a request without a token to the base address itself. The service reference does not define the response, so any
-    /// status passes, except statuses that report an error of a proxy or gateway: 407 fails, and 502 to 504 cause a warning.
-    /// The response shows that there is an HTTP server, when its certificate expires, and the time of its clock.
+    /// Sends a request without a token to the base address. The service reference does not define the response, so any
+    /// status passes, except the statuses of a failing proxy or gateway: 407 fails, and 502 to 504 cause a warning.
+    /// The response shows that an HTTP server answers, when its certificate expires, and the time of its clock.
     async fn ask(&self, place: &Place, proxy: Option<&ProxyOnPath>, checks: &mut Vec<Check>) {
         let started = Instant::now();
         let agent = concat!("tallyfold-cli/", env!("CARGO_PKG_VERSION"));
@@ -144,7 +144,7 @@ impl Looker<'_> {
         checks.push(clock(date.and_then(|date| date.to_str().ok()), now));
     }
 
-    /// Limits the duration of a step. The error is `None` if the step took too long.
+    /// Runs a step, for at most the timeout. The error is `None` if the step took too long.
     async fn limited<T>(
         &self,
         work: impl Future<Output = std::io::Result<T>>,
@@ -156,7 +156,7 @@ impl Looker<'_> {
     }
 }
 
-async fn found(server: &Server) -> std::io::Result<Vec<SocketAddr>> {
+async fn resolve(server: &Server) -> std::io::Result<Vec<SocketAddr>> {
     let found = lookup_host((&*server.host, server.port)).await?;
     Ok(found.collect())
 }
@@ -341,9 +341,12 @@ fn authorities(ca_file: Option<&Path>, replaced: Option<&OsStr>) -> String {
 /// Returns the path in the environment that replaces the system's authorities. Only Unix systems other than Apple's
 /// read such a variable.
 fn replaced_authorities() -> Option<OsString> {
-    let asks = cfg!(all(unix, not(target_vendor = "apple")));
+    let is_read = cfg!(all(unix, not(target_vendor = "apple")));
     let names = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
-    names.into_iter().filter(|_| asks).find_map(env::var_os)
+    names
+        .into_iter()
+        .filter(|_| is_read)
+        .find_map(env::var_os)
 }
 
 fn common_name<'a>(
@@ -428,7 +431,7 @@ mod tests {
     use crate::arguments::query::DAY_MS;
 
     #[test]
-    fn plain_http_is_for_this_machine() {
+    fn plain_http_to_another_machine_is_a_warning() {
         for (address, outcome) in [
             ("http://localhost:1", CheckResult::Skipped),
             ("http://127.0.0.1", CheckResult::Skipped),
@@ -445,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn any_status_passes_except_from_proxies() {
+    fn any_status_passes_except_errors_of_proxies() {
         for (status, outcome) in [
             (200, CheckResult::Ok),
             (302, CheckResult::Ok),
@@ -460,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_ends_at_its_first_failure_and_continues_despite_a_wrong_clock() {
+    fn a_failure_closes_the_path_but_a_wrong_clock_does_not() {
         let server = Server {
             host: "none.example".to_owned(),
             port: 1,
@@ -526,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_that_can_not_be_read_is_only_trusted() {
+    fn a_certificate_that_can_not_be_parsed_passes_without_details() {
         for der in [None, Some(&b"\x30\x00"[..]), Some(&[][..])] {
             let check = certificate(der, "the system's authorities", END_MS);
             assert_eq!(check.result, CheckResult::Ok);
@@ -535,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_brings_no_control_characters_to_the_terminal() {
+    fn control_characters_are_removed_from_the_issuer() {
         let der = certificate_of(Some("a\u{1b}[31mb"));
         let seen = certificate(Some(&der), "x", 0).seen;
         assert!(
@@ -553,7 +556,7 @@ mod tests {
     const SERVER_MS: i64 = 1_767_225_600_000;
 
     #[test]
-    fn a_clock_is_judged_by_how_far_it_is_off() {
+    fn the_check_of_the_clock_depends_on_the_difference() {
         for (ahead_ms, outcome, seen) in [
             (0, CheckResult::Ok, "agrees with the server's"),
             (1_900, CheckResult::Ok, "agrees with the server's"),
@@ -585,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_date_is_skipped() {
+    fn the_check_of_the_clock_is_skipped_for_an_invalid_date() {
         for date in [
             None,
             Some(""),
@@ -599,7 +602,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_at_the_ends_of_time_do_not_overflow() {
+    fn extreme_clocks_do_not_overflow() {
         for unix_ms in [i64::MIN, i64::MAX] {
             assert_eq!(clock(Some(DATE), unix_ms).result, CheckResult::Failed);
         }

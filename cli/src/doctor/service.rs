@@ -84,6 +84,7 @@ async fn drive<T>(session: &Session, call: &mut Call<T>, seen: &mut Seen) -> Res
     }
 }
 
+/// Passes a response to a call, and records its details.
 struct Looking<'a, T> {
     call: &'a mut Call<T>,
     seen: &'a mut Seen,
@@ -230,7 +231,7 @@ pub(crate) async fn metrics(
     };
     let options = QueryOptions::new(window, &[DIMENSION]);
     let call = prepared.session.machine.metrics(metric, &options);
-    let (answer, seen) = asked(prepared, call).await;
+    let (answer, seen) = run(prepared, call).await;
     match answer {
         Ok(table) => (
             counted(name, &table, window).took(seen.took),
@@ -261,7 +262,7 @@ pub(crate) async fn audit_logs(prepared: &Prepared) -> Check {
     let name = CheckName::AuditLogs;
     let options = AuditLogsOptions::default().page(1).per_page(10);
     let call = prepared.session.machine.audit_logs(&options);
-    let (answer, seen) = asked(prepared, call).await;
+    let (answer, seen) = run(prepared, call).await;
     match answer {
         Ok(_) => {
             let bytes = grouped(seen.bytes);
@@ -271,7 +272,7 @@ pub(crate) async fn audit_logs(prepared: &Prepared) -> Check {
     }
 }
 
-async fn asked<T: CallOutput>(prepared: &Prepared, call: Result<Call<T>>) -> (Result<T>, Seen) {
+async fn run<T: CallOutput>(prepared: &Prepared, call: Result<Call<T>>) -> (Result<T>, Seen) {
     match call {
         Err(error) => (Err(error), Seen::default()),
         Ok(mut call) => {
@@ -411,7 +412,7 @@ mod tests {
     use crate::failure::Exit;
 
     #[test]
-    fn a_redirect_is_shown_without_what_may_be_secret() {
+    fn a_redirect_is_shown_without_parts_that_may_be_secret() {
         for (location, shown) in [
             ("https://login.example/a?session=1", "https://login.example"),
             ("http://a.example:81", "http://a.example:81"),
@@ -442,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_only_one_api_refuses_points_at_its_audience() {
+    fn if_only_one_api_refuses_a_token_the_advice_names_its_audience() {
         let [control, orchestration] = advised(false, true);
         assert!(control.unwrap().contains("--control-audience first"));
         assert_eq!(orchestration, None);
@@ -456,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_that_both_apis_refuse_point_at_the_secret() {
+    fn if_both_apis_refuse_a_token_the_advice_names_the_secret() {
         for next in advised(false, false) {
             assert!(next.unwrap().contains("client secret first"));
         }
@@ -464,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn one_token_alone_is_not_compared() {
+    fn a_single_token_keeps_the_usual_advice() {
         let error = Error::new(Code::TokenRefused, "refused");
         let mut checks = [failed(CheckName::ControlToken, &error, &Seen::default())];
         compare_tokens(&mut checks);
@@ -501,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_long_response_has_to_be_compressed() {
+    fn only_a_long_uncompressed_response_is_a_warning() {
         let judged = |coding: Option<&str>, bytes| {
             let coding = coding.map(str::to_owned);
             compression(&Seen {
@@ -518,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_that_differ_are_shown_with_their_sign() {
+    fn differences_of_totals_are_shown_with_their_sign() {
         let check = totals(Reconciliation::Unbalanced {
             success: 5,
             errors: -2,
