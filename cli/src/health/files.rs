@@ -36,10 +36,10 @@ pub(crate) fn places(
 ) -> Places {
     let named = rules.clone().or_else(|| written.rules.clone());
     let usual = PathBuf::from(USUAL);
-    let beside = named.clone().unwrap_or_else(|| usual.clone());
+    let base = named.clone().unwrap_or_else(|| usual.clone());
     let or = |flag: &Option<PathBuf>, key: &Option<PathBuf>, end: &str| {
         let given = flag.clone().or_else(|| key.clone());
-        given.unwrap_or_else(|| beside.with_extension(end))
+        given.unwrap_or_else(|| base.with_extension(end))
     };
     Places {
         state: or(state, &written.state, "state"),
@@ -186,7 +186,7 @@ mod tests {
     const WRITTEN: &str = r#"{"service":"a1","rules":"","told":{"webhook:chat":{"id":{"rule":"r","severity":"critical","labels":{"integration":"\"é\""},"sentence":"s","query":"q","since":"2026-01-01T00:00:00Z","finding":"{}","incident":"{}"}}}}"#;
 
     #[test]
-    fn what_was_written_is_read_back_and_any_damage_is_found() {
+    fn a_stored_state_is_read_back_and_any_damage_is_reported() {
         let written = KIND.write(WRITTEN);
         let memory = Memory::parse(written.as_bytes(), Some(("eu", "a1"))).unwrap();
         assert!(memory.rules == State::default() && memory.notified != Notified::default());

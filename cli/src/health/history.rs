@@ -664,7 +664,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pages_are_kept_by_day_and_dropped_when_they_are_old() {
+    async fn short_windows_are_stored_by_day_and_old_days_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let wanted = wanted("15m", "2026-01-01T06:00:00Z", "2026-01-03T00:15:00Z").whole();
         let history = History::open(folder.path(), "a1", &wanted).unwrap();
@@ -700,7 +700,7 @@ mod tests {
     }
 
     #[test]
-    fn long_windows_are_kept_by_week() {
+    fn long_windows_are_stored_by_week() {
         let folder = tempfile::tempdir().unwrap();
         let wanted = wanted("1d", "2026-01-02T00:00:00Z", "2026-01-15T00:00:00Z").whole();
         let history = History::open(folder.path(), "a1", &wanted).unwrap();
@@ -710,7 +710,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_killed_run_leaves_a_whole_page_and_damage_is_told_from_a_later_version() {
+    async fn a_killed_run_leaves_a_whole_page_and_a_later_version_is_not_damage() {
         let folder = tempfile::tempdir().unwrap();
         let wanted = wanted("15m", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
         let history = History::open(folder.path(), "a1", &wanted).unwrap();
@@ -776,7 +776,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_window_covers_is_missing() {
+    fn time_that_no_window_covers_is_missing() {
         let at = |from: u32, to: u32| {
             let hour = |hour: u32| format!("2026-01-01T{hour:02}:00:00Z");
             Window::parse(&hour(from), &hour(to)).unwrap()
@@ -790,7 +790,7 @@ mod tests {
     }
 
     #[test]
-    fn one_process_at_a_time() {
+    fn only_one_process_at_a_time_opens_a_history() {
         let folder = tempfile::tempdir().unwrap();
         let wanted = wanted("15m", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
         let history = History::open(folder.path(), "a1", &wanted).unwrap();

@@ -1,5 +1,4 @@
-//! Does what `check` needs besides the rules: stores the history, notifies receivers, and stores what they were
-//! notified of.
+//! Supports `check`: stores the history and the state, and notifies receivers.
 //!
 //! - `files` finds the files with the rules, the state and the history, and reads the rules and the state. A run saves
 //!   the state for the next run.

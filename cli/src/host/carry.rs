@@ -96,7 +96,7 @@ impl Carrier {
             if shutdown.has_begun() && push.is_at_rest() {
                 return Ok(Carried::Part);
             }
-            let task = self.task(push).map_err(of_receiver)?;
+            let task = self.task(push).map_err(of_destination)?;
             // In `task`, the push has decided whether to retry the last message, so a retry can be reported now.
             if let Some((before, status, name)) = unreported.take() {
                 self.report_retry(before, push, status, name);
@@ -214,7 +214,7 @@ impl Carrier {
 
 /// Sets the exit code for refused credentials, if the destination has refused them. The code is the same as for
 /// credentials that the service refuses.
-fn of_receiver(mut failure: Failure) -> Failure {
+fn of_destination(mut failure: Failure) -> Failure {
     if failure.code == Some(Code::Forbidden) {
         failure.exit = Exit::Authentication;
     }

@@ -88,7 +88,7 @@ impl From<io::Error> for Broken {
 pub(crate) struct Outgoing {
     request: reqwest::RequestBuilder,
     has_left: HasLeft,
-    /// The lowest status that reports an error. The body of such a response is only quoted in an error message.
+    /// The lowest status that is an error. The body of such a response is needed only for the error message, which quotes it.
     first_refusal: u16,
 }
 
@@ -208,7 +208,7 @@ impl Outgoing {
         if !receiver.head(status, &pairs)? {
             return Ok(());
         }
-        let limit = (status != 200 && status >= first_refusal).then_some(EXCERPT);
+        let limit = (status >= first_refusal).then_some(EXCERPT);
         let read = within(limit, read(response, receiver)).await;
         read.unwrap_or(Err(Broken::TimedOut))
     }
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bytes_after_a_response_are_never_the_next_response() {
+    async fn bytes_after_a_response_are_not_read_as_the_next_response() {
         for is_together in [true, false] {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_was_closed_in_between_is_told_apart_from_a_failure() {
+    async fn a_failure_on_a_reused_connection_is_stale() {
         for (most, wanted) in [(1, [None, Some(true), None]), (0, [Some(false); 3])] {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_proxy_that_is_down_is_not_taken_for_the_server() {
+    async fn the_failure_of_a_proxy_is_not_reported_as_a_failure_of_the_server() {
         for (proxy, name) in [
             ("127.0.0.1:1", "PROXY_ECONNREFUSED"),
             ("no-such-proxy.invalid:1", "PROXY_ENOTFOUND"),
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn one_member_is_decoded_however_it_is_cut() {
+    fn a_gzip_member_is_decoded_from_chunks_of_any_size() {
         let text: Vec<u8> = (0..100_000_u32)
             .flat_map(|number| number.to_string().into_bytes())
             .collect();
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_changed_or_followed_by_more_is_refused() {
+    fn a_gzip_body_that_is_cut_changed_or_followed_by_bytes_is_refused() {
         let whole = gzip(b"{\"counts\": []}");
         for end in 0..whole.len() {
             assert!(decoded(&whole[..end], 5).is_err(), "cut at {end}");
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_body_that_decodes_to_much_comes_in_pieces() {
+    fn a_small_body_that_decodes_to_a_large_one_comes_in_pieces() {
         let bytes = gzip(&vec![b' '; 50_000_000]);
         let mut largest = 0;
         let mut take = |piece: &[u8]| -> io::Result<()> {

@@ -1,5 +1,4 @@
-//! Runs the network faults that the tests of every language run, against a server on this machine.
-//! `tests/faults/README.md` describes them.
+//! Runs the network faults of `tests/faults` against a server on this machine. The tests of all languages run the same faults.
 
 #[path = "../../../core/tests/faults/case.rs"]
 mod case;
@@ -27,11 +26,11 @@ use crate::config::settings::NetworkSettings;
 /// How many runs are made at the same time. Most runs only wait for bytes that never arrive.
 const AT_ONCE: usize = 16;
 
-/// The prefix of every secret that a server or a client knows.
+/// The prefix of every secret in these tests.
 const CANARY: &str = "canary";
 
 #[test]
-fn every_fault_ends_as_it_is_to() {
+fn every_fault_has_the_expected_outcome() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/faults/faults.json");
     let file: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let runs = file["runs"].as_array().unwrap();
@@ -53,7 +52,7 @@ fn every_fault_ends_as_it_is_to() {
             .map(|worker| worker.join().unwrap())
             .collect()
     });
-    assert!(wrong.is_empty(), "not as they are to be:\n{wrong}");
+    assert!(wrong.is_empty(), "unexpected outcomes:\n{wrong}");
     assert_eq!(Value::from(runs.len()), file["count"]);
 }
 
@@ -79,8 +78,8 @@ fn check(file: &Value, run: &Value) {
     });
     server.assert_nobody_went_elsewhere(&place);
     let least_ms = run["waits_ms"].as_u64().unwrap();
-    let waited_as_asked = waited_ms >= least_ms && waited_ms < least_ms + 1_000;
-    assert!(waited_as_asked, "{place}: waited {waited_ms} ms");
+    let is_expected = waited_ms >= least_ms && waited_ms < least_ms + 1_000;
+    assert!(is_expected, "{place}: waited {waited_ms} ms");
 }
 
 /// A client with simulated clocks. Only the waits of calls advance the clocks.

@@ -21,6 +21,7 @@ pub(super) struct Lease {
     path: PathBuf,
     /// Distinguishes this lease's file from any other file with the same name.
     identity: Option<(u64, u64)>,
+    /// The task that shows other jobs that this job is alive.
     life: JoinHandle<()>,
 }
 
@@ -129,6 +130,7 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     }
 }
 
+/// Writes to the lease's file at intervals, so that its modification time shows that this job is alive.
 async fn show_life(path: PathBuf) {
     let mut ticks = interval(Duration::from_millis(keeper::Lease::SIGN_OF_LIFE_MS.into()));
     loop {
@@ -182,7 +184,7 @@ mod tests {
     use std::time::SystemTime;
 
     #[tokio::test]
-    async fn only_one_job_at_a_time_has_a_directory() {
+    async fn only_one_job_at_a_time_holds_the_lease_of_a_folder() {
         let folder = tempfile::tempdir().unwrap();
         let lease = Lease::take(folder.path()).await.unwrap();
         let error = Lease::take(folder.path()).await.unwrap_err();
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn locks_of_jobs_that_have_ended_are_removed() {
+    async fn files_of_jobs_that_have_ended_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let mut child = process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_job_of_another_machine_holds_it_until_it_is_silent() {
+    async fn a_job_on_another_machine_holds_the_lease_while_it_shows_life() {
         let folder = tempfile::tempdir().unwrap();
         let foreign = folder.path().join("lock-0123456789abcdef-1-1-00");
         fs::write(&foreign, "").unwrap();
@@ -251,7 +253,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn a_failure_leaves_no_file_of_its_own() {
+    async fn a_failed_attempt_leaves_no_file() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         // Files can be created in such a folder, but not listed.

@@ -38,7 +38,7 @@ pub(crate) struct Http {
     usual: Client,
     /// The client for requests to this machine, if the usual client has a proxy. Such requests may be plain http, so a
     /// proxy on another machine must not see them.
-    past_proxy: Option<Client>,
+    direct: Option<Client>,
 }
 
 impl Http {
@@ -57,21 +57,21 @@ impl Http {
             Some(proxy) => builder().proxy(proxy.clone()),
             None => builder(),
         };
-        let past_proxy = || build(|| builder().no_proxy(), tls.as_ref());
+        let direct = || build(|| builder().no_proxy(), tls.as_ref());
         Ok(Self {
             usual: build(usual, tls.as_ref())?,
-            past_proxy: has_proxy.then(past_proxy).transpose()?,
+            direct: has_proxy.then(direct).transpose()?,
         })
     }
 
     /// Returns the client for requests to an address.
     pub(crate) fn to(&self, url: &str) -> &Client {
-        let past_proxy = self.past_proxy.as_ref();
         let is_here = |_: &&Client| {
             let uri = url.parse::<Uri>();
             uri.is_ok_and(|uri| uri.host().is_some_and(is_this_machine))
         };
-        past_proxy.filter(is_here).unwrap_or(&self.usual)
+        let direct = self.direct.as_ref().filter(is_here);
+        direct.unwrap_or(&self.usual)
     }
 }
 
@@ -95,7 +95,7 @@ fn check_proxies_of_environment(variable: &dyn Fn(&str) -> Option<String>) -> Re
 
 /// Returns whether requests to at least some hosts go through a proxy.
 fn has_proxy(matcher: &Matcher) -> bool {
-    // `NO_PROXY` may exempt some hosts from the proxy, but hardly `a.invalid`, which never exists.
+    // `NO_PROXY` may exempt some hosts from the proxy, but hardly `a.invalid`, because no such host exists.
     let somewhere = ["http://a.invalid", "https://a.invalid"];
     let uris = somewhere.iter().filter_map(|address| address.parse().ok());
     uris.into_iter()
@@ -203,15 +203,15 @@ pub(crate) fn name_of(error: &(dyn Error + 'static)) -> &'static str {
     if let Some(name) = links.iter().find_map(|link| certificate_name(*link)) {
         return name;
     }
-    let says = |part: &str| links.iter().any(|link| link.to_string().contains(part));
+    let mentions = |part: &str| links.iter().any(|link| link.to_string().contains(part));
     let system = links
         .iter()
         .filter_map(|link| link.downcast_ref::<io::Error>());
-    let name = match says("dns error") {
+    let name = match mentions("dns error") {
         true => Some("ENOTFOUND"),
         false => system.filter_map(system_name).next(),
     };
-    if says("tunnel") || says("proxy") || says("socks") {
+    if mentions("tunnel") || mentions("proxy") || mentions("socks") {
         return match name {
             Some("ENOTFOUND") => "PROXY_ENOTFOUND",
             Some("ECONNREFUSED") => "PROXY_ECONNREFUSED",
@@ -402,7 +402,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_of_a_proxy_that_can_not_be_used_is_refused() {
+    fn an_unusable_proxy_address_is_refused() {
         let check = |name: &'static str, value: &'static str| {
             check_proxies_of_environment(&|asked| (asked == name).then(|| value.to_owned()))
         };
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_known_by_its_names() {
+    fn this_machine_is_recognized_by_its_names_and_addresses() {
         for host in [
             "localhost",
             "LOCALHOST.",

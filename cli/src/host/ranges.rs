@@ -112,6 +112,7 @@ pub(crate) struct Following {
     /// The client of the cluster.
     pub(crate) session: Rc<Session>,
     machine: Follow,
+    /// Whether the follow waits until the service answers again.
     is_down: bool,
     /// Whether any window was read.
     pub(crate) has_read: bool,
@@ -144,8 +145,7 @@ impl Following {
         })
     }
 
-    /// Waits for the next event. Dropping the future loses nothing: if it was reading a window, a later follow reads that
-    /// window again.
+    /// Waits for the next event. Dropping the future loses nothing: if it was reading a window, that window is read again later.
     pub(crate) async fn next(&mut self) -> FollowEvent {
         loop {
             match self.machine.next(self.session.now()) {

@@ -222,8 +222,8 @@ impl Server {
                     let handler = move |request| handler(request);
                     spawn_local(connection(stream, handler, connections.watcher()));
                 }
-                // No file descriptor is free, or the client has disconnected. The server waits a moment, and then
-                // serves other clients.
+                // No file descriptor is free, or the client has disconnected. Without a pause, a lack of descriptors would
+                // keep this loop busy.
                 Err(_) => sleep(Duration::from_millis(50)).await,
             }
         }
@@ -237,7 +237,7 @@ async fn connection<F: Future<Output = Answer> + 'static>(
     handler: impl Fn(Request<Incoming>) -> F + 'static,
     watcher: Watcher,
 ) {
-    // Otherwise (Nagle's algorithm), small responses wait for the client's acknowledgement of earlier ones.
+    // Nagle's algorithm would delay small responses until the client has acknowledged the earlier ones.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let answer = handler(request);
@@ -247,18 +247,18 @@ async fn connection<F: Future<Output = Answer> + 'static>(
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD);
     // A client that disconnects is not an error of the server.
     let _ = watcher
-        .watch(builder.serve_connection(TokioIo::new(Reader::new(stream)), service))
+        .watch(builder.serve_connection(TokioIo::new(ClientStream::new(stream)), service))
         .await;
 }
 
 /// The connection to a client. Writing fails if the client does not read its responses in time.
-struct Reader {
+struct ClientStream {
     stream: TcpStream,
-    /// While bytes wait for the client: the timer that ends the connection.
+    /// The timer that ends the connection, while a write waits for the client.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl Reader {
+impl ClientStream {
     fn new(stream: TcpStream) -> Self {
         Self {
             stream,
@@ -281,7 +281,7 @@ impl Reader {
     }
 }
 
-impl AsyncRead for Reader {
+impl AsyncRead for ClientStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -291,7 +291,7 @@ impl AsyncRead for Reader {
     }
 }
 
-impl AsyncWrite for Reader {
+impl AsyncWrite for ClientStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_client_that_does_not_read_is_cut_off_and_gives_its_permit_back() {
+    async fn a_client_that_does_not_read_is_disconnected_and_releases_its_permit() {
         let work = async {
             let server = Server::listen("127.0.0.1", 0).await.unwrap();
             let address = server.address;
@@ -361,9 +361,9 @@ mod tests {
                 waited += step;
             }
             assert_eq!(permits.available_permits(), 0, "the response is under way");
-            let given_back = timeout(Duration::from_secs(20), permits.acquire()).await;
+            let released = timeout(Duration::from_secs(20), permits.acquire()).await;
             assert!(
-                given_back.is_ok(),
+                released.is_ok(),
                 "a client that reads nothing holds the response"
             );
         };

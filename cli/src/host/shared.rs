@@ -265,7 +265,7 @@ mod tests {
     const NEVER: u64 = 1 << 40;
 
     #[test]
-    fn each_part_has_a_response_once() {
+    fn each_part_gets_a_response_once() {
         let parts = shared_by(&[NEVER; 3]);
         assert!(parts[0].take(&asked("a"), at(0)).is_none());
         parts[0].keep(&asked("a"), response(), at(0));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_response_is_not_shared() {
+    fn only_recent_successful_responses_are_shared() {
         // The window ends at 10 ms. The second part may treat it as settled at 15 ms, and the third part at 21 ms.
         let parts = shared_by(&[NEVER, 5, 11]);
         parts[0].keep(&asked("a"), response(), at(10));

@@ -28,7 +28,7 @@ use crate::failure::{Exit, Failure, Result};
 pub(crate) struct Shutdown {
     begun: Rc<watch::Sender<bool>>,
     /// The exit code for unfinished work, if a signal has begun the shutdown.
-    signal: Rc<Cell<Option<Exit>>>,
+    exit: Rc<Cell<Option<Exit>>>,
 }
 
 impl Shutdown {
@@ -36,7 +36,7 @@ impl Shutdown {
     pub(crate) fn new() -> Self {
         Self {
             begun: Rc::new(watch::Sender::new(false)),
-            signal: Rc::default(),
+            exit: Rc::default(),
         }
     }
 
@@ -47,7 +47,7 @@ impl Shutdown {
 
     /// Returns the exit code for unfinished work; `None` if no signal has begun the shutdown.
     pub(crate) fn signal(&self) -> Option<Exit> {
-        self.signal.get()
+        self.exit.get()
     }
 
     /// Returns whether the shutdown has begun.
@@ -82,7 +82,7 @@ pub(crate) async fn until_shut_down<T>(
     tokio::select! {
         done = &mut work => return Ok(done),
         exit = stop.asked() => {
-            shutdown.signal.set(Some(exit));
+            shutdown.exit.set(Some(exit));
             shutdown.begin();
         }
     }
@@ -153,13 +153,13 @@ impl Hangups {
 /// example, the process may be writing to a pipe whose reader has stopped reading, or waiting for the command that prints a
 /// secret.
 #[cfg(unix)]
-fn end_at_the_second() -> std::io::Result<()> {
+fn end_at_second_signal() -> std::io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     use signal_hook::flag;
 
     let is_asked = Arc::new(AtomicBool::new(false));
     for number in [SIGINT, SIGTERM] {
-        // The order of these lines matters: the first signal finds the flag unset, and only sets it.
+        // The handlers run in this order, so the first signal finds the flag unset, and only sets it.
         flag::register_conditional_shutdown(number, 128 + number, Arc::clone(&is_asked))?;
         flag::register(number, Arc::clone(&is_asked))?;
     }
@@ -168,9 +168,9 @@ fn end_at_the_second() -> std::io::Result<()> {
 
 /// How long a process has to react to a signal before `end_if_blocked` ends it.
 #[cfg(unix)]
-const TO_NOTICE: Duration = Duration::from_secs(2);
+const REACTION_TIME: Duration = Duration::from_secs(2);
 
-/// Makes the first signal end the process after [`TO_NOTICE`], even if the process is blocked and can't react to it.
+/// Makes the first signal end the process after [`REACTION_TIME`], even if the process is blocked and can't react to it.
 #[cfg(unix)]
 fn end_if_blocked() -> std::io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
@@ -182,7 +182,7 @@ fn end_if_blocked() -> std::io::Result<()> {
         thread::Builder::new().spawn(move || {
             if signals.read_exact(&mut [0]).is_ok() {
                 // If the process can react to the signal, it ends during this wait.
-                thread::sleep(TO_NOTICE);
+                thread::sleep(REACTION_TIME);
                 exit(128 + number);
             }
         })?;
@@ -190,7 +190,7 @@ fn end_if_blocked() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes a write fail, as on a full disk, if it exceeds the system's limit of a file's size. By default, SIGXFSZ would end the
+/// Makes a write fail, as on a full disk, if it exceeds the system's limit on file sizes. By default, SIGXFSZ would end the
 /// process without a message.
 ///
 /// # Errors
@@ -219,12 +219,12 @@ impl Stop {
     /// If the system does not allow it.
     pub(crate) fn listen() -> Result<Self> {
         #[cfg(unix)]
-        end_at_the_second().map_err(cant_listen)?;
+        end_at_second_signal().map_err(cant_listen)?;
         Self::listen_to_all()
     }
 
-    /// Begins to listen. From now on, no signal that this value listens for ends the process, not even the second one. This is
-    /// for a process that is never blocked, and that has work to do even after the second signal.
+    /// Begins to listen. From now on, the signals do not end the process, not even the second one: `asked` returns all of them.
+    /// This is for a process that is never blocked, and that has work to do even after the second signal.
     ///
     /// # Errors
     /// If the system does not allow it.

@@ -150,7 +150,7 @@ impl StateFile {
         let lease = leased(&folder).await.map_err(named).map_err(as_failure)?;
         let replaced = self.replace_leased(&lease, document).await;
         drop(lease);
-        // Removing the folder fails while it contains leases of other processes, which is fine.
+        // If the folder contains leases of other processes, it can't be removed, and stays.
         let _ = fs::remove_dir(&folder);
         replaced.map_err(as_failure)
     }
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_document_is_replaced_whole_by_one_process_at_a_time() {
+    async fn a_document_is_replaced_as_a_whole_by_one_process_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state.json");
         let state = StateFile::open(path.clone()).unwrap();
@@ -277,7 +277,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_pipe_is_refused_and_not_waited_for() {
+    fn a_pipe_is_refused_without_waiting() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
