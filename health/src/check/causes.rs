@@ -37,8 +37,8 @@ pub(crate) struct Explained {
     pub(crate) compared: Vec<Window>,
 }
 
-/// Returns the parts of a finding's group that explain the finding. Returns `None` if this kind of rule compares with
-/// no earlier counts, if the table has no dimensions besides the group's, or if counts are missing.
+/// Returns the parts of a finding's group that explain the finding. Returns `None` if this kind of rule has no counts to compare
+/// with, if the table has only the dimensions of the group, or if counts are missing.
 pub(crate) fn explanation(
     rule: &Rule,
     grid: &Grid<'_>,
@@ -103,11 +103,11 @@ pub(crate) fn within(
     let all: u128 = rows.values().sum();
     let dictionaries = &grid.counted().dictionaries;
     let free = free_dimensions(rule, grid);
-    // Reasons are left out: most events have none, and events with a reason are what the rule measures.
-    let lasting = free
+    // Reasons are left out: only filtered events have one.
+    let others = free
         .into_iter()
         .filter(|(_, dimension)| *dimension != Dimension::Reason);
-    let most = lasting.filter_map(|(column, dimension)| {
+    let common = others.filter_map(|(column, dimension)| {
         let mut sums: BTreeMap<u32, u128> = BTreeMap::new();
         for (row, events) in &rows {
             *sums.entry(row[column]).or_default() += events;
@@ -117,7 +117,7 @@ pub(crate) fn within(
         let value = || dictionaries[column].value(id).to_owned();
         is_most.then(|| (dimension, value()))
     });
-    most.collect()
+    common.collect()
 }
 
 /// The maximum length of a range for which counts are added up, in seconds. In longer ranges, the earlier weeks would overlap.
@@ -221,7 +221,7 @@ pub(crate) fn total(
 /// Returns the columns of the table that are not dimensions of the group.
 fn free_dimensions(rule: &Rule, grid: &Grid<'_>) -> Vec<(usize, Dimension)> {
     let dimensions = grid.counted().dimensions.iter().enumerate();
-    // Only events that were filtered have a reason.
+    // Only filtered events have a reason.
     let has_reasons = matches!(rule.measure, Measure::Filtered | Measure::FilteredRate);
     let free = dimensions.filter(|(_, dimension)| {
         !rule.by.contains(dimension) && (has_reasons || *dimension != Dimension::Reason)
@@ -229,6 +229,7 @@ fn free_dimensions(rule: &Rule, grid: &Grid<'_>) -> Vec<(usize, Dimension)> {
     free.collect()
 }
 
+/// Returns the slots to compare, or `None` if there are none.
 fn times(compared: Compared, slots: &Slots, live: &Live, end: Timestamp) -> Option<Times> {
     let start = match compared.since_it_began {
         true => live.since,
@@ -264,6 +265,7 @@ impl Times {
         }
     }
 
+    /// Returns whether a slot is one of the earlier slots.
     fn is_before(&self, slot: usize) -> bool {
         match self.ago.is_empty() {
             true => self.before.contains(&slot),

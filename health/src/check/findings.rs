@@ -6,7 +6,7 @@ use super::causes::{
     Explained, explanation, is_empty_since, total, usual, within as values_within,
 };
 use super::progress::{Progress, Resolved};
-use super::sentence::{Course, sentence};
+use super::sentence::{Facts, sentence};
 use super::state::Live;
 use crate::columns::groups::Grid;
 use crate::columns::slots::Slots;
@@ -21,25 +21,26 @@ use crate::rules::wording::Total;
 /// The maximum number of findings of a rule that are explained, because an explanation takes time.
 const MOST_EXPLAINED: usize = 200;
 
-/// Adding up the counts of findings longer than this many milliseconds takes time, so it is done only for findings that are over,
-/// and only for the first [`MOST_LONG`] of a rule.
+/// Adding up the counts of a finding that is longer than this many milliseconds takes time. So only resolved findings are added
+/// up, at most [`MOST_LONG`] for each rule.
 const LONG_MS: i64 = 2 * 86_400_000;
 const MOST_LONG: usize = 20;
 
-/// Earlier weeks say what is usual in all windows if their counts differ at most by this factor from what the rule expected in
-/// the window that it has judged.
+/// Earlier weeks show what is usual for the whole time of a finding if, in the last bad window, their count differs from the
+/// rule's expectation by at most this factor.
 const MOST_DIFFERENCE: f64 = 1.5;
 
 /// The findings of a rule.
 pub(super) struct Findings<'t> {
-    /// What the next finding is made from.
+    /// The context of the next finding.
     pub(super) context: Context<'t>,
     grid: &'t Grid<'t>,
     slots: &'t Slots,
     /// The groups and slots of the other endpoint, for a rule that compares both endpoints.
     other: Option<&'t (Grid<'t>, Slots)>,
+    /// How many findings have been explained.
     explained: usize,
-    /// How many findings that are over were long.
+    /// How many resolved findings were longer than [`LONG_MS`].
     long: usize,
     /// The findings so far.
     pub(super) all: Vec<Finding>,
@@ -64,7 +65,7 @@ impl<'t> Findings<'t> {
     }
 
     /// Adds a finding that was resolved, unless it fires again.
-    pub(super) fn take_resolved(&mut self, group: Option<usize>, progress: &Progress) {
+    pub(super) fn add_resolved(&mut self, group: Option<usize>, progress: &Progress) {
         let is_firing = progress.live.as_ref().is_some_and(Live::is_firing);
         if let (Some(over), false) = (progress.resolved.last(), is_firing) {
             self.add(group, &over.live, Some(over), false);
@@ -73,7 +74,7 @@ impl<'t> Findings<'t> {
 
     /// Adds a finding that is pending or firing. `later` is its state after the windows whose counts may still change; a
     /// finding from this state is marked as provisional.
-    pub(super) fn take_live(
+    pub(super) fn add_live(
         &mut self,
         group: Option<usize>,
         live: Option<&Live>,
@@ -99,34 +100,34 @@ impl<'t> Findings<'t> {
         provisional: bool,
     ) {
         let resolved = over.map(|over| over.live.until);
-        let mut looked = Looked::default();
-        let course = &mut looked.course;
-        course.is_better = live.good >= self.context.rule.good;
-        course.is_gone = over.is_some_and(|over| over.is_gone);
+        let mut inspection = Inspection::default();
+        let facts = &mut inspection.facts;
+        facts.is_better = live.good >= self.context.rule.good;
+        facts.is_gone = over.is_some_and(|over| over.is_gone);
         if let (Some(group), true) = (group, self.explained < MOST_EXPLAINED) {
             self.explained += 1;
             let rule = self.context.rule;
             let end = live.numbers.window.end();
             let time = (live.since, resolved.unwrap_or(end));
-            course.total = self.total(group, live, time, resolved.is_some());
+            facts.total = self.total(group, live, time, resolved.is_some());
             let explain = |end| explanation(rule, self.grid, self.slots, group, live, end);
-            looked.explained = explain(end);
-            // A replay describes when a finding fired, as checks would have done, but its sentence also how it went on.
-            if course.total.is_some() && time.1 > end {
-                course.explained = explain(time.1);
+            inspection.explained = explain(end);
+            // In a replay, a finding has the causes that were known when it fired, but its sentence describes its whole time.
+            if facts.total.is_some() && time.1 > end {
+                facts.explained = explain(time.1);
             }
-            if looked
+            if inspection
                 .explained
                 .as_ref()
                 .is_none_or(|cause| cause.explanation.causes.is_empty())
             {
-                looked.within = values_within(rule, self.grid, self.slots, group, live);
+                inspection.within = values_within(rule, self.grid, self.slots, group, live);
             }
-            course.is_empty = course.is_gone
+            facts.is_empty = facts.is_gone
                 && is_empty_since(rule.measure, self.grid, self.slots, group, live.since);
         }
         self.context.provisional = provisional;
-        let finding = finding(&self.context, live, resolved, looked);
+        let finding = finding(&self.context, live, resolved, inspection);
         self.all.push(finding);
     }
 
@@ -169,7 +170,7 @@ impl<'t> Findings<'t> {
         })
     }
 
-    /// Returns how many events the other endpoint has of a group in a range of time.
+    /// Returns how many events of a group the other endpoint has counted in a range of time.
     fn of_other(&self, group: usize, time: (Timestamp, Timestamp)) -> Option<u64> {
         let (grid, slots) = self.other?;
         let group = self.grid.find_in(grid, group)?;
@@ -177,15 +178,15 @@ impl<'t> Findings<'t> {
     }
 }
 
-/// What the counts show about a finding, besides its numbers.
+/// What the counts of a group show about a finding, in addition to its numbers.
 #[derive(Default)]
-pub(crate) struct Looked {
+pub(crate) struct Inspection {
     explained: Option<Explained>,
     within: Vec<(Dimension, String)>,
-    course: Course,
+    facts: Facts,
 }
 
-/// What a finding is made from, besides [`Live`] and [`Looked`].
+/// The context of a finding: its rule, and the time of the check.
 #[derive(Clone, Debug)]
 pub(crate) struct Context<'r> {
     /// All rules.
@@ -218,7 +219,7 @@ pub(crate) fn finding(
     context: &Context<'_>,
     live: &Live,
     resolved: Option<Timestamp>,
-    looked: Looked,
+    inspection: Inspection,
 ) -> Finding {
     let (rule, rules) = (context.rule, context.rules);
     let group: Vec<(Dimension, &str)> = pairs(live);
@@ -229,7 +230,7 @@ pub(crate) fn finding(
         true => Severity::Warning,
         false => Severity::Critical,
     };
-    let (causes, unexplained, compared) = match looked.explained {
+    let (causes, unexplained, compared) = match inspection.explained {
         Some(Explained {
             explanation,
             compared,
@@ -255,8 +256,8 @@ pub(crate) fn finding(
         seen: live.seen,
         measure: rule.measure,
         observed: live.numbers.observed,
-        total: looked
-            .course
+        total: inspection
+            .facts
             .total
             .and_then(|total| rule.test.judge().total(&total)),
         expected: live.numbers.expected,
@@ -264,7 +265,7 @@ pub(crate) fn finding(
         high: Some(live.numbers.normal.1).filter(|high| *high < u64::MAX),
         ln_p: live.numbers.ln_p,
         causes,
-        within: looked.within,
+        within: inspection.within,
         unexplained,
         compared,
         silenced: silences
@@ -278,7 +279,7 @@ pub(crate) fn finding(
         sentence: String::new(),
         query: query(rules, rule, live),
     };
-    finding.sentence = sentence(&finding, rule, &looked.course);
+    finding.sentence = sentence(&finding, rule, &inspection.facts);
     finding
 }
 

@@ -9,7 +9,7 @@ use super::state::{Live, Numbers};
 use crate::cause::explanation::Amount;
 use crate::columns::slots::Slots;
 use crate::detection::window::{ALIKE, Level, OVER, judge};
-use crate::rules::judging::{Evidence, Normal, Odd, Results};
+use crate::rules::judging::{BadWindow, Evidence, Normal, Results};
 use crate::rules::names::Severity;
 use crate::rules::rule::Rule;
 
@@ -31,20 +31,20 @@ pub(crate) struct Resolved {
     pub(crate) live: Live,
     /// The end of the window that showed that the finding was over.
     pub(crate) at: Timestamp,
-    /// Whether the finding ended only because its group had no events for a long time.
+    /// Whether the finding ended only because its group had too few events to judge for a long time.
     pub(crate) is_gone: bool,
 }
 
-/// A finding ends if its group had no events for this many milliseconds, because the group is gone.
+/// A finding ends if its group had too few events to judge for this many milliseconds, because the group is probably gone.
 const GONE_MS: i64 = 7 * 86_400_000;
 
-/// Follows a group through some slots, from the state `start`. `odds` has the group's bad windows, and `seen` what its
+/// Follows a group through some slots, from the state `start`. `bad` has the group's bad windows, and `seen` what its
 /// judged windows showed. Unknown slots are skipped. A window that was not judged is neither good nor bad.
 pub(crate) fn follow(
     rule: &Rule,
     group: &[(Dimension, String)],
     start: Option<Live>,
-    Results { odds, seen }: Results<'_>,
+    Results { bad, seen }: Results<'_>,
     slots: &Slots,
     range: Range<usize>,
 ) -> Progress {
@@ -53,10 +53,13 @@ pub(crate) fn follow(
         ..Progress::default()
     };
     let mut last = None;
-    let mut odds = odds.iter().peekable();
+    let mut bad_windows = bad.iter().peekable();
     let mut seen = seen.iter().peekable();
     for slot in range {
-        while odds.next_if(|odd| (odd.slot as usize) < slot).is_some() {}
+        while bad_windows
+            .next_if(|bad| (bad.slot as usize) < slot)
+            .is_some()
+        {}
         while seen.next_if(|seen| (seen.slot as usize) < slot).is_some() {}
         if !slots.known[slot] {
             continue;
@@ -65,17 +68,17 @@ pub(crate) fn follow(
             .live
             .as_ref()
             .is_some_and(|live| live.fired.is_some());
-        let odd = odds.next_if(|odd| odd.slot as usize == slot);
-        match odd.filter(|odd| odd.fires || is_firing) {
-            Some(odd) => {
-                last = Some(odd);
-                progress.bad(rule, group, odd, slots);
+        let bad = bad_windows.next_if(|bad| bad.slot as usize == slot);
+        match bad.filter(|bad| bad.fires || is_firing) {
+            Some(bad) => {
+                last = Some(bad);
+                progress.add_bad(rule, group, bad, slots);
             }
             None => {
                 let seen = seen.next_if(|seen| seen.slot as usize == slot);
                 let evidence = seen.map(|seen| seen.evidence);
                 if let Some(end) = slots.instant(slot + 1) {
-                    progress.other(rule, evidence, end, last);
+                    progress.add_other(rule, evidence, end, last);
                 }
             }
         }
@@ -87,12 +90,19 @@ pub(crate) fn follow(
 }
 
 impl Progress {
-    fn bad(&mut self, rule: &Rule, group: &[(Dimension, String)], odd: &Odd, slots: &Slots) {
-        let slots_of = |length: u32| slots.window(odd.slot as usize, length as usize);
-        let (Some(window), Some(run)) = (slots_of(odd.slots), slots_of(odd.run)) else {
+    /// Handles a bad window.
+    fn add_bad(
+        &mut self,
+        rule: &Rule,
+        group: &[(Dimension, String)],
+        bad: &BadWindow,
+        slots: &Slots,
+    ) {
+        let slots_of = |length: u32| slots.window(bad.slot as usize, length as usize);
+        let (Some(window), Some(run)) = (slots_of(bad.slots), slots_of(bad.run)) else {
             return;
         };
-        let mut numbers = numbers(rule, odd, window);
+        let mut numbers = numbers(rule, bad, window);
         if let Some(live) = self
             .live
             .as_ref()
@@ -110,29 +120,29 @@ impl Progress {
             until: window.end(),
             seen: window.end(),
             evidence: 0.0,
-            phi: odd.phi,
+            phi: bad.phi,
             numbers: numbers.clone(),
         });
-        live.bad = live.bad.saturating_add(1).max(odd.weight).min(rule.bad);
+        live.bad = live.bad.saturating_add(1).max(bad.weight).min(rule.bad);
         live.good = 0;
         live.evidence = 0.0;
         (live.until, live.seen) = (window.end(), window.end());
-        live.phi = odd.phi;
+        live.phi = bad.phi;
         live.numbers = numbers;
         if live.fired.is_none() && live.bad >= rule.bad {
             live.fired = Some(window.end());
-            live.complete(Some(odd));
+            live.complete(Some(bad));
             self.fired.push(live.clone());
         }
     }
 
     /// Handles a window that isn't bad. `evidence` is `None` if the window was not judged.
-    fn other(
+    fn add_other(
         &mut self,
         rule: &Rule,
         evidence: Option<Evidence>,
         end: Timestamp,
-        last: Option<&Odd>,
+        last: Option<&BadWindow>,
     ) {
         let Some(mut live) = self.live.take() else {
             return;
@@ -183,8 +193,8 @@ impl Live {
     }
 
     /// Returns the natural logarithm of a likelihood ratio: how much more probable a count is if the problem is over
-    /// than if it continues. The problem may have become weaker. So it is assumed to multiply the expected count only
-    /// by the square root of the factor that the last bad window showed.
+    /// than if it continues. A continuing problem may be weaker than before. It is assumed to multiply the expected count by the
+    /// square root of the factor in the last bad window.
     fn ratio(&self, part: u64, expected: f64) -> f64 {
         let observed = self.numbers.observed.part as f64;
         let times = libm::sqrt((observed + 0.5) / (self.numbers.expected + 0.5));
@@ -196,23 +206,23 @@ impl Live {
         ratio / (1.0 + ALIKE * self.phi * expected)
     }
 
-    /// Adds the normal range to the numbers of the last bad window. Computing the range is slow, so it is done only for
-    /// numbers that are reported. With `None`, the numbers are complete already.
-    fn complete(&mut self, last: Option<&Odd>) {
-        if let Some(odd) = last {
-            self.numbers.normal = normal_range(&odd.normal, odd.observed);
+    /// Adds the normal range to the numbers of the last bad window. Computing the range is slow, so only reported numbers get
+    /// one. With `None`, the numbers already have it.
+    fn complete(&mut self, last: Option<&BadWindow>) {
+        if let Some(bad) = last {
+            self.numbers.normal = normal_range(&bad.normal, bad.observed);
         }
     }
 }
 
-fn numbers(rule: &Rule, odd: &Odd, window: Window) -> Numbers {
+fn numbers(rule: &Rule, bad: &BadWindow, window: Window) -> Numbers {
     Numbers {
         window,
-        observed: odd.observed,
-        expected: odd.expected,
+        observed: bad.observed,
+        expected: bad.expected,
         normal: (0, 0),
-        ln_p: odd.ln_p,
-        severity: odd.severity.unwrap_or(rule.severity),
+        ln_p: bad.ln_p,
+        severity: bad.severity.unwrap_or(rule.severity),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The result of a check or a replay: findings, the incidents that they belong to, and what could not be judged.
+//! The result of a check or a replay: findings, the incidents that they belong to, and the rules that could not judge anything.
 
 use serde::Serialize;
 use tallyfold::Window;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use tallyfold::keeper::check_past;
 use tallyfold::{Identity, Result, Timestamp, Window};
 
-use super::findings::{Context, Looked, finding};
+use super::findings::{Context, Inspection, finding};
 use super::result::{Check, Replay, Unjudged};
 use super::state::{RuleState, State};
 use super::task::{NoTask, judge_together, task};
@@ -19,7 +19,7 @@ use crate::rules::rule::Rule;
 use crate::rules::set::Rules;
 use crate::stats::mass::deviance;
 
-/// The maximum number of table rows, summed over all rules that are judged together.
+/// The maximum number of rules that are judged together, times the number of table rows.
 const MOST_PLACES: usize = 1 << 20;
 
 /// The maximum number of findings of a check. A replay may have ten times as many.
@@ -133,8 +133,8 @@ impl Rules {
                 .iter()
                 .map(|(ranges, before, task)| task.work(ranges, *before));
             let judged = judge_together(&works.collect::<Vec<_>>());
-            for ((ranges, before, task), odds) in tasks.iter().zip(&judged) {
-                over.extend(task.check(*before, now, ranges.clone(), odds, &mut check));
+            for ((ranges, before, task), results) in tasks.iter().zip(&judged) {
+                over.extend(task.check(*before, now, ranges.clone(), results, &mut check));
             }
         }
         self.sort(&mut check.unjudged);
@@ -207,8 +207,8 @@ impl Rules {
             }
             let works = tasks.iter().map(|(ranges, task)| task.work(ranges, None));
             let judged = judge_together(&works.collect::<Vec<_>>());
-            for ((ranges, task), odds) in tasks.iter().zip(&judged) {
-                over.extend(task.replay(range, ranges.clone(), odds, &mut replay));
+            for ((ranges, task), results) in tasks.iter().zip(&judged) {
+                over.extend(task.replay(range, ranges.clone(), results, &mut replay));
             }
         }
         self.sort(&mut replay.unjudged);
@@ -234,7 +234,7 @@ impl Rules {
         unjudged.sort_by_key(place);
     }
 
-    /// Keeps the findings and the state of a rule that can't judge, so that its findings are neither resolved nor lost.
+    /// Keeps the findings and the state of a rule that can't judge anything, so that its findings are neither resolved nor lost.
     fn keep(&self, rule: &Rule, before: Option<&RuleState>, now: Timestamp, check: &mut Check) {
         let live = before.iter().flat_map(|before| &before.live);
         let context = Context {
@@ -244,7 +244,7 @@ impl Rules {
             judged: Some(now),
             provisional: false,
         };
-        let findings = live.map(|live| finding(&context, live, None, Looked::default()));
+        let findings = live.map(|live| finding(&context, live, None, Inspection::default()));
         check.findings.extend(findings);
         check.state.rules.extend(before.cloned());
     }
@@ -308,7 +308,7 @@ fn stale(latest: Window, now: Timestamp) -> Option<Unjudged> {
     })
 }
 
-/// Orders findings by severity, and then by evidence. So a silent source comes before one of its silent events.
+/// Orders findings by severity, then by evidence. For example, a silent source comes before one of its silent events.
 fn heavier(one: &Finding, other: &Finding) -> Ordering {
     let weight = |finding: &Finding| deviance(finding.observed.part as f64, finding.expected);
     let severity = other.severity.cmp(&one.severity);

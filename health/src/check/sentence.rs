@@ -1,4 +1,4 @@
-//! Makes the sentence of a finding: which events, how many compared with what is usual, since when, and where.
+//! Makes the sentence of a finding: the group, the counts with what is usual, the time, and where most of the events are.
 
 use std::cmp::Ordering;
 
@@ -9,17 +9,18 @@ use super::causes::Explained;
 use crate::cause::explanation::{Amount, Cause};
 use crate::incidents::finding::{Finding, Status};
 use crate::rules::rule::Rule;
-use crate::rules::wording::{Said, Seen, Total, rounded};
+use crate::rules::wording::{Measured, Total, Words, rounded};
 use crate::shown::{self, short_near, span, value};
 
-/// What the sentence of a finding says besides the fields of the finding.
+/// Facts for the sentence of a finding that the fields of the finding don't contain.
 #[derive(Default)]
-pub(super) struct Course {
+pub(super) struct Facts {
     /// The counts of all windows of the finding together, if they are known.
     pub(super) total: Option<Total>,
-    /// The causes of what `total` counts, if the finding lasted longer than the time of its own causes.
+    /// The causes over the time of `total`, if this time is longer than the time of the finding's own causes.
     pub(super) explained: Option<Explained>,
-    /// Whether enough windows were good to end a firing finding. They had too few events to show that it is over.
+    /// Whether as many windows were good as the rule requires. If the finding still fires, they had too few events to show that it
+    /// is over.
     pub(super) is_better: bool,
     /// Whether the finding ended only because its group could not be judged for a long time.
     pub(super) is_gone: bool,
@@ -31,7 +32,7 @@ pub(super) struct Course {
 struct Counted {
     amount: Amount,
     expected: f64,
-    said: Said,
+    words: Words,
 }
 
 impl Counted {
@@ -45,14 +46,14 @@ impl Counted {
         let judge = rule.test.judge();
         let amount = finding.total.filter(|total| judge.is_beyond(*total))?;
         let expected = match finding.observed.whole.zip(amount.whole) {
-            // The expected number belongs to the events of the window.
+            // The expected number is for the events of the window, so it is scaled to the whole time.
             Some((observed, whole)) => finding.expected * (whole as f64 / observed.max(1) as f64),
             None => judge.expected_in_total(total)?,
         };
         Some(Self::new(finding, rule, (amount, expected)))
     }
 
-    /// The limits belong to the events of the window, so they are scaled to `amount`.
+    /// Makes words about an amount. The limits of the finding are for its window, so they are scaled to the amount.
     fn new(finding: &Finding, rule: &Rule, (amount, expected): (Amount, f64)) -> Self {
         let wholes = finding.observed.whole.zip(amount.whole);
         let scale = match wholes {
@@ -63,7 +64,7 @@ impl Counted {
             u64::MAX => u64::MAX,
             limit => rounded(limit as f64 * scale),
         };
-        let said = rule.test.judge().said(&Seen {
+        let words = rule.test.judge().words(&Measured {
             measure: finding.measure,
             stage: stage(finding),
             observed: amount,
@@ -74,36 +75,36 @@ impl Counted {
         Self {
             amount,
             expected,
-            said,
+            words,
         }
     }
 
-    /// Adds a time to the last detail, which says what is usual.
+    /// Adds a time to the last detail, which is the usual number.
     fn date_usual(&mut self, time: &str) {
-        if let Some(usual) = self.said.details.last_mut() {
+        if let Some(usual) = self.words.details.last_mut() {
             usual.push_str(&format!(" {time}"));
         }
     }
 
     /// Returns the words with a time, such as `31.5% of attempts failed since 03:00 UTC (422 of 1,341; limit 10%)`.
     fn during(&self, time: &str) -> String {
-        let details = match self.said.details.is_empty() {
+        let details = match self.words.details.is_empty() {
             true => String::new(),
-            false => format!(" ({})", self.said.details.join("; ")),
+            false => format!(" ({})", self.words.details.join("; ")),
         };
-        format!("{} {time}{details}", self.said.what)
+        format!("{} {time}{details}", self.words.what)
     }
 }
 
 /// Returns the sentence of a finding.
-pub(super) fn sentence(finding: &Finding, rule: &Rule, course: &Course) -> String {
+pub(super) fn sentence(finding: &Finding, rule: &Rule, facts: &Facts) -> String {
     let about = subject(finding, rule);
     let (window, since) = (finding.window, finding.since);
     let mut observed = Counted::in_window(finding, rule);
-    let total = course.total.as_ref();
+    let total = facts.total.as_ref();
     let total = total.and_then(|total| Counted::in_total(finding, rule, total));
     let in_window = observed.during(&format!("from {}", shown::window(window)));
-    let mut change = Change::of(finding, course.explained.as_ref());
+    let mut change = Change::of(finding, facts.explained.as_ref());
     let mut in_total = |end: Timestamp| match &total {
         Some(total) => {
             change.compare(finding, total);
@@ -122,7 +123,7 @@ pub(super) fn sentence(finding: &Finding, rule: &Rule, course: &Course) -> Strin
         }
     };
     let (first, last) = match (finding.status, finding.resolved) {
-        (Status::Resolved, Some(_)) if course.is_empty => {
+        (Status::Resolved, Some(_)) if facts.is_empty => {
             change.number = None;
             observed.date_usual(&format!("from {}", shown::window(window)));
             let first = observed.during(&format!("since {} UTC", since.short()));
@@ -130,7 +131,7 @@ pub(super) fn sentence(finding: &Finding, rule: &Rule, course: &Course) -> Strin
             (first, Some(over.to_owned()))
         }
         (Status::Resolved, Some(end)) => {
-            let over = match course.is_gone {
+            let over = match facts.is_gone {
                 true => GONE,
                 false => rule.test.judge().over(),
             };
@@ -145,7 +146,7 @@ pub(super) fn sentence(finding: &Finding, rule: &Rule, course: &Course) -> Strin
             );
             (first, None)
         }
-        (Status::Firing, _) if course.is_better => {
+        (Status::Firing, _) if facts.is_better => {
             let last = "better since then, but too few events to call it over";
             (in_total(window.end()), Some(last.to_owned()))
         }
@@ -178,7 +179,7 @@ pub(super) fn sentence(finding: &Finding, rule: &Rule, course: &Course) -> Strin
         },
         _ => {
             change.compare(finding, &observed);
-            if observed.amount.part == 0 && observed.said.is_usual {
+            if observed.amount.part == 0 && observed.words.is_usual {
                 observed.date_usual(&format!("until {}", short_near(window.end(), since)));
             }
             (
@@ -188,7 +189,7 @@ pub(super) fn sentence(finding: &Finding, rule: &Rule, course: &Course) -> Strin
         }
     };
     let mut parts = vec![format!("{about}: {first}")];
-    parts.extend(change.told());
+    parts.extend(change.words());
     parts.extend(last);
     if finding.provisional {
         parts.push("these counts may still change".to_owned());
@@ -196,7 +197,7 @@ pub(super) fn sentence(finding: &Finding, rule: &Rule, course: &Course) -> Strin
     parts.join("; ")
 }
 
-/// The end of the sentence of a finding whose group still has some events, but too few to judge.
+/// The end of the sentence of a finding whose group has some events, but too few to judge.
 const GONE: &str =
     "closed without a recovery: for a week or more, there were too few events to judge";
 
@@ -214,13 +215,13 @@ fn subject(finding: &Finding, rule: &Rule) -> String {
     let pairs = finding.group.iter();
     let pairs = pairs.map(|(name, own)| pair(name.as_str(), own));
     let about = match finding.group.is_empty() {
-        true => words(finding.query.metric.as_str()),
+        true => spaced(finding.query.metric.as_str()),
         false => pairs.collect::<Vec<_>>().join(", "),
     };
     let kept = rule.only.iter().filter(|(name, _)| !rule.by.contains(name));
     let kept = kept.map(|(name, values)| {
-        let values: Vec<String> = values.iter().map(|own| value_beside(own)).collect();
-        format!("{} {}", words(name.as_str()), values.join(" or "))
+        let values: Vec<String> = values.iter().map(|own| quoted_value(own)).collect();
+        format!("{} {}", spaced(name.as_str()), values.join(" or "))
     });
     let kept: Vec<String> = kept.collect();
     match kept.is_empty() {
@@ -231,10 +232,10 @@ fn subject(finding: &Finding, rule: &Rule) -> String {
 
 /// Returns a dimension and its value in words, such as `event name order`.
 fn pair(name: &str, value: &str) -> String {
-    format!("{} {}", words(name), value_beside(value))
+    format!("{} {}", spaced(name), quoted_value(value))
 }
 
-fn words(name: &str) -> String {
+fn spaced(name: &str) -> String {
     name.replace('_', " ")
 }
 
@@ -247,7 +248,7 @@ struct Change {
     place: Option<(&'static str, String)>,
     /// The values that nearly all events of the group usually have.
     within: Option<String>,
-    /// What the events of the difference are called without a number.
+    /// The name of the events in the difference, for a sentence without their number.
     events: &'static str,
 }
 
@@ -255,7 +256,7 @@ struct Change {
 const WORTH_NAMING: f64 = 0.1;
 
 impl Change {
-    /// Returns the change since the finding began, by `explained` or else by the causes of the finding.
+    /// Returns the change since the finding began, from `explained` or else from the causes of the finding.
     fn of(finding: &Finding, explained: Option<&Explained>) -> Self {
         let (causes, unexplained, compared_with) = match explained {
             Some(Explained {
@@ -294,7 +295,7 @@ impl Change {
     /// Sets the number to the difference between these counts and what is usual. It does so only for shares, because the
     /// words about other counts contain the difference already.
     fn compare(&mut self, finding: &Finding, counted: &Counted) {
-        if counted.said.is_usual {
+        if counted.words.is_usual {
             let surplus = i128::from(counted.amount.part) - i128::from(rounded(counted.expected));
             let is_share = counted.amount.whole.is_some() && finding.measure.is_rate();
             self.number = (is_share && surplus != 0).then(|| compared(surplus, "usual"));
@@ -303,7 +304,8 @@ impl Change {
         }
     }
 
-    fn told(self) -> impl Iterator<Item = String> {
+    /// Returns the parts of the sentence about the change.
+    fn words(self) -> impl Iterator<Item = String> {
         let change = match (self.number, self.place) {
             (Some(number), Some((share, place))) => Some(format!("{number}, {share} {place}")),
             (None, Some((share, place))) => Some(format!("{share} of {} are {place}", self.events)),
@@ -325,12 +327,12 @@ fn place(finding: &Finding, causes: &[Cause], total: i128) -> Option<(&'static s
     let named = named.filter(|cause| share(cause) >= WORTH_NAMING);
     let mut named: Vec<&Cause> = named.collect();
     named.sort_by(|one, other| share(other).total_cmp(&share(one)));
-    // All events of the query have these values, and the sentence begins with them.
-    let is_told = |(name, own): &(String, String)| {
+    // The sentence begins with the values that all events of the query have.
+    let is_named = |(name, own): &(String, String)| {
         let mut kept = finding.query.r#where.iter();
         kept.any(|(kept, values)| kept.as_str() == name && std::slice::from_ref(own) == values)
     };
-    if named.iter().any(|cause| cause.r#where.iter().all(is_told)) {
+    if named.iter().any(|cause| cause.r#where.iter().all(is_named)) {
         return None;
     }
     let explained: f64 = named.iter().map(|cause| share(cause)).sum();
@@ -340,8 +342,8 @@ fn place(finding: &Finding, causes: &[Cause], total: i128) -> Option<(&'static s
         share if share >= 0.5 => "most",
         _ => return None,
     };
-    // Shows the counts of several parts only if they add up to at most the whole. They exceed it if other parts have
-    // changed the other way.
+    // Shows the counts of several parts only if their sum is at most the whole change. The sum exceeds it if other parts have
+    // changed in the opposite direction.
     let counts = named.len() > 1 && explained <= 1.0;
     let places = named.into_iter().map(|cause| cause_in_words(cause, counts));
     let places: Vec<String> = places.collect();
@@ -382,8 +384,8 @@ fn all_within(finding: &Finding) -> Option<String> {
     (!all.is_empty()).then(|| format!("nearly all of {events} {all}"))
 }
 
-/// Returns a value for a place among other words, in quotes if it contains punctuation.
-fn value_beside(text: &str) -> String {
+/// Returns a value in a form for a sentence: in quotes if it contains punctuation.
+fn quoted_value(text: &str) -> String {
     let shown = value(text);
     match shown.contains([':', ';', ',']) {
         true => format!("\"{shown}\""),

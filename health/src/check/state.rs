@@ -46,9 +46,9 @@ pub(crate) struct Live {
     pub(crate) good: u32,
     /// The start of the first bad window.
     pub(crate) since: Timestamp,
-    /// The end of the window that made it fire; `None` while it is pending.
+    /// The end of the window that made the finding fire; `None` while it is pending.
     pub(crate) fired: Option<Timestamp>,
-    /// The end of the last window that was bad, or after which no evidence suggested that the finding is over.
+    /// The end of the last window after which there was no evidence that the finding is over, such as a bad window.
     pub(crate) until: Timestamp,
     /// The end of the last window that was judged.
     pub(crate) seen: Timestamp,
@@ -92,8 +92,8 @@ impl State {
         self.rules.iter().map(|rule| rule.judged).min()
     }
 
-    /// Records that somebody knows of an incident, or removes this record with `None`. While the hold is in force, the incident
-    /// counts as silenced: a check may be healthy, and no receiver is notified. `incident` is an identifier or its beginning.
+    /// Acknowledges or silences an incident; `None` undoes this. While the hold is in force, the incident counts as silenced: a
+    /// check may be healthy, and no receiver is notified. `incident` is the beginning of an identifier, or the whole identifier.
     ///
     /// # Errors
     /// `invalid_argument` unless exactly one incident has this identifier, for a note of more than a thousand characters, and for

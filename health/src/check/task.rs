@@ -1,5 +1,5 @@
-//! Applies rules to counts: decides what each rule judges, reads the counts of several rules together, and turns the results into
-//! findings.
+//! Applies rules to counts: selects the slots that each rule judges, reads the counts of several rules together, and turns the
+//! results into findings.
 
 use std::ops::Range;
 
@@ -20,10 +20,10 @@ use crate::rules::set::{LocalDays, Rules};
 /// The maximum number of findings that a rule keeps for the next check.
 const MOST_LIVE: usize = 1_000;
 
-/// Counts that may still change delay the judging of later windows for at most this many milliseconds.
+/// A window whose counts may still change delays later windows by at most this many milliseconds.
 const LATEST_SETTLED_MS: i64 = 86_400_000;
 
-/// What one rule has to judge.
+/// A rule with the groups and slots that it can judge.
 pub(super) struct Task<'a> {
     rules: &'a Rules,
     rule: &'a Rule,
@@ -41,7 +41,7 @@ pub(super) struct Ranges {
     pub(super) provisional: Range<usize>,
 }
 
-/// Why there is no task.
+/// Why a rule has no task.
 pub(super) enum NoTask {
     /// The rule can't judge anything, for this reason.
     Reason(String),
@@ -55,7 +55,7 @@ impl From<Error> for NoTask {
     }
 }
 
-/// Prepares what a rule has to judge.
+/// Prepares a rule's task.
 pub(super) fn task<'a>(
     rules: &'a Rules,
     rule: &'a Rule,
@@ -171,7 +171,7 @@ impl Task<'_> {
             grid: &self.grid,
             other,
             calendars: &self.rules.calendars,
-            may_be_off: self
+            has_day_off_rule: self
                 .rules
                 .rules
                 .iter()
@@ -193,11 +193,13 @@ impl Task<'_> {
             settled,
             provisional,
         }: Ranges,
-        odds: &Judged,
+        results: &Judged,
         check: &mut Check,
     ) -> Vec<Option<Timestamp>> {
-        check.judged += odds.judged;
-        check.unjudged.extend(self.unjudged(settled.clone(), odds));
+        check.judged += results.judged;
+        check
+            .unjudged
+            .extend(self.unjudged(settled.clone(), results));
         let judged = self.slots.instant(settled.end).unwrap_or(now);
         let mut state = RuleState {
             name: self.rule.name.clone(),
@@ -207,15 +209,15 @@ impl Task<'_> {
         let mut over = Vec::new();
         let mut findings = self.findings(now);
         findings.context.judged = Some(state.judged);
-        for (group, live) in self.groups(before, odds) {
+        for (group, live) in self.groups(before, results) {
             let absent = match group {
                 Some(_) => Judged::default(),
                 None => self.absent(settled.start..provisional.end),
             };
             let of = match group {
-                Some(group) => odds.of(group),
+                Some(group) => results.of(group),
                 None => Results {
-                    odds: &absent.odds,
+                    bad: &absent.bad,
                     seen: &absent.seen,
                 },
             };
@@ -226,14 +228,14 @@ impl Task<'_> {
             let follow = |live, range| follow(self.rule, &names, live, of, &self.slots, range);
             let mut progress = follow(live, settled.clone());
             if before.is_some() {
-                findings.take_resolved(group, &progress);
+                findings.add_resolved(group, &progress);
             }
             let live = progress.live.take();
-            // The counts of the following windows may still change, so their result isn't kept in the state.
+            // The counts of the following windows may still change, so the state doesn't contain their results.
             let later = follow(live.clone(), provisional.clone());
             let end = progress.resolved.last().map(|end| end.at);
             over.resize(findings.all.len(), end);
-            findings.take_live(group, live.as_ref(), later.live);
+            findings.add_live(group, live.as_ref(), later.live);
             over.resize(findings.all.len(), None);
             state.live.extend(live);
         }
@@ -258,8 +260,8 @@ impl Task<'_> {
         let judging = Judging::new(by, &self.slots, self.grid.len(), range);
         self.rule.test.judge().group(&judging, columns, &mut sink);
         Judged {
-            odds: match self.rule.test.judge().judges_absent() {
-                true => sink.odds,
+            bad: match self.rule.test.judge().judges_absent() {
+                true => sink.bad,
                 false => Vec::new(),
             },
             seen: sink.seen,
@@ -276,8 +278,8 @@ impl Task<'_> {
     }
 
     /// If the rule had windows to judge but judged none, returns the reason.
-    fn unjudged(&self, range: Range<usize>, odds: &Judged) -> Option<Unjudged> {
-        let is_none = odds.judged == 0 && !range.is_empty();
+    fn unjudged(&self, range: Range<usize>, results: &Judged) -> Option<Unjudged> {
+        let is_none = results.judged == 0 && !range.is_empty();
         is_none.then(|| Unjudged {
             rule: self.rule.name.clone(),
             reason: match self.rule.history() {
@@ -296,16 +298,18 @@ impl Task<'_> {
         &self,
         range: Window,
         ranges: Ranges,
-        odds: &Judged,
+        results: &Judged,
         replay: &mut Replay,
     ) -> Vec<Option<Timestamp>> {
         let settled = ranges.settled;
-        replay.judged += odds.judged;
-        replay.unjudged.extend(self.unjudged(settled.clone(), odds));
+        replay.judged += results.judged;
+        replay
+            .unjudged
+            .extend(self.unjudged(settled.clone(), results));
         let mut over = Vec::new();
         let mut findings = self.findings(range.end());
-        for (group, _) in self.groups(None, odds) {
-            let of = group.map_or_else(Results::default, |group| odds.of(group));
+        for (group, _) in self.groups(None, results) {
+            let of = group.map_or_else(Results::default, |group| results.of(group));
             let names = self.names(group);
             let progress = follow(self.rule, &names, None, of, &self.slots, settled.clone());
             for (place, live) in progress.fired.iter().enumerate() {
@@ -324,15 +328,15 @@ impl Task<'_> {
     fn groups(
         &self,
         before: Option<&RuleState>,
-        odds: &Judged,
+        results: &Judged,
     ) -> Vec<(Option<usize>, Option<Live>)> {
         let mut groups: Vec<(Option<usize>, Option<Live>)> = Vec::new();
         let live = before.iter().flat_map(|before| &before.live);
         for live in live.filter(|live| self.is_own(live)) {
             groups.push((self.find(live), Some(live.clone())));
         }
-        for odd in &odds.odds {
-            let group = Some(odd.group as usize);
+        for bad in &results.bad {
+            let group = Some(bad.group as usize);
             if groups.last().is_none_or(|(last, _)| *last != group) {
                 groups.push((group, None));
             }
@@ -379,6 +383,7 @@ impl Task<'_> {
         Findings::new(context, (&self.grid, &self.slots), self.other.as_ref())
     }
 
+    /// Returns the dimensions and values of a group.
     fn names(&self, group: Option<usize>) -> Vec<(Dimension, String)> {
         let values = group.map_or_else(Vec::new, |group| self.grid.values(group));
         let names = self.rule.by.iter().copied();
@@ -386,7 +391,7 @@ impl Task<'_> {
     }
 }
 
-/// What a rule judges: some slots, and the earlier slots that it compares them with.
+/// What a rule reads and judges: the judged slots, and the earlier slots that the rule compares them with.
 pub(crate) struct Work<'w> {
     pub(crate) rule: &'w Rule,
     pub(crate) grid: &'w Grid<'w>,
@@ -394,8 +399,8 @@ pub(crate) struct Work<'w> {
     pub(crate) other: Option<Other<'w>>,
     /// All calendars of the rules file.
     pub(crate) calendars: &'w [LocalDays],
-    /// Whether any rule reports days off. If so, the other rules ignore days off.
-    pub(crate) may_be_off: bool,
+    /// Whether the rules file has a rule of the kind `day_off`. If so, other rules ignore declines that look like a day off.
+    pub(crate) has_day_off_rule: bool,
     /// The groups whose findings continue, sorted.
     pub(crate) watched: Vec<u32>,
     /// The slots that the rule reads.
@@ -471,7 +476,7 @@ impl Work<'_> {
         let mut judging = Judging::new(by, &self.slots, self.grid.len(), self.range.clone());
         let mut dimensions = self.rule.dimensions();
         judging.is_of_sources = dimensions.all(|own| own == Dimension::WriteKey);
-        judging.may_be_off = self.may_be_off;
+        judging.has_day_off_rule = self.has_day_off_rule;
         let calendars = self.calendars.iter().filter(|own| own.is_of(self.rule));
         let calendars: Vec<&LocalDays> = calendars.collect();
         if calendars.is_empty() {
@@ -541,19 +546,19 @@ impl Work<'_> {
         self.rule.test.judge().groups(judging, &groups, sink);
     }
 
-    /// Returns the result, with slots numbered as in the whole table.
+    /// Returns the results, with slots numbered as in the whole table.
     fn judged(&self, judging: &Judging<'_>, mut sink: Sink) -> Judged {
         self.rule.test.judge().all(judging, self.grid, &mut sink);
         sink.close();
-        for odd in &mut sink.odds {
-            odd.slot += self.skipped as u32;
+        for bad in &mut sink.bad {
+            bad.slot += self.skipped as u32;
         }
         for seen in &mut sink.seen {
             seen.slot += self.skipped as u32;
         }
         Judged {
             judged: sink.tests.iter().map(|tests| u64::from(*tests)).sum(),
-            odds: sink.odds,
+            bad: sink.bad,
             seen: sink.seen,
         }
     }

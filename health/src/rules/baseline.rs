@@ -3,8 +3,7 @@
 use tallyfold::arguments::toml::{Result, Table};
 use tallyfold::text::Fraction;
 
-use super::judging::{Compared, Evidence, Groups, Judging, Misfit, Normal, Odd, Sink};
-
+use super::judging::{BadWindow, Compared, Evidence, Groups, Judging, Misfit, Normal, Sink};
 use super::names::Side;
 use super::values::{named, setters, share};
 use crate::cause::explanation::Amount;
@@ -41,11 +40,11 @@ const LATE_PART: f64 = 0.5;
 /// low by chance.
 const LONGEST_DAY_OFF: u64 = DAY + 4 * 3_600;
 
-/// On a day off, at least a certain share of the usual events comes; with fewer events, the decline is an outage. The
-/// share depends on the events of weekends, and these are its lower and upper bounds.
+/// The bounds of the share of the usual events that must be left on a day off. The share depends on the events of weekends. If
+/// fewer events are left, the decline is an outage.
 const LEFT: std::ops::RangeInclusive<f64> = 0.05..=0.2;
 
-/// A day off has at least this share of the events of a usual weekend day.
+/// On a day off, at least this share of the events of a usual weekend day must be left, within the bounds of [`LEFT`].
 const WEEKEND: f64 = 0.7;
 
 /// A count may be this many standard deviations below the fewest events of a day off.
@@ -53,9 +52,9 @@ const BY_CHANCE: f64 = 2.0;
 
 /// One decline explains the counts nearly as well as another one if the logarithm of its likelihood, multiplied by the first
 /// number, is lower by at most the second number. Adjacent windows deviate alike, so a small difference shows nothing.
-const SUDDEN: (f64, f64) = (1.05, 4.0);
+const NEARLY_AS_WELL: (f64, f64) = (1.05, 4.0);
 
-/// The natural logarithm of 2. A test of both sides doubles the probability.
+/// The natural logarithm of 2. A two-sided test doubles the probability.
 const LN_2: f64 = std::f64::consts::LN_2;
 
 /// Compares some slots again with a more precise method. The arguments are the slot after them and their number.
@@ -67,11 +66,11 @@ pub(crate) struct Comparing<'c> {
     pub(crate) compare: Compare,
     /// The length of an additional sum, in seconds.
     pub(crate) longer: Option<u64>,
-    /// A more precise method, which must confirm that a deviation is bad. `None` to skip this step.
+    /// A more precise method, which must confirm that a deviation is bad; `None` to skip this step.
     pub(crate) confirm: Option<&'c mut Confirm<'c>>,
     /// The parts of the group, if the group contains all events of its sources.
     pub(crate) parts: Option<Parts<'c>>,
-    /// If true, only declines that may be days off are reported; if false, all other deviations.
+    /// If true, the comparison reports only declines that look like days off; if false, it reports all other deviations.
     pub(crate) is_day_off: bool,
 }
 
@@ -298,7 +297,7 @@ impl Baseline {
             let Some(single) = single else {
                 continue;
             };
-            let mut worst: Option<Odd> = None;
+            let mut worst: Option<BadWindow> = None;
             let mut is_judged = false;
             for &length in &lengths {
                 // Longer sums change slowly, so only every `stride`-th one is judged.
@@ -314,21 +313,21 @@ impl Baseline {
                     continue;
                 };
                 is_judged = true;
-                let Some(odd) = group.odd(slot, length, &look, &mut comparing) else {
+                let Some(bad) = group.bad_window(slot, length, &look, &mut comparing) else {
                     continue;
                 };
                 // The numbers of the shortest sum describe the present best. The longest run shows when the deviation
                 // began.
                 worst = Some(match worst {
-                    None => odd,
-                    Some(shorter) => Odd {
-                        fires: shorter.fires || odd.fires,
-                        weight: if odd.fires {
-                            odd.weight
+                    None => bad,
+                    Some(shorter) => BadWindow {
+                        fires: shorter.fires || bad.fires,
+                        weight: if bad.fires {
+                            bad.weight
                         } else {
                             shorter.weight
                         },
-                        run: shorter.run.max(odd.run),
+                        run: shorter.run.max(bad.run),
                         ..shorter
                     },
                 });
@@ -347,8 +346,8 @@ impl Baseline {
                 };
                 sink.saw(slot, evidence);
             }
-            if let Some(odd) = worst {
-                sink.take(odd);
+            if let Some(bad) = worst {
+                sink.add_bad(bad);
             }
         }
     }
@@ -453,13 +452,13 @@ impl Group<'_> {
     }
 
     /// Compares a sum of windows with what is usual. Returns `None` unless the sum is bad.
-    fn odd(
+    fn bad_window(
         &mut self,
         slot: usize,
         length: usize,
         look: &Look,
         comparing: &mut Comparing<'_>,
-    ) -> Option<Odd> {
+    ) -> Option<BadWindow> {
         let excess = look.excess();
         let is_high = excess > 0.0;
         // Late events still increase the count of a window that isn't settled, so a low count isn't evidence.
@@ -548,14 +547,14 @@ impl Group<'_> {
             width: least_change.max(far * noise.deviation(look.expected)),
             is_share: self.past.compare == Compare::Shares,
         };
-        Some(Odd {
+        Some(BadWindow {
             slots: length as u32,
             run: run as u32,
             weight,
             ln_p: Some(ln_p),
             phi,
             fires: !self.is_over(slot, run, look, phi),
-            ..Odd::of(slot, observed, look.expected, normal)
+            ..BadWindow::of(slot, observed, look.expected, normal)
         })
     }
 
@@ -595,7 +594,7 @@ impl Group<'_> {
         let end = slot + 1;
         let calendar = self.past.calendar();
         let is_listed = calendar.is_holiday(slot);
-        if !is_listed && !self.judging.may_be_off {
+        if !is_listed && !self.judging.has_day_off_rule {
             return false;
         }
         let hour = calendar.per_hour;
@@ -633,7 +632,7 @@ impl Group<'_> {
         let Some(parts) = &mut comparing.parts else {
             return false;
         };
-        // The mean expected count per slot, which is known for future slots, too.
+        // The expected count per slot. It is known for future slots, too, because it doesn't depend on their counts.
         let clock = self.past.clock(end);
         let each = |end: usize, length: usize| {
             let expected = self.past.mean(end, length, clock)?;
@@ -697,8 +696,7 @@ impl Group<'_> {
         evidence >= OVER
     }
 
-    /// Returns how many slots a deviation has lasted. It began when the counts came closer to the bad level than to the usual
-    /// level.
+    /// Returns how many slots a deviation has lasted. It began when the counts came closer to the bad level than to the usual one.
     fn run(&self, slot: usize, length: usize, is_high: bool) -> usize {
         let (run, size) = self.lasted(slot, length, is_high, 0.0);
         // A much smaller earlier deviation, or a single event where few are expected, doesn't belong to the deviation.
@@ -735,8 +733,8 @@ impl Group<'_> {
     /// Finds out when a decline to a constant share of the usual counts probably began in the last `most` slots, and whether it
     /// was sudden. `phi` is how much the group varies.
     fn decline(&self, slot: usize, most: usize, phi: f64) -> Decline {
-        // `weights[n]` is the sum of weight × agoⁿ over the slots, and `deviations[n]` is the sum of weighted deviation × agoⁿ.
-        // `ago` is how many slots ago a slot was.
+        // `weights[n]` is the sum of weight × agoⁿ over the slots, and `deviations[n]` is the sum of weighted deviation × agoⁿ,
+        // where `ago` is the number of slots from a slot to the last slot.
         let (mut weights, mut deviations) = ([0.0; 3], [0.0; 2]);
         let mut sudden = Vec::with_capacity(most);
         let mut steady = 0.0;
@@ -770,7 +768,7 @@ impl Group<'_> {
             steady = f64::max(steady, gain(length * deviations[0] - deviations[1], square));
         }
         let best = sudden.iter().copied().fold(0.0, f64::max);
-        let (times, less) = SUDDEN;
+        let (times, less) = NEARLY_AS_WELL;
         let is_near = |gain: f64, other: f64| gain * times + 2.0 * less >= other;
         let runs = sudden.iter().zip(1..);
         Decline {
@@ -786,6 +784,7 @@ impl Group<'_> {
         }
     }
 
+    /// Returns the expected count, or the expected share, with its dispersion.
     fn level(&self, look: &Look, noise: &Noise) -> Level {
         let expected = match self.past.compare {
             Compare::Shares => look.expected / (look.sum.whole as f64).max(1.0),
@@ -797,8 +796,7 @@ impl Group<'_> {
         }
     }
 
-    /// Returns the natural logarithm of the probability that a count deviates at least as far as it does, on the bad
-    /// side.
+    /// Returns the natural logarithm of the probability of a deviation that is at least as large, in a direction that is bad.
     fn ln_p(&self, look: &Look, noise: &Noise) -> f64 {
         let whole = (self.past.compare == Compare::Shares).then_some(look.sum.whole);
         let tails = judge(look.sum.part, whole, &self.level(look, noise));

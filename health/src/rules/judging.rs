@@ -15,7 +15,7 @@ use crate::usual::past::Known;
 pub(crate) struct Judging<'j> {
     /// The number that the rule computes from the counts.
     pub(crate) measure: Measure,
-    /// The number of events below which a window is not judged.
+    /// The minimum number of events in a window. Most kinds of rules don't judge windows with fewer events.
     pub(crate) least: u64,
     /// The slots.
     pub(crate) slots: &'j Slots,
@@ -33,8 +33,8 @@ pub(crate) struct Judging<'j> {
     pub(crate) groups: usize,
     /// Whether each group contains all events of its sources.
     pub(crate) is_of_sources: bool,
-    /// Whether the rule ignores a decline that looks like a day off, because another rule reports days off.
-    pub(crate) may_be_off: bool,
+    /// Whether a rule of the kind `day_off` reports declines that look like a day off. If so, other rules ignore them.
+    pub(crate) has_day_off_rule: bool,
 }
 
 impl<'j> Judging<'j> {
@@ -57,7 +57,7 @@ impl<'j> Judging<'j> {
             range,
             groups,
             is_of_sources: false,
-            may_be_off: false,
+            has_day_off_rule: false,
         }
     }
 
@@ -131,12 +131,12 @@ pub(crate) struct Sink {
     /// For each slot, how many groups were judged.
     pub(crate) tests: Vec<u32>,
     /// The bad windows.
-    pub(crate) odds: Vec<Odd>,
-    /// What judged windows showed, for groups with a finding or a bad window.
+    pub(crate) bad: Vec<BadWindow>,
+    /// What the judged windows showed, for groups with a finding or a bad window.
     pub(crate) seen: Vec<Seen>,
     /// The groups whose findings continue, sorted.
     watched: Vec<u32>,
-    /// The lengths of `odds` and `seen` before the current group.
+    /// The lengths of `bad` and `seen` before the current group.
     begun: (usize, usize),
 }
 
@@ -152,14 +152,14 @@ impl Sink {
             group: 0,
             start: range.start,
             tests: vec![0; range.len()],
-            odds: Vec::new(),
+            bad: Vec::new(),
             seen: Vec::new(),
             watched,
             begun: (0, 0),
         }
     }
 
-    /// Ends the results of the previous group, and starts the results of this group.
+    /// Ends the results of the previous group, and begins the results of this group.
     pub(crate) fn begin(&mut self, group: usize) {
         self.close();
         self.group = group as u32;
@@ -168,20 +168,20 @@ impl Sink {
     /// Ends the results of the current group. Drops what its windows showed if the group has no finding and no bad
     /// window.
     pub(crate) fn close(&mut self) {
-        let (odds, seen) = self.begun;
-        if self.odds.len() == odds && self.watched.binary_search(&self.group).is_err() {
+        let (bad, seen) = self.begun;
+        if self.bad.len() == bad && self.watched.binary_search(&self.group).is_err() {
             self.seen.truncate(seen);
         }
-        self.begun = (self.odds.len(), self.seen.len());
+        self.begun = (self.bad.len(), self.seen.len());
     }
 
     /// Returns whether to keep what the windows of the group show: a finding of the group continues, or one of its
     /// windows is bad.
     pub(crate) fn is_watched(&self) -> bool {
-        self.odds.len() > self.begun.0 || self.watched.binary_search(&self.group).is_ok()
+        self.bad.len() > self.begun.0 || self.watched.binary_search(&self.group).is_ok()
     }
 
-    /// Records that a fixed limit judged a window of the group. The window is good unless [`Sink::take`] records it as bad.
+    /// Records that a fixed limit judged a window of the group. The window is good unless [`Sink::add_bad`] records it as bad.
     pub(crate) fn judged(&mut self, slot: usize) {
         self.tested(slot);
         self.saw(slot, Evidence::Good);
@@ -202,10 +202,10 @@ impl Sink {
     }
 
     /// Records a bad window of the group.
-    pub(crate) fn take(&mut self, odd: Odd) {
-        self.odds.push(Odd {
+    pub(crate) fn add_bad(&mut self, bad: BadWindow) {
+        self.bad.push(BadWindow {
             group: self.group,
-            ..odd
+            ..bad
         });
     }
 
@@ -240,9 +240,9 @@ pub(crate) enum Evidence {
     },
 }
 
-/// An abnormal window of a group.
+/// A bad window of a group.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Odd {
+pub(crate) struct BadWindow {
     /// Which group.
     pub(crate) group: u32,
     /// Which slot.
@@ -251,9 +251,9 @@ pub(crate) struct Odd {
     pub(crate) slots: u32,
     /// How many slots the deviation has lasted, including this one; at least 1.
     pub(crate) run: u32,
-    /// Whether it may begin a finding. If not, it only keeps a finding from ending.
+    /// Whether the window can begin a finding. If not, it only keeps a finding from ending.
     pub(crate) fires: bool,
-    /// The number of bad windows in a row that it counts as.
+    /// How many bad windows in a row this window counts as.
     pub(crate) weight: u32,
     /// The severity, if it differs from the severity of the rule.
     pub(crate) severity: Option<Severity>,
@@ -261,7 +261,7 @@ pub(crate) struct Odd {
     pub(crate) observed: Amount,
     /// The expected number of counted events.
     pub(crate) expected: f64,
-    /// The natural logarithm of its probability; `None` if the rule computes no probability.
+    /// The natural logarithm of the window's probability; `None` if the rule computes no probability.
     pub(crate) ln_p: Option<f64>,
     /// How much the group varies: the variance of a count is `expected + phi * expected²`.
     pub(crate) phi: f64,
@@ -269,8 +269,8 @@ pub(crate) struct Odd {
     pub(crate) normal: Normal,
 }
 
-impl Odd {
-    /// Returns a single bad slot. The sink sets its group.
+impl BadWindow {
+    /// Makes a bad window of one slot. The sink sets the group.
     pub(crate) fn of(slot: usize, observed: Amount, expected: f64, normal: Normal) -> Self {
         Self {
             group: 0,
@@ -289,11 +289,11 @@ impl Odd {
     }
 }
 
-/// The result after a rule has judged some windows.
+/// What a rule has found in some windows.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
     /// The bad windows of all groups, sorted by group, then by slot.
-    pub(crate) odds: Vec<Odd>,
+    pub(crate) bad: Vec<BadWindow>,
     /// What the judged windows showed, for groups with a finding or a bad window, sorted by group, then by slot.
     pub(crate) seen: Vec<Seen>,
     /// How many windows were judged. A window counts once for each group.
@@ -304,7 +304,7 @@ impl Judged {
     /// Returns the results of a group.
     pub(crate) fn of(&self, group: usize) -> Results<'_> {
         Results {
-            odds: part_of(&self.odds, |odd| odd.group as usize, group),
+            bad: part_of(&self.bad, |bad| bad.group as usize, group),
             seen: part_of(&self.seen, |seen| seen.group as usize, group),
         }
     }
@@ -314,7 +314,7 @@ impl Judged {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Results<'r> {
     /// The bad windows, in chronological order.
-    pub(crate) odds: &'r [Odd],
+    pub(crate) bad: &'r [BadWindow],
     /// What the judged windows showed, in chronological order.
     pub(crate) seen: &'r [Seen],
 }
@@ -374,7 +374,7 @@ pub(crate) struct Misfit {
 }
 
 impl Misfit {
-    /// Returns a misfit of a key.
+    /// Describes an invalid setting of a key.
     pub(crate) fn of(key: &'static str, text: impl Into<String>) -> Self {
         let text = text.into();
         Self { key, text }
@@ -408,24 +408,24 @@ pub fn discovery_limit(ln_p: &[f64], tests: usize, rate: f64) -> f64 {
 /// A window that counts as several bad windows is not changed.
 pub(crate) fn discover(sink: &mut Sink, rate: f64) {
     let is_tested = |place: &usize| {
-        let odd = &sink.odds[*place];
-        odd.fires && odd.weight == 1
+        let bad = &sink.bad[*place];
+        bad.fires && bad.weight == 1
     };
-    let mut order: Vec<usize> = (0..sink.odds.len()).filter(is_tested).collect();
-    order.sort_unstable_by_key(|place| (sink.odds[*place].slot, *place));
+    let mut order: Vec<usize> = (0..sink.bad.len()).filter(is_tested).collect();
+    order.sort_unstable_by_key(|place| (sink.bad[*place].slot, *place));
     let mut rest = order.as_slice();
     while let Some(first) = rest.first() {
-        let slot = sink.odds[*first].slot;
-        let length = rest.partition_point(|place| sink.odds[*place].slot == slot);
+        let slot = sink.bad[*first].slot;
+        let length = rest.partition_point(|place| sink.bad[*place].slot == slot);
         let (same, later) = rest.split_at(length);
         let ln_p: Vec<f64> = same
             .iter()
-            .filter_map(|place| sink.odds[*place].ln_p)
+            .filter_map(|place| sink.bad[*place].ln_p)
             .collect();
         let limit = discovery_limit(&ln_p, sink.tests_of(slot as usize), rate);
         for place in same {
-            let odd = &mut sink.odds[*place];
-            odd.fires = odd.ln_p.is_some_and(|ln_p| ln_p <= limit);
+            let bad = &mut sink.bad[*place];
+            bad.fires = bad.ln_p.is_some_and(|ln_p| ln_p <= limit);
         }
         rest = later;
     }

@@ -1,4 +1,4 @@
-//! What every kind of rule provides. Each kind has a file of its own in `kinds/`.
+//! What every kind of rule provides. Each kind has its own file in `kinds/`.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use tallyfold::{Dimension, Metric};
 
 use super::baseline::Baseline;
 use super::judging::{Compared, Groups, Judging, Misfit, Sink, discover};
-use super::wording::{self, Said, Seen, Total};
+use super::wording::{self, Measured, Total, Words};
 use crate::cause::explanation::Amount;
 use crate::columns::groups::{Columns, Grid};
 use crate::measure::Measure;
@@ -21,9 +21,9 @@ pub(crate) struct Form {
     pub(crate) judges: fn(Measure) -> bool,
     /// The default measure.
     pub(crate) measure: Measure,
-    /// The default number of bad windows in a row after which a rule fires.
+    /// By default, how many bad windows in a row make a rule fire.
     pub(crate) bad: u32,
-    /// Returns the default number of events below which a window is not judged.
+    /// Returns the default minimum number of events in a window.
     pub(crate) least: fn(Measure) -> u64,
 }
 
@@ -138,9 +138,9 @@ pub(crate) trait Judge: fmt::Debug {
         self.baseline().map(Baseline::compared)
     }
 
-    /// Returns the words for the numbers of a finding in its sentence.
-    fn said(&self, seen: &Seen) -> Said {
-        wording::compared(seen)
+    /// Describes the numbers of a finding for its sentence.
+    fn words(&self, measured: &Measured) -> Words {
+        wording::compared(measured)
     }
 
     /// Returns the counts of all windows of a finding together, or `None` if they can't be added up.

@@ -89,18 +89,18 @@ kinds! {
     Volume in volume = "volume",
     /// A group whose parts all decline for a day, as on a holiday.
     DayOff in day_off = "day_off",
-    /// Deliveries for each event that came in, where their number changes.
+    /// A number of deliveries per ingested event that differs from earlier weeks.
     Ratio in ratio = "ratio",
-    /// No event at all where there usually are some.
+    /// No events at a time when there usually are some.
     Silent in silent = "silent",
-    /// A group that has always been there and is gone.
+    /// A group that always had events, and has none now.
     Vanished in vanished = "vanished",
-    /// A group that has never been there.
+    /// A group that had no events before.
     New in new = "new",
     /// Errors that use up a budget too fast.
     Budget in budget = "budget",
     /// Events that were ingested, but neither delivered, failed nor filtered.
     Undelivered in undelivered = "undelivered",
-    /// Reported totals that are not the sums of their rows.
+    /// Reported totals that differ from the sums of their rows.
     Reconciliation in reconciliation = "reconciliation",
 }

@@ -37,7 +37,7 @@ pub(super) const COMMON: [&str; 12] = [
 /// The keys of a calendar.
 const CALENDAR_KEYS: [&str; 5] = ["rule", "where", "zone", "holidays", "comment"];
 
-/// The maximum number of holidays of a calendar: enough for many years.
+/// The maximum number of holidays in a calendar.
 const MOST_HOLIDAYS: usize = 1_000;
 
 /// The keys of a silence.

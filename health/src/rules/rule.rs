@@ -18,7 +18,7 @@ pub(crate) const FIRST_LOOK: u64 = 86_400;
 /// The maximum length of a name, in characters.
 const MOST_CHARS: usize = 200;
 
-/// The largest number of windows after which a rule fires or is resolved.
+/// The maximum number of windows in a row that make a rule fire or end a finding.
 pub(crate) const MOST_WINDOWS: u32 = 1_000;
 
 /// The message for an invalid name.
@@ -53,17 +53,17 @@ pub struct Rule {
     pub(crate) only: Vec<(Dimension, Vec<String>)>,
     /// The length of the windows that are judged.
     pub(crate) window: TimeStep,
-    /// After how many bad windows in a row it fires.
+    /// How many bad windows in a row make the rule fire.
     pub(crate) bad: u32,
-    /// After how many good windows in a row it is resolved.
+    /// How many good windows in a row end a finding.
     pub(crate) good: u32,
     /// How severe the findings of the rule are.
     pub(crate) severity: Severity,
-    /// The number of events below which a window is not judged; `None` for the default of the kind.
+    /// The minimum number of events in a window; `None` for the default of the kind.
     pub(crate) least: Option<u64>,
-    /// The labels of its findings.
+    /// The labels of the rule's findings.
     pub(crate) labels: BTreeMap<String, String>,
-    /// A note for the people who are notified of its findings.
+    /// A note for the people who receive the rule's findings.
     pub(crate) note: Option<String>,
     /// The address of a page that explains what to do.
     pub(crate) runbook: Option<String>,
@@ -109,13 +109,13 @@ impl Rule {
         /// Sets how severe the findings of the rule are.
         severity: Severity,
 
-        /// Sets the number of events below which a window is not judged, at least 1.
+        /// Sets the minimum number of events in a window, 1 or more. Most kinds of rules don't judge windows with fewer events.
         least: Option<u64>,
 
-        /// Sets a note for the people who are notified of its findings.
+        /// Sets a note for the people who receive the rule's findings.
         note: Option<String>,
 
-        /// Sets the address of a page that explains what to do about its findings.
+        /// Sets the address of a page that explains what to do about the rule's findings.
         runbook: Option<String>,
     }
 
@@ -129,7 +129,7 @@ impl Rule {
         Self { by, ..self }
     }
 
-    /// Judges only events that have one of these values in a dimension.
+    /// Restricts the rule to events that have one of these values in a dimension.
     #[must_use]
     pub fn only<V: Into<String>>(
         mut self,
@@ -143,14 +143,14 @@ impl Rule {
         self
     }
 
-    /// Sets after how many bad windows in a row it fires, and after how many good windows in a row it is resolved. Both
+    /// Sets how many bad windows in a row make the rule fire, and how many good windows in a row end a finding. Both numbers
     /// are from 1 to 1,000.
     #[must_use]
     pub fn windows(self, bad: u32, good: u32) -> Self {
         Self { bad, good, ..self }
     }
 
-    /// Adds a label to its findings.
+    /// Adds a label to the rule's findings.
     #[must_use]
     pub fn label(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         self.labels.insert(name.into(), text.into());
@@ -163,12 +163,12 @@ impl Rule {
         self.test.kind()
     }
 
-    /// Returns the properties of its kind.
+    /// Returns the properties of the rule's kind.
     pub(crate) fn form(&self) -> &'static Form {
         self.kind().form()
     }
 
-    /// Returns the number of events below which a window is not judged.
+    /// Returns the minimum number of events in a window.
     pub(crate) fn fewest(&self) -> u64 {
         self.least
             .unwrap_or_else(|| (self.form().least)(self.measure))

@@ -51,12 +51,12 @@ const KINDS: &str = r#"
 # Every kind of rule, with its keys and their defaults where there are any. To use a rule, remove the # in front of its lines.
 # Any rule may have: metric = "event_delivery" or "event_ingestion"; by; where = { integration = ["Webhook"] }; window = "15m";
 # for = 1 (bad windows in a row until it fires); clear = 2 (good ones until it is resolved); severity = "info", "warning" or
-# "critical"; least (the fewest events that are judged); labels = { team = "data" }; note and runbook, for those who are
-# notified.
+# "critical"; least (the minimum number of events in a window); labels = { team = "data" }; note and runbook, for the people
+# who receive its findings.
 "#;
 
 /// An example of a calendar, as text of a rules file.
-const CALENDAR: &str = r#"# A calendar: the clock and the holidays of the users of some groups.
+const CALENDAR: &str = r#"# A calendar: the time zone and the holidays of some groups.
 [[calendar]]
 rule = ["volume is unusual"]
 where = { write_key = ["web-us"] }
@@ -167,7 +167,7 @@ impl Rules {
         })
     }
 
-    /// Returns the names of the rules, in their order.
+    /// Returns the names of the rules, in order.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         self.rules.iter().map(|rule| rule.name.as_str()).collect()
@@ -247,7 +247,7 @@ fn common(one: TimeStep, other: TimeStep) -> TimeStep {
     while b > 0 {
         (a, b) = (b, a % b);
     }
-    // Both steps divide a day, so their common divisor does, too, and this can't fail.
+    // This can't fail: both steps divide a day, so their common divisor does, too.
     TimeStep::from_seconds(a.into()).unwrap_or(one)
 }
 
@@ -281,9 +281,9 @@ pub struct ErrorBudget {
     pub metric: Metric,
     /// Which events the budget limits.
     pub measure: Measure,
-    /// The dimensions of its groups, each of which has a budget of its own.
+    /// The dimensions to group by. Each group has its own budget.
     pub dimensions: Vec<Dimension>,
-    /// For each dimension named, the values that count.
+    /// For each restricted dimension, the values to keep.
     pub r#where: BTreeMap<&'static str, Vec<String>>,
     /// The share of events that may fail or be filtered: 0.05 for 5%.
     pub share: f64,
@@ -330,7 +330,7 @@ impl Silence {
     }
 }
 
-/// A calendar: the time zone and the holidays of the users of some groups.
+/// A calendar: the time zone and the holidays of some groups.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LocalDays {
     /// The names of the rules; empty for all rules.
@@ -366,7 +366,7 @@ mod tests {
     use crate::rules::read::COMMON;
 
     #[test]
-    fn the_comments_have_every_kind_and_key_and_are_rules_without_their_marks() {
+    fn the_commented_rules_are_valid_and_have_every_kind_and_key() {
         let kinds = Rules::kinds();
         let used = kinds.lines().map(|line| match line.strip_prefix('#') {
             Some(rest) if !rest.starts_with(' ') => rest,

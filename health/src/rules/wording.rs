@@ -1,4 +1,4 @@
-//! The numbers of a finding in words, for the sentences of several kinds of rules.
+//! Describes the numbers of a finding, for the sentences of several kinds of rules.
 
 use tallyfold::text::{Fraction, grouped};
 
@@ -6,10 +6,10 @@ use crate::cause::explanation::Amount;
 use crate::measure::Measure;
 use crate::shown::{percent, percent_unlike};
 
-/// The numbers of a finding.
+/// The numbers that a sentence describes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Seen {
-    /// What is judged.
+pub(crate) struct Measured {
+    /// The measure that the rule judges.
     pub(crate) measure: Measure,
     /// Which endpoint counted the events: ` at ingestion` or ` at delivery`. Empty if the sentence names it elsewhere.
     pub(crate) stage: &'static str,
@@ -28,16 +28,16 @@ pub(crate) struct Seen {
 pub(crate) struct Total {
     /// The events of the group.
     pub(crate) own: Amount,
-    /// The events that the other endpoint has of the group, for a kind that compares both.
+    /// How many events of the group the other endpoint has counted, for a kind that compares both endpoints.
     pub(crate) other: Option<u64>,
     /// The events of the group at the same time in earlier weeks, if they are known and the kind compares the total with them.
     pub(crate) usual: Option<f64>,
 }
 
-/// The words of a sentence about the numbers of a finding.
+/// The part of a sentence that describes the numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
-    /// How much was counted, such as `31.5% of attempts failed`.
+pub(crate) struct Words {
+    /// What was counted, such as `31.5% of attempts failed`.
     pub(crate) what: String,
     /// The counts behind `what`, and what they are compared with, such as `422 of 1,341` and `limit 10%`.
     pub(crate) details: Vec<String>,
@@ -47,27 +47,27 @@ pub(crate) struct Said {
 
 /// Returns words for a share or a number of events, and for the limit that it is compared with. A share has enough digits
 /// to differ from the limit.
-pub(crate) fn limited(seen: &Seen, word: &str, limit: &str) -> Said {
-    let part = seen.observed.part;
-    let Some(whole) = seen.observed.whole else {
-        let what = match seen.measure {
+pub(crate) fn limited(measured: &Measured, word: &str, limit: &str) -> Words {
+    let part = measured.observed.part;
+    let Some(whole) = measured.observed.whole else {
+        let what = match measured.measure {
             Measure::Success => format!("{} delivered", events(part)),
             Measure::Errors => format!("{} failed", events(part)),
             Measure::Filtered => format!("{} filtered", events(part)),
-            _ => format!("{}{}", events(part), seen.stage),
+            _ => format!("{}{}", events(part), measured.stage),
         };
-        return Said {
+        return Words {
             what,
             details: vec![format!("{word} {limit}")],
             is_usual: false,
         };
     };
     let share = percent_unlike(ratio(part as f64, whole), limit);
-    let noun = match seen.measure {
+    let noun = match measured.measure {
         Measure::FilteredRate => "of events filtered",
         _ => "of attempts failed",
     };
-    Said {
+    Words {
         what: format!("{share} {noun}"),
         details: vec![
             format!("{} of {}", grouped(part), grouped(whole)),
@@ -78,33 +78,33 @@ pub(crate) fn limited(seen: &Seen, word: &str, limit: &str) -> Said {
 }
 
 /// Returns words for a share or a number of events, and for what is usual.
-pub(crate) fn compared(seen: &Seen) -> Said {
-    let usual = match seen.observed.whole {
-        Some(whole) => percent(ratio(seen.expected, whole)),
-        None => grouped(rounded(seen.expected)),
+pub(crate) fn compared(measured: &Measured) -> Words {
+    let usual = match measured.observed.whole {
+        Some(whole) => percent(ratio(measured.expected, whole)),
+        None => grouped(rounded(measured.expected)),
     };
-    let said = limited(seen, "usually", &usual);
-    if seen.observed.whole.is_some() {
-        return Said {
+    let words = limited(measured, "usually", &usual);
+    if measured.observed.whole.is_some() {
+        return Words {
             is_usual: true,
-            ..said
+            ..words
         };
     }
-    let part = grouped(seen.observed.part);
-    let noun = match seen.measure {
+    let part = grouped(measured.observed.part);
+    let noun = match measured.measure {
         Measure::Success => "delivered events".to_owned(),
         Measure::Errors => "failed events".to_owned(),
         Measure::Filtered => "filtered events".to_owned(),
-        _ => format!("events{}", seen.stage),
+        _ => format!("events{}", measured.stage),
     };
-    match times(seen, &noun) {
-        _ if seen.observed.part == 0 => Said {
+    match times(measured, &noun) {
+        _ if measured.observed.part == 0 => Words {
             what: format!("no {noun}"),
             details: vec![format!("usually {usual}")],
             is_usual: true,
         },
-        None => said,
-        Some(what) => Said {
+        None => words,
+        Some(what) => Words {
             what,
             details: vec![part, format!("usually {usual}")],
             is_usual: true,
@@ -113,8 +113,8 @@ pub(crate) fn compared(seen: &Seen) -> Said {
 }
 
 /// Returns words for how many times the usual number of events was counted; `None` if hardly any are usual.
-pub(crate) fn times(seen: &Seen, noun: &str) -> Option<String> {
-    let times = seen.observed.part as f64 / seen.expected;
+pub(crate) fn times(measured: &Measured, noun: &str) -> Option<String> {
+    let times = measured.observed.part as f64 / measured.expected;
     match times {
         _ if !times.is_finite() || times > 999.0 => None,
         _ if times >= 1.1 => Some(format!("{times:.1} times the usual {noun}")),
@@ -128,8 +128,8 @@ pub(crate) fn times(seen: &Seen, noun: &str) -> Option<String> {
 
 /// Returns the limit in words. For a share, it is the limit of the rule if there is one, because the share computed from
 /// whole events differs slightly. For a count, it is a number of events.
-pub(crate) fn limit(seen: &Seen, named: Option<Fraction>, events: u64) -> String {
-    match (seen.observed.whole, named) {
+pub(crate) fn limit(measured: &Measured, named: Option<Fraction>, events: u64) -> String {
+    match (measured.observed.whole, named) {
         (Some(_), Some(named)) => named.to_string(),
         (Some(whole), None) => percent(ratio(events as f64, whole)),
         (None, _) => grouped(events),

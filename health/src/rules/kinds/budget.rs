@@ -7,11 +7,11 @@ use crate::cause::explanation::Amount;
 use crate::columns::groups::Columns;
 use crate::columns::slots::{Sum, Sums};
 use crate::measure::Measure;
-use crate::rules::judging::{Compared, Judging, Misfit, Normal, Odd, Sink};
+use crate::rules::judging::{BadWindow, Compared, Judging, Misfit, Normal, Sink};
 use crate::rules::kind::{Form, Judge};
 use crate::rules::names::Severity;
 use crate::rules::values::{length, named, share};
-use crate::rules::wording::{self, Said, Seen};
+use crate::rules::wording::{self, Measured, Words};
 use crate::stats::tails::binomial;
 
 pub(super) const FORM: Form = Form {
@@ -33,8 +33,8 @@ burn = [{ rate = 14.4, long = "1h", short = "5m" }, { rate = 6, long = "6h", sho
 least = 100
 "#;
 
-/// The natural logarithm of one in ten thousand. A burn rate fires only if so many errors would be less probable than
-/// this at the highest error rate that keeps the budget.
+/// The natural logarithm of one in ten thousand. A burn rate fires only if the probability of so many errors, at an error rate
+/// that just meets the budget, is at most this.
 const LN_P: f64 = -9.210_340_371_976_182;
 
 /// The burn rates of the Site Reliability Workbook, chapter 5: 2% of a month's budget in an hour, 5% in six hours, 10% in
@@ -167,20 +167,20 @@ impl Budget {
                 .all(|sum| is_fast(sum) && is_sure(sum))
     }
 
-    fn odd(&self, judging: &Judging<'_>, burn: &Burn, sum: Sum, slot: usize) -> Odd {
+    fn bad_window(&self, judging: &Judging<'_>, burn: &Burn, sum: Sum, slot: usize) -> BadWindow {
         let observed = Amount {
             part: sum.part,
             whole: Some(sum.whole),
         };
         let expected = self.share.as_f64() * sum.whole as f64;
         let normal = Normal::Range(0, self.share.floor_of(sum.whole));
-        Odd {
+        BadWindow {
             slots: judging.slots.in_seconds(burn.long).min(slot + 1) as u32,
             run: judging.slots.in_seconds(burn.short).min(slot + 1) as u32,
             weight: u32::MAX,
             severity: burn.severity,
             ln_p: Some(binomial(sum.part, sum.whole, self.share.as_f64()).high),
-            ..Odd::of(slot, observed, expected, normal)
+            ..BadWindow::of(slot, observed, expected, normal)
         }
     }
 }
@@ -203,7 +203,7 @@ impl Judge for Budget {
         longest.max().unwrap_or_default()
     }
 
-    /// Judges each window by the first burn rate that is reached over both its longer and its shorter time.
+    /// Judges each window by the first burn rate that is exceeded over both its long and its short time.
     fn group(&self, judging: &Judging<'_>, columns: Columns<'_>, sink: &mut Sink) {
         let sums = Sums::new(columns.parts, columns.wholes, &judging.slots.known);
         for slot in judging.known() {
@@ -216,7 +216,7 @@ impl Judge for Budget {
             let mut burns = self.burns.iter();
             let burn = burns.find(|burn| self.is_burning(judging, burn, &sums, slot));
             if let Some(burn) = burn {
-                sink.take(self.odd(judging, burn, attempts(burn), slot));
+                sink.add_bad(self.bad_window(judging, burn, attempts(burn), slot));
             }
         }
     }
@@ -228,7 +228,7 @@ impl Judge for Budget {
         })
     }
 
-    fn said(&self, seen: &Seen) -> Said {
-        wording::limited(seen, "budget", &self.share.to_string())
+    fn words(&self, measured: &Measured) -> Words {
+        wording::limited(measured, "budget", &self.share.to_string())
     }
 }

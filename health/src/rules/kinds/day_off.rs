@@ -8,7 +8,7 @@ use crate::rules::baseline::Baseline;
 use crate::rules::judging::{Groups, Judging, Sink};
 use crate::rules::kind::{Form, Judge, Scope};
 use crate::rules::names::Side;
-use crate::rules::wording::{Said, Seen, rounded};
+use crate::rules::wording::{Measured, Words, rounded};
 
 pub(super) const FORM: Form = Form {
     keys: &["measure", "least", "baseline", "false_alarms", "change"],
@@ -19,7 +19,7 @@ pub(super) const FORM: Form = Form {
 };
 
 /// Example rules of this kind with all of its keys, as text of a rules file.
-pub(super) const EXAMPLE: &str = r#"# Everything of a group declines for a day, as on a holiday. Rules of the kind volume leave such a day out.
+pub(super) const EXAMPLE: &str = r#"# A source declines for a day, as on a holiday. Rules of the kind volume then ignore such a decline.
 [[rule]]
 name = "a source has a day off"
 kind = "day_off"
@@ -68,13 +68,13 @@ impl Judge for DayOff {
         self.baseline.counts(judging, groups, (None, true), sink);
     }
 
-    fn said(&self, seen: &Seen) -> Said {
-        let percent = seen.observed.part as f64 / seen.expected.max(1.0) * 100.0;
-        Said {
-            what: format!("only {percent:.0}% of the usual events{}", seen.stage),
+    fn words(&self, measured: &Measured) -> Words {
+        let percent = measured.observed.part as f64 / measured.expected.max(1.0) * 100.0;
+        Words {
+            what: format!("only {percent:.0}% of the usual events{}", measured.stage),
             details: vec![
-                grouped(seen.observed.part),
-                format!("usually {}", grouped(rounded(seen.expected))),
+                grouped(measured.observed.part),
+                format!("usually {}", grouped(rounded(measured.expected))),
                 "possibly a holiday".to_owned(),
             ],
             is_usual: true,

@@ -7,10 +7,10 @@ use crate::columns::groups::Columns;
 use crate::columns::slots::Sums;
 use crate::measure::Measure;
 use crate::rules::baseline::WEEK;
-use crate::rules::judging::{Compared, Judging, Normal, Odd, Sink};
+use crate::rules::judging::{BadWindow, Compared, Judging, Normal, Sink};
 use crate::rules::kind::{Form, Judge};
 use crate::rules::values::length_of;
-use crate::rules::wording::{Said, Seen, Total, events};
+use crate::rules::wording::{Measured, Total, Words, events};
 
 pub(super) const FORM: Form = Form {
     keys: &["measure", "least", "history"],
@@ -81,10 +81,10 @@ impl Judge for New {
             let mut recent = (slot + 1).saturating_sub(over)..=slot;
             let slots = (slot + 1 - recent.find(has_events).unwrap_or(slot)) as u32;
             let observed = Amount::count(now.part);
-            sink.take(Odd {
+            sink.add_bad(BadWindow {
                 slots,
                 run: slots,
-                ..Odd::of(slot, observed, 0.0, Normal::Range(0, 0))
+                ..BadWindow::of(slot, observed, 0.0, Normal::Range(0, 0))
             });
         }
     }
@@ -97,9 +97,9 @@ impl Judge for New {
         })
     }
 
-    fn said(&self, seen: &Seen) -> Said {
-        Said {
-            what: format!("first seen, with {}", events(seen.observed.part)),
+    fn words(&self, measured: &Measured) -> Words {
+        Words {
+            what: format!("first seen, with {}", events(measured.observed.part)),
             details: Vec::new(),
             is_usual: true,
         }

@@ -32,7 +32,7 @@ change = "1%"
 least = 100
 "#;
 
-/// Compares a share with earlier weeks, window by window.
+/// Compares a share with earlier weeks: single windows and sums of windows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rate {
     baseline: Baseline,

@@ -14,7 +14,7 @@ use crate::rules::baseline::{Baseline, Comparing};
 use crate::rules::judging::{Groups, Judging, Other, Sink, discover};
 use crate::rules::kind::{Form, Judge, Scope};
 use crate::rules::names::Severity;
-use crate::rules::wording::{Said, Seen, Total, events, rounded, times};
+use crate::rules::wording::{Measured, Total, Words, events, rounded, times};
 use crate::usual::past::{Compare, Look, Past};
 
 pub(super) const FORM: Form = Form {
@@ -25,7 +25,7 @@ pub(super) const FORM: Form = Form {
 };
 
 /// Example rules of this kind with all of its keys, as text of a rules file.
-pub(super) const EXAMPLE: &str = r#"# Deliveries for each event that came in. side: "high", "low" or "both".
+pub(super) const EXAMPLE: &str = r#"# Deliveries per ingested event. side: "high", "low" or "both".
 [[rule]]
 name = "an integration gets events twice"
 kind = "ratio"
@@ -38,8 +38,8 @@ change = "20%"
 least = 50
 "#;
 
-/// Compares the number of deliveries per ingested event with earlier weeks. The ratio is steady as long as nothing
-/// changes. It need not be 1: what matters is only that the service counts ingestion in the same way all the time.
+/// Compares the number of deliveries per ingested event with earlier weeks. The ratio may have any value, but it is steady as
+/// long as events go to the same integrations, and the service counts ingestion in the same way.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ratio {
     baseline: Baseline,
@@ -94,7 +94,7 @@ impl Judge for Ratio {
             for (slot, (part, whole)) in delivered.iter_mut().zip(&mut wholes).enumerate() {
                 match other.known_place(judging.slots, slot) {
                     Some(place) => *whole = ingested[place],
-                    // Deliveries whose ingested events are unknown say nothing.
+                    // Without the number of ingested events, deliveries can't be judged.
                     None => *part = 0,
                 }
             }
@@ -121,25 +121,28 @@ impl Judge for Ratio {
     fn all(&self, judging: &Judging<'_>, grid: &Grid<'_>, sink: &mut Sink) {
         discover(sink, self.baseline.rate(judging));
         let has_parts = grid.dimensions().len() > 1;
-        for odd in sink.odds.iter_mut().filter(|_| has_parts) {
-            if is_connected(odd.observed.part, odd.expected) {
-                odd.severity = Some(Severity::Info);
+        for bad in sink.bad.iter_mut().filter(|_| has_parts) {
+            if is_on_or_off(bad.observed.part, bad.expected) {
+                bad.severity = Some(Severity::Info);
             }
         }
     }
 
-    fn said(&self, seen: &Seen) -> Said {
-        let what = match times(seen, "deliveries per ingested event") {
-            _ if seen.observed.part == 0 => format!("no events{}", seen.stage),
+    fn words(&self, measured: &Measured) -> Words {
+        let what = match times(measured, "deliveries per ingested event") {
+            _ if measured.observed.part == 0 => format!("no events{}", measured.stage),
             None => "deliveries where none are usual".to_owned(),
             Some(what) => what,
         };
-        let ingested = events(seen.observed.whole.unwrap_or_default());
+        let ingested = events(measured.observed.whole.unwrap_or_default());
         let details = vec![
-            format!("{} for {ingested} ingested", grouped(seen.observed.part)),
-            format!("usually {}", grouped(rounded(seen.expected))),
+            format!(
+                "{} for {ingested} ingested",
+                grouped(measured.observed.part)
+            ),
+            format!("usually {}", grouped(rounded(measured.expected))),
         ];
-        Said {
+        Words {
             what,
             details,
             is_usual: true,
@@ -151,14 +154,14 @@ impl Judge for Ratio {
         Some(Amount { whole, ..total.own })
     }
 
-    /// What is usual depends on the ingested events, not on earlier weeks.
+    /// Returns false, because the usual number of deliveries depends on the number of ingested events.
     fn needs_usual(&self) -> bool {
         false
     }
 }
 
 /// Returns whether there are events although none were expected, or no events at all.
-fn is_connected(part: u64, expected: f64) -> bool {
+fn is_on_or_off(part: u64, expected: f64) -> bool {
     part == 0 || expected < 1.0
 }
 
@@ -168,9 +171,9 @@ const DAYS: u64 = 15;
 /// The counts of a group's parts: its events, grouped by all dimensions that both endpoints have. The ratio of each
 /// part is steady even if the mix of the parts changes, for example because an event name is new.
 struct Parts<'j> {
-    /// The parts, each with the number of its source. All numbers are the same if the group belongs to one source.
+    /// The parts, each with the number of its source. All sources have the number 0 if the rule groups by source.
     parts: Vec<(usize, Past<'j>)>,
-    /// The number of deliveries that are enough to judge.
+    /// The minimum number of expected deliveries on a day that is judged.
     least: u64,
 }
 
@@ -265,14 +268,14 @@ impl<'j> Parts<'j> {
 
     /// Returns the sums of the parts whose ratio is known, and how many events are expected. Leaves out sources that were
     /// connected or disconnected, because a sum that spans this change has only the deliveries from one side of it. Such a source
-    /// isn't steady, or the last quarter of the sum shows the change (see [`is_connected`]). If all sources are like that, none
+    /// isn't steady, or the last quarter of the sum shows the change (see [`is_on_or_off`]). If all sources are like that, none
     /// is left out.
     fn look(&self, end: usize, length: usize) -> Option<Look> {
         let of_sources = self.of_sources(end, length);
         let latest = self.of_sources(end, (length / 4).max(1));
         let is_kept = |source: &usize, look: &Look| {
             let latest = latest.get(source).unwrap_or(look);
-            !is_connected(latest.sum.part, look.expected) && self.is_steady(*source, end)
+            !is_on_or_off(latest.sum.part, look.expected) && self.is_steady(*source, end)
         };
         let looks = of_sources.values().copied();
         let kept = of_sources.iter();
@@ -319,6 +322,7 @@ impl<'j> Parts<'j> {
     }
 }
 
+/// Adds the counts and the expected events of two parts.
 fn added(one: Look, other: Look) -> Look {
     Look {
         sum: Sum {

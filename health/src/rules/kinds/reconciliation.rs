@@ -7,9 +7,9 @@ use tallyfold::text::grouped;
 use crate::cause::explanation::Amount;
 use crate::columns::groups::Grid;
 use crate::measure::{Measure, most};
-use crate::rules::judging::{Judging, Normal, Odd, Sink};
+use crate::rules::judging::{BadWindow, Judging, Normal, Sink};
 use crate::rules::kind::{Form, Judge, Scope};
-use crate::rules::wording::{Said, Seen, Total, events};
+use crate::rules::wording::{Measured, Total, Words, events};
 
 pub(super) const FORM: Form = Form {
     keys: &["least"],
@@ -19,7 +19,7 @@ pub(super) const FORM: Form = Form {
 };
 
 /// Example rules of this kind with all of its keys, as text of a rules file.
-pub(super) const EXAMPLE: &str = r#"# Totals that are not the sums of their rows.
+pub(super) const EXAMPLE: &str = r#"# Totals that differ from the sums of their rows.
 [[rule]]
 name = "totals do not match"
 kind = "reconciliation"
@@ -59,15 +59,15 @@ impl Judge for Reconciliation {
             if totals.difference() >= judging.least.into() {
                 let observed = Amount::count(reported);
                 let normal = Normal::Range(counted, counted);
-                sink.take(Odd::of(slot, observed, counted as f64, normal));
+                sink.add_bad(BadWindow::of(slot, observed, counted as f64, normal));
             }
         }
     }
 
-    fn said(&self, seen: &Seen) -> Said {
-        let reported = events(seen.observed.part);
-        let what = match seen.low {
-            counted if counted == seen.observed.part => format!(
+    fn words(&self, measured: &Measured) -> Words {
+        let reported = events(measured.observed.part);
+        let what = match measured.low {
+            counted if counted == measured.observed.part => format!(
                 "the reported totals and the rows have {reported} each, but not as many delivered, failed and filtered"
             ),
             counted => {
@@ -75,14 +75,14 @@ impl Judge for Reconciliation {
                 format!("the reported totals are {reported}, but the rows add up to {counted}")
             }
         };
-        Said {
+        Words {
             what,
             details: Vec::new(),
             is_usual: true,
         }
     }
 
-    /// The totals that were reported can't be read from rows.
+    /// Returns `None`, because rows don't contain the reported totals.
     fn total(&self, _: &Total) -> Option<Amount> {
         None
     }

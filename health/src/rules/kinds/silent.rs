@@ -7,7 +7,7 @@ use crate::columns::groups::Columns;
 use crate::detection::window::{Level, ln_silence};
 use crate::measure::Measure;
 use crate::rules::baseline::{Baseline, is_late, lengths};
-use crate::rules::judging::{Evidence, Judging, Misfit, Normal, Odd, Sink};
+use crate::rules::judging::{BadWindow, Evidence, Judging, Misfit, Normal, Sink};
 use crate::rules::kind::{Form, Judge};
 use crate::usual::noise::{Learned, Prior};
 use crate::usual::past::{Compare, Look, Past};
@@ -112,12 +112,12 @@ impl Judge for Silent {
             if is_bad(&look) && !is_late(&past, (slot, quiet), &look, is_bad) {
                 let normal =
                     Normal::Range((look.expected as u64).min(judging.least).max(1), u64::MAX);
-                sink.take(Odd {
+                sink.add_bad(BadWindow {
                     slots: quiet as u32,
                     run: quiet as u32,
                     ln_p: Some(ln_p(&look)),
                     phi: noise.phi,
-                    ..Odd::of(slot, Amount::count(0), look.expected, normal)
+                    ..BadWindow::of(slot, Amount::count(0), look.expected, normal)
                 });
             }
         }
@@ -135,7 +135,7 @@ fn is_rare(judging: &Judging<'_>, columns: Columns<'_>, longest: usize) -> bool 
         .zip(columns.parts);
     let known = finals.filter(|(is_final, _)| **is_final);
     let events: u128 = known.map(|(_, part)| u128::from(*part)).sum();
-    // The bound is low, because a group may have all of its events in one part of the day, or may be new.
+    // The bound is low, because a group may be new, or may have all of its events in one part of the day.
     let days = (judging.range.end / longest.max(1)).max(1) as u128;
     events * 8 < u128::from(judging.least) * days.min(8)
 }

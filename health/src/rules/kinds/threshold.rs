@@ -6,11 +6,11 @@ use tallyfold::text::Fraction;
 use crate::cause::explanation::Amount;
 use crate::columns::groups::Columns;
 use crate::measure::Measure;
-use crate::rules::judging::{Compared, Judging, Misfit, Normal, Odd, Sink};
+use crate::rules::judging::{BadWindow, Compared, Judging, Misfit, Normal, Sink};
 use crate::rules::kind::{Form, Judge};
 use crate::rules::names::Severity;
 use crate::rules::values::{count, setters, share};
-use crate::rules::wording::{self, Said, Seen};
+use crate::rules::wording::{self, Measured, Words};
 
 pub(super) const FORM: Form = Form {
     keys: &[
@@ -93,17 +93,17 @@ impl Threshold {
         })
     }
 
-    fn odd(&self, slot: usize, fires: bool, observed: Amount) -> Odd {
+    fn bad_window(&self, slot: usize, fires: bool, observed: Amount) -> BadWindow {
         let whole = observed.whole.unwrap_or(1);
         let low = self.below.map_or(0, |limit| limit.ceil_of(whole));
         let high = self.above.map_or(u64::MAX, |limit| limit.floor_of(whole));
         let nearest = observed.part.clamp(low.min(high), high);
         // A share that exceeds its limit by a single event is only reported as `info`.
         let is_slight = observed.whole.is_some() && high > 0 && observed.part == high + 1;
-        Odd {
+        BadWindow {
             fires,
             severity: is_slight.then_some(Severity::Info),
-            ..Odd::of(slot, observed, nearest as f64, Normal::Range(low, high))
+            ..BadWindow::of(slot, observed, nearest as f64, Normal::Range(low, high))
         }
     }
 }
@@ -152,7 +152,7 @@ impl Judge for Threshold {
             let fires = is_high(self.above) || is_low(self.below);
             let holds = is_high(self.clear_below) || is_low(self.clear_above);
             if fires || holds {
-                sink.take(self.odd(slot, fires, Amount { part, whole }));
+                sink.add_bad(self.bad_window(slot, fires, Amount { part, whole }));
             }
         }
     }
@@ -171,13 +171,15 @@ impl Judge for Threshold {
         Some(Compared::FOUR_WEEKS)
     }
 
-    fn said(&self, seen: &Seen) -> Said {
+    fn words(&self, measured: &Measured) -> Words {
         // A count that is not below `low` is compared with the upper limit, if there is one.
-        let high = seen.high.filter(|_| seen.observed.part >= seen.low);
+        let high = measured
+            .high
+            .filter(|_| measured.observed.part >= measured.low);
         let (limit, named) = match high {
             Some(high) => (high, self.above),
-            None => (seen.low, self.below),
+            None => (measured.low, self.below),
         };
-        wording::limited(seen, "limit", &wording::limit(seen, named, limit))
+        wording::limited(measured, "limit", &wording::limit(measured, named, limit))
     }
 }

@@ -5,9 +5,9 @@ use tallyfold::arguments::toml::{Result, Table};
 use crate::cause::explanation::Amount;
 use crate::columns::groups::{Block, Columns, NO_GROUP, read};
 use crate::measure::Measure;
-use crate::rules::judging::{Groups, Judging, Normal, Odd, Other, Sink};
+use crate::rules::judging::{BadWindow, Groups, Judging, Normal, Other, Sink};
 use crate::rules::kind::{Form, Judge, Scope};
-use crate::rules::wording::{Said, Seen, Total, events, rounded};
+use crate::rules::wording::{Measured, Total, Words, events, rounded};
 
 pub(super) const FORM: Form = Form {
     keys: &["least"],
@@ -65,13 +65,13 @@ impl Judge for Undelivered {
             sink.begin(group);
             let delivered = found[place].map(|place| block[0].columns(place));
             let ingested = groups.block.columns(place).parts;
-            one_group(judging, delivery, ingested, delivered, sink);
+            judge_group(judging, delivery, ingested, delivered, sink);
         }
     }
 
-    fn said(&self, seen: &Seen) -> Said {
-        let ingested = events(rounded(seen.expected));
-        Said {
+    fn words(&self, measured: &Measured) -> Words {
+        let ingested = events(rounded(measured.expected));
+        Words {
             what: format!("{ingested} ingested, but none delivered, failed or filtered"),
             details: Vec::new(),
             is_usual: true,
@@ -87,7 +87,7 @@ impl Judge for Undelivered {
     }
 }
 
-fn one_group(
+fn judge_group(
     judging: &Judging<'_>,
     delivery: &Other<'_>,
     ingested: &[u64],
@@ -99,14 +99,14 @@ fn one_group(
         let Some(other) = other.filter(|other| delivery.slots.settled[*other]) else {
             continue;
         };
-        let came = ingested[slot];
-        if came < judging.least {
+        let count = ingested[slot];
+        if count < judging.least {
             continue;
         }
         sink.judged(slot);
         if delivered.is_none_or(|delivered| delivered.parts[other] == 0) {
             let normal = Normal::Range(1, u64::MAX);
-            sink.take(Odd::of(slot, Amount::count(0), came as f64, normal));
+            sink.add_bad(BadWindow::of(slot, Amount::count(0), count as f64, normal));
         }
     }
 }

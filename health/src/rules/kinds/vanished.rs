@@ -7,7 +7,7 @@ use crate::columns::groups::Columns;
 use crate::columns::slots::Sums;
 use crate::measure::Measure;
 use crate::rules::baseline::WEEK;
-use crate::rules::judging::{Judging, Normal, Odd, Sink};
+use crate::rules::judging::{BadWindow, Judging, Normal, Sink};
 use crate::rules::kind::{Form, Judge};
 use crate::rules::values::{length_of, setters};
 
@@ -17,7 +17,7 @@ pub(super) const FORM: Form = Form {
 };
 
 /// Example rules of this kind with all of its keys, as text of a rules file.
-pub(super) const EXAMPLE: &str = r#"# No events for a time that is longer than windows.
+pub(super) const EXAMPLE: &str = r#"# No events for much longer than a window.
 [[rule]]
 name = "an event has vanished"
 kind = "vanished"
@@ -99,11 +99,11 @@ impl Judge for Vanished {
             let sum: f64 = before.iter().map(|part| *part as f64).sum();
             let expected = sum / before.len() as f64;
             let normal = Normal::Range(judging.least, u64::MAX);
-            sink.take(Odd {
+            sink.add_bad(BadWindow {
                 slots: over as u32,
                 run: over as u32,
                 fires: enough == before.len(),
-                ..Odd::of(slot, Amount::count(0), expected, normal)
+                ..BadWindow::of(slot, Amount::count(0), expected, normal)
             });
         }
     }

@@ -42,14 +42,14 @@ slow = "1d"
 least = 50
 "#;
 
-/// Compares a count with earlier weeks, window by window and optionally over a longer time.
+/// Compares a count with earlier weeks: single windows, sums of windows and, optionally, an additional sum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Volume {
     baseline: Baseline,
     slow: Option<u64>,
 }
 
-/// Reports changes by a fifth or more, without a longer time.
+/// Reports changes by a fifth or more, without an additional sum.
 impl Default for Volume {
     fn default() -> Self {
         Baseline::default().into()
@@ -67,7 +67,7 @@ impl From<Baseline> for Volume {
 
 impl Volume {
     setters! {
-        /// Also compares sums over this many seconds, which show small deviations that last.
+        /// Also compares sums over this many seconds, which can show small deviations that last long.
         slow: Option<u64>,
     }
 
