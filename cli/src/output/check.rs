@@ -75,7 +75,7 @@ pub(crate) enum CheckFormat {
 pub(crate) struct CheckDocument<'a> {
     /// The version of this document. The number grows when a member is removed or changes its meaning; members may be
     /// added.
-    format: FoundName,
+    format: FindingsFormat,
     /// The time of the check; for a replay, the end of its range.
     #[schemars(with = "String")]
     at: Timestamp,
@@ -87,21 +87,23 @@ pub(crate) struct CheckDocument<'a> {
     /// provisional. Also false if there are no recent counts. Always true for a replay.
     healthy: bool,
     /// What was found, in the order of the configuration.
-    clusters: Vec<FoundCluster<'a>>,
+    clusters: Vec<ClusterFindings<'a>>,
     /// The clusters without any result.
     missing: Vec<MissingDocument<'a>>,
 }
 
+/// The name and the version of the document.
 #[derive(Serialize, JsonSchema)]
-enum FoundName {
+enum FindingsFormat {
     /// The only version.
     #[serde(rename = "tallyfold-findings/1")]
     Findings1,
 }
 
+/// What was found in one cluster.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct FoundCluster<'a> {
+struct ClusterFindings<'a> {
     /// The cluster's name; `default` if it has none.
     cluster: &'a str,
     /// The labels that the configuration gives it.
@@ -111,7 +113,8 @@ struct FoundCluster<'a> {
     healthy: bool,
     /// How many windows all rules together have judged; each group counts its own windows.
     judged: u64,
-    /// What fires, is unjudged or pending, or was just resolved; for a replay, what fired, in chronological order.
+    /// The findings that fire, are unjudged or pending, or were just resolved. For a replay, the findings that fired, in
+    /// chronological order.
     findings: &'a [Finding],
     /// The incidents that the findings belong to.
     incidents: &'a [Incident],
@@ -127,7 +130,7 @@ struct FoundCluster<'a> {
 
 /// A line of NDJSON.
 #[derive(Serialize)]
-struct FoundLine<'a> {
+struct NdjsonFinding<'a> {
     cluster: &'a str,
     #[serde(flatten)]
     finding: &'a Finding,
@@ -148,7 +151,7 @@ pub(crate) fn write(report: &CheckReport, format: CheckFormat, path: Option<&Pat
 
 /// Creates the document of a report.
 pub(crate) fn document(report: &CheckReport) -> CheckDocument<'_> {
-    let clusters = report.parts.iter().map(|part| FoundCluster {
+    let clusters = report.parts.iter().map(|part| ClusterFindings {
         cluster: &part.cluster,
         labels: Pairs::of(&part.labels),
         healthy: part.found.healthy,
@@ -161,7 +164,7 @@ pub(crate) fn document(report: &CheckReport) -> CheckDocument<'_> {
         failure: part.failure.as_ref().map(Into::into),
     });
     CheckDocument {
-        format: FoundName::Findings1,
+        format: FindingsFormat::Findings1,
         at: report.asked.at,
         replay: report.asked.replay,
         rules: report
@@ -178,7 +181,7 @@ pub(crate) fn document(report: &CheckReport) -> CheckDocument<'_> {
 fn write_lines(report: &CheckReport, out: &mut dyn Write) -> io::Result<()> {
     for part in &report.parts {
         for finding in &part.found.findings {
-            let line = FoundLine {
+            let line = NdjsonFinding {
                 cluster: &part.cluster,
                 finding,
             };

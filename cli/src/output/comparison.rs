@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn csv() {
+    fn csv_has_counts_before_and_after_and_their_changes() {
         let (report, picked) = report();
         let mut out = Vec::new();
         write_csv(&report, &picked, &[], &mut out).unwrap();
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn ndjson() {
+    fn ndjson_has_labels_and_counts_before_and_after() {
         let (report, picked) = report();
         let mut out = Vec::new();
         write_ndjson(&report, &picked, &["env=x".to_owned()], &mut out).unwrap();

@@ -18,7 +18,7 @@ use tallyfold::{Dimension, Metric, Presence, RankBy, Rates, Shares, Window};
 const LARGEST: u64 = (1 << 53) - 1;
 
 /// Returns the schema of a document. Leaves out formats that JSON Schema does not define, such as `uint64`, because validators
-/// warn of them.
+/// warn about them.
 pub(crate) fn schema_of<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::default().with_transform(RestrictFormats::default());
     settings.into_generator().into_root_schema_for::<T>()
@@ -125,7 +125,7 @@ pub(crate) struct TableDocument<'a> {
 /// Counts by window and dimension.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SeriesDocument<'a> {
-    /// The windows, also those without rows.
+    /// The windows, including windows without rows.
     pub(crate) windows: Vec<WindowDocument>,
     /// The sums of all rows, including rows that `top` leaves out.
     pub(crate) totals: CountsOf,
@@ -175,7 +175,7 @@ pub(crate) struct ChangeRowDocument<'a> {
     pub(crate) presence: Presence,
     #[serde(flatten)]
     pub(crate) counts: ChangeOf,
-    /// The parts of the changes of the totals that this row causes; `null` where a total has not changed.
+    /// The share of each total's change that this row causes; `null` where a total has not changed.
     pub(crate) share: Shares,
 }
 
@@ -209,7 +209,7 @@ pub(crate) struct ChangeOf {
     pub(crate) before: Option<CountsOf>,
     /// The counts after; `null` if there were none.
     pub(crate) after: Option<CountsOf>,
-    /// The counts after minus those before.
+    /// The counts after minus the counts before.
     pub(crate) change: ChangesOf,
 }
 
@@ -239,7 +239,7 @@ pub(crate) enum ReconciliationDocument {
 /// A cluster without any result.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct MissingDocument<'a> {
-    /// Its name.
+    /// The cluster's name.
     pub(crate) cluster: &'a str,
     #[serde(flatten)]
     pub(crate) failure: FailureDocument<'a>,

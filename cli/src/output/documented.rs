@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_of_every_kind_are_as_the_schema_says() {
+    fn documents_of_every_kind_fit_the_schema() {
         let schema = schemars::schema_for!(ReportDocument<'static>);
         let validator = jsonschema::validator_for(schema.as_value()).unwrap();
         for report in reports() {
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_numbers_as_long_as_every_reader_holds_them() {
+    fn counts_that_readers_would_round_are_strings() {
         let largest = (1 << 53) - 1;
         let rows = [("a", largest, largest + 1, u64::MAX)];
         let report = report_of(vec![("default", Counted::Table(table(&rows)))]);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_says_what_was_asked_and_what_is_missing() {
+    fn a_document_contains_the_query_and_what_is_missing() {
         let document = written(&reports()[0], ALL);
         assert_eq!(
             document["asked"]["filter"],
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn top_rows_are_in_order_and_the_rest_is_counted() {
+    fn top_rows_are_in_order_and_the_other_rows_are_counted() {
         let report = report_of(vec![("default", Counted::Table(table(ROWS)))]);
         let ranking = Ranking {
             by: Some(RankBy::Errors),

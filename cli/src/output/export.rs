@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn files_have_the_order_that_is_wanted() {
+    fn files_have_the_requested_order() {
         let text = written(&named_pair(), Format::Csv, &["--top", "3"]);
         let ends: Vec<&str> = text
             .lines()
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_is_settled_only_if_all_of_it_is() {
+    fn a_sum_is_settled_only_if_all_its_counts_are() {
         let table = partly_provisional(&[("a", 1, 2, 3)], &[("a", 10, 0, 0)]);
         let report = report_of(vec![("eu", Counted::Table(table))]);
         for flags in [&[][..], &["--order", "errors"]] {
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_lines() {
+    fn each_message_is_one_line() {
         let text = written(&named_pair(), Format::OtlpJson, &[]);
         assert_eq!(text.lines().count(), 2);
         for line in text.lines() {
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn comparisons_are_refused() {
+    fn an_export_of_a_comparison_is_refused() {
         let change = crate::output::testing::change();
         let report = report_of(vec![("eu", Counted::Comparison(change))]);
         let failure = export_of(&report, &show(&[]), Format::Influx)
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn metrics_of_several_clusters_stand_together() {
+    fn samples_of_several_clusters_are_grouped_by_metric() {
         let text = written(&named_pair(), Format::OpenMetrics, &[]);
         let headers = text.lines().filter(|line| line.starts_with("# TYPE"));
         assert_eq!(headers.count(), 3);
@@ -372,7 +372,8 @@ mod tests {
         assert!(text.ends_with("# EOF\n"));
         let samples = text.lines().filter(|line| !line.starts_with('#'));
         assert_eq!(samples.count(), 12);
-        // The metric of each line, without adjacent repeats. If the lines of each metric stand together, each is left once.
+        // Names the metric of each line, and removes adjacent repeats. If the lines of each metric are adjacent, each metric is
+        // left once.
         let name = |line: &str| {
             let line = line
                 .strip_prefix("# ")
@@ -389,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn one_cluster_is_written_as_the_export_writes_it() {
+    fn one_cluster_is_written_as_by_the_library() {
         let rows = &[("a\n# EOF", 1, 2, 3), ("b", 4, 5, 6)];
         let table = table(rows);
         let options = ExportOptions::with_defaults(Format::OpenMetrics);

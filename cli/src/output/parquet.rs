@@ -141,15 +141,14 @@ impl Batch {
 
     /// Writes the columns in the order of the schema.
     fn write(&self, writer: &mut SerializedFileWriter<Vec<u8>>) -> ParquetResult<()> {
-        let texts = |columns: &'_ [Vec<ByteArray>]| columns.len();
-        let (labels, values) = (texts(&self.labels), texts(&self.values));
+        let (labels, values) = (self.labels.len(), self.values.len());
         let mut group = writer.next_row_group()?;
         let mut position = 0;
         while let Some(mut column) = group.next_column()? {
             let text = match position {
-                of if of < labels => self.labels.get(of),
-                of if of < labels + 3 => None,
-                of => self.values.get(of - labels - 3),
+                at if at < labels => self.labels.get(at),
+                at if at < labels + 3 => None,
+                at => self.values.get(at - labels - 3),
             };
             if let Some(text) = text {
                 let column = column.typed::<ByteArrayType>();
@@ -161,7 +160,7 @@ impl Batch {
                 let numbers = match position - labels {
                     0 => &self.starts,
                     1 => &self.ends,
-                    of => &self.counts[of - 3 - values],
+                    at => &self.counts[at - 3 - values],
                 };
                 let column = column.typed::<Int64Type>();
                 column.write_batch(numbers, None, None)?;
@@ -175,7 +174,7 @@ impl Batch {
 }
 
 fn schema(export: &Export) -> ParquetResult<TypePtr> {
-    let instant = || LogicalType::timestamp(true, TimeUnit::MICROS);
+    let timestamp = || LogicalType::timestamp(true, TimeUnit::MICROS);
     let mut fields = Vec::new();
     for (name, _) in export.labels(0) {
         fields.push(field(
@@ -184,8 +183,8 @@ fn schema(export: &Export) -> ParquetResult<TypePtr> {
             Some(LogicalType::String),
         )?);
     }
-    fields.push(field("window_start", Physical::INT64, Some(instant()))?);
-    fields.push(field("window_end", Physical::INT64, Some(instant()))?);
+    fields.push(field("window_start", Physical::INT64, Some(timestamp()))?);
+    fields.push(field("window_end", Physical::INT64, Some(timestamp()))?);
     fields.push(field("settled", Physical::BOOLEAN, None)?);
     for name in export.dimensions() {
         fields.push(field(
@@ -232,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn rows_are_read_back_as_they_were_written() {
         for size in [1, 3, 100] {
             let reader = read(&named_pair(), &["--label", "env=test"], size);
             let groups = reader.metadata().num_row_groups();
@@ -260,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn top_rows_come_in_their_order() {
+    fn top_rows_are_in_order_of_rank() {
         let all = rows(&read(&named_pair(), &["--top", "2"], 10));
         let values: Vec<bool> = all
             .iter()
@@ -270,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_rows_has_its_columns() {
+    fn a_file_without_rows_has_all_columns() {
         let report = report_of(vec![("default", Found::Table(table(&[])))]);
         let reader = read(&report, &[], 10);
         let schema = reader.metadata().file_metadata().schema_descr();

@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_that_follow_each_other_are_one_range() {
+    fn adjacent_windows_are_one_range() {
         let hours = |hours: &[usize]| hours.iter().copied().map(hour).collect::<Vec<_>>();
         assert_eq!(ranges(&[]), "");
         assert_eq!(
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn all_clusters_have_the_same_names() {
+    fn all_clusters_have_the_same_label_names() {
         let labels = labels(&clusters(), &["env=production".to_owned()]).unwrap();
         let wanted = |cluster: &str, region: &str| {
             Labels::new([
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn without_names_the_label_is_free() {
+    fn without_cluster_names_a_label_may_be_named_cluster() {
         let mut report = clusters();
         report.is_named = false;
         assert!(labels(&report, &["cluster=x".to_owned()]).is_ok());

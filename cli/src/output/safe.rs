@@ -149,6 +149,7 @@ enum Sequence {
     None,
 }
 
+/// Recognizes a colour sequence at the beginning of a text that begins with an escape character.
 fn colors(text: &str) -> Sequence {
     let bytes = text.as_bytes();
     match bytes.get(1) {
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_is_written_out() {
+    fn invisible_characters_are_escaped() {
         assert_eq!(shown("\x1b[2J"), "\\x1b[2J");
         assert_eq!(shown("a\nb\tc\r"), "a\\nb\\tc\\r");
         assert_eq!(shown("\u{9b}31m"), "\\x9b31m");
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_do_not_pile_up_and_do_not_leave_their_value() {
+    fn combining_marks_are_limited_and_stay_within_their_value() {
         assert_eq!(shown("\u{301}a"), "\\u{301}a");
         assert_eq!(shown("a\u{301}"), "a\u{301}");
         assert_eq!(shown("\n\u{301}"), "\\n\\u{301}");
@@ -334,7 +335,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_value_is_harmful(value in ".{0,60}|[\\x00-\\x1f\\x7f-\\x9f\\PC]{0,20}|\\PC{0,200}", most in 1_usize..40) {
+        fn no_value_can_control_the_terminal(value in ".{0,60}|[\\x00-\\x1f\\x7f-\\x9f\\PC]{0,20}|\\PC{0,200}", most in 1_usize..40) {
             let text = shown(&value);
             prop_assert!(!text.chars().any(char::is_control));
             prop_assert_eq!(unescaped(&escaped(&value)), value);

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_ranked_as_the_core_ranks_them() {
+    fn tables_are_ranked_as_in_the_core() {
         let table = table(ROWS);
         let core = table.top(2, RankBy::Errors);
         let report = report_of(vec![("eu", Counted::Table(table))]);

@@ -188,7 +188,7 @@ mod tests {
     use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
     use std::os::unix::net::UnixListener;
 
-    fn say(path: &Path, text: &str) -> Result<()> {
+    fn write_text(path: &Path, text: &str) -> Result<()> {
         write_to(Some(path), |screen, out| {
             assert_eq!(screen.width, None);
             Ok(out.write_all(text.as_bytes())?)
@@ -199,7 +199,7 @@ mod tests {
     fn a_file_is_replaced_and_keeps_its_mode() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("counts.csv");
-        say(&path, "one").unwrap();
+        write_text(&path, "one").unwrap();
         let others = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         // Whatever the umask is, a new file has the same mode as other new files.
         let usual = folder.path().join("usual");
@@ -207,7 +207,7 @@ mod tests {
         let usual = fs::metadata(usual).unwrap().permissions().mode() & 0o777;
         assert_eq!(others, usual);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-        say(&path, "two").unwrap();
+        write_text(&path, "two").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");
         assert_eq!(
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
@@ -221,7 +221,7 @@ mod tests {
         let (file, link) = (folder.path().join("file"), folder.path().join("link"));
         fs::write(&file, "one").unwrap();
         symlink(&file, &link).unwrap();
-        say(&link, "two").unwrap();
+        write_text(&link, "two").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "two");
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     }
@@ -233,36 +233,36 @@ mod tests {
         fs::create_dir(at("data")).unwrap();
         symlink("data/file", at("link")).unwrap();
         symlink(at("link"), at("link to the link")).unwrap();
-        say(&at("link to the link"), "one").unwrap();
+        write_text(&at("link to the link"), "one").unwrap();
         assert_eq!(fs::read_to_string(at("data/file")).unwrap(), "one");
         assert!(fs::symlink_metadata(at("link")).unwrap().is_symlink());
         symlink("none/file", at("lost")).unwrap();
-        assert!(say(&at("lost"), "two").is_err());
+        assert!(write_text(&at("lost"), "two").is_err());
         assert!(fs::symlink_metadata(at("lost")).unwrap().is_symlink());
     }
 
     #[test]
-    fn what_is_no_file_is_not_replaced() {
+    fn a_socket_or_a_folder_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let _socket = UnixListener::bind(&path).unwrap();
-        assert!(say(&path, "one").is_err());
+        assert!(write_text(&path, "one").is_err());
         assert!(fs::metadata(&path).unwrap().file_type().is_socket());
-        assert!(say(folder.path(), "one").is_err());
+        assert!(write_text(folder.path(), "one").is_err());
     }
 
     #[test]
-    fn a_failure_leaves_the_old_file_and_nothing_else() {
+    fn after_a_failure_only_the_old_file_is_left() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("counts.csv");
-        say(&path, "one").unwrap();
+        write_text(&path, "one").unwrap();
         let failed = write_to(Some(&path), |_, out| {
             out.write_all(b"two")?;
             Err(Failure::usage("no").into())
         });
         assert_eq!(failed.unwrap_err().text, "no");
         let nowhere = folder.path().join("none").join("counts.csv");
-        let text = say(&nowhere, "two").unwrap_err().text;
+        let text = write_text(&nowhere, "two").unwrap_err().text;
         assert!(
             text.ends_with("counts.csv: No such file or directory (os error 2)"),
             "{text}"

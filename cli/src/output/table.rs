@@ -194,7 +194,7 @@ fn line_of(report: &Report, line: Line) -> Cells {
 
 fn total(report: &Report, keys: usize) -> Cells {
     let sums = totals(report);
-    // The sum of several clusters may exceed `u64`; then no rate is shown.
+    // The sum of several clusters may exceed `u64`. Then no rate is shown.
     let counts = sums.map(|sum| u64::try_from(sum).ok());
     let delivery = match counts {
         [Some(success), Some(errors), Some(filtered)] => {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn one_cluster() {
+    fn one_cluster_is_shown_at_each_width() {
         let report = report_of(vec![("default", Counted::Table(table(ROWS)))]);
         assert_drawn(drawn(&report, PLAIN_RANKING, 80, false), "one-80.txt");
         assert_drawn(drawn(&report, PLAIN_RANKING, 40, false), "one-40.txt");
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn top_rows() {
+    fn rows_that_top_leaves_out_are_a_remark() {
         let report = report_of(vec![("default", Counted::Table(table(ROWS)))]);
         let ranking = Ranking {
             by: Some(RankBy::Errors),
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn several_clusters_with_everything_that_can_be_wrong() {
+    fn gaps_failures_and_wrong_totals_are_remarks() {
         let mut report = report_of(vec![
             ("eu", Counted::Table(provisional_table(BIG))),
             ("us", Counted::Table(unbalanced_table())),
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn by_window() {
+    fn rows_by_window_are_shown_at_each_width() {
         let series = series(&[ROWS, &ROWS[..2]]);
         let report = report_of(vec![("default", Counted::Series(series))]);
         assert_drawn(drawn(&report, PLAIN_RANKING, 80, false), "series-80.txt");
@@ -352,19 +352,19 @@ mod tests {
     }
 
     #[test]
-    fn hostile_values() {
+    fn hostile_values_are_escaped() {
         let report = report_of(vec![("default", Counted::Table(table(HOSTILE)))]);
         assert_drawn(drawn(&report, PLAIN_RANKING, 80, false), "hostile-80.txt");
     }
 
     #[test]
-    fn nothing() {
+    fn a_table_without_rows_shows_no_counts() {
         let report = report_of(vec![("default", Counted::Table(table(&[])))]);
         assert_drawn(drawn(&report, PLAIN_RANKING, 80, false), "nothing-80.txt");
     }
 
     #[test]
-    fn windows_are_short() {
+    fn windows_are_abbreviated() {
         let of = |start: &str, end: &str| window(Window::parse(start, end).unwrap());
         let day = |time: &str| format!("2026-01-01T{time}Z");
         assert_eq!(of(&day("00:00:00"), "2026-01-02T00:00:00Z"), "2026-01-01");
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_data() {
+    fn plain_lines_contain_only_rows() {
         let rows: &[_] = &[("a b", 1_234_567, 5, 0), ("", 1, 2, 3)];
         let mut report = report_of(vec![("eu", Counted::Table(table(rows)))]);
         assert_eq!(
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_and_changes() {
+    fn plain_lines_contain_windows_and_changes() {
         let report = report_of(vec![("eu", Counted::Series(series(&[&[("a", 1, 2, 3)]])))]);
         let text = "a\t2026-01-01T00:00:00Z\t2026-01-01T01:00:00Z\t1\t2\t3\n";
         assert_eq!(written(&report, None), text);

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn every_format_carries_a_table() {
+    fn every_format_can_represent_a_table() {
         let report = report_of(vec![("default", Counted::Table(table(ROWS)))]);
         for name in names() {
             for more in [&[][..], &["--top", "2"], &["--order", "filtered"]] {
@@ -150,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_is_carried_or_refused() {
+    fn a_comparison_is_written_or_refused() {
         let report = report_of(vec![("default", Counted::Comparison(change()))]);
         for name in names() {
-            let carries = ["table", "json", "ndjson", "csv"].contains(&name.as_str());
+            let is_supported = ["table", "json", "ndjson", "csv"].contains(&name.as_str());
             match written(&report, &["--format", &name]) {
-                Ok(bytes) => assert!(carries && !bytes.unwrap().is_empty(), "{name}"),
+                Ok(bytes) => assert!(is_supported && !bytes.unwrap().is_empty(), "{name}"),
                 Err(failure) => {
-                    assert!(!carries, "{name}");
+                    assert!(!is_supported, "{name}");
                     assert!(failure.text.contains("comparison"), "{failure}");
                 }
             }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn if_nothing_was_found_only_a_document_is_written() {
+    fn without_any_result_only_json_is_written() {
         let report = report_of(Vec::new());
         for name in names() {
             let bytes = written(&report, &["--format", &name]).unwrap();

@@ -1,5 +1,5 @@
-//! Draws the live view into a buffer of any size, or prints it as text. The view has a head, a table, a panel, the keys and a
-//! help.
+//! Draws the live view into a buffer of any size, or prints it as text. The view has a head, a table, a panel, a status line,
+//! a line of keys, and the help.
 
 use std::io::{self, Write};
 
@@ -77,7 +77,7 @@ fn draw_once(state: &State, look: Look, area: Rect, buffer: &mut Buffer) -> u16 
     lines.min(area.height)
 }
 
-/// How many lines the printed view has at most in addition to the rows of its table.
+/// The maximum number of lines of the printed view besides the rows of its table.
 const AROUND: u16 = 8;
 
 fn too_small(area: Rect, buffer: &mut Buffer) {
@@ -249,7 +249,7 @@ fn status_text(state: &State) -> Option<(String, bool)> {
     Some((format!("{window} corrected: {errors} errors"), false))
 }
 
-/// Returns the explanations of the marks that are above windows at this moment.
+/// Returns the explanations of the marks that the view shows above windows.
 fn legend(state: &State) -> String {
     let stages = state.cluster().history.stages();
     let signs = [
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_morning_at_three_sizes() {
+    fn the_view_is_drawn_at_each_size() {
         let state = morning();
         assert_data_eq!(
             screen(&state, (80, 24)),
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_read_yet_and_no_events_are_told_apart() {
+    fn unread_windows_and_windows_without_events_look_different() {
         let unread = state(vec![view("default", history(&[], 0, 0))]);
         assert_data_eq!(
             screen(&unread, (80, 24)),
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_three_clusters_is_down() {
+    fn an_outage_of_one_of_three_clusters_is_shown() {
         let mut state = morning();
         state.title.is_named = true;
         let groups: Vec<(&str, Sample)> = vec![("Warehouse", |n| counts(5 + n, n, 0))];
@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn every_size_is_drawn_without_a_panic_and_a_small_one_says_what_is_wanted() {
+    fn every_size_is_drawn_and_a_small_one_shows_the_minimum() {
         let mut state = morning();
         for columns in (0..=90).chain([129, 130, 1_000]) {
             for rows in (0..=12).chain([24, 29, 30, 31, 100]) {
@@ -612,7 +612,7 @@ mod tests {
     }
 
     #[test]
-    fn the_selected_row_is_on_the_screen_wherever_it_is() {
+    fn the_selected_row_is_always_on_the_screen() {
         let names: Vec<String> = (0..100).map(|n| format!("integration {n:02}")).collect();
         let groups: Vec<(&str, Sample)> = names
             .iter()
@@ -647,7 +647,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_by_colour_alone() {
+    fn colours_show_nothing_that_is_not_also_text_or_style() {
         let state = morning();
         let plain = Look {
             color: false,

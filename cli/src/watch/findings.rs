@@ -134,7 +134,7 @@ mod tests {
     use crate::output::testing::{Row, each_hour};
 
     #[test]
-    fn simple_rules_find_a_tenth_that_fails() {
+    fn simple_rules_find_an_integration_that_fails() {
         let step = TimeStep::parse("1h").unwrap();
         let rules =
             Rc::new(simple(Metric::EventDelivery, &[Dimension::Integration], step).unwrap());
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_that_do_not_fit_the_windows_say_so() {
+    fn rules_that_do_not_fit_the_windows_are_reported() {
         let rules = Rules::parse("window = \"15m\"\n[[rule]]\nname = \"x\"\nkind = \"threshold\"\nmeasure = \"error_rate\"\nabove = \"10%\"").unwrap();
         let (_, table) = each_hour(&[&[("Warehouse", 1, 1, 0)]]).remove(0);
         let found = findings_in(&rules, Metric::EventDelivery, &table, 1_800_000_000_000);

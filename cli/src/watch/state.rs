@@ -444,7 +444,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn rows_rank_by_each_column() {
+    fn rows_are_ranked_by_each_column() {
         let mut state = three();
         for (order, expected) in [
             (Order::Errors, ["a", "c", "b"]),
@@ -463,7 +463,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn lines_hold_sums_changes_and_windows() {
+    fn lines_contain_sums_changes_and_windows() {
         let mut history = empty();
         history.settle(window(9), rows(&[("old", counts(1, 2, 3))]), true);
         history.settle(window(10), rows(&[("both", counts(4, 10, 5))]), true);
@@ -510,7 +510,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn sums_are_wider_than_counts() {
+    fn sums_of_the_largest_counts_do_not_overflow() {
         let groups: Vec<(&str, Sample)> = vec![("a", |_| counts(u64::MAX, u64::MAX, u64::MAX))];
         let history = history(&groups, 12, 12);
         let sums = history.lines()[0].sums;
@@ -538,7 +538,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_reading_that_changes_counts_is_told() {
+    fn a_changed_number_of_errors_is_a_correction() {
         let mut view = view("default", empty());
         view.settle(window(3), rows(&[("a", counts(1, 2, 3))]), false, NOW_MS);
         assert_eq!(view.correction, None);
@@ -558,7 +558,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_failed_reading_keeps_counts_until_the_next() {
+    fn a_failed_reading_keeps_the_earlier_counts() {
         let mut history = empty();
         history.settle(window(11), rows(&[("a", counts(1, 2, 3))]), false);
         history.fail(window(11), "refused".to_owned());
@@ -573,7 +573,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn reading_again_begins_at_the_first_window_that_may_change() {
+    fn reading_again_starts_at_the_first_window_that_may_change() {
         let groups: Vec<(&str, Sample)> = vec![("a", |_| counts(1, 1, 1))];
         let start = |read, settled| history(&groups, read, settled).unsettled_ms();
         assert_eq!(start(0, 0), window(0).start().unix_ms());
@@ -619,7 +619,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn keys_end_read_and_suspend() {
+    fn keys_quit_read_and_suspend() {
         let mut state = three();
         assert_eq!(typed(&mut state, "q"), Action::Quit);
         assert_eq!(typed(&mut state, "r"), Action::Read);
@@ -635,7 +635,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn clusters_take_turns() {
+    fn the_key_c_shows_the_next_cluster() {
         let groups: Vec<(&str, Sample)> = vec![("other", |_| counts(1, 1, 1))];
         let mut state = three();
         state.clusters.push(view("eu", history(&groups, 1, 1)));

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_cut_keeps_to_its_columns() {
+    fn a_truncated_text_fits_its_columns() {
         for (text, columns, expected) in [
             ("warehouse", 9, "warehouse"),
             ("warehouse", 8, "warehou…"),
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_are_as_high_as_counts() {
+    fn bars_are_proportional_to_counts() {
         let bars = [0, 1, 125, 126, 500, 999, 1_000].map(|count| bar(count, 1_000));
         assert_eq!(bars.concat(), "·▁▁▂▄██");
         assert_eq!(bar(u64::MAX, u64::MAX), "█");
