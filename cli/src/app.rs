@@ -25,7 +25,7 @@ use crate::stderr::Stderr;
 pub(crate) struct App {
     /// The flags that select the clusters and their settings.
     pub(crate) service: ServiceFlags,
-    /// All settings; the defaults if the configuration is invalid.
+    /// All settings, or the defaults if the configuration is invalid.
     pub(crate) settings: Settings,
     /// Why the configuration is invalid. A command checks its own flags before it calls [`App::loaded`], which returns
     /// this error.
@@ -74,7 +74,7 @@ impl App {
         })
     }
 
-    /// Returns the settings.
+    /// Returns the settings, or why they can't be used.
     ///
     /// # Errors
     /// If the settings can't be used; the error names where they were set.
@@ -89,7 +89,7 @@ impl App {
     /// tokens.
     ///
     /// # Errors
-    /// For settings that can't be used; the error names where they were set.
+    /// If the settings can't be used; the error names where they were set.
     pub(crate) fn sessions(&self) -> Result<Vec<(Cluster, Rc<Session>)>> {
         if let Some(sessions) = self.sessions.get() {
             return Ok(sessions.clone());
@@ -121,7 +121,7 @@ impl App {
     /// Creates a session for one cluster.
     ///
     /// # Errors
-    /// For settings that can't be used; the error names where they were set.
+    /// If the settings can't be used; the error names where they were set.
     pub(crate) fn session(&self, cluster: &Cluster) -> Result<Session> {
         let options = cluster.client.read()?;
         let http = Http::new(&cluster.network)?;
@@ -176,8 +176,9 @@ impl App {
         }
     }
 
-    /// Waits for the next revision of a follow. The file `file` contains the state of the follow. Warns if a window could not
-    /// be read, and if totals are contradictory. Returns `None` when all windows are settled or the shutdown begins.
+    /// Waits for the next revision of a follow. `file` contains the state of the follow. Warns if a window could not be read,
+    /// and if a window's reported totals differ from the sums of its counts. Returns `None` when all windows are settled or the
+    /// shutdown begins.
     ///
     /// # Errors
     /// If the state is from the future, and if reading a window fails before the follow has read any other window.

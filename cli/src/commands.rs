@@ -43,45 +43,46 @@ const COMPLETIONS: &str = "\
 Examples:
   tallyfold completions bash > ~/.local/share/bash-completion/completions/tallyfold
   tallyfold completions zsh > ~/.zfunc/_tallyfold
-      That folder has to be in zsh's fpath.
+      The folder must be in zsh's fpath.
   tallyfold completions fish > ~/.config/fish/completions/tallyfold.fish
 ";
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0  success                               4  the service or the connection to it failed
-  1  the check failed                      5  invalid response
-  2  invalid arguments, configuration      6  some windows or clusters are missing; the
-     or file                                  others were written
-  3  credentials or tokens were refused";
+  0  success
+  1  check found something wrong, or more events failed than --fail-above allows
+  2  invalid arguments, configuration or file
+  3  the service refused the credentials or a token
+  4  the service or the connection to it failed
+  5  the service sent an invalid response
+  6  some windows or clusters are missing; the others were written";
 
 const EXAMPLES: &str = "\
 Examples:
   tallyfold delivery --since 24h --by integration --format csv
-  tallyfold delivery --by integration,event_name --top 10     where most events are lost
+  tallyfold delivery --by integration,event_name --top 10     where the most events are lost
   tallyfold check                                  for cron: exits with 1 if anything is wrong
   tallyfold explain --at 2026-01-31T03:00:00Z      which integration or source explains a change
   tallyfold dashboard                              a dashboard in the browser
   tallyfold serve --state totals.json              a scrape endpoint for Prometheus
   tallyfold doctor                                 diagnoses the set-up and suggests fixes
-  tallyfold mcp                                    tools for an assistant, over stdin and stdout
+  tallyfold mcp                                    tools for an AI assistant, over stdin and stdout
   tallyfold init                                   writes a configuration with comments
-  tallyfold sandbox -- tallyfold delivery          runs a command against a simulated service
+  tallyfold sandbox -- tallyfold delivery          runs a command against the sandbox
 ";
 
-/// The layout of the help: what the command does, examples, usage, flags, and text at the end.
+/// The layout of the help: what the command does, examples, usage, flags, and a text at the end.
 const HELP: &str = "\
 {about-with-newline}
 {before-help}{usage-heading} {usage}
 
 {all-args}{after-help}";
 
-/// Returns the command line with the texts of its help.
+/// Returns the command line. All commands use the layout [`HELP`], and ignore empty environment variables.
 fn command_line() -> clap::Command {
-    fn in_order(command: clap::Command) -> clap::Command {
-        (command.help_template(HELP).mut_args(without_empty_variable)).mut_subcommands(in_order)
+    fn prepared(command: clap::Command) -> clap::Command {
+        (command.help_template(HELP).mut_args(without_empty_variable)).mut_subcommands(prepared)
     }
-    // An empty environment variable counts as unset, for all flags.
     fn without_empty_variable(arg: Arg) -> Arg {
         let variable = arg.get_env().and_then(std::env::var_os);
         match variable.is_some_and(|value| value.is_empty()) {
@@ -89,7 +90,7 @@ fn command_line() -> clap::Command {
             false => arg,
         }
     }
-    in_order(CommandLine::command())
+    prepared(CommandLine::command())
 }
 
 /// The command line.
@@ -115,61 +116,61 @@ struct VerbosityFlags {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Counts of delivered, failed and filtered events
+    /// Counts delivered, failed and filtered events
     #[command(before_help = counts::DELIVERY_EXAMPLES)]
-    Delivery(Asking<counts::CountFlags>),
-    /// Counts of events that arrived at the router
+    Delivery(AllFlags<counts::CountFlags>),
+    /// Counts the events that arrived at the router
     #[command(before_help = counts::INGESTION_EXAMPLES, mut_arg("by", counts::of_ingestion))]
-    Ingestion(Asking<counts::CountFlags>),
-    /// Counts of a long range, with a checkpoint
+    Ingestion(AllFlags<counts::CountFlags>),
+    /// Counts the events of a long range, and resumes from a checkpoint
     #[command(before_help = collect::EXAMPLES)]
-    Collect(Asking<collect::CollectFlags>),
-    /// Compares a range with an earlier one
+    Collect(AllFlags<collect::CollectFlags>),
+    /// Compares the counts of a range with an earlier range
     #[command(before_help = compare::EXAMPLES)]
-    Compare(Asking<compare::CompareFlags>),
+    Compare(AllFlags<compare::CompareFlags>),
     /// Applies rules to counts, and reports what is wrong
     #[command(before_help = check::EXAMPLES, after_help = check::ENDING)]
-    Check(Asking<check::CheckFlags>),
-    /// Explains a change by integration, event, reason and source
+    Check(AllFlags<check::CheckFlags>),
+    /// Finds the integrations, events, reasons and sources that explain a change
     #[command(before_help = explain::EXAMPLES)]
-    Explain(Asking<explain::ExplainFlags>),
-    /// A page of the audit logs
+    Explain(AllFlags<explain::ExplainFlags>),
+    /// Shows a page of the audit logs
     #[command(name = "audit-logs", before_help = audit_logs::EXAMPLES, after_help = audit_logs::ENDING)]
-    AuditLogs(Asking<audit_logs::AuditLogsFlags>),
+    AuditLogs(AllFlags<audit_logs::AuditLogsFlags>),
     /// Diagnoses the set-up and suggests fixes
     #[command(before_help = doctor::EXAMPLES, after_help = doctor::ENDING)]
-    Doctor(Asking<doctor::DoctorFlags>),
-    /// A live view: integrations ranked by the events they have lost
+    Doctor(AllFlags<doctor::DoctorFlags>),
+    /// Shows a live view of integrations, ranked by the events that they have lost
     #[command(before_help = watch::EXAMPLES)]
-    Watch(Asking<watch::WatchFlags>),
+    Watch(AllFlags<watch::WatchFlags>),
     /// Serves a dashboard of event delivery, and opens it in the browser
     #[command(before_help = dashboard::EXAMPLES, after_help = dashboard::ENDING)]
-    Dashboard(Asking<dashboard::DashboardFlags>),
-    /// Counts of windows as they close, and their corrections
+    Dashboard(AllFlags<dashboard::DashboardFlags>),
+    /// Prints each window's counts when it has ended, and later corrections
     #[command(before_help = follow::EXAMPLES)]
-    Follow(Asking<follow::FollowCommand>),
-    /// Sends counts to another system, once or as windows close
+    Follow(AllFlags<follow::FollowCommand>),
+    /// Sends counts to another system, once or whenever a window has ended
     ///
-    /// Exits with 3 if the destination refuses the credentials, with 4 if it fails, and with 5 if it rejected counts or
-    /// did not acknowledge them. After a signal, --follow exits with 0.
+    /// Exits with 3 if the service or the destination refuses the credentials, with 4 if either of them fails, and with 5 if the
+    /// destination rejected counts or did not acknowledge them. After a signal, --follow exits with 0.
     #[command(before_help = push::EXAMPLES, subcommand_negates_reqs = true, args_conflicts_with_subcommands = true)]
-    Push(Asking<push::PushCommand>),
+    Push(AllFlags<push::PushCommand>),
     /// Serves running totals to Prometheus, as a scrape endpoint
     #[command(before_help = serve::EXAMPLES)]
-    Serve(Asking<serve::ServeCommand>),
+    Serve(AllFlags<serve::ServeCommand>),
     /// Serves totals, pushes counts, applies rules and serves the dashboard, in one process
     #[command(before_help = run::EXAMPLES, after_help = run::ENDING)]
-    Run(Asking<run::RunCommand>),
-    /// Serves a simulated service on this machine, to try things out
+    Run(AllFlags<run::RunCommand>),
+    /// Serves the sandbox, a fake of the service for trying out commands, on this machine
     #[command(before_help = sandbox::EXAMPLES)]
     Sandbox(sandbox::SandboxFlags),
-    /// Tools for an assistant: a server of the Model Context Protocol on stdin and stdout
+    /// Serves tools to an AI assistant, by the Model Context Protocol on stdin and stdout
     #[command(before_help = mcp::EXAMPLES, after_help = mcp::ENDING)]
-    Mcp(Asking<mcp::McpFlags>),
+    Mcp(AllFlags<mcp::McpFlags>),
     /// Prints the completion script of a shell
     #[command(before_help = COMPLETIONS)]
     Completions {
-        /// The shell
+        /// The shell that uses the script
         shell: Shell,
     },
     /// Prints or writes the manual pages
@@ -190,11 +191,12 @@ enum Command {
     Trust(trust::TrustFlags),
 }
 
-/// The flags of a command that queries a service.
+/// All flags of a command that queries a service.
 #[derive(Args, Debug)]
-struct Asking<F: Args> {
+struct AllFlags<F: Args> {
+    /// The command's own flags.
     #[command(flatten)]
-    flags: F,
+    own: F,
     #[command(flatten)]
     service: ServiceFlags,
 }
@@ -271,81 +273,79 @@ async fn dispatch(command: Command, stderr: &Rc<Stderr>) -> Result<Exit> {
         Completions { shell } => print_completions(shell),
         Man(flags) => printed::run_man(&flags, CommandLine::command()),
         Schema(flags) => printed::run_schema(&flags),
-        Mcp(asking) => mcp::run(App::new(&asking.service, stderr)?, &CommandLine::command()).await,
+        Mcp(flags) => mcp::run(App::new(&flags.service, stderr)?, &CommandLine::command()).await,
         Init(flags) => init::run(&flags, stderr),
         Trust(flags) => trust::run(&flags, stderr),
-        AuditLogs(asking) => until_stopped(&asking, stderr, audit_logs::run).await,
-        Doctor(asking) => until_stopped(&asking, stderr, doctor::run).await,
-        Delivery(asking) => {
+        AuditLogs(flags) => until_stopped(&flags, stderr, audit_logs::run).await,
+        Doctor(flags) => until_stopped(&flags, stderr, doctor::run).await,
+        Delivery(flags) => {
             let run =
                 async |app: &App, flags: &_| counts::run(app, Metric::EventDelivery, flags).await;
-            until_stopped(&asking, stderr, run).await
+            until_stopped(&flags, stderr, run).await
         }
-        Ingestion(asking) => {
+        Ingestion(flags) => {
             let run =
                 async |app: &App, flags: &_| counts::run(app, Metric::EventIngestion, flags).await;
-            until_stopped(&asking, stderr, run).await
+            until_stopped(&flags, stderr, run).await
         }
-        Compare(asking) => until_stopped(&asking, stderr, compare::run).await,
-        Check(asking) => match &asking.flags.action {
+        Compare(flags) => until_stopped(&flags, stderr, compare::run).await,
+        Check(flags) => match &flags.own.action {
             Some(check::CheckAction::Hold(action)) => {
-                let mut service = asking.service.clone();
+                let mut service = flags.service.clone();
                 action.select(&mut service);
                 check::hold::run(&App::new(&service, stderr)?, action).await
             }
-            Some(check::CheckAction::TestReceivers(flags)) => {
-                let flags = flags.clone();
-                let mut service = asking.service;
-                flags.select(&mut service);
-                let asking = Asking { flags, service };
-                until_stopped(&asking, stderr, check::receivers::run).await
+            Some(check::CheckAction::TestReceivers(test)) => {
+                let own = test.clone();
+                let mut service = flags.service;
+                own.select(&mut service);
+                let flags = AllFlags { own, service };
+                until_stopped(&flags, stderr, check::receivers::run).await
             }
-            None => until_stopped(&asking, stderr, check::run).await,
+            None => until_stopped(&flags, stderr, check::run).await,
         },
-        Explain(asking) => until_stopped(&asking, stderr, explain::run).await,
-        Watch(asking) => until_stopped(&asking, stderr, watch::run).await,
-        Dashboard(asking) => {
-            dashboard::run(&App::new(&asking.service, stderr)?, &asking.flags).await
-        }
-        Collect(asking) => to_a_safe_point(&asking, stderr, collect::run).await,
-        Follow(asking) => to_a_safe_point(&asking, stderr, follow::run).await,
-        Push(asking) => match &asking.flags.action {
+        Explain(flags) => until_stopped(&flags, stderr, explain::run).await,
+        Watch(flags) => until_stopped(&flags, stderr, watch::run).await,
+        Dashboard(flags) => dashboard::run(&App::new(&flags.service, stderr)?, &flags.own).await,
+        Collect(flags) => to_a_safe_point(&flags, stderr, collect::run).await,
+        Follow(flags) => to_a_safe_point(&flags, stderr, follow::run).await,
+        Push(flags) => match &flags.own.action {
             Some(push::PushAction::Drop(flags)) => push::drop_pending(flags, stderr).await,
-            None => to_a_safe_point(&asking, stderr, push::run).await,
+            None => to_a_safe_point(&flags, stderr, push::run).await,
         },
-        Serve(asking) => to_a_safe_point(&asking, stderr, serve::run).await,
-        Run(asking) => {
+        Serve(flags) => to_a_safe_point(&flags, stderr, serve::run).await,
+        Run(flags) => {
             // Listens for SIGHUP before the configuration is read. Until then, this signal ends the process.
             let hangups = Hangups::listen()?;
             let run = async |app: &App, flags: &_| run::run(app, flags, hangups).await;
-            to_a_safe_point(&asking, stderr, run).await
+            to_a_safe_point(&flags, stderr, run).await
         }
     }
 }
 
 /// Runs a command that a signal may interrupt at any time.
 async fn until_stopped<F: Args>(
-    asking: &Asking<F>,
+    flags: &AllFlags<F>,
     stderr: &Rc<Stderr>,
     run: impl AsyncFnOnce(&App, &F) -> Result<Exit>,
 ) -> Result<Exit> {
-    let app = App::new(&asking.service, stderr)?;
+    let app = App::new(&flags.service, stderr)?;
     app.stop.end_if_blocked()?;
     tokio::select! {
         exit = app.stop.asked() => Ok(exit),
-        done = run(&app, &asking.flags) => done,
+        done = run(&app, &flags.own) => done,
     }
 }
 
 /// Runs a command that handles signals itself: it stops at a point from which it can resume.
 async fn to_a_safe_point<F: Args>(
-    asking: &Asking<F>,
+    flags: &AllFlags<F>,
     stderr: &Rc<Stderr>,
     run: impl AsyncFnOnce(&App, &F) -> Result<Exit>,
 ) -> Result<Exit> {
-    let app = App::new(&asking.service, stderr)?;
+    let app = App::new(&flags.service, stderr)?;
     app.stop.outlive_the_terminal()?;
-    run(&app, &asking.flags).await
+    run(&app, &flags.own).await
 }
 
 #[cfg(test)]
@@ -353,7 +353,7 @@ mod tests {
     use super::*;
     use clap::{Arg, Command};
 
-    /// Returns all texts of the help about a command's flags, each with the flag or command that it describes.
+    /// Returns the texts of a command's help, each with the name of the command or flag that it describes.
     fn texts(command: &Command) -> Vec<(String, String)> {
         let of =
             |what: String, text: Option<&clap::builder::StyledStr>| Some((what, text?.to_string()));
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn help_names_flags_that_the_command_has() {
+    fn help_names_only_flags_that_the_command_has() {
         for command in commands() {
             let known: Vec<&str> = command.get_arguments().filter_map(Arg::get_long).collect();
             for (what, text) in texts(&command) {
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn help_is_in_words_of_the_command() {
+    fn help_uses_no_words_of_the_library() {
         for command in commands() {
             for (what, text) in texts(&command) {
                 for word in [
@@ -418,11 +418,11 @@ mod tests {
                 ] {
                     assert!(!text.contains(word), "{what}: {word:?} in {text}");
                 }
-                let braces = text
+                let without_placeholders = text
                     .replace("{{sentence}}", "")
                     .replace("{\"text\": \"{{message}}\"}", "");
                 assert!(
-                    !braces.contains('{') || what.contains("proxy"),
+                    !without_placeholders.contains('{') || what.contains("proxy"),
                     "{what}: {text}"
                 );
             }
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_is_one_sentence() {
+    fn the_summary_of_a_flag_is_one_sentence() {
         for command in commands() {
             for arg in command.get_arguments() {
                 let text = arg.get_help().map(ToString::to_string).unwrap_or_default();

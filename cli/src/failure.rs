@@ -1,4 +1,4 @@
-//! Defines how a command ends: the exit code, and the failure that is written to stderr.
+//! Defines the exit codes of commands, and the failures that commands write to stderr.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -6,12 +6,12 @@ use std::{fmt, io};
 
 use tallyfold::{Code, CollectError, Error, Kind, Name, Spelling};
 
-/// How a command has ended. Scripts rely on the exit codes, which `tallyfold --help` documents.
+/// How a command has ended. Scripts rely on the exit codes, which `docs/cli/index.md` documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// The command did everything that was requested.
     Fine,
-    /// A check failed.
+    /// `check` found something wrong, or more events failed than `--fail-above` allows.
     Unhealthy,
     /// The user has to change the arguments, the configuration or a file.
     Usage,
@@ -58,11 +58,9 @@ impl Exit {
             Self::Other(code) => code,
         }
     }
-}
 
-impl Exit {
-    /// Returns the exit code for the failures of all clusters. If every cluster has failed, this is the code of the
-    /// first failure. If only some clusters have failed, it is `Missing`.
+    /// Combines the results of all clusters, each of them `None` or the exit code of a failure. Returns the first failure if all
+    /// clusters have failed, and `Missing` if only some have failed.
     pub(crate) fn of_clusters(failures: &[Option<Exit>]) -> Self {
         match failures.iter().find_map(|exit| *exit) {
             None => Self::Fine,
@@ -153,15 +151,14 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        // The flag `--by` sets the first two options, each `--label` sets one of the labels, and the address is the positional
-        // argument `URL`.
-        let own = [
+        // The command line has other names for these options.
+        let renamed = [
             ("dimensions", "--by"),
             ("group_by", "--by"),
             ("labels", "--label"),
             ("url", "URL"),
         ];
-        let error = own.into_iter().fold(error, |error, (name, own)| {
+        let error = renamed.into_iter().fold(error, |error, (name, own)| {
             error.renaming(name, &Name::of_caller(own))
         });
         Self {

@@ -20,7 +20,7 @@ use crate::failure::{Failure, Result};
 pub(crate) fn file_lock(path: &Path, folder: &Path) -> Result<File> {
     locked(path)?.ok_or_else(|| {
         Failure::usage(format!(
-            "{}: another process uses this folder; each process needs one of its own",
+            "{}: another process uses this folder; each process needs its own folder",
             folder.display()
         ))
     })
@@ -37,8 +37,8 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Opens a file that a user has written. A pipe is opened only below `/dev`, where a shell's process substitution names
-/// it, such as `/dev/fd/63`. Reading any other pipe, such as a pipe in another user's folder, could block forever.
+/// Opens a file that a user has written. Accepts a pipe only below `/dev`, where a shell's process substitution puts it, such as
+/// `/dev/fd/63`. Reading any other pipe, such as one in another user's folder, could block forever.
 ///
 /// # Errors
 /// For a pipe or a device outside of `/dev`, and errors of the file system.
@@ -120,7 +120,7 @@ pub(crate) fn locked(path: &Path) -> Result<Option<File>> {
     }
 }
 
-/// Replaces a file. The caller must have locked the file or its folder.
+/// Replaces a file as [`Replacement::Locked`] describes. The caller must have locked the file or its folder.
 ///
 /// # Errors
 /// Errors of the file system. The file is unchanged after an error.
@@ -146,9 +146,8 @@ fn target_of(path: &Path) -> io::Result<PathBuf> {
 pub(crate) enum Replacement {
     /// The new file gets the permissions of the old one and, for root, its owner. If the path is a link, its target is replaced.
     Shared,
-    /// The same, for a file that only this process replaces. If the file is new, only its owner can read it. The
-    /// temporary file is `NAME.new`. A temporary file that a killed process has left is removed first, so there is
-    /// never more than one.
+    /// Like `Shared`, for a file that only this process replaces. If the file is new, only its owner can read it. The temporary
+    /// file is `NAME.new`. If a killed process has left a temporary file, it is removed first, so there is never more than one.
     Locked,
     /// Only its owner can read the new file. If the path is a link, the link itself is replaced. The temporary file is
     /// `NAME.RANDOM.tmp`.
@@ -187,7 +186,7 @@ pub(crate) fn replace<E: From<io::Error>>(
     }
     file.as_file().sync_all()?;
     let mut unpersisted = Some(file);
-    patiently(cfg!(windows), || match unpersisted.take() {
+    with_retries(cfg!(windows), || match unpersisted.take() {
         Some(file) => file.persist(&target).map(drop).map_err(|failed| {
             unpersisted = Some(failed.file);
             failed.error
@@ -281,7 +280,7 @@ fn temporary(target: &Path, replacement: Replacement) -> io::Result<NamedTempFil
 
 /// Calls `replace`, and retries on Windows, where a file can't be replaced while another program, such as a virus
 /// scanner, has it open.
-fn patiently(is_windows: bool, mut replace: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+fn with_retries(is_windows: bool, mut replace: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     for wait_ms in RETRY_WAITS_MS {
         match replace() {
             Err(error) if is_windows && error.kind() == io::ErrorKind::PermissionDenied => {
@@ -304,6 +303,7 @@ fn sync_names(path: &Path) {
     }
 }
 
+/// Returns the folder that contains a file; `.` for a bare file name.
 fn folder_of(path: &Path) -> &Path {
     let folder = path.parent();
     folder
@@ -311,6 +311,7 @@ fn folder_of(path: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
+/// Appends `end` to the name of a file.
 pub(crate) fn with_end(path: &Path, end: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(end);
@@ -331,8 +332,8 @@ pub(crate) fn file_name(cluster: &str, end: &str) -> String {
     name + end
 }
 
-/// Reverses [`file_name`]: returns the cluster whose file or folder is called `name`. `name` must not include the suffix.
-/// Returns `None` if no cluster's file or folder is called so.
+/// Reverses [`file_name`]: returns the cluster whose file or folder has this name, without the suffix. Returns `None` if
+/// [`file_name`] returns this name for no cluster.
 pub(crate) fn cluster_of(name: &str) -> Option<String> {
     let mut parts = name.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
@@ -349,14 +350,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_a_cluster_is_read_from_the_name_of_its_file() {
+    fn the_name_of_a_file_gives_the_name_of_its_cluster() {
         for cluster in ["eu", "", "a b/../%é", "..", "%2"] {
             assert_eq!(
                 cluster_of(&file_name(cluster, "")).as_deref(),
                 Some(cluster)
             );
         }
-        // No cluster has a file with one of these names.
+        // No cluster has a file with any of these names.
         for other in [
             "eu.json", "%", "%4", "%41", "%2E", "%zz", "%é", "%ff", "%+a",
         ] {
@@ -382,7 +383,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_text_has_an_end() {
+    fn a_text_that_is_too_large_or_not_utf_8_is_refused() {
         let read = |path: &Path| read_text(path, "a rules file").map_err(|failure| failure.text);
         let endless = read(Path::new("/dev/zero"));
         assert_eq!(
@@ -430,10 +431,10 @@ mod tests {
     }
 
     #[test]
-    fn on_windows_a_file_that_another_program_has_open_is_tried_again() {
+    fn on_windows_replacing_a_file_that_another_program_has_open_is_retried() {
         let tries = |is_windows, failures| {
             let mut tried = 0;
-            let ended = patiently(is_windows, || {
+            let ended = with_retries(is_windows, || {
                 tried += 1;
                 match tried <= failures {
                     true => Err(io::ErrorKind::PermissionDenied.into()),
@@ -447,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_clusters_stay_in_the_folder() {
+    fn a_cluster_name_leads_to_no_other_folder_and_to_no_other_cluster() {
         assert_eq!(file_name("eu-1_a", ".json"), "eu-1_a.json");
         assert_eq!(file_name("../x", ".json"), "%2e%2e%2fx.json");
         assert_ne!(file_name("A.b", ""), file_name("A%2eb", ""));

@@ -5,10 +5,10 @@
 //! - `host/` drives the core's state machines: it provides the network, the clocks, waits and files. `app` contains what all
 //!   commands that query a service share.
 //! - `doctor/` contains the checks of `tallyfold doctor`, and the advice for checks that did not pass.
-//! - `commands` defines the whole command line, with a file for each command; `output/` writes the results of commands.
-//! - `health/` does what `check` needs besides the rules: it stores the history and notifies receivers.
-//! - `watch/` is the live view.
-//! - `failure` defines the exit codes and the error type; `stderr` writes errors, warnings and notes to the user; `files`
+//! - `commands` defines the command line, with a file for each command; `output/` writes the results of commands.
+//! - `health/` reads rules, stores the history of counts that `check` compares with, and notifies receivers of alerts.
+//! - `watch/` draws the live view of `tallyfold watch`.
+//! - `failure` defines the exit codes and the error type; `stderr` writes errors, warnings and notes to stderr; `files`
 //!   replaces and locks files.
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Writes to stderr: errors, warnings, notes, progress, and with `--verbose` each attempt.
+//! Writes to stderr: errors, warnings, notes, progress, and with `--verbose` details such as each request.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -10,7 +10,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::Failure;
 
-/// How much the command writes to stderr.
+/// Writes messages to stderr, unless `--quiet` suppresses them.
 #[derive(Debug)]
 pub(crate) struct Stderr {
     quiet: bool,
@@ -18,12 +18,12 @@ pub(crate) struct Stderr {
 }
 
 impl Stderr {
-    /// Creates the output that `--quiet` and `--verbose` allow.
+    /// Creates the writer for these values of `--quiet` and `--verbose`.
     pub(crate) fn new(quiet: bool, verbose: bool) -> Self {
         Self { quiet, verbose }
     }
 
-    /// Creates an output of errors only, for a command that draws on the whole terminal.
+    /// Creates a writer of errors only, for a command that draws on the whole terminal.
     pub(crate) fn silent() -> Self {
         Self::new(true, false)
     }

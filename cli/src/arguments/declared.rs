@@ -1,4 +1,4 @@
-//! Generates flags from the core's declarations. Each declaration defines an option: its name, kind of value, default and
+//! Generates flags from the core's declarations of options. A declaration contains the option's name, kind of value, default and
 //! meaning.
 
 use std::ffi::OsStr;
@@ -33,7 +33,7 @@ impl TypedValueParser for Suggested {
     }
 }
 
-/// Returns common lengths of windows, for shell completion.
+/// Returns common lengths of windows, which shells complete.
 pub(crate) fn steps() -> Vec<String> {
     ["5m", "15m", "1h", "1d"].map(str::to_owned).into()
 }

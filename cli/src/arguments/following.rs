@@ -1,15 +1,15 @@
-//! Defines the query flags of commands that read windows as they close, such as `follow`.
+//! Defines the query flags of commands that read each window when it has ended, such as `follow`.
 
 use clap::Args;
 use tallyfold::{FollowOptions, TimeStep, Timestamp, Window};
 
 use super::declared::{Declared, Flags, Suggested, steps};
 use super::query::{
-    MetricFlag, RangeFlags, dimensions, dimensions_in, instant, ranges, step, time_of,
+    MetricFlag, RangeFlags, dimensions, dimensions_in, ranges, step, time_of, timestamp,
 };
 use crate::failure::{Failure, Result};
 
-/// Flags of commands that read windows as they close.
+/// Flags of commands that read each window when it has ended.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Query")]
 pub(crate) struct FollowFlags {
@@ -22,7 +22,7 @@ pub(crate) struct FollowFlags {
     /// The length of a window, aligned to the UTC day: 5m, 15m, 1h
     #[arg(long, value_name = "STEP", default_value = "15m", value_parser = Suggested(steps), hide_possible_values = true)]
     pub(crate) window: String,
-    /// How far back to begin: 15m, 24h, 7d
+    /// How far back to begin: 15m, 24h, 7d [default: the current window]
     ///
     /// With a --state from an earlier run, this and --from are ignored: the command resumes where that run stopped.
     #[arg(long, value_name = "TIME", conflicts_with = "from", value_parser = Suggested(ranges), hide_possible_values = true)]
@@ -30,7 +30,7 @@ pub(crate) struct FollowFlags {
     /// The start, UTC: 2026-01-31T09:00:00Z, a date, today or yesterday
     #[arg(long, value_name = "TIMESTAMP")]
     pub(crate) from: Option<String>,
-    /// The end, UTC; later events are not counted
+    /// The end, UTC, which is excluded
     #[arg(long, value_name = "TIMESTAMP")]
     pub(crate) until: Option<String>,
     #[command(flatten)]
@@ -54,8 +54,8 @@ impl Flags for Pacing {
 }
 
 impl FollowFlags {
-    /// Returns the options of a follow. With a state, the follow resumes from it. Without a state, it begins at the
-    /// time in the flags, or else with the current window.
+    /// Returns the options of a follow. With a state, the follow resumes from it. Without a state, the follow begins at the time
+    /// in the flags, or else with the current window.
     ///
     /// # Errors
     /// For flags that can't be used.
@@ -64,7 +64,7 @@ impl FollowFlags {
         let by = dimensions_in(&self.by)?;
         let end = self.until.as_deref();
         let end = end
-            .map(|end| instant("--until", end, unix_ms))
+            .map(|end| timestamp("--until", end, unix_ms))
             .transpose()?;
         // A state contains the timestamp to resume from, which may already be the end.
         if let Some(end) = end.filter(|end| state.is_none() && *end <= start) {
@@ -92,7 +92,7 @@ impl FollowFlags {
     /// For flags that can't be used.
     pub(crate) fn start(&self, unix_ms: i64) -> Result<Timestamp> {
         if let Some(from) = &self.from {
-            return instant("--from", from, unix_ms);
+            return timestamp("--from", from, unix_ms);
         }
         let start = match &self.since {
             None => time_of(unix_ms)?,
@@ -107,7 +107,7 @@ impl FollowFlags {
     ///
     /// # Errors
     /// For flags that can't be used, and for a range that contains no whole window.
-    pub(crate) fn closed(&self, usual: &str, unix_ms: i64) -> Result<Window> {
+    pub(crate) fn single_range(&self, usual: &str, unix_ms: i64) -> Result<Window> {
         let (range, step) = (self.range(Some(usual), unix_ms)?, self.step()?);
         let start = match self.from {
             None => step.floor(range.start()),
@@ -117,19 +117,21 @@ impl FollowFlags {
             None => step.floor(range.end()),
             Some(_) => range.end(),
         };
-        let none = |_| {
+        let empty = |_| {
             Failure::usage(format!(
                 "no window of {} has ended between {start} and now",
                 self.window
             ))
         };
-        Window::new(start, end).map_err(none)
+        Window::new(start, end).map_err(empty)
     }
 
+    /// Returns the range up to now or, if there is a `usual` length, up to `--until`.
     fn range(&self, usual: Option<&str>, unix_ms: i64) -> Result<Window> {
         let to = self.until.as_deref().filter(|_| usual.is_some());
+        // Check `--until` here, because an error of `RangeFlags` would call it `--to`.
         if let Some(until) = to {
-            instant("--until", until, unix_ms)?;
+            timestamp("--until", until, unix_ms)?;
         }
         let range = RangeFlags {
             since: self.since.clone(),
@@ -165,7 +167,7 @@ mod tests {
                 "2025-12-31T23:40:00Z",
             ),
             (&["--from", "2025-12-31T12:07:00Z"], "2025-12-31T12:07:00Z"),
-            // For a follow, `--since` counts from now, not from `--until`. Only `closed` counts it from `--until`.
+            // For a follow, `--since` counts from now, not from `--until`. Only `single_range` counts it from `--until`.
             (
                 &["--since", "20m", "--until", "2026-01-02T00:00:00Z"],
                 "2025-12-31T23:30:00Z",
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_push_reads_whole_windows() {
+    fn a_single_range_begins_at_the_edge_of_a_window() {
         for (arguments, range) in [
             (&[][..], "[2025-12-31T00:00:00Z, 2026-01-01T00:00:00Z)"),
             (
@@ -206,7 +208,7 @@ mod tests {
                 "[2025-12-31T11:30:00Z, 2025-12-31T12:05:00Z)",
             ),
         ] {
-            let window = flags(arguments).closed("24h", NOW).unwrap();
+            let window = flags(arguments).single_range("24h", NOW).unwrap();
             assert_eq!(format!("{window:?}"), range, "{arguments:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! Collects settings by name, from flags, environment variables and files, and converts them to the core's options.
+//! Contains settings by name, from flags, environment variables and files, and converts them to the core's options.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,7 +34,7 @@ pub(crate) enum Raw {
     Text(String),
     /// A secret.
     Secret(Secret),
-    /// The path of a file, relative to the working directory.
+    /// The path of a file.
     Path(PathBuf),
     /// The place of a secret. The secret is read on first use.
     Source(Arc<Source>),
@@ -212,7 +212,7 @@ impl Given {
         }
     }
 
-    /// Returns a copy in which the result of `secret` replaces each place of a secret.
+    /// Returns a copy in which secrets replace their places. `secret` returns the secret of a setting, or `None` to keep the place.
     fn with_secrets(&self, secret: &dyn Fn(&Setting) -> Result<Option<Secret>>) -> Result<Self> {
         let settings = self.0.iter().map(|(name, setting)| {
             let raw = match &setting.raw {
@@ -243,15 +243,15 @@ impl Given {
         }
     }
 
+    /// Returns where a setting was written. Also finds settings in nested tables.
     fn origin_of(&self, name: &str) -> Option<&Origin> {
         if let Some(setting) = self.get(name) {
             return Some(&setting.origin);
         }
-        let tables = self.0.values().filter_map(|setting| match &setting.raw {
-            Raw::Table(given) => Some(given),
+        self.0.values().find_map(|setting| match &setting.raw {
+            Raw::Table(given) => given.origin_of(name),
             _ => None,
-        });
-        tables.into_iter().find_map(|given| given.origin_of(name))
+        })
     }
 }
 
@@ -293,7 +293,7 @@ fn pair<'a>(flag: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
     }
 }
 
-/// Reads the value of a header. The error does not quote the place, because a user may have entered the secret there.
+/// Reads the value of a header. The error does not quote the place, which may be the secret itself.
 fn value(flag: &str, name: &str, place: Place) -> Result<Secret> {
     let secret = Source::new(place).secret();
     secret.map_err(|wrong| Failure::usage(format!("{flag} {name}: {wrong}")))
@@ -440,6 +440,7 @@ impl fmt::Display for Origin {
         }
     }
 }
+
 /// Parses an address and a port to listen on. Errors begin with `what`, the flag or the place in a file.
 ///
 /// # Errors

@@ -19,7 +19,7 @@ pub(crate) fn dimensions() -> Vec<String> {
     Dimension::ALL.iter().map(ToString::to_string).collect()
 }
 
-/// Returns the beginnings of filters, such as `integration=`, for shell completion.
+/// Returns the beginnings of filters, such as `integration=`, which shells complete.
 pub(crate) fn conditions() -> Vec<String> {
     dimensions().iter().map(|name| format!("{name}=")).collect()
 }
@@ -29,7 +29,7 @@ fn kept() -> Vec<String> {
     ["windows", "1h", "1d", "total"].map(str::to_owned).into()
 }
 
-/// Returns common lengths of ranges, for shell completion.
+/// Returns common lengths of ranges, which shells complete.
 pub(crate) fn ranges() -> Vec<String> {
     ["15m", "1h", "24h", "7d", "30d"].map(str::to_owned).into()
 }
@@ -57,7 +57,7 @@ pub(crate) struct Query {
     /// The dimensions that the counts are shown by.
     pub(crate) by: Vec<Dimension>,
     /// The dimensions to request from the service: all dimensions in `by`, and the dimensions that the filters need.
-    pub(crate) asked: Vec<Dimension>,
+    pub(crate) requested: Vec<Dimension>,
     /// The filters: the values to keep, by dimension.
     pub(crate) only: Vec<(Dimension, Vec<String>)>,
 }
@@ -86,22 +86,26 @@ impl Query {
                 None => only.push((dimension, vec![value])),
             }
         }
-        let mut asked = by.clone();
+        let mut requested = by.clone();
         for (dimension, _) in &only {
-            if !asked.contains(dimension) {
-                asked.push(*dimension);
+            if !requested.contains(dimension) {
+                requested.push(*dimension);
             }
         }
-        Ok(Self { by, asked, only })
+        Ok(Self {
+            by,
+            requested,
+            only,
+        })
     }
 
-    /// Filters and groups the counts of a response as the flags require.
+    /// Filters and groups counts as the flags require.
     ///
     /// # Errors
     /// For dimensions that the table does not have.
     pub(crate) fn shape(&self, table: &CountTable) -> Result<CountTable> {
         let kept = table.filter(&self.only)?;
-        Ok(match self.by == self.asked {
+        Ok(match self.by == self.requested {
             true => kept,
             false => kept.group_by(&self.by)?,
         })
@@ -117,7 +121,7 @@ impl Query {
         range: Window,
         reading: &Given,
     ) -> Result<CollectOptions> {
-        reading.read_over(CollectOptions::new(metric, range, &self.asked))
+        reading.read_over(CollectOptions::new(metric, range, &self.requested))
     }
 }
 
@@ -292,7 +296,7 @@ fn condition_of(text: &str) -> Result<(Dimension, String)> {
     Ok((dimension, value.to_owned()))
 }
 
-/// Which endpoint is queried.
+/// The endpoint to query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MetricFlag {
     /// Events at integrations: delivered, failed or filtered.
@@ -345,7 +349,7 @@ impl Flags for ReadingNow {
     const HEADING: &'static str = "Reading";
 }
 
-/// The flags for what a collect keeps, and for several machines that share its work. Only `drop_old` needs a checkpoint.
+/// The flags for the counts that a collect keeps, and for several machines that share its work.
 #[derive(Clone, Debug)]
 pub(crate) struct Sharing;
 
@@ -386,7 +390,7 @@ impl RangeFlags {
     /// Returns the time range. `unix_ms` is the current time in milliseconds since 1970.
     ///
     /// # Errors
-    /// For texts that are not timestamps or lengths of time, and for a range that ends before it starts.
+    /// For texts that are not timestamps or lengths of time, and for a range that does not end after its start.
     pub(crate) fn window(&self, unix_ms: i64) -> Result<Window> {
         self.window_or(USUAL_SINCE, unix_ms)
     }
@@ -397,11 +401,11 @@ impl RangeFlags {
     /// Same as [`RangeFlags::window`].
     pub(crate) fn window_or(&self, usual: &str, unix_ms: i64) -> Result<Window> {
         let end = match &self.to {
-            Some(text) => instant("--to", text, unix_ms)?,
+            Some(text) => timestamp("--to", text, unix_ms)?,
             None => TimeStep::MINUTE.floor(time_of(unix_ms)?),
         };
         let start = match &self.from {
-            Some(text) => instant("--from", text, unix_ms)?,
+            Some(text) => timestamp("--from", text, unix_ms)?,
             None => before(end, self.since.as_deref().unwrap_or(usual))?,
         };
         let refused = |_| {
@@ -421,9 +425,12 @@ pub(crate) fn step(flag: &str, text: &str) -> Result<TimeStep> {
     TimeStep::parse(text).map_err(|error| Failure::usage(format!("{flag}: {}", error.message())))
 }
 
-/// Parses a flag's value as a timestamp. A date, `today` and `yesterday` stand for the midnight, in UTC, at which that day
-/// begins. `unix_ms` is the current time.
-pub(crate) fn instant(flag: &str, text: &str, unix_ms: i64) -> Result<Timestamp> {
+/// Parses a flag's value as a timestamp. A date, `today` or `yesterday` is the UTC midnight at which that day begins. `unix_ms`
+/// is the current time.
+///
+/// # Errors
+/// For a text that is not a timestamp or a day.
+pub(crate) fn timestamp(flag: &str, text: &str, unix_ms: i64) -> Result<Timestamp> {
     let midnight = |days: i64| {
         let day_ms = unix_ms
             .div_euclid(DAY_MS)
@@ -436,8 +443,8 @@ pub(crate) fn instant(flag: &str, text: &str, unix_ms: i64) -> Result<Timestamp>
         "yesterday" => midnight(1),
         _ => Timestamp::parse(&format!("{text}T00:00:00Z")).ok(),
     };
-    let instant = midnight.map_or_else(|| Timestamp::parse(text), Ok);
-    instant.map_err(|error| {
+    let timestamp = midnight.map_or_else(|| Timestamp::parse(text), Ok);
+    timestamp.map_err(|error| {
         let wanted = error.message();
         Failure::usage(format!(
             "{flag}: {wanted}, or a date, today or yesterday; not {text:?}"
@@ -475,7 +482,7 @@ fn before(end: Timestamp, since: &str) -> Result<Timestamp> {
     })
 }
 
-/// Converts the time of the clock, in milliseconds since 1970, to a timestamp.
+/// Converts a time in milliseconds since 1970 to a timestamp.
 ///
 /// # Errors
 /// For a clock outside of the years 0 to 9999.
@@ -489,7 +496,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_add_dimensions_to_the_request() {
+    fn filters_add_dimensions_to_the_request() {
         let flags = QueryFlags {
             by: "reason, integration".to_owned(),
             only: ["write_key=a=b", "integration=", "write_key=c"]
@@ -500,7 +507,7 @@ mod tests {
         let [reason, integration, write_key] =
             ["reason", "integration", "write_key"].map(|name| Dimension::parse(name).unwrap());
         assert_eq!(query.by, [reason, integration]);
-        assert_eq!(query.asked, [reason, integration, write_key]);
+        assert_eq!(query.requested, [reason, integration, write_key]);
         let only = |dimension: Dimension, values: &[&str]| {
             let values = values.iter().map(|value| (*value).to_owned());
             (dimension, values.collect())
@@ -512,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_without_a_dimension_is_refused() {
+    fn a_filter_without_a_known_dimension_is_refused() {
         for condition in ["warehouse", "=x", "cluster=eu", "Integration=x"] {
             let flags = QueryFlags {
                 by: "integration".to_owned(),
@@ -606,7 +613,7 @@ mod tests {
 
     /// The vectors that all languages share include clock changes, offsets of half an hour, and midnights that don't exist.
     #[test]
-    fn days_begin_where_the_vectors_say() {
+    fn days_begin_at_the_midnights_in_the_vectors() {
         let vectors: serde_json::Value =
             serde_json::from_str(include_str!("../../../tests/vectors/series.json")).unwrap();
         let text = |value: &serde_json::Value| Timestamp::parse(value.as_str().unwrap()).unwrap();
@@ -641,7 +648,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_needs_days_and_a_name() {
+    fn a_zone_needs_windows_of_a_day_and_a_known_name() {
         let range = |from: &str, to: &str| {
             Window::new(
                 Timestamp::parse(from).unwrap(),

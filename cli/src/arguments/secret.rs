@@ -21,21 +21,21 @@ pub(crate) const SECRET_BYTES: usize = 64 * 1024;
 /// The timeout of a command. The user may have to unlock a password manager.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 
-/// The place of a secret. The secret is read on first use and cached, so a command runs only once, even if several
+/// A secret and its place. The secret is read on first use and cached, so a command runs only once, even if several
 /// clusters share it.
 pub(crate) struct Source {
     place: Place,
     secret: OnceLock<Result<Secret, String>>,
 }
 
-/// The kinds of places.
+/// Where a secret is.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// The environment variable with that name.
+    /// In the environment variable with this name.
     Variable(String),
-    /// A file that only its owner can access.
+    /// In a file that only its owner can access.
     File(PathBuf),
-    /// A command that prints the secret.
+    /// In the output of a command.
     Command(Program),
 }
 
@@ -119,11 +119,11 @@ fn read_private(path: &Path, most_bytes: usize) -> Result<Vec<u8>, String> {
     // The message does not quote the path. If there is no such file, the path may be the secret itself.
     let failed = |error: std::io::Error| {
         format!(
-            "the file can't be read: {} (a relative path starts at the folder of the configuration)",
+            "the file can't be read: {} (a relative path in a configuration starts at the configuration's folder)",
             error
         )
     };
-    // The type is checked before the file is opened, because opening a pipe blocks until another process writes to it.
+    // Check the type before opening the file, because opening a pipe blocks until another process writes to it.
     let metadata = std::fs::metadata(path).map_err(failed)?;
     if metadata.is_dir() {
         return Err("want a file, not a folder".to_owned());
@@ -202,8 +202,8 @@ pub(crate) enum Program {
     Shell(String),
 }
 
-/// The interval at which to poll whether a process has ended. The process has closed its output and is about to end, so
-/// the interval is short.
+/// The interval at which to check whether a process has ended. The interval is short, because the process has closed its output
+/// and is about to end.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Runs a command and returns what it prints to stdout. The command inherits our stderr; its stdin is empty.
@@ -269,8 +269,8 @@ fn command(program: &Program) -> Command {
     }
 }
 
-/// Reads the output in a separate thread, because a process that the command has started may keep the output open
-/// forever.
+/// Reads the output of a command. Reads in a separate thread, because a process that the command has started may keep the output
+/// open forever.
 fn printed(child: &mut Child, most_bytes: usize, limit: Duration) -> Result<Vec<u8>, String> {
     let Some(stdout) = child.stdout.take() else {
         return Ok(Vec::new());
@@ -294,6 +294,7 @@ fn printed(child: &mut Child, most_bytes: usize, limit: Duration) -> Result<Vec<
     }
 }
 
+/// Waits until a command has ended, and checks that it was successful.
 fn ended(child: &mut Child, deadline: Instant, limit: Duration) -> Result<(), String> {
     loop {
         match child.try_wait() {
@@ -315,7 +316,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_newline_at_the_end_is_cut() {
+    fn a_secret_is_one_line_without_its_newline() {
         for (bytes, expected) in [
             ("canary", Ok("canary")),
             ("canary\n", Ok("canary")),
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_is_not_set_is_not_named() {
+    fn an_error_does_not_name_the_variable() {
         let source = Source::new(Place::Variable("TALLYFOLD_TEST_CANARY".to_owned()));
         assert_eq!(
             source.secret().unwrap_err(),
@@ -379,7 +380,7 @@ mod tests {
         }
 
         #[test]
-        fn others_must_not_have_access() {
+        fn a_file_that_other_users_can_access_is_refused() {
             let folder = tempfile::tempdir().unwrap();
             for (mode, is_private) in [
                 (0o600, true),
@@ -425,7 +426,7 @@ mod tests {
         }
 
         #[test]
-        fn credentials_of_systemd_are_known_by_their_folder() {
+        fn credentials_of_systemd_are_recognised_by_their_folder() {
             let folder = tempfile::tempdir().unwrap();
             let path = file(folder.path(), "secret", 0o440);
             assert!(is_in(&path, folder.path()));
@@ -436,7 +437,7 @@ mod tests {
         }
 
         #[test]
-        fn files_that_are_none_or_too_large_are_refused() {
+        fn folders_missing_files_and_large_files_are_refused() {
             let folder = tempfile::tempdir().unwrap();
             let path = file(folder.path(), "secret", 0o600);
             assert!(read_private(&path, 6).unwrap_err().contains("more than 6"));
@@ -457,7 +458,7 @@ mod tests {
         }
 
         #[test]
-        fn output_is_what_was_printed() {
+        fn the_output_of_a_command_is_returned_unchanged() {
             assert_eq!(
                 printed_by(&shell("printf 'a\\n'"), 10, LIMIT).unwrap(),
                 b"a\n"

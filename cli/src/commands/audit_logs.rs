@@ -1,5 +1,5 @@
 //! `tallyfold audit-logs`: prints a page of the audit logs. The service's reference does not describe the fields of a page, so
-//! the command makes no assumptions about them, and prints every digit of a number.
+//! the command assumes nothing about them, and prints every digit of a number.
 
 use std::fmt;
 use std::io::Write;
@@ -32,11 +32,10 @@ Examples:
 
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
-The service's reference does not show the fields of an audit log, so tallyfold assumes no fields.
-Several clusters are queried at the same time; the output is then one JSON object that maps each
-cluster's name to its page.";
+The service's reference does not describe the fields of an audit log, so tallyfold prints pages as they
+are. For several clusters, the JSON output is one object that maps each cluster's name to its page.";
 
-/// Flags of the listing.
+/// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AuditLogsFlags {
     #[command(flatten)]
@@ -201,7 +200,7 @@ fn write_indented(json: &[u8], out: &mut dyn Write) -> Result<(), WriteError> {
 /// Writes a line for each value of a document: its JSON path and the value. If there is a `name`, each line begins with it.
 ///
 /// # Errors
-/// The same as [`write_indented`].
+/// Same as [`write_indented`].
 fn write_paths(json: &[u8], name: Option<&str>, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut rows = Vec::new();
     rows_of(parsed(json)?, "$".to_owned(), &mut rows)?;
@@ -235,6 +234,7 @@ fn not_json(error: &serde_json::Error) -> WriteError {
     WriteError::Failure(Failure::new(Exit::Response, text))
 }
 
+/// Parses a value, but not its children.
 fn node(value: &RawValue) -> Result<Node<'_>, WriteError> {
     let text = value.get();
     let as_failure = |error| not_json(&error);
@@ -276,6 +276,7 @@ fn indent(value: &RawValue, depth: usize, out: &mut dyn Write) -> Result<(), Wri
     Ok(())
 }
 
+/// Adds the path and the text of each value to `rows`.
 fn rows_of<'a>(
     value: &'a RawValue,
     path: String,
@@ -338,7 +339,7 @@ impl<'de> Visitor<'de> for MembersVisitor {
     }
 }
 
-/// Displays JSON with [unseen](is_unseen) characters escaped, because a terminal would interpret them.
+/// Displays JSON with all [unseen](is_unseen) characters escaped. A terminal would interpret some of them.
 struct Printable<'a>(&'a str);
 
 impl fmt::Display for Printable<'_> {
@@ -424,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_lead_to_values() {
+    fn each_value_has_its_path() {
         let json = r#"{"records":[{"id":"a b","n":1.50},{}],"odd key":[null]}"#;
         assert_eq!(
             paths(json),
@@ -434,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_gets_no_control_characters() {
+    fn control_characters_are_escaped() {
         let json = "{\"a\u{9b}31m\":\"x\u{7f}\u{202e}\u{e0001}\"}";
         for text in [indented(json), paths(json)] {
             let controls = text.chars().filter(|c| c.is_control() && *c != '\n');
@@ -444,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_an_error() {
+    fn text_that_is_not_json_is_refused() {
         for json in ["", "{", "[1,]"] {
             assert!(write_indented(json.as_bytes(), &mut Vec::new()).is_err());
         }

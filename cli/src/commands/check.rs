@@ -23,7 +23,7 @@ use crate::app::{App, each};
 use crate::arguments::declared::{Declared, Flags};
 use crate::arguments::following::FollowFlags;
 use crate::arguments::given::{Given, Origin, Raw};
-use crate::arguments::query::{DAY_MS, RangeFlags, instant, time_of};
+use crate::arguments::query::{DAY_MS, RangeFlags, time_of, timestamp};
 use crate::config::settings::Cluster;
 use crate::failure::{Exit, Failure, Result};
 use crate::files::file_name;
@@ -52,9 +52,9 @@ Examples:
   tallyfold check --rules health.toml --alertmanager http://127.0.0.1:9093 --quiet
       Applies your rules, and notifies an Alertmanager of what fires and what is resolved.
   tallyfold check --rules health.toml --replay --since 30d
-      When these rules would have fired in the last month.
+      Shows when these rules would have fired in the last month.
   tallyfold check ack 3f2a --note 'the vendor is on it'
-      Until the incident becomes more severe, later runs do not fail because of it, and send no messages about it.
+      Later runs do not fail because of this incident, and send no messages about it, until it becomes more severe or comes back.
 ";
 
 /// The text at the end of the help.
@@ -62,26 +62,26 @@ pub(crate) const ENDING: &str = "\
 The first run reads the history that the rules look back on: ten and a half weeks for the standard
 rules, which may take some minutes. It judges the last day first. Later runs read only what is new.
 If clusters have names, --state and --history are folders with files for each cluster.
-An alert is sent once as many windows are bad as the rule's key `for` requires, and --settle has
-passed since the last of them ended. Until then, the finding is pending or provisional. Run this
-command every few minutes.
-Exit codes: 0 if no warning or critical finding fires, or only acknowledged, silenced or provisional
-ones; 1 if one fires; 2 for invalid flags, rules or files; 3 if the service refuses the credentials;
-4 if the service fails, or if a receiver does not accept a message; 5 for invalid responses; 6 if
-windows or clusters are missing, or if the rules can't judge whether a finding is over. If something
-can't be stored (2) or sent (4), that code replaces 1.";
+A finding is pending until as many windows are bad as the rule's key `for` requires. It is provisional
+until --settle has passed since the last of these windows ended. Then the command sends an alert. Run
+the command every few minutes.
+Exit codes: 0 if no warning or critical finding fires; 1 if one fires (pending, provisional,
+acknowledged and silenced findings do not count); 2 for invalid flags, rules or files; 3 if the
+service refuses the credentials; 4 if the service fails, or if a receiver does not accept a message;
+5 for invalid responses; 6 if windows or clusters are missing, or if the rules can't judge whether a
+finding is over. If a file can't be stored (2) or a message can't be sent (4), that code replaces 1.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct CheckFlags {
-    /// What to do instead of a check.
+    /// The subcommand, if there is one.
     #[command(subcommand)]
     pub(crate) action: Option<CheckAction>,
     /// The file with the rules [default: health.toml here, or the standard rules]
     #[arg(long, value_name = "FILE", help_heading = "Rules")]
     rules: Option<PathBuf>,
-    /// Where a run stores its state for the next run [default: next to the rules, such as health.state]
+    /// Where to store the state for the next run [default: next to the rules, such as health.state]
     #[arg(long, value_name = "PATH", help_heading = "Rules")]
     state: Option<PathBuf>,
     /// Where to keep the counts that rules look back on [default: next to the rules, such as health.history]
@@ -90,7 +90,7 @@ pub(crate) struct CheckFlags {
     /// Checks as if it were this time, UTC: 2026-01-31T03:00:00Z
     ///
     /// If the time is in the future, the command reports the windows that have not ended as not judged, and exits with 6. Until
-    /// that time, later runs refuse this --state.
+    /// that time has come, later runs refuse this --state.
     #[arg(
         long,
         value_name = "TIMESTAMP",
@@ -98,7 +98,7 @@ pub(crate) struct CheckFlags {
         help_heading = "Rules"
     )]
     pub(super) at: Option<String>,
-    /// Shows when the rules would have fired in a range; sends nothing and uses no state
+    /// Shows when the rules would have fired in a range; sends no messages and uses no state
     #[arg(long, conflicts_with = "state", conflicts_with_all = receiver_flags(), help_heading = "Replay")]
     replay: bool,
     /// How far back: 24h, 7d, 30d [default: 7d]
@@ -144,7 +144,7 @@ pub(crate) struct CheckFlags {
     output: Option<PathBuf>,
 }
 
-/// What else the command can do.
+/// The subcommands of `check`.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum CheckAction {
     #[command(flatten)]
@@ -182,7 +182,7 @@ struct Job<'a> {
     now: Timestamp,
     /// Whether `--at` set `now`.
     is_given: bool,
-    /// Lets only one cluster at a time read many windows, because the cluster that reads holds a day of counts in memory. With
+    /// Lets only one cluster at a time read many windows, because a cluster that reads holds a day of counts in memory. With
     /// `None`, all clusters may read at the same time.
     turns: Option<&'a Mutex<()>>,
 }
@@ -198,17 +198,17 @@ struct Kept {
     memory: Memory,
 }
 
-/// How a job notifies receivers of the findings in a cluster, as soon as the cluster is judged.
+/// How a job notifies receivers of a cluster's findings, as soon as the cluster is judged.
 struct Notifying<'a> {
     notifier: &'a Mutex<Notifier>,
-    /// If this shutdown begins, clusters that are not judged yet are left out.
+    /// If this shutdown begins, the job leaves out the clusters that are not judged yet.
     shutdown: Option<&'a Shutdown>,
 }
 
 /// What could not be sent or stored.
 #[derive(Default)]
 struct Undone {
-    /// The exit code, if a receiver did not accept a message. The notifier has written why.
+    /// The exit code, if a receiver did not accept a message. The notifier has already reported why.
     refused: Option<Exit>,
     /// The name of a cluster, and why its state or a page of its history could not be stored.
     unstored: Vec<(String, Failure)>,
@@ -270,7 +270,7 @@ pub(crate) async fn run(app: &App, flags: &CheckFlags) -> Result<Exit> {
 /// state and notifies nobody.
 ///
 /// # Errors
-/// As [`run`], and for a name that no cluster has.
+/// Same as [`run`], and for a name that no cluster has.
 pub(super) async fn look(
     app: &App,
     flags: &CheckFlags,
@@ -307,7 +307,7 @@ pub(super) struct Checking<'a> {
 /// The keys of everything that the last check of a cluster reported. The next check does not report it again.
 type Reported = BTreeSet<[String; 2]>;
 
-/// What the last check of a cluster leaves for the next one.
+/// What the next check of a cluster needs from the last one.
 #[derive(Default)]
 struct Left {
     reported: Reported,
@@ -564,8 +564,8 @@ impl Basis<'_> {
 }
 
 /// Reports what is new since the cluster's last check: failures, rules that can't be judged, and incidents with a new status or
-/// severity. `last` contains the keys of what that check reported. This function replaces them by the keys of the current
-/// check. Returns the number of firing incidents that are not silenced, by severity.
+/// severity. `last` contains the keys of what that check reported, and gets the keys of the current check. Returns the number of
+/// firing incidents that are not silenced, by severity.
 fn report_new(app: &App, found: &CheckReport, last: &mut Reported) -> BTreeMap<Severity, u64> {
     let (mut reported, mut firing) = (Reported::new(), BTreeMap::new());
     let mut is_new = |what: [String; 2]| {
@@ -639,7 +639,7 @@ fn time_of_messages(now: Timestamp) -> Timestamp {
 impl CheckFlags {
     fn now(&self) -> Result<Timestamp> {
         match &self.at {
-            Some(at) => instant("--at", at, unix_ms()),
+            Some(at) => timestamp("--at", at, unix_ms()),
             None => time_of(unix_ms()),
         }
     }
@@ -678,7 +678,7 @@ impl Job<'_> {
         let mut undone = Undone::default();
         let cluster = part.cluster.clone();
         kept.memory.rules = part.found.state.clone();
-        // Store the state before sending anything. If the run is killed while it sends, the next run still knows the incidents.
+        // Store the state before sending messages. If the run is killed while it sends them, the next run still knows the incidents.
         let stored = kept.store().await;
         if let Err(failure) = stored
             && failure.io == Some(ErrorKind::WouldBlock)
@@ -767,6 +767,7 @@ impl Job<'_> {
         (report, all.into_inner())
     }
 
+    /// Reads the counts of a cluster, and judges them. Adds what could not be stored to `undone`.
     async fn run(
         &self,
         (cluster, session): (&Cluster, &Rc<Session>),
@@ -942,7 +943,7 @@ impl Job<'_> {
     }
 
     /// Returns the timestamp from which [`Self::wanted`] looks back. The history that the rules need already includes a day of
-    /// windows to judge. So a run within a day of the last one looks back from now. A later run looks back from a day after the
+    /// windows to judge, so a run within a day of the last run looks back from now. A later run looks back from a day after the
     /// last judged window, so that it judges all windows since then.
     fn first(&self, state: &State) -> Timestamp {
         let now_ms = self.now.unix_ms();

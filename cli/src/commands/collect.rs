@@ -1,4 +1,4 @@
-//! `tallyfold collect`: reads the counts of a long range. With a checkpoint, the same command can resume.
+//! `tallyfold collect`: reads the counts of a long range. With a checkpoint, the same command resumes an interrupted run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,14 +29,15 @@ Examples:
   tallyfold collect --since 30d --checkpoint month --by-window 1d --format csv -o month.csv
       A month. After Ctrl-C or a crash, the same command resumes.
   tallyfold collect --since 3d --to today --by-window 15m --format parquet --by-date lake
-      A nightly job: writes a file for each of three days, such as lake/date=2026-01-31/counts.parquet, and replaces an earlier one.
+      A nightly job: writes a file for each of the last three days, such as
+      lake/date=2026-01-31/counts.parquet, and replaces older files.
   tallyfold collect --from 2026-01-01T00:00:00Z --to 2026-02-01T00:00:00Z --part 0/4 --checkpoint part0
       One of four machines that share the work.
 ";
 
 /// A paragraph about `--deadline` for this command's help.
-const DEADLINE: &str = "The command writes the counts that it has read by then, and exits with 6. If it has read none, it exits with 4. --checkpoint \
-     keeps what was read.";
+const DEADLINE: &str = "The command writes the counts that it has read by then, and exits with 6. If it has read none, it exits \
+     with 4. --checkpoint keeps what was read.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
@@ -62,14 +63,16 @@ pub(crate) struct CollectFlags {
     reading: Declared<Reading>,
     /// Writes a file for each UTC day below this folder, such as FOLDER/date=2026-01-31/counts.parquet
     ///
-    /// Only days that lie entirely in the range and were read completely are written. Each file is replaced atomically.
+    /// The command writes only days that lie entirely in the range and that it has read completely. It replaces each file
+    /// atomically.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["output", "zone", "part"], help_heading = "Output")]
     by_date: Option<PathBuf>,
     #[command(flatten)]
     show: ShowFlags,
 }
 
-/// Reads the counts of a range, and writes them. After a signal, stores all windows that were read in the checkpoint.
+/// Reads the counts of a range, and writes them. After a signal, stores all windows that were read in the checkpoint, and writes
+/// no counts.
 ///
 /// # Errors
 /// For flags and settings that can't be used, and for files that can't be written.
@@ -110,7 +113,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     let (parts, missing) = tokio::select! {
         signal = app.stop.asked() => {
             exit = Some(signal);
-            // Windows that are being read are abandoned; windows that were read are stored in the checkpoint.
+            // The job abandons the windows that it is reading, and stores the windows that it has read in the checkpoint.
             let _ = stop.send(true);
             work.await
         }
@@ -153,7 +156,7 @@ pub(crate) async fn run(app: &App, flags: &CollectFlags) -> Result<Exit> {
     Ok(tables.exit())
 }
 
-/// Returns the UTC days in the range that were read completely for all clusters. Writes a note about each day that was not.
+/// Returns the UTC days in the range that were read completely for all clusters. Writes a note about each other day.
 fn whole_days(tables: &Report<Asked, CountTable>, stderr: &Stderr) -> Vec<Window> {
     let range = tables.asked.range;
     let gaps = tables.parts.iter().flat_map(|part| &part.gaps);
@@ -193,7 +196,7 @@ impl CollectFlags {
         Ok(Some(name))
     }
 
-    /// Returns the checkpoint folder of one cluster; `None` without `--checkpoint`.
+    /// Returns the folder of the cluster's checkpoint; `None` without `--checkpoint`.
     fn folder(&self, cluster: &Cluster, is_named: bool) -> Option<PathBuf> {
         let folder = self.checkpoint.as_ref()?;
         Some(match is_named {
@@ -203,7 +206,7 @@ impl CollectFlags {
     }
 }
 
-/// What a collect needs, the same for all clusters.
+/// What a collect needs. It is the same for all clusters.
 #[derive(Clone)]
 struct Job {
     options: CollectOptions,
@@ -214,7 +217,7 @@ struct Job {
 }
 
 impl Job {
-    /// Collects the counts of a cluster; returns `None` if it was stopped.
+    /// Collects the counts of a cluster. Returns `None` if a signal has stopped the command.
     async fn run(
         mut self,
         cluster: &Cluster,
@@ -231,8 +234,7 @@ impl Job {
             if !self.is_usual || self.options.keep == Keep::Windows {
                 return Err(refused);
             }
-            // An earlier run may have kept every window in the checkpoint. The counts of any step can be computed from these
-            // windows.
+            // An earlier run may have kept every window in the checkpoint. Steps can be added up from these windows.
             self.options.keep = Keep::Windows;
             collect = session.machine.collect(self.options)?;
             keeper.load(&mut collect)?;

@@ -1,4 +1,4 @@
-//! `tallyfold compare`: writes what has changed since an earlier range.
+//! `tallyfold compare`: compares the counts of a range with an earlier range.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ Examples:
   tallyfold compare
       The last hour next to the hour before it, by integration.
   tallyfold compare --since 24h --against last-week --by integration,reason --top 10
-      What has changed most since the same day of last week.
+      The integrations and reasons that have changed most since the same hours of last week.
 ";
 
 /// A paragraph about `--deadline` for the help of commands that compare two ranges.
@@ -52,7 +52,7 @@ pub(crate) struct CompareFlags {
 /// An earlier range of the same length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Against {
-    /// The range just before, of the same length.
+    /// The range of the same length just before.
     Previous,
     /// 24 hours earlier.
     Yesterday,
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_earlier_range_is_as_long() {
+    fn the_earlier_range_has_the_same_length() {
         let range = Window::parse("2026-03-01T09:00:00Z", "2026-03-01T11:30:00Z").unwrap();
         for (against, expected) in [
             (

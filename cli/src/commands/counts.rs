@@ -1,5 +1,5 @@
 //! `tallyfold delivery` and `tallyfold ingestion`: write the counts of a range. With `--fail-above`, the exit code is 1 if too
-//! many events failed, or if there were none.
+//! many events failed, or if there were no events.
 
 use clap::{Arg, Args};
 use tallyfold::text::Fraction;
@@ -49,7 +49,7 @@ Examples:
   tallyfold delivery
       The last hour by integration, as a table.
   tallyfold delivery --since 24h --by integration,event_name --top 10
-      Where the most events were lost in the last day: the integrations and events with the most errors.
+      Where the most events were lost in the last day: the integrations and event names with the most errors.
   tallyfold delivery --since 24h --by reason,integration --order filtered --top 10
       Which filters dropped the most events, and for which integrations.
   tallyfold delivery --since 7d --by-window 1d --format csv > week.csv
@@ -108,7 +108,7 @@ pub(crate) async fn find(
     let mut range = flags.range.window(unix_ms())?;
     let mut options = query.collect(metric, range, &flags.reading.given)?;
     if flags.show.writes_settled_only() && flags.range.to.is_none() {
-        // This format contains only settled windows, and the newest windows of the range are not settled. Read a range of the
+        // This format contains only settled windows, and the newest windows of the range are not settled. So read a range of the
         // same length that ends earlier.
         let settled_ms = i64::try_from(options.settle_ms).unwrap_or(i64::MAX);
         range = flags.range.window(unix_ms().saturating_sub(settled_ms))?;
@@ -133,15 +133,14 @@ pub(crate) async fn find(
     .await
 }
 
-/// Flags of commands that can judge what they have counted.
+/// Flags of commands that can judge their counts.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Health")]
 pub(crate) struct VerdictFlags {
     /// Exits with 1 if more than this share of a row's attempts failed: 5%
     ///
-    /// Attempts are events that were delivered or failed, but not filtered events. Rows with fewer attempts than
-    /// --fewest are not judged. The command also exits with 1 if there were no events. Failed rows are printed on stderr, even with
-    /// --quiet.
+    /// Attempts are delivered and failed events; filtered events do not count. Rows with fewer attempts than --fewest are not judged.
+    /// The command prints the rows above the limit to stderr, even with --quiet. It also exits with 1 if there were no events.
     #[arg(long, value_name = "SHARE")]
     pub(crate) fail_above: Option<String>,
     /// Judges only rows with at least this many attempts
@@ -179,7 +178,7 @@ impl VerdictFlags {
 }
 
 impl Limit {
-    /// Writes the rows that failed. Returns true if there is such a row, or if a cluster has no events.
+    /// Writes the rows above the limit. Returns true if there is such a row, or if a cluster has no events.
     fn judge(self, report: &Report, stderr: &Stderr) -> bool {
         let mut has_failed = false;
         for part in &report.parts {
@@ -226,11 +225,12 @@ fn attempts_of(counts: Counts) -> u128 {
     u128::from(counts.success) + u128::from(counts.errors)
 }
 
-/// Returns the positions of all rows, and their counts.
+/// Returns the position and the counts of each row.
 fn rows(found: &Counted) -> impl Iterator<Item = (usize, Counts)> {
     (0..found.frame().len()).filter_map(|row| Some((row, found.counts(row)?)))
 }
 
+/// Describes a row above the limit.
 fn failed_row(found: &Counted, row: usize, counts: Counts) -> String {
     let values = found.frame().keys().values(row);
     let values: Vec<&str> = values
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_fails_above_the_share_not_at_it() {
+    fn a_row_fails_above_the_limit_but_not_at_the_limit() {
         let limit = Limit {
             share: Fraction::share("5%").unwrap(),
             fewest: 100,

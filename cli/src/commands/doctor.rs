@@ -34,11 +34,11 @@ Examples:
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
 Each check takes at most 10 seconds, or --timeout. Nothing is retried.
-Exit codes: 0 if no check failed, even with warnings; the code of the first failed check (2 settings
-or clock, 3 credentials or tokens, 4 the service or the connection to it, 5 its responses); 6 if
-checks failed for some clusters, but not for all.";
+Exit codes: 0 if no check failed, even with warnings; else the code of the first failed check (2
+settings or clock, 3 credentials or tokens, 4 the service or the connection to it, 5 its responses); 6
+if checks failed for some clusters, but not for all.";
 
-/// Flags of the doctor.
+/// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DoctorFlags {
     /// Prints one JSON document, described by a JSON Schema (tallyfold schema doctor)
@@ -106,8 +106,8 @@ async fn paths(cluster: &Cluster, prepared: &Prepared) -> Vec<PathChecks> {
     join_all(places.iter().map(|place| looker.look(place))).await
 }
 
-/// Returns the largest clock difference that the responses to a client's calls show, in milliseconds. The difference is
-/// positive if the local clock is ahead of the service's. Each later response can update the value.
+/// Returns the largest clock difference that the responses to a client's calls have shown, in milliseconds. It is positive if the
+/// local clock is ahead of the service's. Later responses update the value.
 fn watch_clock(session: &Session) -> Rc<Cell<i64>> {
     let largest = Rc::new(Cell::new(0_i64));
     let noted = Rc::clone(&largest);
@@ -135,7 +135,7 @@ fn correct_clock(checks: &mut [Check], address: Option<&String>, ahead_ms: i64) 
     }
 }
 
-/// Returns the places of all addresses, without duplicates.
+/// Returns the places of all addresses, one for each origin.
 fn places(addresses: &Addresses) -> Vec<Place> {
     let Addresses {
         cluster_endpoint,
@@ -154,7 +154,7 @@ fn places(addresses: &Addresses) -> Vec<Place> {
 }
 
 /// Returns why an address can't be reached; `None` if it can be.
-fn closed(address: Option<&String>, paths: &[PathChecks]) -> Option<String> {
+fn unreachable(address: Option<&String>, paths: &[PathChecks]) -> Option<String> {
     let origin = Place::of(address?)?.origin;
     let path = paths.iter().find(|path| path.origin == origin)?;
     (!path.is_open()).then(|| format!("{origin} can't be reached"))
@@ -174,7 +174,7 @@ async fn control(prepared: &Prepared, paths: &[PathChecks]) -> Vec<Check> {
     let address = prepared.addresses.cluster_endpoint.as_ref();
     let absent = address.is_none().then(|| not_set("cluster_endpoint"));
     let mut checks = Vec::new();
-    if let Some(why) = absent.or_else(|| closed(address, paths)) {
+    if let Some(why) = absent.or_else(|| unreachable(address, paths)) {
         skip(&mut checks, &[CheckName::ControlToken], &why);
         skip(&mut checks, &METRICS, &why);
         return checks;
@@ -221,7 +221,7 @@ async fn orchestration(prepared: &Prepared, paths: &[PathChecks]) -> Vec<Check> 
     let (base_url, auth_url) = (addresses.base_url.as_ref(), addresses.auth_url.as_ref());
     let mut checks = Vec::new();
     let absent = base_url.is_none().then(|| not_set("base_url"));
-    if let Some(why) = absent.or_else(|| closed(auth_url, paths)) {
+    if let Some(why) = absent.or_else(|| unreachable(auth_url, paths)) {
         let both = [CheckName::OrchestrationToken, CheckName::AuditLogs];
         skip(&mut checks, &both, &why);
         return checks;
@@ -229,7 +229,7 @@ async fn orchestration(prepared: &Prepared, paths: &[PathChecks]) -> Vec<Check> 
     let token = service::token(prepared, Api::Orchestration).await;
     let absent = (!token.is_passable()).then(|| "there is no token".to_owned());
     checks.push(token);
-    match absent.or_else(|| closed(base_url, paths)) {
+    match absent.or_else(|| unreachable(base_url, paths)) {
         Some(why) => skip(&mut checks, &[CheckName::AuditLogs], &why),
         None => checks.push(audit_logs(prepared).await),
     }
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_origin_is_looked_at_once() {
+    fn each_origin_is_checked_once() {
         let set = |address: &str| Some(address.to_owned());
         let addresses = Addresses {
             cluster_endpoint: set("https://a.example/x"),

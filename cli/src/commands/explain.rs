@@ -1,4 +1,4 @@
-//! `tallyfold explain`: finds the few combinations of values that explain a change.
+//! `tallyfold explain`: finds the few combinations of dimension values that explain a change.
 
 use std::io::{self, Write};
 
@@ -14,7 +14,8 @@ use super::compare::{Against, DEADLINE, read_both};
 use crate::app::App;
 use crate::arguments::declared::{Declared, Flags, Suggested, steps, with_paragraph};
 use crate::arguments::query::{
-    MetricFlag, Query, RangeFlags, ReadingNow, conditions, dimensions, dimensions_in, instant, step,
+    MetricFlag, Query, RangeFlags, ReadingNow, conditions, dimensions, dimensions_in, step,
+    timestamp,
 };
 use crate::failure::{Exit, Failure, Result};
 use crate::host::session::unix_ms;
@@ -102,8 +103,11 @@ fn measures() -> impl TypedValueParser<Value = Measure> {
     parser.try_map(|name| Measure::from_name(&name).ok_or("not a measure"))
 }
 
-/// A note points to the filtered rate if its change comprises more than this many times the events of the error rate's change.
+/// If the filtered rate has changed by more than this many times the events of the error rate's change, a note suggests to explain
+/// the filtered rate.
 const MUCH_MORE: u128 = 4;
+
+/// The note about the filtered rate.
 const FILTERED: &str =
     "the filtered rate has changed more: add --measure filtered_rate to explain it";
 
@@ -172,7 +176,7 @@ impl ExplainFlags {
             return self.range.window(unix_ms());
         };
         let step = step("--length", &self.length)?;
-        let start = step.floor(instant("--at", at, unix_ms())?);
+        let start = step.floor(timestamp("--at", at, unix_ms())?);
         let end = step.after(start);
         let window = end.and_then(|end| Window::new(start, end).ok());
         window.ok_or_else(|| {
@@ -181,6 +185,7 @@ impl ExplainFlags {
         })
     }
 
+    /// Returns the query by the dimensions to search. By default, only measures that count filtered events are searched by reason.
     fn query(&self, metric: Metric, measure: Measure) -> Result<Query> {
         let has_reasons = matches!(
             measure,
@@ -200,7 +205,7 @@ impl ExplainFlags {
     }
 }
 
-/// How an explanation is written.
+/// The formats of an explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ExplainedFormat {
     /// A sentence, and a line for each cause.
@@ -393,7 +398,7 @@ fn line(by: &[Dimension], cause: &Cause) -> Cells {
     }
 }
 
-/// Returns the row for the part of the change that no cause explains.
+/// Returns the last row: the part of the change that no cause explains.
 fn rest(report: &ExplainReport, part: &Part<Explanation>, unexplained: i128) -> Cells {
     let Explanation {
         change,

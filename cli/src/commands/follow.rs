@@ -1,4 +1,4 @@
-//! `tallyfold follow`: prints the counts of windows as they close.
+//! `tallyfold follow`: prints each window's counts when the window has ended, and prints corrections.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -32,10 +32,10 @@ use crate::output::sink::Screen;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold follow --by integration,reason
-      Each window of 15 minutes when it closes, and again when late events have changed it.
+      Each 15-minute window when it has ended, and again if late events change its counts.
   tallyfold follow --since 24h --state follow.json --format ndjson >> changes.ndjson
-      Begins a day back. When started again, it resumes where it stopped. After a kill, the last
-      revision can be written again: keep the last line for each window, revision and group.
+      Begins a day back. When started again, the command resumes where it stopped. After a kill, it may
+      write the last revision again: keep the last line for each window, revision and group.
   tallyfold follow --from 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z --format csv
       Ends when all windows of that day are settled.
 ";
@@ -47,14 +47,14 @@ pub(crate) struct FollowCommand {
     follow: FollowFlags,
     #[command(flatten)]
     endurance: Declared<Endurance>,
-    /// Where the position is stored for the next run: a file, or a folder with a file for each named cluster
+    /// Where to store the position for the next run: a file, or a folder with a file for each named cluster
     ///
     /// The command stores its position after it has written a revision, so no revision is missing after a restart. After a
-    /// kill, the next run can write the last revision again, with the same number: keep the last line for each window, revision
+    /// kill, the next run may write the last revision again, with the same number: keep the last line for each window, revision
     /// and group.
     #[arg(long, value_name = "PATH", help_heading = "Following")]
     state: Option<PathBuf>,
-    /// How revisions are written [default: table]
+    /// The format of revisions [default: table]
     #[arg(
         long,
         value_enum,
@@ -97,7 +97,7 @@ struct Printing<'a> {
 /// Prints revisions until all windows are settled, or until Ctrl-C or SIGTERM.
 ///
 /// # Errors
-/// For flags, settings and states that can't be used. In this case, it sends no request.
+/// For flags, settings and states that can't be used. In this case, this function sends no request.
 pub(crate) async fn run(app: &App, flags: &FollowCommand) -> Result<Exit> {
     let printer = Rc::new(RefCell::new(Printer::of_stdout(flags.format)));
     let mut all = Vec::new();
@@ -173,17 +173,17 @@ impl Printing<'_> {
     }
 }
 
-/// How revisions are written.
+/// The formats of revisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RevisionFormat {
-    /// For a person: the newest counts of each group that has changed, with the change.
+    /// For people: the newest counts of each group that has changed, with the change.
     Table,
     /// One JSON document on each line, for each revision: the newest counts of the window and their changes.
     Json,
     /// One JSON object on each line, for each group that has changed: the signed changes. The sum of a group's changes over all
     /// revisions of a window is its newest counts.
     Ndjson,
-    /// The same as comma-separated values.
+    /// The same rows as ndjson, as comma-separated values.
     Csv,
 }
 
@@ -427,7 +427,7 @@ fn write_table(origin: &Origin<'_>, revision: &Revision, text: &mut Vec<u8>) -> 
     Ok(())
 }
 
-/// Returns a grid with a line for each row, and with the changes if `shows_changes` is true.
+/// Returns a grid with a line for each row. If `shows_changes` is true, the change follows each count.
 fn grid(changes: &Comparison, rows: &[Row<'_, Comparison>], shows_changes: bool) -> Grid {
     let names = changes.dimensions().names().into_iter();
     let names = names.map(|name| Column::new(name, Holds::Texts));
@@ -458,7 +458,7 @@ mod tests {
     use crate::output::testing::{HOSTILE, hour, table};
 
     #[test]
-    fn a_table_is_harmless_and_its_numbers_are_grouped() {
+    fn a_table_escapes_values_and_groups_digits() {
         let before = table(&[("Warehouse", 1_234_567, 0, 0)]);
         let mut rows = HOSTILE.to_vec();
         rows.push(("zero\u{200b}width", 1, 0, 0));

@@ -19,12 +19,11 @@ Examples:
   tallyfold init
       Writes tallyfold.toml, which commands that run in this folder read once you trust it (tallyfold trust).
   tallyfold init ~/.config/tallyfold/tallyfold.toml
-      Writes the configuration of this user.
+      Writes a configuration that commands of this user read in any folder.
   tallyfold init -
-      Prints it.
+      Prints the configuration.
   tallyfold init --rules health.toml
-      Writes the standard rules of tallyfold check, with every kind of rule and its keys as
-      comments.
+      Writes the standard rules of tallyfold check. Comments describe every kind of rule and its keys.
 ";
 
 /// Flags of the command.
@@ -36,7 +35,7 @@ pub(crate) struct InitFlags {
     /// Writes the rules of tallyfold check to this file instead of a configuration; - prints them
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     rules: Option<PathBuf>,
-    /// Replaces a file that exists
+    /// Replaces an existing file
     #[arg(long)]
     force: bool,
 }
@@ -98,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_only_by_force() {
+    fn a_file_is_replaced_only_with_force() {
         let folder = tempfile::tempdir().unwrap();
         let stderr = Stderr::new(true, false);
         let mut flags = InitFlags {
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_missing_is_an_error() {
+    fn a_missing_folder_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let flags = InitFlags {
             file: folder.path().join("none/t.toml"),

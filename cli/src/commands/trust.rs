@@ -15,7 +15,7 @@ Examples:
   tallyfold trust
       Commands that run in this folder use its tallyfold.toml from now on, until it changes.
   tallyfold trust --revoke
-      Commands no longer use it.
+      Commands no longer use that file.
   tallyfold trust --list
       Prints all trusted files.
 ";
@@ -23,7 +23,7 @@ Examples:
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TrustFlags {
-    /// The configuration
+    /// The configuration file
     #[arg(value_name = "FILE", default_value = HERE)]
     file: PathBuf,
     /// Stops trusting the file
@@ -37,7 +37,7 @@ pub(crate) struct TrustFlags {
 /// Trusts a file, revokes the trust, or lists the trusted files.
 ///
 /// # Errors
-/// For a file that can't be read or belongs to somebody else, and if the user's data folder can't be used.
+/// For a file that can't be read or belongs to another user, and if the user's data folder can't be used.
 pub(crate) fn run(flags: &TrustFlags, stderr: &Stderr) -> Result<Exit> {
     let trust = Trust::of_user().ok_or_else(|| {
         Failure::usage(match cfg!(windows) {
@@ -74,7 +74,10 @@ fn list(trust: &Trust, stderr: &Stderr) -> Result<Exit> {
             Ok(Ok(Verdict::Exposed)) => {
                 stderr.warning(format_args!("{} {EXPOSED}", path.display()));
             }
-            Ok(_) => stderr.warning(format_args!("{} has changed since", path.display())),
+            Ok(_) => stderr.warning(format_args!(
+                "{} has changed since you trusted it",
+                path.display()
+            )),
             Err(failure) => stderr.warning(failure),
         }
     }

@@ -33,10 +33,10 @@ use crate::watch::state::{ClusterView, Order, State, Title};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold watch
-      A live view: integrations ranked by lost events, the last three hours.
+      A live view of the last three hours: integrations ranked by the events that they have lost.
   tallyfold watch --by integration,reason --since 12h --window 30m
   tallyfold watch --once --order change --top 10
-      Prints the view once: where errors have risen most.
+      Prints the view once: the ten integrations whose errors have risen most.
 ";
 
 /// The maximum number of windows in the view.
@@ -48,7 +48,7 @@ pub(crate) struct WatchFlags {
     /// Prints the view once, as text, and exits
     #[arg(long)]
     once: bool,
-    /// How much history is shown: 1h, 3h, 1d
+    /// How far back the view begins: 1h, 3h, 1d
     #[arg(long, value_name = "TIME", default_value = "3h", value_parser = Suggested(ranges), hide_possible_values = true)]
     since: String,
     /// The length of a window: 5m, 15m, 1h
@@ -63,7 +63,7 @@ pub(crate) struct WatchFlags {
     /// Shows only this many rows, the highest-ranking ones
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// The rules whose findings are shown [default: more than 10% fail, or more fail than before]
+    /// A file with the rules whose findings the view shows [default: more than 10% fail, or more fail than before]
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     #[command(flatten)]
@@ -74,7 +74,7 @@ pub(crate) struct WatchFlags {
     waiting: Declared<Waiting>,
 }
 
-/// The flags for reading windows as they close.
+/// The flags for reading each window when it has ended.
 #[derive(Clone, Debug)]
 pub(crate) struct Following;
 
@@ -113,7 +113,7 @@ struct Plan {
     now_ms: i64,
 }
 
-/// Shows the live view. With `--once`, prints the view as text.
+/// Shows the live view. With `--once`, prints the view as text instead.
 ///
 /// # Errors
 /// For flags and settings that can't be used, and for a terminal that can't show the view.
@@ -217,7 +217,7 @@ fn fill(view: &mut ClusterView, part: &Part, now_ms: i64) {
         for start in starts {
             let end = start + view.history.step_ms();
             if let Ok(window) = window_of(start, end) {
-                // stderr has the error itself.
+                // The error itself is on stderr.
                 view.history.fail(window, "it could not be read".to_owned());
             }
         }
@@ -255,7 +255,7 @@ fn plan(flags: &WatchFlags, now_ms: i64) -> Result<Plan> {
         let span = History::new(step, windows, now_ms).span_ms();
         window_of(span.start, span.end)
     };
-    let follow = FollowOptions::new(metric, range(now_ms)?.start(), &query.asked, step);
+    let follow = FollowOptions::new(metric, range(now_ms)?.start(), &query.requested, step);
     let mut follow = flags.following.given.read_over(follow)?;
     let now_ms = now_ms.saturating_sub_unsigned(follow.delay_ms);
     let range = range(now_ms)?;

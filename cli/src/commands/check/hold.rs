@@ -21,27 +21,27 @@ use crate::output::safe::escaped;
 const ACK_EXAMPLES: &str = "\
 Examples:
   tallyfold check ack 3f2a --note 'the vendor is on it'
-      Until the incident becomes more severe, later runs do not fail because of it, and send no messages about it.
+      Later runs do not fail because of this incident, and send no messages about it, until it becomes more severe or comes back.
 ";
 
 /// The examples at the start of the help of `tallyfold check silence`.
 const SILENCE_EXAMPLES: &str = "\
 Examples:
   tallyfold check silence 3f2a --for 4h --note 'maintenance'
-      For four hours, later runs do not fail because of the incident, and send no messages about it.
+      For four hours, runs do not fail because of this incident, and send no messages about it.
 ";
 
 /// The examples at the start of the help of `tallyfold check unsilence`.
 const UNSILENCE_EXAMPLES: &str = "\
 Examples:
   tallyfold check unsilence 3f2a
-      The next run notifies receivers of the incident again.
+      If the incident is still open, the next run notifies receivers of it again.
 ";
 
 /// Acknowledges or silences an incident, or undoes either.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum HoldAction {
-    /// Acknowledges an incident: check does not fail or notify because of it until it becomes more severe or comes back
+    /// Acknowledges an incident: until it becomes more severe or comes back, check neither fails nor sends messages because of it
     #[command(before_help = ACK_EXAMPLES)]
     Ack(HoldFlags),
     /// Silences an incident for a time, even if it becomes more severe
@@ -74,13 +74,13 @@ pub(crate) struct IncidentFlags {
     /// The incident's identifier as check prints it, or the beginning of the identifier
     #[arg(value_name = "ID")]
     incident: String,
-    /// The state that check keeps [default: as in the configuration, or next to the rules, such as health.state]
+    /// The state of check [default: as in the configuration, or next to the rules, such as health.state]
     #[arg(long, value_name = "PATH")]
     state: Option<PathBuf>,
-    /// The configuration file, as for check
+    /// The configuration file [default: the same as for check]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The cluster, if several have such an incident
+    /// The cluster of the incident; needed if several clusters have an incident with this ID
     #[arg(long, value_name = "NAME")]
     cluster: Vec<String>,
 }
@@ -88,11 +88,11 @@ pub(crate) struct IncidentFlags {
 /// Acknowledges or silences an incident, or undoes either.
 ///
 /// # Errors
-/// If no cluster has the incident, or several have it. For a state that can't be read or written, or that a running check uses.
+/// If no cluster or more than one has the incident, and for a state that can't be read or written, or that a running check uses.
 pub(crate) async fn run(app: &App, action: &HoldAction) -> Result<Exit> {
     let (flags, hold) = (action.flags(), action.hold()?);
     let state = match &flags.state {
-        // This needs no configuration.
+        // With `--state`, the command needs no configuration.
         Some(state) => state.clone(),
         None => places((&None, &None, &None), &app.loaded()?.check).state,
     };
@@ -155,7 +155,7 @@ pub(crate) async fn run(app: &App, action: &HoldAction) -> Result<Exit> {
 }
 
 /// Returns the names of the clusters whose states to search: the names in `named`, or else all clusters that have a file in the
-/// folder `state`. If `state` is a file, it is the state of a cluster without a name.
+/// folder `state`. If `state` is a file, returns `None` for the only cluster, which has no name.
 fn clusters(state: &Path, named: &[String]) -> Result<Vec<Option<String>>> {
     if !named.is_empty() {
         return Ok(named.iter().cloned().map(Some).collect());
@@ -182,7 +182,7 @@ impl HoldAction {
         }
     }
 
-    /// Sets the configuration to the one that the action names. The files of the state show which clusters there are.
+    /// Selects the configuration that the flags name. The clusters come from the files of the state.
     pub(crate) fn select(&self, service: &mut ServiceFlags) {
         let flags = self.flags();
         if flags.config.is_some() {

@@ -22,15 +22,17 @@ use crate::output::sink::write_to;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold check test-receivers --slack oncall
-      Sends a test message to the receiver of the section [slack.oncall], and prints whether it was accepted.
+      Sends a test message to the receiver of the section [slack.oncall], and prints whether the receiver
+      accepted it.
   tallyfold check test-receivers --pagerduty on-call --resolve
       Sends a test message, and then the message that the test is over.
 ";
 
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
-The message says that it is a test, and has the severity `info`. Without a flag that names a
-receiver, each receiver of the configuration gets it. The state of check or run does not change.
+The message states that it is a test, and has the severity `info`. Without a flag that names a
+receiver, the command sends the message to each receiver of the configuration. The states of check and
+run do not change.
 Exit codes: 0 if each receiver accepted its messages; 2 for invalid flags or settings; 4 if a
 receiver did not accept a message.";
 
@@ -45,7 +47,7 @@ pub(crate) struct TestFlags {
     /// Also sends the message that the test is over; PagerDuty and Opsgenie then close the incident
     #[arg(long)]
     resolve: bool,
-    /// The configuration file, as for check
+    /// The configuration file [default: the same as for check]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Adds this cluster's name and labels, from the configuration, to the message
@@ -66,7 +68,7 @@ impl TestFlags {
 /// Sends the messages, and prints which receivers accepted them.
 ///
 /// # Errors
-/// For flags and settings that can't be used. In this case, it sends nothing.
+/// For flags and settings that can't be used. In this case, this function sends nothing.
 pub(crate) async fn run(app: &App, flags: &TestFlags) -> Result<Exit> {
     let settings = app.loaded()?;
     let receivers = flags.notify.or_all_of(settings);
