@@ -52,21 +52,21 @@ Examples:
   tallyfold dashboard
       Opens the dashboard in your browser, with the clusters of the configuration.
   tallyfold sandbox -- tallyfold dashboard
-      The same on simulated traffic: no configuration needed.
+      The same with the counts of the sandbox, which needs no configuration.
   tallyfold dashboard --no-open --listen 127.0.0.1:8123
-      Prints the address only, for example for a tunnel: ssh -L 8123:127.0.0.1:8123 HOST
+      Only prints the address, for example for a tunnel: ssh -L 8123:127.0.0.1:8123 HOST
   tallyfold dashboard --listen 0.0.0.0:8123 --password-file ~/.config/tallyfold/password --allow-host counts.example
-      For other people: they sign in with the password. Use a proxy with HTTPS in front of it.
+      For other people, who sign in with the password. Put a proxy with HTTPS in front of the dashboard.
 ";
 
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
 The address contains a token that works once, in the first browser that opens it. After each use,
 the command prints a new address.
-The command keeps responses for settled windows in memory, and in the folder --history for its next
+The command stores responses for settled windows in memory, and in the folder --history for its next
 start.
-With --trust-header, everybody who reaches this port may read all counts: let only the proxy reach
-it, and let the proxy remove that header from the requests of its users.";
+With --trust-header, everybody who can reach this port can read all counts. Make sure that only the
+proxy can reach it, and that the proxy removes that header from the requests of its users.";
 
 /// The environment variable with the password.
 const PASSWORD: &str = "TALLYFOLD_DASHBOARD_PASSWORD";
@@ -108,7 +108,7 @@ pub(crate) struct DashboardFlags {
     /// The file with the rules [default: health.toml here, or the standard rules]
     #[arg(long, value_name = "FILE", help_heading = "Rules")]
     rules: Option<PathBuf>,
-    /// Where to keep responses for settled windows [default: next to the rules, such as health.history]
+    /// Where to store responses for settled windows [default: next to the rules, such as health.history]
     #[arg(long, value_name = "FOLDER", help_heading = "Rules")]
     history: Option<PathBuf>,
 }
@@ -116,9 +116,9 @@ pub(crate) struct DashboardFlags {
 /// Flags for how browsers sign in.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EntryFlags {
-    /// A file with the password for the dashboard, which only its owner can read
+    /// A file with the dashboard's password; only its owner may have access to it
     ///
-    /// The environment variable TALLYFOLD_DASHBOARD_PASSWORD does the same.
+    /// Without this flag, the password is the value of the environment variable TALLYFOLD_DASHBOARD_PASSWORD, if it is set.
     #[arg(long, value_name = "FILE", help_heading = "Serving")]
     password_file: Option<PathBuf>,
     /// Accepts requests with this header, which a proxy adds for users who have signed in
@@ -136,7 +136,7 @@ struct Site {
     app_url: String,
     hosts: Vec<String>,
     entry: Entry,
-    /// The value of the session cookie. All browsers that were let in have the same one.
+    /// The value of the session cookie. It is the same for all browsers that have signed in.
     session: String,
     /// The name of the cookie. It contains the port, because a browser sends a cookie to all ports of a host.
     cookie: String,
@@ -158,7 +158,7 @@ pub(super) enum Entry {
 /// The password, and the attempts to sign in with it.
 pub(super) struct SignIn {
     password: Secret,
-    /// The places of requests that wait, including the one whose password is being checked.
+    /// The places for waiting requests, including the request whose password is being checked.
     queue: Semaphore,
     /// Held while a password is checked.
     check: Mutex<()>,
@@ -208,7 +208,7 @@ pub(super) struct Opening<'a> {
     pub(super) entry: Entry,
     /// The hostnames that requests may be for, in addition to localhost and IP addresses.
     pub(super) hosts: &'a [String],
-    /// Where the rules and the history are. Stored answers are in folders below the history.
+    /// Where the rules and the history are. The dashboard stores responses in folders below the history.
     pub(super) places: &'a Places,
     /// The value of the session cookie.
     pub(super) session: String,
@@ -591,7 +591,7 @@ impl SignIn {
     /// Waits for [`PASSWORD_CHECK`], and returns whether this is the password. A right password takes as long as a wrong one,
     /// so a client learns nothing by closing the connection early. If too many requests are waiting, returns `None` at once.
     async fn is_right(&self, given: &str) -> Option<bool> {
-        // Dropping the place frees it, also if the client has closed the connection.
+        // Dropping the place frees it, even if the client has closed the connection.
         let _place = self.queue.try_acquire().ok()?;
         let _turn = self.check.lock().await;
         sleep(PASSWORD_CHECK).await;
@@ -748,7 +748,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clusters_are_written_into_the_page_as_text() {
+    fn the_page_gets_the_clusters_and_the_address_of_the_rules() {
         let page = b"<tallyfold-dashboard clusters=\"[]\"></tallyfold-dashboard>";
         let text = index(page, &[]);
         let expected =

@@ -64,7 +64,8 @@ pub(crate) struct ExplainFlags {
     /// The measure that has changed
     #[arg(long, value_name = "MEASURE", default_value = "error_rate", value_parser = measures(), help_heading = "Query")]
     measure: Measure,
-    /// The dimensions to search for causes [default: all dimensions of the metric; reason only with --measure filtered, filtered_rate or events]
+    /// The dimensions to search for causes [default: all dimensions of the metric; reason only with --measure filtered,
+    /// filtered_rate or events]
     #[arg(long, value_name = "A,B", help_heading = "Query", value_parser = Suggested(dimensions), hide_possible_values = true)]
     by: Option<String>,
     /// Keeps only counts with this value; may be repeated

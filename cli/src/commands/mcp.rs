@@ -51,26 +51,26 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   claude mcp add tallyfold -- tallyfold mcp
   {\"mcpServers\": {\"tallyfold\": {\"command\": \"tallyfold\", \"args\": [\"mcp\"]}}}
-      Registers the server with an assistant, by a command or in a file of the assistant.
+      Registers the server with an AI assistant: by a command, or in the assistant's configuration.
 ";
 
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
 The tools are delivery, ingestion, compare, explain, check, incidents, audit_logs and clusters. They
-only read: no tool writes a file or notifies anybody, and none accepts an address, a path or a
-secret. The command exits with 0 after the end of stdin or a signal.";
+only read: no tool changes files of other commands or notifies anybody, and no tool accepts an address,
+a path or a secret. The command exits with 0 after the end of stdin or a signal.";
 
-/// Flags of the command: only those of the service.
+/// Flags of the command. It has only the flags for the service.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct McpFlags {}
 
-/// How long a check waits for a service that is down. Many clients give up on a call after a minute.
+/// How long a check waits for a service that is down. Many clients abandon a call after a minute.
 const PATIENCE: &str = "--patience=20s";
 
 /// The maximum size of a tool's result, in bytes of JSON.
 const LARGEST: usize = 64_000;
 
-/// The maximum size of an argument, in bytes of JSON. Results quote arguments, with escapes that may make them longer.
+/// The maximum size of an argument, in bytes of JSON. Results quote arguments, and escapes may make them longer there.
 const LARGEST_ARGUMENT: usize = 16_000;
 
 /// The maximum number of groups in a result if the client does not pass `top`.
@@ -199,8 +199,8 @@ const OFFERS: &[Offer] = &[
         name: "incidents",
         command: "check",
         arguments: &["cluster"],
-        more: "The incidents that the last run of `tallyfold check` has left: what is wrong, since when, and what happened to \
-               it. Sends no request.",
+        more: "The incidents that the last run of `tallyfold check` has stored: what is wrong, since when, and how it has \
+               changed. Sends no request.",
         output: schema_of::<IncidentsDocument<'static>>,
     },
     Offer {
@@ -219,7 +219,7 @@ const OFFERS: &[Offer] = &[
     },
 ];
 
-/// Counts, with the sums of what was left out.
+/// Counts, with the sums of the rows that were left out.
 #[derive(Serialize, JsonSchema)]
 struct CutReport<'a> {
     #[serde(flatten)]
@@ -228,7 +228,7 @@ struct CutReport<'a> {
     left_out_counts: Vec<LeftOut<'a>>,
 }
 
-/// What was left out for one cluster.
+/// The rows that were left out for one cluster.
 #[derive(Serialize, JsonSchema)]
 struct LeftOut<'a> {
     /// The cluster's name.
@@ -244,7 +244,7 @@ struct LeftOut<'a> {
 /// The incidents of all clusters.
 #[derive(Serialize, JsonSchema)]
 struct IncidentsDocument<'a> {
-    /// What the last check has left, in the order of the configuration.
+    /// What the last check has stored, in the order of the configuration.
     clusters: Vec<IncidentsOf<'a>>,
 }
 
@@ -288,7 +288,7 @@ struct ClustersDocument<'a> {
 /// A cluster of the configuration.
 #[derive(Serialize, JsonSchema)]
 struct ClusterOf<'a> {
-    /// The name, which tools take as `cluster`.
+    /// The name, which tools accept as the argument `cluster`.
     cluster: &'a str,
     /// The labels that the configuration gives it.
     labels: Pairs<'a>,
@@ -300,8 +300,8 @@ struct ClusterOf<'a> {
 /// For settings that can't be used, and for a client that does not speak the protocol.
 pub(crate) async fn run(app: App, line: &Command) -> Result<Exit> {
     let mut hangups = Hangups::listen()?;
-    // Reads every secret and every certificate file now. An error about one of them may contain a path, so it has to go to
-    // stderr before the first message, and not to the client.
+    // Read every secret and every certificate file now. An error about one of them may contain a path, so it must go to stderr
+    // before the first message, and not to the client.
     app.sessions()?;
     let server = Server(Rc::new(Inner {
         tools: tools(line, &app),
@@ -315,7 +315,7 @@ pub(crate) async fn run(app: App, line: &Command) -> Result<Exit> {
             Ok(running) => running,
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(Exit::Fine),
             Err(error) => {
-                // The error's own text quotes the message. With this text, the command would contain the code that formats
+                // Do not show the error's own text, which quotes the message. To format it, the command would need code for
                 // every type of message.
                 let cause = match error {
                     ServerInitializeError::InitializeFailed(error) => error.message.into_owned(),
@@ -340,12 +340,12 @@ pub(crate) async fn run(app: App, line: &Command) -> Result<Exit> {
         () = hangups.next() => Ok(Exit::Fine),
         ended = serve => ended,
     };
-    // Removes the temporary folder. Calls that have not ended would keep it, because they hold `inner` until the process ends.
+    // Remove the temporary folder here: calls that have not ended hold `inner`, so dropping `inner` would not remove the folder.
     inner.copies.take();
     ended
 }
 
-/// What all requests share. The sessions in `app` keep their tokens from request to request.
+/// What all requests share. The sessions in `app` keep their tokens between requests.
 struct Inner {
     app: App,
     tools: Vec<Tool>,
@@ -358,8 +358,8 @@ struct Inner {
 
 struct Server(Rc<Inner>);
 
-/// Answers requests by the rules of the protocol. rmcp's `ServerHandler` does this, too, but adds 0.26 MB of code for features
-/// that this server does not offer, such as Unicode tables for the names of skills.
+/// Answers requests by the rules of the protocol. rmcp's `ServerHandler` does this, too, but would add 0.26 MB of code for
+/// features that this server does not offer, such as Unicode tables for the names of skills.
 impl Service<RoleServer> for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
@@ -521,10 +521,10 @@ impl Server {
 
 fn resources() -> Vec<Resource> {
     let rules = Resource::new(RULES, "rules")
-        .with_description("The rules in force, which check applies")
+        .with_description("The rules that check applies")
         .with_mime_type("application/toml");
     let last = Resource::new(LAST_CHECK, "last-check")
-        .with_description("What the last run of `tallyfold check` has left: its incidents")
+        .with_description("The incidents that the last run of `tallyfold check` has stored")
         .with_mime_type("application/json");
     vec![rules, last]
 }
@@ -878,10 +878,10 @@ fn shortened(mut document: Value, lists: &[&str]) -> Result<Value> {
             Some((.., all)) => *all += left,
             None => cuts.push((name, list, left)),
         }
-        let said = cuts
+        let shortened = cuts
             .iter()
             .map(|(cluster, list, all)| json!({"cluster": cluster, "list": list, "leftOut": all}));
-        document["shortened"] = said.collect();
+        document["shortened"] = shortened.collect();
     }
     Ok(document)
 }

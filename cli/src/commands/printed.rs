@@ -21,7 +21,7 @@ Examples:
   tallyfold man | man -l -
       Shows the main page.
   tallyfold man ~/.local/share/man/man1
-      Writes a page for each command: `man tallyfold-delivery`.
+      Writes a page for each command, such as the page that `man tallyfold-delivery` shows.
 ";
 
 /// Flags of `man`.
@@ -50,30 +50,28 @@ pub(crate) fn run_man(flags: &ManFlags, command: Command) -> Result<Exit> {
 
 /// Prepares the command line, so that the pages show all commands and options.
 fn whole(command: Command) -> Command {
-    let mut command = shown(command.disable_help_subcommand(true));
+    let mut command = with_all_options(command.disable_help_subcommand(true));
     command.build();
     command
 }
 
 /// Shows the help of all options of a command. Without this, `clap_mangen` omits the options that `-h` omits.
-fn shown(command: Command) -> Command {
+fn with_all_options(command: Command) -> Command {
     let command = command.mut_args(|argument| argument.hide_short_help(false));
-    command.mut_subcommands(shown)
+    command.mut_subcommands(with_all_options)
 }
 
 /// Writes the page of a command and the pages of its subcommands.
 fn write_pages(command: &Command, folder: &Path) -> io::Result<()> {
     let name = Man::new(command.clone()).get_filename();
     std::fs::write(folder.join(name), page(command)?)?;
-    let commands = command
+    let mut commands = command
         .get_subcommands()
         .filter(|command| !command.is_hide_set());
-    commands
-        .into_iter()
-        .try_for_each(|command| write_pages(command, folder))
+    commands.try_for_each(|command| write_pages(command, folder))
 }
 
-/// Returns the page of a command. The pages that `clap_mangen` renders by itself lack the examples, and reflow tables.
+/// Returns the page of a command. Unlike the pages that `clap_mangen` renders, it has the examples, and does not reflow tables.
 fn page(command: &Command) -> io::Result<Vec<u8>> {
     let man = Man::new(command.clone());
     let mut page = Vec::new();
@@ -115,14 +113,14 @@ Examples:
 /// Flags of `schema`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SchemaFlags {
-    /// The document
+    /// The document that the schema describes
     #[arg(value_enum, value_name = "DOCUMENT", default_value = "counts")]
-    document: Of,
+    document: Document,
 }
 
 /// A document that has a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Of {
+enum Document {
     /// The document of delivery, ingestion, collect and compare.
     Counts,
     /// The document of check.
@@ -143,12 +141,12 @@ pub(crate) fn run_schema(flags: &SchemaFlags) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-fn schema(of: Of) -> String {
-    let schema = match of {
-        Of::Counts => schema_of::<ReportDocument<'static>>(),
-        Of::Check => schema_of::<CheckDocument<'static>>(),
-        Of::Doctor => schema_of::<Diagnosis>(),
-        Of::Explain => schema_of::<ExplainedDocument<'static>>(),
+fn schema(document: Document) -> String {
+    let schema = match document {
+        Document::Counts => schema_of::<ReportDocument<'static>>(),
+        Document::Check => schema_of::<CheckDocument<'static>>(),
+        Document::Doctor => schema_of::<Diagnosis>(),
+        Document::Explain => schema_of::<ExplainedDocument<'static>>(),
     };
     // A schema is plain JSON, so this can't fail.
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
@@ -186,11 +184,11 @@ mod tests {
 
     #[test]
     fn the_published_schemas_are_current() {
-        for (of, name) in [
-            (Of::Counts, "output"),
-            (Of::Check, "check"),
-            (Of::Doctor, "doctor"),
-            (Of::Explain, "explain"),
+        for (document, name) in [
+            (Document::Counts, "output"),
+            (Document::Check, "check"),
+            (Document::Doctor, "doctor"),
+            (Document::Explain, "explain"),
         ] {
             let path = format!(
                 "{}/../docs/cli/{name}.schema.json",
@@ -198,7 +196,7 @@ mod tests {
             );
             let published = std::fs::read_to_string(path).unwrap_or_default();
             let hint = "write it with scripts/declare.py";
-            assert_eq!(published, schema(of), "{name}: {hint}");
+            assert_eq!(published, schema(document), "{name}: {hint}");
         }
     }
 }

@@ -13,7 +13,7 @@ use tallyfold::{CollectOptions, Keep};
 use tallyfold_export::{Export, Labels, Outbox, Push, PushReport};
 
 use crate::app::App;
-use crate::arguments::declared::Suggested;
+use crate::arguments::declared::{Suggested, with_paragraph};
 use crate::arguments::following::FollowFlags;
 use crate::arguments::query::{Query, QueryFlags, conditions, length};
 use crate::config::settings::{Cluster, labels_of};
@@ -40,7 +40,7 @@ Examples:
   tallyfold push --to remote-write http://127.0.0.1:9090/api/v1/write --since 24h
       The settled windows of the last day, once.
   tallyfold push --to otlp https://otlp.example/v1/metrics --header-env authorization=OTLP_TOKEN --follow --state otlp.json
-      Each window as it closes, and its corrections. When started again, it resumes where it stopped.
+      Each window when it has ended, and later corrections. When started again, the command resumes where it stopped.
   tallyfold push --to otlp http://127.0.0.1:9090/api/v1/otlp/v1/metrics --follow --cumulative --state totals.json
       Running totals of settled windows, for destinations that refuse deltas, such as Prometheus.
   tallyfold push grafana --follow --state /var/lib/tallyfold
@@ -50,15 +50,19 @@ Examples:
 /// How far back a push without `--follow` reads by default.
 const USUAL_SINCE: &str = "24h";
 
+/// A paragraph about `--since` for this command's help.
+const SINCE: &str = "Without --follow, the default is 24h.";
+
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
+#[command(mut_arg("since", |arg| with_paragraph(arg, SINCE)))]
 pub(crate) struct PushCommand {
-    /// A subcommand to run instead of a push.
+    /// The subcommand, if there is one.
     #[command(subcommand)]
     pub(crate) action: Option<PushAction>,
     #[command(flatten)]
     destination: DestinationFlags,
-    /// Sends windows as they close, and their corrections, until Ctrl-C, SIGTERM or --until
+    /// Sends each window when it has ended, and later corrections, until Ctrl-C, SIGTERM or --until
     #[arg(long, requires = "state", help_heading = "Following")]
     follow: bool,
     /// Where --follow keeps unsent counts and its position: a file, or a folder with a file for each named cluster
@@ -80,7 +84,7 @@ pub(crate) struct PushCommand {
         help_heading = "Following"
     )]
     cumulative: bool,
-    /// How often totals are sent again while they stay the same [default: 1m]
+    /// How often to send totals again while they stay the same [default: 1m]
     #[arg(
         long,
         value_name = "TIME",
@@ -121,7 +125,7 @@ pub(crate) struct PushCommand {
     format: PushedFormat,
 }
 
-/// What `push` does instead of sending counts.
+/// The subcommands of `push`.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum PushAction {
     /// Drops a revision that the destination permanently refuses, and prints what is lost
@@ -139,10 +143,10 @@ impl PushCommand {
     }
 }
 
-/// Sends counts once, or with `--follow` as windows close.
+/// Sends counts once, or with `--follow` whenever a window has ended.
 ///
 /// # Errors
-/// For flags, settings and states that can't be used. In this case, it sends nothing.
+/// For flags, settings and states that can't be used. In this case, this function sends nothing.
 pub(crate) async fn run(app: &App, flags: &PushCommand) -> Result<Exit> {
     let every = flags.every()?;
     let destination = flags
@@ -262,10 +266,10 @@ fn exit_of(outcomes: &[Outcome], shutdown: &Shutdown) -> Exit {
 }
 
 fn options(flags: &PushCommand, query: &Query) -> Result<CollectOptions> {
-    let range = flags.what.closed(USUAL_SINCE, unix_ms())?;
+    let range = flags.what.single_range(USUAL_SINCE, unix_ms())?;
     let (step, given) = (flags.what.step()?, &flags.what.pacing.given);
     let metric = flags.what.metric.into();
-    let mut options = CollectOptions::new(metric, range, &query.asked);
+    let mut options = CollectOptions::new(metric, range, &query.requested);
     (options.window, options.keep) = (step, Keep::Step(step));
     given.only(&["settle"]).read_over(options)
 }
@@ -321,14 +325,14 @@ impl Single<'_> {
     }
 }
 
-/// Reports that the destination refused the remaining counts. Returns the exit code.
+/// Reports that the destination did not accept the remaining counts. Returns the exit code.
 fn refused(app: &App, cluster: &str, mut failure: Failure, samples: u64) -> Exit {
     failure.text = format!("{}; {samples} samples were accepted before", failure.text);
     app.fail(cluster, &failure);
     failure.exit
 }
 
-/// How the report is written.
+/// The formats of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PushedFormat {
     /// A line for each cluster.
@@ -347,6 +351,7 @@ pub(crate) struct Pushed {
     pub(crate) report: PushReport,
 }
 
+/// Adds the report of a push to the total of all pushes.
 pub(crate) fn add(total: &mut PushReport, report: &PushReport) {
     total.messages += report.messages;
     total.samples += report.samples;
@@ -397,7 +402,7 @@ fn write_lines(pushed: &[Pushed], out: &mut dyn Write) -> io::Result<()> {
         "cluster"
     )?;
     for Pushed { cluster, report } in pushed {
-        // A destination may reject points without reporting how many. Each such response counts as one rejected point.
+        // A destination may reject points without reporting their number. Each such response counts as one rejected point.
         let rejected: u64 = report
             .rejected
             .iter()
@@ -418,16 +423,16 @@ Examples:
   tallyfold push drop --state otlp.json
       Drops the revision that push --follow can't send, and prints what is lost. The next run resumes after it.
   tallyfold push drop --state /var/lib/tallyfold --cluster eu
-      The same where the state is a folder with a file for each cluster.
+      The same for a state that is a folder with a file for each cluster.
 ";
 
 /// Flags of `tallyfold push drop`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DropFlags {
-    /// The state of push --follow
+    /// The state that push --follow keeps
     #[arg(long, value_name = "PATH")]
     state: PathBuf,
-    /// The cluster, if the state is a folder
+    /// The cluster; needed if the state is a folder
     #[arg(long, value_name = "NAME")]
     cluster: Option<String>,
 }

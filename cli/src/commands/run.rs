@@ -1,5 +1,5 @@
-//! `tallyfold run`: runs what the configuration names in one process: totals for scrapes, pushes, checks with their
-//! notifications, and the dashboard. The process reads each window once for all of these parts.
+//! `tallyfold run`: serves totals, and runs the parts that the configuration names: pushes, checks with their notifications, and
+//! the dashboard. The process reads each window once for all parts.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, IsTerminal};
@@ -34,7 +34,7 @@ use crate::host::shutdown::{Hangups, Shutdown, until_shut_down};
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold run --state /var/lib/tallyfold
-      Serves totals, and does what the section [run] of the configuration names.
+      Serves totals, and runs the parts that the section [run] of the configuration names.
   tallyfold run --state /var/lib/tallyfold --by integration,reason --listen 0.0.0.0:9464
       For other machines, with more dimensions.
   curl http://127.0.0.1:9464/-/ready
@@ -45,17 +45,18 @@ Examples:
 
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
-The folder --state contains the totals (serve), what each destination has not received yet
-(push-NAME), and the state and the history of the rules (check, history), unless the section [check]
-names other places. A part that fails, such as a push to a destination that is down, does not affect
-the other parts: run retries it without limit, and /metrics shows the failure.";
+The folder --state contains the totals (serve), the counts that each destination has not received yet
+(push-NAME), and the state and the history of the rules (check, history). The section [check] can
+name other places for the state and the history. A part that fails, such as a push to a destination
+that is down, does not affect the other parts: run retries it without limit, and /metrics shows the
+failure.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct RunCommand {
     #[command(flatten)]
     serving: ServingFlags,
-    /// The folder with the totals, and with the states of all other parts
+    /// The folder for the totals and for the states of all other parts
     #[arg(long, value_name = "PATH", help_heading = "Serving")]
     state: PathBuf,
     /// Resumes the push NAME at its new address in the configuration; needed only once after the destination has moved
@@ -120,8 +121,8 @@ struct Pushing<'a> {
     state: PathBuf,
 }
 
-/// The parts that a configuration names, with validated settings. Their states are not open yet, because another configuration
-/// may still use them.
+/// The parts that a configuration names, with validated settings. Their states are not open yet, because the parts of the previous
+/// configuration may still use them.
 struct Wanted<'a> {
     pushes: Vec<Pushing<'a>>,
     checking: Option<Checking<'a>>,
@@ -182,7 +183,7 @@ struct Process<'a> {
     /// The address of the server; `None` after it was written to stderr.
     url: Option<String>,
     hangups: Hangups,
-    /// What the server needs to answer requests; `None` while the states are being opened.
+    /// What the server needs to answer requests; `None` while no states are open.
     site: Rc<RefCell<Option<Rc<Site>>>>,
     /// Whether the last reload was successful.
     is_reloaded: Rc<Cell<bool>>,
@@ -341,7 +342,7 @@ impl Process<'_> {
             let checking = checking.as_ref();
             let checking = checking.map(|checking| checking.run(&of_checks, &shutdown));
             let pages = dashboard.map(|dashboard| dashboard.serve(shutdown.begun()));
-            let beside = join3(
+            let other_parts = join3(
                 pushing,
                 OptionFuture::from(checking),
                 OptionFuture::from(pages),
@@ -352,7 +353,7 @@ impl Process<'_> {
                 (&mut self.hangups, &self.is_reloaded),
                 &shutdown,
             );
-            let (results, _, next) = join3(totals.run(app, &shutdown), beside, reloaded).await;
+            let (results, _, next) = join3(totals.run(app, &shutdown), other_parts, reloaded).await;
             (results, next)
         };
         let ended = until_shut_down(&app.stop, &shutdown, work).await;

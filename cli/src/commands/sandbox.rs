@@ -1,4 +1,4 @@
-//! `tallyfold sandbox`: serves a simulated service on this machine.
+//! `tallyfold sandbox`: serves the sandbox, a fake of the service, on this machine.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -35,7 +35,7 @@ Examples:
   tallyfold sandbox --port 8080
       Serves until Ctrl-C, and prints the settings to use.
   tallyfold sandbox --fault '{\"kind\": \"status\", \"status\": 503, \"endpoint\": \"event_delivery\", \"every\": 3}'
-      Every third response has status 503.
+      Every third response to a query of event delivery has status 503.
 ";
 
 /// The maximum length of a request's body, in bytes. Clients send a few hundred.
@@ -55,7 +55,7 @@ const CORS: [(&str, &str); 6] = [
     ("access-control-max-age", "600"),
 ];
 
-/// Flags of the sandbox.
+/// Flags of the command.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SandboxFlags {
     /// The port to listen on; 0 selects a free one
@@ -82,7 +82,7 @@ pub(crate) struct SandboxFlags {
 /// has ended.
 ///
 /// # Errors
-/// For an address that can't be listened on, a fault that can't happen, and a command that can't be started.
+/// For an address that can't be listened on, an invalid fault, and a command that can't be started.
 pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
     let scene = flags.scene.as_deref().and_then(Scene::from_name);
     let options = SandboxOptions::default().seed(flags.seed).scene(scene);
@@ -107,7 +107,7 @@ pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
     match flags.command.split_first() {
         None => {
             // The reader of the address may have closed the pipe.
-            let _ = say(&url, &settings);
+            let _ = print_settings(&url, &settings);
             server
                 .serve(handler, async { _ = stop.asked().await })
                 .await;
@@ -150,6 +150,7 @@ fn settings(options: &SandboxOptions) -> Settings {
     ]
 }
 
+/// Returns the environment variables with the settings.
 fn variables(url: &str, settings: &Settings) -> Vec<(String, String)> {
     let addresses = ["cluster_endpoint", "base_url", "auth_url"].map(|name| (name, url.to_owned()));
     let all = addresses.into_iter().chain(settings.clone());
@@ -157,7 +158,7 @@ fn variables(url: &str, settings: &Settings) -> Vec<(String, String)> {
         .collect()
 }
 
-fn say(url: &str, settings: &Settings) -> io::Result<()> {
+fn print_settings(url: &str, settings: &Settings) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "tallyfold sandbox on {url}")?;
     for (name, value) in settings {
@@ -204,7 +205,7 @@ fn pass_on(exit: Exit, child: &Child) {
     }
 }
 
-/// The command itself receives Ctrl-C from Windows.
+/// On Windows, the command itself receives Ctrl-C.
 #[cfg(windows)]
 fn pass_on(_: Exit, _: &Child) {}
 
@@ -237,7 +238,7 @@ async fn answer(sandbox: Rc<RefCell<Sandbox>>, clock: Clock, request: Request<In
             .borrow_mut()
             .handle(head.method.as_str(), target, &headers, &body, clock.now());
     sleep(Duration::from_millis(answer.delay_ms.into())).await;
-    with_cors(sent(answer))
+    with_cors(response_of(answer))
 }
 
 fn with_cors(mut answer: Answer) -> Answer {
@@ -248,7 +249,8 @@ fn with_cors(mut answer: Answer) -> Answer {
     answer
 }
 
-fn sent(answer: SandboxResponse) -> Answer {
+/// Converts a response of the sandbox. If its body is to break off, the connection ends after that part of the body.
+fn response_of(answer: SandboxResponse) -> Answer {
     let mut response = Response::builder().status(answer.status);
     for (name, value) in &answer.headers {
         if !name.eq_ignore_ascii_case("content-length") {

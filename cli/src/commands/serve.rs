@@ -42,7 +42,7 @@ Examples:
   tallyfold serve --state totals.json
       Counts from now on, and serves http://127.0.0.1:9464/metrics.
   tallyfold serve --state /var/lib/tallyfold --by integration,reason --listen 0.0.0.0:9464
-      For other machines; one file for each cluster of the configuration.
+      The same for other machines and for several clusters: the folder contains a file for each cluster.
   curl http://127.0.0.1:9464/healthz
       Health check: 200 if windows settle, else 503.
   tallyfold serve --by integration,reason --dashboard grafana > dashboard.json
@@ -56,7 +56,7 @@ Examples:
 pub(crate) struct ServeCommand {
     #[command(flatten)]
     serving: ServingFlags,
-    /// Where the totals are kept: a file, or a folder with a file for each named cluster
+    /// Where to store the totals: a file, or a folder with a file for each named cluster
     ///
     /// Totals are stored before a scrape sees them, so a counter never goes down, even after a crash.
     #[arg(long, value_name = "PATH", help_heading = "Serving")]
@@ -69,7 +69,7 @@ pub(crate) struct ServeCommand {
     rules: bool,
 }
 
-/// What is served, and where.
+/// The flags for what to serve, and where.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ServingFlags {
     /// The address and port to listen on; port 0 selects a free one, and 0.0.0.0 accepts connections from other machines
@@ -80,7 +80,8 @@ pub(crate) struct ServingFlags {
         help_heading = "Serving"
     )]
     pub(super) listen: String,
-    /// Reports unhealthy if no window settles for this long [default: --settle plus --delay plus twice --window, or twice --reread if that is longer]
+    /// Reports unhealthy if no window settles for this long [default: --settle plus --delay plus twice --window, or twice
+    /// --reread if that is longer]
     #[arg(long, value_name = "TIME", help_heading = "Serving")]
     stale_after: Option<String>,
     /// Accepts only requests for this hostname, such as metrics.example; may be repeated [default: any hostname]
@@ -143,12 +144,12 @@ struct Rendered {
     format: ScrapeFormat,
     is_packed: bool,
     at_ms: u64,
-    /// How often any totals had changed when the document was made.
+    /// How often totals had changed when the document was rendered.
     changes: u64,
     bytes: Bytes,
 }
 
-/// Serves totals until Ctrl-C or SIGTERM. With `--dashboard` or `--rules`, prints these and serves nothing.
+/// Serves totals until Ctrl-C or SIGTERM. With `--dashboard` or `--rules`, only prints a dashboard or rules.
 ///
 /// # Errors
 /// For flags, settings and states that can't be used, and an address that can't be listened on.
@@ -338,6 +339,7 @@ async fn begin(
     Ok((exporter, following))
 }
 
+/// Returns how many milliseconds without a settled window make a cluster unhealthy.
 fn stale_ms(flags: &ServingFlags) -> Result<u64> {
     if let Some(time) = &flags.stale_after {
         return length("--stale-after", time, "such as 2h", 0);
@@ -506,7 +508,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_for_people_has_whole_seconds() {
+    fn a_time_is_rounded_up_to_whole_seconds() {
         for (ms, text) in [
             (1_767_225_600_000, "2026-01-01T00:00:00Z"),
             (1_767_225_600_001, "2026-01-01T00:00:01Z"),
@@ -517,7 +519,7 @@ mod tests {
     }
 
     #[test]
-    fn the_format_is_what_the_scraper_requests() {
+    fn the_scraper_selects_the_format() {
         let prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
                           text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
         for (accept, media) in [

@@ -1,4 +1,4 @@
-//! The server for the web app of one cluster. It answers the requests that the core's rules allow, and keeps the answers for
+//! The server for the web app of one cluster. It answers the requests that the core's rules allow, and stores the answers for
 //! settled windows in memory and on the disk.
 
 use std::cell::{Cell, RefCell};
@@ -39,12 +39,12 @@ use crate::host::session::{Session, random};
 
 /// The maximum size of a body that is sent uncompressed, in bytes. Sending a small body is faster than compressing it.
 const WORTH_COMPRESSING: usize = 1024;
-/// How long the answer with a range waits for its provisional windows. After this time, the answer starts without a tag, so
+/// How long an answer with a range waits for the range's provisional windows. After this time, the answer starts without a tag, so
 /// browsers don't cache it.
 const RANGE_PATIENCE: Duration = Duration::from_secs(1);
-/// How many windows of a range the server looks up ahead of the window that it is sending.
+/// How many windows of a range the server finds ahead of the window that it is sending.
 const AHEAD: usize = 64;
-/// After how many seconds a client may repeat a request that found the queue full.
+/// After how many seconds a client may repeat a request that the server refused because the queue was full.
 const BUSY_S: u64 = 1;
 /// The approximate memory that an answer takes in addition to its key and its body, in bytes.
 const ENTRY_BYTES: usize = 500;
@@ -90,7 +90,7 @@ pub(super) struct Pages {
     /// The beginning of all keys: the client's identity; empty if the identity is unknown.
     identity: String,
     turns: Arc<Semaphore>,
-    /// The places of calls for a single window that wait for their turn.
+    /// The places for calls for a single window that wait for their turn.
     queue: Semaphore,
     kept: RefCell<Kept>,
     store: Option<Arc<Store>>,
@@ -153,7 +153,7 @@ impl Pages {
                 let known = known.and_then(|value| value.to_str().ok());
                 self.range(question, known, is_packed).await
             }
-            // The default options allow neither.
+            // The default options allow neither of these requests.
             Ok(PageQuestion::Token(_) | PageQuestion::AuditLogs(_)) => {
                 plain(StatusCode::NOT_FOUND, "There is no such page.\n")
             }
@@ -194,7 +194,7 @@ impl Pages {
             .and_then(WeakShared::upgrade);
         let finding = known.unwrap_or_else(|| {
             let pages = Rc::clone(self);
-            let finding: Finding = async move { pages.asked(question, manner).await }
+            let finding: Finding = async move { pages.find_uncached(question, manner).await }
                 .boxed_local()
                 .shared();
             let mut all = self.under_way.borrow_mut();
@@ -208,7 +208,12 @@ impl Pages {
         found
     }
 
-    async fn asked(&self, question: MetricsQuestion, manner: Manner) -> Result<Found, Missed> {
+    /// Reads the answer from the disk or, if it is not there, from the service. Stores it.
+    async fn find_uncached(
+        &self,
+        question: MetricsQuestion,
+        manner: Manner,
+    ) -> Result<Found, Missed> {
         let key = &question.key;
         let stored = match &self.store {
             Some(store) if question.is_settled => store.read(key).await,
@@ -422,7 +427,7 @@ fn text_of(error: &Error) -> String {
     error.text_in(Spelling::JavaScript).to_string()
 }
 
-/// Converts an answer of the core to a response. Compresses a long body if `is_packed` is true.
+/// Converts an answer of the core to a response. Compresses a long body if `is_packed`.
 fn sent(answer: tallyfold::Answer, is_packed: bool) -> Answer {
     let is_long = answer.body.len() > WORTH_COMPRESSING;
     let packed = (is_long && is_packed).then(|| packed(&answer.body));
@@ -510,7 +515,7 @@ fn size(key: &str, found: &Found) -> u64 {
     (key.len() + found.body.len() + ENTRY_BYTES) as u64
 }
 
-/// Answers on the disk, each in a compressed file that only its owner can read. A damaged file is not used.
+/// Answers on the disk, each in a compressed file that only its owner can read. Damaged files are removed.
 struct Store {
     folder: PathBuf,
     bytes: AtomicU64,
@@ -617,7 +622,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_answers_give_way() {
+    fn the_least_recently_used_answers_are_dropped_first() {
         let mut kept = Kept::new(5_000);
         for key in ["a", "b"] {
             kept.set(key, &found(1_500), u64::MAX);
@@ -633,7 +638,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_on_the_disk_is_private_and_used_only_if_it_is_whole() {
+    async fn a_stored_answer_is_private_and_used_only_if_it_is_undamaged() {
         let folder = tempfile::tempdir().unwrap();
         let store = Arc::new(Store::open(&folder.path().join("pages")).unwrap());
         store.write("key", Bytes::from_static(b"{}"));
@@ -658,7 +663,7 @@ mod tests {
     }
 
     #[test]
-    fn each_piece_of_a_range_can_be_read_at_once() {
+    fn each_piece_of_a_range_can_be_read_as_soon_as_it_arrives() {
         let mut lines = Lines::new(true);
         let first = lines.piece(b"first\n");
         let mut decoder = GzDecoder::new(&first[..]);

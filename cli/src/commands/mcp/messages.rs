@@ -1,6 +1,6 @@
 //! The messages of the Model Context Protocol: a JSON object on each line of stdin and stdout. rmcp's own transport contains code
-//! for every message of the protocol. This one reads and writes only the messages of a server with tools and resources, so the
-//! command is 0.4 MB smaller.
+//! for every message of the protocol. This transport reads and writes only the messages of a server with tools and resources, so
+//! the command is 0.4 MB smaller.
 
 use std::io;
 use std::mem;
@@ -40,7 +40,7 @@ impl Lines {
         }
     }
 
-    /// Reads the next line; `None` at the end of stdin. If the caller drops the future, the next call continues the line.
+    /// Reads the next line; `None` at the end of stdin. If the caller drops the future, the next call resumes the same line.
     async fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             let bytes = self.stdin.fill_buf().await.ok()?;
@@ -85,7 +85,7 @@ impl Transport<RoleServer> for Lines {
             match message_of(&line) {
                 Ok(Some(message)) => return Some(message),
                 Ok(None) => {}
-                // Sends the response in a task of its own, because the caller may drop this future.
+                // Send the response in a task of its own, because the caller may drop this future.
                 Err(error) => drop(tokio::spawn(self.send(JsonRpcMessage::error(error, None)))),
             }
         }

@@ -47,7 +47,7 @@ pub(crate) struct DestinationFlags {
     /// A header whose value is in a file that only its owner can read; may be repeated
     #[arg(long, value_name = "HEADER=FILE")]
     header_file: Vec<String>,
-    /// A PEM file of CA certificates to trust for the destination, in addition to the system's
+    /// A PEM file of CA certificates to trust for the destination in addition to the system's
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     receiver_ca_file: Option<PathBuf>,
     /// How long a message and its response may take [default: --timeout, or 30s]

@@ -1,4 +1,5 @@
-//! `tallyfold push --follow`: sends revisions as windows close. Each revision is sent once, even if the process restarts.
+//! `tallyfold push --follow`: sends the revisions of each window that has ended. A revision is sent once, even if the process
+//! restarts.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -23,7 +24,7 @@ use crate::host::shutdown::{Shutdown, until_shut_down};
 use crate::host::state::StateFile;
 use crate::output::safe::escaped;
 
-/// The counts that a push sends as windows close, and their destination.
+/// What a push follows, and where it sends the counts.
 pub(crate) struct Plan<'a> {
     /// The flags for the windows to follow.
     pub(crate) follow: &'a FollowFlags,
@@ -67,7 +68,7 @@ struct Sending<'a> {
 /// Sends revisions until all windows are settled, or until Ctrl-C or SIGTERM.
 ///
 /// # Errors
-/// For flags, settings and states that can't be used. In this case, it sends nothing.
+/// For flags, settings and states that can't be used. In this case, this function sends nothing.
 pub(crate) async fn run(app: &App, plan: &Plan<'_>) -> Result<(Vec<Pushed>, Exit)> {
     let mut all = Vec::new();
     for (cluster, session) in app.sessions()? {
@@ -96,7 +97,7 @@ async fn begin<'a>(
     let labels = labels_of(&app.settings, &cluster, plan.labels)?;
     let file = StateFile::of_cluster(plan.state, &app.settings, &cluster)?;
     let mut outbox = file.load(Outbox::from_json)?;
-    // Rejects a format that can't represent changes, and a format other than the format of the pending revision.
+    // This rejects a format that can't represent changes, and a format other than the pending revision's.
     let finished = outbox.finished(plan.destination.format);
     finished.map_err(|error| error.renaming("format", &plan.destination.named))?;
     let options = plan.follow.options(outbox.state(), unix_ms())?;
@@ -184,7 +185,7 @@ impl<'a> Part<'a> {
     /// Opens the state of the push.
     ///
     /// # Errors
-    /// For settings and a state that can't be used. In this case, it sends nothing.
+    /// For settings and a state that can't be used. In this case, this function sends nothing.
     pub(crate) async fn new(
         app: &'a App,
         plan: Plan<'a>,
@@ -213,7 +214,7 @@ impl<'a> Part<'a> {
             let pause = self.progress.fail();
             let (cluster, seconds) = (&self.of.0.name, pause.as_secs());
             let prefix = self.plan.prefix();
-            let text = format_args!("{prefix}{failure}; again in {seconds} s");
+            let text = format_args!("{prefix}{failure}; retrying in {seconds} s");
             self.app.warn(cluster, text);
             self.app.stderr.suggest(&failure);
             if shutdown.unless_begun(sleep(pause)).await.is_none() {
@@ -306,7 +307,7 @@ impl Sending<'_> {
                 self.progress.failures_in_a_row.set(0);
                 self.outbox.clear();
             }
-            // Stores that the warnings about unacknowledged samples were written, so that the next run does not repeat them.
+            // Store that the user was warned about unacknowledged samples, so that the next run does not repeat the warnings.
             self.outbox.acknowledge(report.unsure);
             self.file.replace(self.outbox.to_json()).await?;
             match carried {

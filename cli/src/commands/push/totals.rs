@@ -1,4 +1,5 @@
-//! `tallyfold push --follow --cumulative`: sends running totals of settled windows when they change, and again at intervals.
+//! `tallyfold push --follow --cumulative`: sends running totals of settled windows when they change, and repeats them at
+//! intervals.
 
 use std::cell::{Cell, RefCell};
 use std::pin::pin;
@@ -42,7 +43,7 @@ struct Totals<'a> {
 /// Sends totals until all windows are settled, or until Ctrl-C or SIGTERM.
 ///
 /// # Errors
-/// For flags, settings and states that can't be used. In this case, it sends nothing.
+/// For flags, settings and states that can't be used. In this case, this function sends nothing.
 pub(crate) async fn run(
     app: &App,
     plan: &Plan<'_>,

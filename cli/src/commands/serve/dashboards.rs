@@ -13,7 +13,7 @@ use super::exporter::{
     SCRAPE_ERRORS, STORE_FAILURES, TOKEN_AGE,
 };
 
-/// The dashboards.
+/// The dashboards that `serve --dashboard` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Board {
     /// Grafana, for the counters of this command
@@ -42,7 +42,7 @@ const BUDGET: &str = "0.02";
 /// The default settle time, in seconds: how long after its end a window may change.
 const SETTLE_SECONDS: u32 = 3_600;
 
-/// The page of the documentation that describes how to respond to each alert, relative to the site's root.
+/// The page of the documentation that describes how to respond to each alert. The path is relative to the site's root.
 const RUNBOOKS: &str = "guides/dashboards-and-rules.html";
 
 impl Subject {

@@ -86,7 +86,7 @@ impl Meters {
         self.ahead_ms = attempt.clock.as_ref().map_or(0, |clock| clock.ahead_ms);
         // The follow sends requests only while the state is not from the future.
         self.ahead = None;
-        // After an error about an expired token, the core replaces the token and sends the request again. Ignore such an error.
+        // Ignore an error about an expired token if a retry follows: the core replaces the token first.
         self.trouble = attempt
             .code
             .filter(|code| code.kind() != Kind::Auth || attempt.wait_ms.is_none());
@@ -100,7 +100,7 @@ impl Meters {
 }
 
 impl Exporter {
-    /// Adds up settled windows until all have settled, or until the shutdown begins.
+    /// Adds up windows as they settle, until all have settled or the shutdown begins.
     ///
     /// # Errors
     /// For counts that can't be added.
@@ -181,8 +181,8 @@ impl Exporter {
         Ok(())
     }
 
-    /// Stores the totals, and retries until that is successful or the shutdown begins. Returns whether the totals are stored.
-    /// Until they are, scrapes see the previous totals.
+    /// Stores the totals, and retries until they are stored or the shutdown begins. Returns whether they are stored. Until then,
+    /// scrapes see the previous totals.
     async fn store(&self, app: &App, document: String, shutdown: &Shutdown) -> bool {
         loop {
             let failure = match self.file.replace(document.clone()).await {
