@@ -195,7 +195,7 @@ impl Alert {
     fn of(incident: &Incident, findings: &[Finding], options: &NotifyOptions) -> Self {
         let part = incident.parts.iter();
         let part = part.clone().find(|part| part.id == incident.headline);
-        // After a finding is resolved, a pending finding may have the same identifier.
+        // After a finding was resolved, a pending finding may have the same identifier.
         let finding = findings
             .iter()
             .find(|finding| finding.id == incident.headline && finding.status != Status::Pending);
@@ -300,9 +300,9 @@ fn command(finding: &Finding, cluster: Option<&str>) -> String {
     words.join(" ")
 }
 
-/// Returns the query's dimensions that show what the finding is about: the dimensions of its group and of its causes and, for
-/// filtered events, the reason. More dimensions would only split the counts into many small rows. Returns all dimensions of the
-/// query if the finding names none.
+/// Returns the query's dimensions that the finding names: the dimensions of its group and its causes and, for filtered events,
+/// the reason. Other dimensions would only split the counts into many small rows. Returns all dimensions of the query if the
+/// finding names none.
 fn shown(finding: &Finding) -> Vec<&'static str> {
     let filtered = matches!(finding.measure, Measure::Filtered | Measure::FilteredRate);
     let is_named = |one: &Dimension| {
@@ -320,7 +320,7 @@ fn shown(finding: &Finding) -> Vec<&'static str> {
     named.iter().map(|one| one.as_str()).collect()
 }
 
-/// Returns a word for a shell, in quotation marks if necessary.
+/// Returns a word of a shell command, in quotation marks if necessary.
 fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=./:,".contains(&byte);
     match word.bytes().all(is_plain) {

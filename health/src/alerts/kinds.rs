@@ -18,6 +18,7 @@ mod slack;
 mod teams;
 mod webhook;
 
+/// Generates the enum [`ReceiverKind`] from one line for each kind: its type, its name and its file.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $Kind:ident = $name:literal in $file:ident),+ $(,)?) => {
         tallyfold::names! {
@@ -27,7 +28,7 @@ macro_rules! kinds {
         }
 
         impl ReceiverKind {
-            /// The properties of the kind.
+            /// Returns the properties of the kind.
             pub(crate) const fn form(self) -> &'static Form {
                 match self { $( Self::$Kind => &$file::FORM ),+ }
             }
@@ -89,7 +90,7 @@ impl ReceiverKind {
     }
 }
 
-/// A kind of receiver.
+/// The properties of a kind of receiver.
 pub(crate) struct Form {
     /// The kind in a few words with an article, such as `a Slack channel`.
     pub(crate) about: &'static str,
@@ -116,31 +117,31 @@ pub(crate) const POST: Delivery = Delivery {
 };
 
 /// Makes a text harmless for a chat, so that values in it can't mention people or become links. It replaces invisible
-/// characters, and inserts a zero-width space into everything that chats would read as a mention or a link, such as
+/// characters, and inserts a zero-width space into every text that chats would treat as a mention or a link, such as
 /// `@everyone`, `<!channel>`, `https://a.example` and `[text](address)`.
 pub(crate) fn for_chat(text: &str) -> String {
-    const PART: char = '\u{200b}';
+    const ZERO_WIDTH_SPACE: char = '\u{200b}';
     let text = harmless(text);
-    let mut parted = String::with_capacity(text.len());
+    let mut separated = String::with_capacity(text.len());
     for (at, character) in text.char_indices() {
-        parted.push(character);
+        separated.push(character);
         let rest = &text[at + character.len_utf8()..];
-        let is_begin = match character {
+        let is_start = match character {
             '@' => rest.starts_with(char::is_alphanumeric),
             '<' => rest.starts_with(['!', '@', '#']),
             ':' => rest.starts_with("//"),
             ']' => rest.starts_with('('),
             _ => false,
         };
-        if is_begin {
-            parted.push(PART);
+        if is_start {
+            separated.push(ZERO_WIDTH_SPACE);
         }
     }
-    parted
+    separated
 }
 
-/// Returns the command that shows the counts of a firing alert. Returns `None` if values in it would have to be changed to be
-/// harmless in a chat, because a changed command would find nothing.
+/// Returns the command that shows the counts of a firing alert. Returns `None` if [`for_chat`] would change the command, because
+/// a changed command would find nothing.
 pub(crate) fn command_for_chat<'n>(notice: &Notice<'n>) -> Option<&'n str> {
     let query = notice.alert.query.as_str();
     let is_shown = notice.until.is_none() && !query.is_empty();
@@ -165,7 +166,7 @@ pub(crate) enum Writer {
     Each(Arc<dyn Fn(&Notice<'_>) -> String + Send + Sync>),
 }
 
-/// What a message tells a receiver about one alert.
+/// The content of a message about one alert.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Notice<'a> {
     /// The identifier of the incident.
@@ -211,10 +212,10 @@ impl Notice<'_> {
         }
     }
 
-    /// Returns the message for a person. It has the cluster's name, if there is one, the rule, the sentence, the note and the
-    /// runbook. It also has the beginning of the incident's identifier, which `tallyfold check ack` accepts. The sentence
-    /// contains values of events, so it is made harmless for a chat. The user has written the note and the runbook, so they keep
-    /// their links.
+    /// Returns the message for a person: the cluster's name, if there is one, the rule, the sentence, the note and the runbook.
+    /// The message also contains the beginning of the incident's identifier, which `tallyfold check ack` accepts. The sentence
+    /// contains values of events, so it is made harmless for a chat. The note and the runbook come from the rules file, so they
+    /// keep their links.
     pub(crate) fn message(&self) -> String {
         let alert = self.alert;
         let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Plans and sends the messages of a run to all receivers: a state machine without I/O. Between runs, it remembers what each
+//! Plans and sends the messages of a run to all receivers: a state machine without I/O. Its state contains the alerts that each
 //! receiver was notified of.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,7 +13,7 @@ use super::alert::{Alert, Alerts, Current, Found};
 use super::kinds::{Notice, ReceiverKind, Writer};
 use super::options::{NotifyOptions, ReceiverOptions};
 
-/// The name of the cluster in a notice, if the cluster has no name.
+/// The default name of the cluster in a notice.
 const UNNAMED: &str = "default";
 
 /// A receiver of alerts, whose options were checked.
@@ -23,7 +23,7 @@ pub struct Receiver {
     /// The key of the receiver in the state. The key does not contain the address, which may be a secret.
     key: String,
     push: PushOptions,
-    /// Secrets that no error may quote, in addition to the headers and the address.
+    /// Secrets that errors must not quote, in addition to the headers and the address.
     secrets: Vec<Secret>,
     writer: Writer,
 }
@@ -65,7 +65,7 @@ impl Receiver {
     }
 }
 
-/// A message to a receiver. A push sends it.
+/// A message to a receiver, which a push sends.
 #[derive(Clone, Debug)]
 pub struct Posted {
     /// The message; `None` after the push has taken it.
@@ -220,7 +220,7 @@ impl Notifications {
     pub fn step<T>(&mut self, now: Now, of: fn(PushStep<'_>) -> T) -> Result<Option<T>> {
         while let Some((_, push)) = self.delivery() {
             let step = match push.step(now) {
-                // The caller does not need these steps: the state that `finish` returns contains what was accepted.
+                // The caller does not need these steps: `finish` returns a state with the accepted messages.
                 Ok(PushStep::Done | PushStep::Finished { .. }) => continue,
                 step => step.map(of),
             };
@@ -421,8 +421,8 @@ fn every_run(
     VecDeque::from([Planned { body, path, effect }])
 }
 
-/// Plans a message for each alert that has ended, has begun or has become more severe. Updates what the receiver knows
-/// about the other alerts.
+/// Plans a message for each alert that has ended, has begun or has become more severe. For the other alerts, updates what the
+/// receiver knows.
 fn once(
     current: &Current,
     known: &mut Alerts,

@@ -9,7 +9,7 @@ const OF_EACH_LAYER: usize = 8;
 /// The maximum number of candidates. Each candidate, and the combination of everything, has a bit in a 64-bit word.
 pub(crate) const MOST: usize = 63;
 
-/// Whether more or fewer events came than expected.
+/// Whether more or fewer events were observed than expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Rise,
@@ -41,11 +41,11 @@ impl Pool {
         let mut scanned = 0;
         each_element(counted, &mut |sums, element| {
             scanned += 1;
-            if !direction.is_of(sums.came, sums.expected) {
+            if !direction.is_of(sums.observed, sums.expected) {
                 return;
             }
-            let rest = (all.came - sums.came, all.expected - sums.expected);
-            let deviance = deviance(sums.came, sums.expected) - deviance(rest.0, rest.1);
+            let rest = (all.observed - sums.observed, all.expected - sums.expected);
+            let deviance = deviance(sums.observed, sums.expected) - deviance(rest.0, rest.1);
             let element = element();
             let layer = &mut layers[element.layer() as usize];
             let candidate = Candidate {
@@ -85,9 +85,9 @@ impl Candidate {
 }
 
 impl Direction {
-    /// Returns whether more or fewer events came than expected.
-    pub(crate) fn of(came: f64, expected: f64) -> Self {
-        if came >= expected {
+    /// Returns whether more or fewer events were observed than expected.
+    pub(crate) fn of(observed: f64, expected: f64) -> Self {
+        if observed >= expected {
             Self::Rise
         } else {
             Self::Fall
@@ -95,10 +95,10 @@ impl Direction {
     }
 
     /// Returns whether these events changed in this direction.
-    pub(crate) fn is_of(self, came: f64, expected: f64) -> bool {
+    pub(crate) fn is_of(self, observed: f64, expected: f64) -> bool {
         match self {
-            Self::Rise => came > expected,
-            Self::Fall => came < expected,
+            Self::Rise => observed > expected,
+            Self::Fall => observed < expected,
         }
     }
 }
@@ -107,7 +107,7 @@ impl Direction {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
     /// How many events of the part were observed.
-    pub(crate) came: f64,
+    pub(crate) observed: f64,
     /// How many events of the part were expected.
     pub(crate) expected: f64,
     /// The events that the part is a share of.
@@ -129,7 +129,7 @@ impl Sums {
     fn of_leaf(counted: &Counted, place: usize) -> Self {
         let leaf = &counted.leaves[place];
         Self {
-            came: leaf.came,
+            observed: leaf.observed,
             expected: leaf.expected,
             whole: leaf.whole,
             leaves: 1,
@@ -137,7 +137,7 @@ impl Sums {
     }
 
     fn add(&mut self, other: Self) {
-        self.came += other.came;
+        self.observed += other.observed;
         self.expected += other.expected;
         self.whole += other.whole;
         self.leaves += other.leaves;

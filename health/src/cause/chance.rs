@@ -1,4 +1,4 @@
-//! Computes how probable a change of counts is by chance alone.
+//! Computes the probability that chance alone changes the counts this much.
 
 use super::candidates::Sums;
 use super::counted::{Counted, Leaf};
@@ -29,8 +29,8 @@ const FEW: usize = 8;
 /// Returns the ratio of observed to expected events. For few leaves, it is the median of their ratios, weighted by the expected
 /// events. So one leaf that has changed does not make the others seem to have changed, too.
 fn level(leaves: &[Leaf]) -> f64 {
-    let sums = leaves.iter().fold([0.0; 2], |[came, expected], leaf| {
-        [came + leaf.came, expected + leaf.expected]
+    let sums = leaves.iter().fold([0.0; 2], |[observed, expected], leaf| {
+        [observed + leaf.observed, expected + leaf.expected]
     });
     if sums[1] <= 0.0 {
         return 1.0;
@@ -40,7 +40,7 @@ fn level(leaves: &[Leaf]) -> f64 {
     }
     let expected = leaves.iter().filter(|leaf| leaf.expected > 0.0);
     let mut ratios: Vec<(f64, f64)> = expected
-        .map(|leaf| (leaf.came / leaf.expected, leaf.expected))
+        .map(|leaf| (leaf.observed / leaf.expected, leaf.expected))
         .collect();
     ratios.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
     let mut below = 0.0;
@@ -71,8 +71,8 @@ impl Chance {
                 .iter()
                 .map(|leaf| {
                     let mean = leaf.expected * level;
-                    let apart = leaf.came - mean;
-                    apart * apart / (mean + mean * mean * (1.0 / leaf.known + drift))
+                    let difference = leaf.observed - mean;
+                    difference * difference / (mean + mean * mean * (1.0 / leaf.known + drift))
                 })
                 .collect();
             squares.extend([MEDIAN * USUAL / drift; ASSUMED]);

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use super::leaves::{Element, Leaves, Tally};
 
-/// This many events at the overall rate before are added to each leaf's history. So a leaf with little history is expected to
-/// have the overall rate. A leaf with a hundred times as many events is expected to have its own earlier rate.
+/// This many events at the overall earlier rate are added to each leaf's history. So a leaf with little history is expected to
+/// have the overall rate, and a leaf with far more events is expected to have its own earlier rate.
 const PRIOR: f64 = 70.0;
 
 /// The counts of one leaf. They serve only for ranking and weighing, so they are floats.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Leaf {
     /// How many events of the part were observed.
-    pub(crate) came: f64,
+    pub(crate) observed: f64,
     /// How many events of the part were expected.
     pub(crate) expected: f64,
     /// The events that the part is a share of.
@@ -74,6 +74,7 @@ impl Counted {
         self.chosen(&stay)
     }
 
+    /// Returns only the leaves for which `stay` is true.
     fn chosen(&self, stay: &[bool]) -> Self {
         Self {
             sizes: self.sizes.clone(),
@@ -131,7 +132,7 @@ impl Leaf {
         let known = counted(before) + PRIOR * rate;
         let whole = now.whole as f64;
         Self {
-            came: counted(now),
+            observed: counted(now),
             expected: whole * known / (before.whole as f64 + PRIOR),
             whole,
             known,
@@ -190,8 +191,8 @@ impl Distinct {
         self.now.push(now);
     }
 
-    /// Some attributes exist only for counted events. For each value of such an attribute, sets the whole to the events
-    /// of all its values.
+    /// Some attributes exist only for counted events. For each value of such an attribute, sets the whole to the number of events
+    /// with any value of the attribute.
     fn share_wholes(&mut self, leaves: &Leaves) {
         let is_of_part = leaves.attributes.iter().map(|attribute| attribute.of_part);
         let others: Vec<usize> = is_of_part
@@ -213,7 +214,7 @@ impl Distinct {
         }
         for leaf in 0..self.len() {
             if let Some([before, now]) = wholes.get(&key(&self.ids, leaf)) {
-                // Events outside of the part don't have the attribute, so it can't explain their counts.
+                // Only events of the part have the attribute, so the attribute can't explain the counts of other events.
                 let is_part = self.before[leaf].part > 0 || self.now[leaf].part > 0;
                 self.before[leaf].whole = if is_part { *before } else { 0 };
                 self.now[leaf].whole = if is_part { *now } else { 0 };
@@ -222,8 +223,8 @@ impl Distinct {
     }
 }
 
-/// Returns the positions of all leaves in the order of their values. It does a counting sort for each attribute, from the last to
-/// the first.
+/// Returns the positions of all leaves, sorted by their values. Sorts by one attribute after another, from the last to the first,
+/// by counting sort.
 fn sorted_places(leaves: &Leaves) -> Vec<u32> {
     let mut places: Vec<u32> = (0..).take(leaves.len()).collect();
     if is_sorted(leaves) {

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integration_that_fails_is_named_with_its_exact_events() {
+    fn an_integration_that_fails_is_named_with_the_exact_number_of_events() {
         let explanation = explain_leaves(
             &leaves(&[
                 ("s3", "a", [10, 1000], [500, 1000]),
@@ -261,10 +261,10 @@ mod tests {
         assert!(!explanation.is_global);
     }
 
-    /// A filter that catches most events leaves few events to the other filters. The decline of the others isn't evidence
+    /// A filter that catches most events leaves few events for the other filters. The decline of the other filters isn't evidence
     /// that everything has risen.
     #[test]
-    fn a_reason_that_takes_the_events_of_all_others_is_named() {
+    fn a_reason_that_takes_events_from_all_other_reasons_is_named() {
         let reasons = ["", "consent", "region", "duplicate", "internal", "sampled"];
         let tallies = |parts: [u64; 6], whole: u64| {
             let tally = |(place, part)| Tally {
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_incident_is_left_out_and_chance_is_not() {
+    fn an_earlier_incident_is_unusual_but_a_small_count_by_chance_is_not() {
         let all = windows(&[
             (100, 10_000),
             (110, 10_000),

@@ -8,10 +8,10 @@ use super::weighing::weigh;
 
 /// Everything else may have risen or fallen by up to this factor without being an incident of its own.
 const LEVEL: f64 = 2.0;
-/// All causes together explain at least this share of the change; otherwise everything changed. Each further cause
-/// explains at least this share of the first cause's events.
+/// If all causes together explain less than this share of the change, everything has changed. A further cause explains at
+/// least this share of the number of events that the first cause explains.
 const LEAST_EVENTS: f64 = 0.2;
-/// A further cause has at least this share of the first cause's evidence.
+/// The evidence for a further cause is at least this share of the evidence for the first cause.
 const LEAST_SCORE: f64 = 0.1;
 
 /// Finds the combinations that explain the change of a rate, and the other candidates.
@@ -20,14 +20,14 @@ pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Sus
     let mut counted = Counted::of(leaves);
     let chance = Chance::of(&counted);
     let all = Sums::of(&counted);
-    let direction = Direction::of(all.came, all.expected);
+    let direction = Direction::of(all.observed, all.expected);
     let mut first: Option<Choice> = None;
-    let (mut events, mut settled) = (0.0, 0);
+    let (mut events, mut confirmed) = (0.0, 0);
     let mut free = vec![true; leaves.len()];
     while suspects.causes.len() < most.max(1) {
         let choice = Choice::of(&counted, direction);
         let first = first.get_or_insert_with(|| choice.clone());
-        let Some(best) = choice.cause_beside(first) else {
+        let Some(best) = choice.next_cause(first) else {
             break;
         };
         let sums = sums_of(leaves, best.element, &mut free, true);
@@ -40,16 +40,16 @@ pub(crate) fn causes_of_rate(leaves: &Leaves, most: usize, others: usize) -> Sus
         counted = counted.without(best.element);
         suspects.causes.push(best);
         events += choice.events;
-        // If there are two causes, the first alone may explain less than a change of everything, while both together
-        // explain more. So the search continues, and `settled` is the number of causes after which this check last
-        // succeeded.
+        // If there are two causes, the first cause alone may explain less than a change of everything does, although both causes
+        // together explain more. So the search continues if the following check fails. `confirmed` is the number of causes after
+        // which the check last succeeded.
         if best.score > choice.everything && events >= LEAST_EVENTS * first.change {
-            settled = suspects.causes.len();
+            confirmed = suspects.causes.len();
         }
     }
-    suspects.is_global = settled == 0;
+    suspects.is_global = confirmed == 0;
     suspects.probability = chance.of_all(leaves, &all);
-    suspects.causes.truncate(settled.min(most));
+    suspects.causes.truncate(confirmed.min(most));
     suspects.others = first.map_or_else(Vec::new, |first| first.ranked);
     suspects.keep_others(others);
     suspects
@@ -95,12 +95,12 @@ impl Choice {
             .collect();
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.element.cmp(&b.element)));
         let events = best(&pool.candidates, &scores).map_or(0.0, |(candidate, _)| {
-            (candidate.sums.came - candidate.sums.expected * level).abs()
+            (candidate.sums.observed - candidate.sums.expected * level).abs()
         });
         Self {
             ranked,
             events,
-            change: (all.came - all.expected).abs(),
+            change: (all.observed - all.expected).abs(),
             everything: scores.last().copied().unwrap_or(f64::NEG_INFINITY),
             level,
             scanned: pool.scanned,
@@ -109,7 +109,7 @@ impl Choice {
 
     /// Returns the best candidate, if its evidence is high enough for the best of so many candidates, and if it is not
     /// small compared with the first cause.
-    fn cause_beside(&self, first: &Self) -> Option<Suspect> {
+    fn next_cause(&self, first: &Self) -> Option<Suspect> {
         let best = self.ranked.first()?;
         let first_score = first.ranked.first().map_or(0.0, |found| found.score);
         let is_large =
@@ -133,5 +133,5 @@ fn level(all: &Sums, own: &Sums) -> f64 {
     if expected <= 0.0 {
         return 1.0;
     }
-    ((all.came - own.came) / expected).clamp(1.0 / LEVEL, LEVEL)
+    ((all.observed - own.observed) / expected).clamp(1.0 / LEVEL, LEVEL)
 }

@@ -3,7 +3,7 @@
 //! An incident adds failures: of the attempts that would have succeeded, it makes a share fail. This share differs from
 //! leaf to leaf: it is exponentially distributed around the share of the whole combination. Without an incident, the
 //! count of a leaf is near its expectation. The expectation drifts naturally from window to window, and is less certain
-//! if the leaf has a short history. Both cases give negative binomial counts. So a leaf that is far from both cases is
+//! if the leaf has a short history. In both cases, counts are negative binomial. So a leaf that is far from both cases is
 //! little evidence for either, even if it is large, and a single leaf with an enormous rise does not outweigh its
 //! neighbours.
 
@@ -104,7 +104,7 @@ struct Scale {
 /// One leaf, or neighbours that are weighed together.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cell {
-    came: f64,
+    observed: f64,
     expected: f64,
     known: f64,
     /// How many events the incident adds.
@@ -116,15 +116,15 @@ impl Scale {
         let sums = candidate.sums;
         let expected = (sums.expected * level).min(sums.whole);
         let (change, of) = match direction {
-            Direction::Rise => (sums.came - expected, sums.whole - expected),
-            Direction::Fall => (expected - sums.came, expected),
+            Direction::Rise => (sums.observed - expected, sums.whole - expected),
+            Direction::Fall => (expected - sums.observed, expected),
         };
         let effect = if of > 0.0 {
             (change / of).clamp(0.0, 1.0)
         } else {
             0.0
         };
-        let mass = sums.came.max(expected);
+        let mass = sums.observed.max(expected);
         Self {
             direction,
             level,
@@ -145,7 +145,7 @@ impl Scale {
         }
         let expected = (leaf.expected * self.level).min(leaf.whole);
         let cell = &mut self.together;
-        cell.came += leaf.came;
+        cell.observed += leaf.observed;
         cell.expected += expected;
         cell.known += leaf.known;
         cell.added += match self.direction {
@@ -167,10 +167,10 @@ impl Scale {
         let square = |number: f64| number * number;
         let uneven =
             (usual * square(cell.expected) + UNEVENNESS * square(cell.added)) / square(with);
-        let gain =
-            ln_likelihood(cell.came, with, uneven) - ln_likelihood(cell.came, cell.expected, usual);
+        let gain = ln_likelihood(cell.observed, with, uneven)
+            - ln_likelihood(cell.observed, cell.expected, usual);
         // A leaf that moved the other way can't be evidence for an incident, however uneven incidents are.
-        let is_against = (cell.came - cell.expected) * cell.added < 0.0;
+        let is_against = (cell.observed - cell.expected) * cell.added < 0.0;
         self.score += if is_against { gain.min(0.0) } else { gain };
     }
 
@@ -198,7 +198,7 @@ pub(crate) fn ln_likelihood(count: f64, mean: f64, relative_variance: f64) -> f6
     none + count * libm::log(mean / spread) + ln_rising(shape, count)
 }
 
-/// Bounds of divisors, far beyond all counts.
+/// Bounds of divisors. The range is far wider than the range of counts.
 const LEAST: f64 = 1e-12;
 const MOST: f64 = 1e24;
 
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_likelihood_is_finite_and_highest_where_the_mean_is_the_count() {
+    fn a_likelihood_is_finite_and_highest_if_the_mean_is_the_count() {
         for count in [0.0, 1.0, 30.0, 1e9, 1.8e19] {
             for variance in [0.0, 0.04, 1.0, 1e30, f64::INFINITY] {
                 for mean in [0.0, 1e-300, 1e-3, 1.0, 1e19, f64::INFINITY] {

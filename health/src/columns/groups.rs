@@ -227,7 +227,7 @@ impl<'t> Endpoints<'t> {
     }
 }
 
-/// Finds the rows of a window among all rows of its table. Both are sorted in the same way.
+/// Finds the rows of a window among all rows of its table. Both have the same order.
 struct RowsOf<'t> {
     ids: &'t [Vec<u32>],
     rows: usize,
@@ -320,7 +320,7 @@ impl<'t> Grid<'t> {
             set: 0,
         };
         match &counted.rows {
-            CountedRows::Table(table, _) => grid.take_rows(table),
+            CountedRows::Table(table, _) => grid.group_rows(table),
             CountedRows::Kept(kept) => {
                 (grid.set, grid.groups) = kept.set(by, only).unwrap_or((usize::MAX, Vec::new()));
             }
@@ -332,7 +332,8 @@ impl<'t> Grid<'t> {
         Ok(grid)
     }
 
-    fn take_rows(&mut self, table: &CountTable) {
+    /// Finds the groups of a table, and the group of each row.
+    fn group_rows(&mut self, table: &CountTable) {
         let keys = table.keys();
         let is_in = |row: usize| {
             let mut only = self.only.iter();
@@ -397,7 +398,7 @@ impl<'t> Grid<'t> {
         self.groups.binary_search(&key).ok()
     }
 
-    /// Returns the group of another endpoint that has the same values as a group, for the dimensions of the other groups.
+    /// Returns the group of another endpoint that has the same values as a group, in the dimensions of the other endpoint's groups.
     pub(crate) fn find_in(&self, other: &Self, group: usize) -> Option<usize> {
         let dimensions = self.dimensions();
         let values = self.values(group);
@@ -458,7 +459,7 @@ pub(crate) struct Block<'s> {
     grid: &'s Grid<'s>,
     slots: &'s Slots,
     measure: Measure,
-    /// For each group of the grid, its position in this block; `NO_GROUP` for groups of other blocks.
+    /// For each group of the grid, its position in this block; [`NO_GROUP`] for groups of other blocks.
     places: Vec<u32>,
     parts: Vec<u64>,
     wholes: Option<Vec<u64>>,
@@ -481,8 +482,8 @@ impl Columns<'_> {
 }
 
 impl<'s> Block<'s> {
-    /// Makes a block for some groups, before any counts are read. `place_of` returns the position in the block of each
-    /// group of the grid.
+    /// Makes a block for some groups, before any counts are read. For each group of the grid, `place_of` returns its position in
+    /// the block, or [`NO_GROUP`].
     pub(crate) fn new(
         grid: &'s Grid<'s>,
         slots: &'s Slots,
@@ -549,8 +550,7 @@ impl<'s> Block<'s> {
     }
 }
 
-/// Reads the counts of all blocks, which must belong to the same endpoint. It reads each row or sum of the needed windows only
-/// once.
+/// Reads the counts of all blocks, which must belong to the same endpoint. It reads each row or sum only once.
 pub(crate) fn read(counted: &Counted<'_>, blocks: &mut [Block<'_>]) {
     match &counted.rows {
         CountedRows::Table(table, windows) => read_rows(table, windows, blocks),

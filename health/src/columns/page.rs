@@ -32,24 +32,24 @@ pub struct Page {
     rows: Vec<Row>,
 }
 
-/// A row: the positions of its key and of its window, and its counts.
+/// A row: the positions of its key and its window, and its counts.
 type Row = (u32, u32, Counts);
 
 impl Page {
-    /// Makes a page from one endpoint's table, without the windows in `but`.
+    /// Makes a page from one endpoint's table, without the windows in `left_out`.
     ///
     /// # Errors
     /// `invalid_argument` for a table without an endpoint.
-    pub fn of_table(table: &CountTable, but: &[Window]) -> Result<Self> {
+    pub fn of_table(table: &CountTable, left_out: &[Window]) -> Result<Self> {
         let windowed = table.windowed();
         let metric = windowed.metric.ok_or_else(|| {
-            let message = "these counts are of no endpoint";
+            let message = "these counts don't belong to an endpoint";
             Error::argument("table", Code::InvalidArgument, message)
         })?;
         let mut windows = Vec::new();
         let mut all: Vec<(Key, u32, Counts)> = Vec::new();
         for rows in windowed.windows {
-            if but.contains(&rows.window) {
+            if left_out.contains(&rows.window) {
                 continue;
             }
             let place = windows.len() as u32;

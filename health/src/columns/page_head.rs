@@ -38,6 +38,7 @@ pub(crate) struct PageSums {
     pub(crate) groups: Vec<Key>,
     /// The byte range of the counts, from the end of the head.
     pub(crate) bytes: Range<u64>,
+    /// The checksum of the counts.
     pub(crate) checksum: u32,
 }
 
@@ -58,7 +59,7 @@ pub struct PageHead {
 }
 
 impl PageHead {
-    /// How many of the first bytes of a page are needed to learn how long its head is.
+    /// The number of bytes at the start of a page that contain the length of its head.
     pub const FIRST: usize = FORMAT.len() + 8;
 
     /// Reads from the first bytes of a page where its head ends.
@@ -75,7 +76,7 @@ impl PageHead {
         Ok(Self::FIRST.saturating_add(length as usize))
     }
 
-    /// Returns whether an error is about a page that a later version has written.
+    /// Returns whether an error is about a page of a later version.
     #[must_use]
     pub fn is_later(error: &Error) -> bool {
         error.message() == LATER
@@ -154,7 +155,7 @@ impl PageHead {
 }
 
 impl PageHead {
-    /// Returns the bytes of a page before its counts.
+    /// Returns the bytes of a page before its counts: the format, and the head with its length and checksum.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut head = Vec::new();
         text(&mut head, self.metric.as_str());

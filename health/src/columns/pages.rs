@@ -14,7 +14,7 @@ use super::groups::{Counted, Head, Kept, Sums, distinct};
 use super::page::translated;
 use super::page_head::{PageHead, SumsBy};
 
-/// Reads bytes of the pages that the caller keeps. Pages are numbered in the order of their heads in [`Pages::new`].
+/// Reads bytes of the pages that the caller keeps. The number of a page is the position of its head in [`Pages::new`].
 pub trait ReadPage {
     /// Reads some bytes of a page.
     ///
@@ -26,7 +26,7 @@ pub trait ReadPage {
 /// The counts of one endpoint in pages. A check reads only the parts that it needs: the sums by the dimensions of its
 /// rules, and the rows that explain its findings.
 pub struct Pages<'h> {
-    host: &'h dyn ReadPage,
+    reader: &'h dyn ReadPage,
     heads: &'h [PageHead],
     identity: Identity,
     /// For each dimension, the values of all pages, sorted.
@@ -59,7 +59,7 @@ impl<'h> Pages<'h> {
     /// # Errors
     /// `incompatible_tables` for pages of different clusters, clients or queries; `group_limit` for more than 1 GiB of values;
     /// `invalid_argument` without any page, and for pages that overlap or lack some of the sums.
-    pub fn new(heads: &'h [PageHead], sums: &[SumsBy], host: &'h dyn ReadPage) -> Result<Self> {
+    pub fn new(heads: &'h [PageHead], sums: &[SumsBy], reader: &'h dyn ReadPage) -> Result<Self> {
         let wrong =
             |message: &str| Error::argument("pages", Code::InvalidArgument, message.to_owned());
         let Some(first) = heads.first() else {
@@ -68,7 +68,7 @@ impl<'h> Pages<'h> {
         let (metric, dimensions) = (first.metric, first.dimensions);
         let mut identity = Identity::default();
         let mut pages = Self {
-            host,
+            reader,
             identity: Identity::default(),
             dictionaries: Vec::new(),
             ids: vec![Vec::new(); heads.len()],
@@ -185,7 +185,7 @@ impl<'h> Pages<'h> {
             return None;
         }
         let head = &self.heads[page];
-        let read = self.host.read(page, head.bytes_of(sums));
+        let read = self.reader.read(page, head.bytes_of(sums));
         let read = read.map_err(|why| Error::new(Code::InvalidCheckpoint, why));
         let checked = read.and_then(|bytes| {
             let is_checked = &mut self.checked.borrow_mut()[page][sums];

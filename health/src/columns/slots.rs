@@ -67,7 +67,7 @@ impl Slots {
         Ok(Some(slots))
     }
 
-    /// Returns these slots without the first `first` ones.
+    /// Returns these slots without the first `first` slots.
     pub(crate) fn without(&self, first: usize) -> Self {
         let first = first.min(self.len());
         let places = self.places.iter();
@@ -155,7 +155,7 @@ pub(crate) struct Sums {
     known: Vec<u32>,
 }
 
-/// The sums over some slots.
+/// The sums of some slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sum {
     /// The events that are counted.

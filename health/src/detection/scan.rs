@@ -1,5 +1,4 @@
-//! Scans the sums of the last windows of one stream. If an incident begins small, a sum can show it before a single window
-//! stands out.
+//! Scans the sums of the last windows of one stream. A sum can show a small incident before any single window does.
 
 use super::scan_fit::{Fit, MOST, Point, Row, ScanOptions, Terms};
 use crate::stats::tails::{Tails, negative_binomial, normal_ln_tail};
@@ -42,8 +41,8 @@ pub enum Direction {
     High,
 }
 
-/// The result for one window. It describes one of the judged sums that end with this window: the sum that is least
-/// probable relative to its limit.
+/// How far counts deviate at one window, up or down. The scan judges several sums of windows that end with this window. The
+/// result describes the sum that is least probable relative to its limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Excess {
     /// Whether the sum is an alarm.
@@ -292,7 +291,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    /// Makes the counts of six years of weeks with a season, a trend and some noise. `more` has events to add to some weeks.
+    /// Makes weekly counts of six years, with a season, a trend and some noise. `more` has events to add to some weeks.
     fn weeks(scale: f64, more: &[(usize, u64)]) -> Vec<u64> {
         let count = |week: usize| {
             let angle = week as f64 * std::f64::consts::PI / 26.0;
@@ -327,13 +326,13 @@ mod tests {
     }
 
     #[test]
-    fn a_season_and_a_trend_are_no_incident() {
+    fn a_season_and_a_trend_cause_no_alarm() {
         assert_eq!(alarms(&weeks(20.0, &[])), []);
         assert_eq!(alarms(&weeks(1.0, &[])), []);
     }
 
     #[test]
-    fn one_week_alarms_by_itself_and_two_by_their_sum() {
+    fn one_large_week_or_the_sum_of_two_weeks_causes_an_alarm() {
         assert_eq!(alarms(&weeks(20.0, &[(300, 60)])), [(300, 1)]);
         let even = |cases| {
             let mut counts = (0..312)
@@ -348,17 +347,17 @@ mod tests {
     }
 
     #[test]
-    fn events_make_one_alarm() {
+    fn an_event_causes_at_most_one_alarm() {
         let found = alarms(&weeks(20.0, &[(300, 200)]));
         assert_eq!(
             found,
             [(300, 1)],
-            "the weeks after it sum to much, but are usual"
+            "later weeks are usual, and no sum includes week 300 again"
         );
     }
 
     #[test]
-    fn a_drop_alarms_on_the_other_side() {
+    fn a_drop_causes_a_low_alarm() {
         let mut counts = weeks(60.0, &[]);
         counts[300] = 5;
         let found = scanned(&counts, &[true; 312])[300 - 263].unwrap();
@@ -369,22 +368,22 @@ mod tests {
     }
 
     #[test]
-    fn past_incidents_hardly_teach() {
+    fn past_incidents_have_little_effect_on_the_expectation() {
         let incidents = [(100, 300), (101, 300), (180, 300), (181, 200)];
         let clean = scanned(&weeks(20.0, &[]), &[true; 312])[40].unwrap();
-        let taught = scanned(&weeks(20.0, &incidents), &[true; 312])[40].unwrap();
+        let learned = scanned(&weeks(20.0, &incidents), &[true; 312])[40].unwrap();
         assert!(
-            (taught.expected / clean.expected - 1.0).abs() < 0.1,
-            "{taught:?} {clean:?}"
+            (learned.expected / clean.expected - 1.0).abs() < 0.1,
+            "{learned:?} {clean:?}"
         );
         assert!(
-            taught.dispersion < 3.0 * clean.dispersion,
-            "{taught:?} {clean:?}"
+            learned.dispersion < 3.0 * clean.dispersion,
+            "{learned:?} {clean:?}"
         );
     }
 
     #[test]
-    fn gaps_are_not_judged_and_teach_nothing() {
+    fn gaps_are_neither_judged_nor_learned_from() {
         let mut counts = weeks(20.0, &[(300, 60)]);
         let mut known = vec![true; 312];
         for gap in [40, 41, 150, 299, 305] {
@@ -398,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn no_alarm_below_the_least_events() {
+    fn fewer_events_than_the_minimum_cause_no_alarm() {
         let mut counts = vec![0; 312];
         counts[300] = 4;
         assert_eq!(alarms(&counts), []);
@@ -419,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_judged_by_its_wholes() {
+    fn a_rate_is_judged_relative_to_its_whole() {
         let wholes = (0..312)
             .map(|week| if week == 300 { 4_000 } else { 1_000 })
             .collect::<Vec<u64>>();
@@ -443,7 +442,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
-        fn it_is_total(
+        fn any_counts_and_options_have_finite_results(
             counts in prop::collection::vec(prop_oneof![any::<u64>(), 0u64..9, Just(0)], 0..90),
             period in 0usize..30, waves in 0usize..9, guard in 0usize..40, limit in prop::num::f64::ANY, gap in 0usize..9,
         ) {

@@ -15,7 +15,7 @@ pub struct ScanOptions {
     pub guard: usize,
     /// The probability below which the sum of 1, 2 or 3 windows is an alarm.
     pub limits: [f64; 3],
-    /// Past windows that are less probable than this get less weight: the less probable a window is, the less weight it gets.
+    /// Past windows that are less probable than this get less weight. The less probable a window is, the less weight it gets.
     pub incident: f64,
     /// There is no alarm if both the observed and the expected events are fewer than this.
     pub least: u64,
@@ -100,6 +100,7 @@ impl Terms {
     }
 }
 
+/// The maximum number of steps of Newton's method.
 const STEPS: usize = 25;
 /// The natural logarithm of a rate stays between these limits, so that no sum of squares overflows.
 const LOGARITHMS: (f64, f64) = (-40.0, 45.0);
@@ -221,9 +222,10 @@ impl Fit {
     }
 }
 
+/// Returns the weighted sum of a value of the points.
 fn weighted(points: &[Point], value: impl Fn(&Point) -> f64) -> f64 {
-    let teaching = points.iter().filter(|point| point.weight > 0.0);
-    teaching.map(|point| point.weight * value(point)).sum()
+    let used = points.iter().filter(|point| point.weight > 0.0);
+    used.map(|point| point.weight * value(point)).sum()
 }
 
 fn product(a: &Row, b: &Row) -> f64 {

@@ -4,8 +4,8 @@ use crate::stats::mass;
 use crate::stats::mass::amount;
 use crate::stats::tails::{Tails, beta_binomial, negative_binomial, poisson};
 
-/// A deviation is over when the observed counts are a hundred times more probable without it than with it. This is the
-/// natural logarithm of a hundred.
+/// A deviation is over when the observed counts are about a hundred times more probable without it than with it. This is the
+/// natural logarithm of that factor.
 pub(crate) const OVER: f64 = 4.6;
 
 /// Adjacent windows deviate alike, so this many of them are only as much evidence as one independent window.
@@ -56,7 +56,7 @@ mod tests {
         assert_eq!(ln_silence(&level(4.0)), judge(0, None, &level(4.0)).low);
         assert!(
             ln_silence(&level(4.0)) > -3.0,
-            "events that come together leave more windows empty"
+            "events that arrive in batches leave more windows empty"
         );
     }
 }

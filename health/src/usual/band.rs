@@ -1,4 +1,4 @@
-//! What is usual in each slot of a range, for a picture of the counts.
+//! What is usual in each slot of a range, for a chart of the counts.
 
 use serde::Serialize;
 use tallyfold::{CountTable, Result, TimeStep, Timestamp, Window};
@@ -38,7 +38,8 @@ pub struct Usual {
 
 /// Returns what is usual for the sum of a table's rows, for each slot of a range. Like a rule with a baseline, it learns from the
 /// table's settled windows before the slot. Slots without enough history are left out: each slot needs three earlier days of the
-/// same kind, working days or days of a weekend. With two weeks of history, the band follows how much the counts vary.
+/// same kind, working days or days of a weekend. With two weeks of history, the width of the band
+/// depends on how much the counts vary.
 ///
 /// # Errors
 /// `unaligned_window` for a table with a window that crosses the edge of a slot.

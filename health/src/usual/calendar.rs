@@ -77,11 +77,11 @@ impl Change {
 pub(crate) struct Shift {
     /// The first slot that may be after the change.
     pub(crate) at: usize,
-    /// By how many slots the same local time was later in UTC before the change.
+    /// How many slots later in UTC the same local time was before the change.
     pub(crate) slots: isize,
 }
 
-/// The time zone and the holidays of the users of some groups.
+/// The time zone and the holidays of some groups.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Local {
     /// The time zone. Without one, days are in UTC, and the counts themselves show which clock they follow.
@@ -93,9 +93,9 @@ pub(crate) struct Local {
 /// The days, weekends, holidays and clock changes of some slots.
 #[derive(Clone, Debug)]
 pub(crate) struct Calendar {
-    /// How many slots make a day.
+    /// The number of slots in a day.
     pub(crate) per_day: usize,
-    /// How many slots make an hour; at least one.
+    /// The number of slots in an hour; at least 1.
     pub(crate) per_hour: usize,
     /// The number of the first slot, counted in slots from 1970.
     first: i64,
@@ -127,13 +127,14 @@ impl Calendar {
             calendar.ahead = ahead.collect();
             return calendar;
         }
-        // With windows that are longer than an hour, a change by an hour hardly shows.
+        // In windows longer than an hour, a change by an hour has little effect.
         if slots.step.seconds() <= 3_600 {
             calendar.shifts = calendar.changes(slots.len());
         }
         calendar
     }
 
+    /// Returns the times at which the clock of any region may change.
     fn changes(&self, slots: usize) -> Vec<Shift> {
         let mut shifts = Vec::new();
         let first_day = self.day(0) - 1;
@@ -181,8 +182,8 @@ impl Calendar {
         ahead(slot) - ahead(other)
     }
 
-    /// Returns the number of the first slot, counted from 1970. Work at every n-th slot counts from it, so that the
-    /// chosen times do not depend on which slot is the first.
+    /// Returns the number of the first slot, counted from 1970. Code that uses every n-th slot adds this number, so that the
+    /// slots it uses don't depend on the first slot.
     pub(crate) fn offset(&self) -> usize {
         usize::try_from(self.first).unwrap_or_default()
     }
@@ -229,12 +230,12 @@ mod tests {
     }
 
     #[test]
-    fn clocks_change_on_their_sundays() {
+    fn clocks_change_on_the_right_sundays() {
         let slots = slots("2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z");
         let calendar = Calendar::new(&slots, &Local::default());
         let changes = calendar.shifts.iter().map(|shift| {
-            let noon = slots.instant(shift.at).unwrap().to_string();
-            (noon[..10].to_owned(), shift.slots)
+            let start = slots.instant(shift.at).unwrap().to_string();
+            (start[..10].to_owned(), shift.slots)
         });
         let wanted = [
             ("2026-03-07", 1),

@@ -99,7 +99,7 @@ pub(crate) struct Learned<'n> {
     noises: BTreeMap<(usize, usize), Noise>,
 }
 
-/// For each slot from `start` on, its look if there is one.
+/// The looks of the slots from `start` on; `None` for a slot without a look.
 #[derive(Debug, Default)]
 struct Looks {
     start: usize,
@@ -177,12 +177,13 @@ impl Looks {
             self.start = start;
         }
         for slot in self.start + self.all.len()..end {
-            let is_looked = (slot + calendar.offset()).is_multiple_of(stride);
-            let is_usual = is_looked && !calendar.is_holiday(slot);
+            let is_selected = (slot + calendar.offset()).is_multiple_of(stride);
+            let is_usual = is_selected && !calendar.is_holiday(slot);
             self.all.push(if is_usual { look(slot) } else { None });
         }
     }
 
+    /// Returns the looks of the slots from `start` to `end`.
     fn within(&self, start: usize, end: usize) -> Vec<Look> {
         let range = start.saturating_sub(self.start)..end.saturating_sub(self.start);
         let looks = self.all.get(range).unwrap_or_default();

@@ -62,6 +62,7 @@ impl Known {
         Self(sums)
     }
 
+    /// Returns how many of the `length` slots before the slot `end` are known.
     fn before(&self, end: usize, length: usize) -> usize {
         let end = end.min(self.0.len() - 1);
         (self.0[end] - self.0[end.saturating_sub(length)]) as usize
@@ -176,7 +177,7 @@ impl<'p> Past<'p> {
     }
 
     /// Returns how many events are expected in the `length` slots before the slot `end`. `sum` is what was counted in
-    /// them. Of several possible numbers, it returns the one nearest to this count.
+    /// them. If several numbers are possible, it returns the number that is nearest to this count.
     pub(crate) fn expected(&self, end: usize, length: usize, sum: Sum) -> Option<f64> {
         match self.compare {
             Compare::Counts => self.count(end, length, sum.part as f64, self.neighbours),
@@ -194,7 +195,7 @@ impl<'p> Past<'p> {
             found: None,
         };
         if self.calendar.is_holiday(end - 1) {
-            nearest.take(self.day_off(end, length));
+            nearest.offer(self.day_off(end, length));
         }
         let jitter = neighbours.min(length) as isize;
         let jitters = (1..=jitter).flat_map(|windows| [windows, -windows]);
@@ -214,9 +215,9 @@ impl<'p> Past<'p> {
     /// Offers `nearest` the count to expect from the same weekdays. If no count is near enough, it also offers the
     /// count to expect from the last days.
     fn counts(&self, end: usize, length: usize, clock: Clock, nearest: &mut Nearest) {
-        nearest.take(self.weekdays(end, length, clock));
+        nearest.offer(self.weekdays(end, length, clock));
         if !nearest.is_near() {
-            nearest.take(self.days(end, length, clock));
+            nearest.offer(self.days(end, length, clock));
         }
     }
 
@@ -372,7 +373,7 @@ impl<'p> Past<'p> {
             part += day.part as f64;
             whole += day.whole as f64;
         }
-        // Adds half an event, so that an event of a kind that never came before isn't impossible.
+        // Adds half an event, so that a past share of 0 doesn't make events impossible.
         Some((part + 0.5) / (whole + 1.0))
     }
 
@@ -397,7 +398,7 @@ struct Nearest {
 }
 
 impl Nearest {
-    fn take(&mut self, candidate: Option<f64>) {
+    fn offer(&mut self, candidate: Option<f64>) {
         let Some(candidate) = candidate else {
             return;
         };
@@ -448,12 +449,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_middle_half_is_averaged() {
+    fn the_trimmed_mean_is_the_mean_of_the_middle_half() {
         let of = |numbers: &[u64]| trimmed(numbers.iter().copied());
         assert_eq!(of(&[5, 6]), None);
         assert_eq!(of(&[9, 1, 5]), Some(5.0));
         assert_eq!(of(&[0, 10, 20, 900]), Some(15.0));
-        // An incident on one of six days hardly changes what is usual.
+        // An incident on one of six days has little effect.
         assert_eq!(of(&[10, 10, 12, 12, 11, 11]), Some(11.0));
         assert_eq!(of(&[10, 10, 12, 12, 11, 0]), Some(10.5));
         assert_eq!(of(&[10, 10, 12, 12, 11, 900]), Some(11.5));

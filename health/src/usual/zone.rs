@@ -1,5 +1,5 @@
-//! Time zones, with the current rules for their clocks. Earlier rules aren't needed, because checks read only the counts of the
-//! last months.
+//! Time zones, with the current rules for their clocks. Earlier rules aren't needed, because checks read only the counts of recent
+//! months.
 
 /// Seconds of a day.
 pub(crate) const DAY: u64 = 86_400;
@@ -28,7 +28,7 @@ struct Summer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
     month: i64,
-    /// Which of these weekdays in the month, from 1; 5 is the last one.
+    /// The number of the weekday in the month, from 1; 5 is the last one.
     week: i64,
     /// The weekday, from 0 for Sunday.
     weekday: i64,
@@ -83,6 +83,7 @@ impl Change {
     }
 }
 
+/// Returns the clocks, each with the names of its zones.
 fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
     CLOCKS.lines().filter_map(|line| line.split_once(": "))
 }
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_change_at_their_hour() {
+    fn clocks_change_at_the_right_time() {
         for (zone, at, wanted) in [
             ("UTC", "2026-07-01T00:00:00Z", 0.0),
             ("Asia/Kolkata", "2026-07-01T00:00:00Z", 5.5),
@@ -183,10 +184,10 @@ mod tests {
             ("Australia/Sydney", "2026-04-04T15:59:59Z", 11.0),
             ("Australia/Sydney", "2026-04-04T16:00:00Z", 10.0),
             ("Australia/Sydney", "2027-01-01T00:00:00Z", 11.0),
-            // Ireland's rule has its summer time as standard time, so its `summer` is in winter.
+            // Ireland's standard time is its summer time, so `summer` is in winter.
             ("Europe/Dublin", "2026-01-01T00:00:00Z", 0.0),
             ("Europe/Dublin", "2026-07-01T00:00:00Z", 1.0),
-            // The Friday before the last Sunday, at 2 o'clock.
+            // Clocks change on the Friday before the last Sunday, at 2:00.
             ("Asia/Jerusalem", "2026-03-26T23:59:59Z", 2.0),
             ("Asia/Jerusalem", "2026-03-27T00:00:00Z", 3.0),
         ] {
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn days_and_dates_are_each_others_inverse() {
+    fn days_are_converted_to_dates_and_back() {
         for (day, date) in [
             (-1, (1969, 12, 31, 31)),
             (0, (1970, 1, 1, 31)),

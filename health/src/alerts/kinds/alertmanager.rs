@@ -1,7 +1,7 @@
 //! An Alertmanager (API v2, `POST /api/v2/alerts`).
 //!
-//! Alertmanager ends alerts by itself at `endsAt`. So each run sends all firing alerts again, with an end that should be
-//! after the next few runs. When an alert is over, a run sends its labels once more with an end in the past.
+//! Alertmanager ends each alert by itself at `endsAt`. So each run sends all firing alerts again, with an end that should be
+//! after the next few runs. When an alert is over, a run sends it once more, with an end in the past.
 
 use std::collections::BTreeMap;
 

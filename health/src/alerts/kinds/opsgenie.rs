@@ -41,7 +41,7 @@ pub(crate) const FORM: Form = Form {
 /// The maximum lengths that the API accepts, in characters.
 const MOST_OF_MESSAGE: usize = 130;
 const MOST_OF_DESCRIPTION: usize = 15_000;
-/// The limit for each detail. All details together may have 8,000 characters.
+/// The limit for each detail. The API's limit of 8,000 characters is for all details together.
 const MOST_OF_DETAIL: usize = 400;
 
 #[derive(Serialize)]

@@ -52,7 +52,7 @@ fn message(notice: &Notice<'_>) -> String {
     ];
     let facts = facts.map(|(title, value)| json!({ "title": title, "value": for_chat(value) }));
     body.push(json!({ "type": "FactSet", "facts": facts }));
-    // A text block would read the underscores of names as italics.
+    // In a text block, Teams would format text between underscores as italics.
     body.extend(command_for_chat(notice).map(|command| {
         let run = json!({ "type": "TextRun", "text": shortened(command, MOST_CHARACTERS), "fontType": "monospace" });
         json!({ "type": "RichTextBlock", "inlines": [run] })

@@ -45,7 +45,7 @@ struct Template(Vec<Piece>);
 #[derive(Clone, Debug)]
 enum Piece {
     Text(String),
-    Place(&'static str),
+    Placeholder(&'static str),
 }
 
 impl Template {
@@ -59,7 +59,7 @@ impl Template {
                 .split_once("}}")
                 .ok_or_else(|| format!("line {line}: {{{{ without }}}}"))?;
             pieces.push(Piece::Text(before.to_owned()));
-            pieces.push(Piece::Place(known(name.trim(), line)?));
+            pieces.push(Piece::Placeholder(known(name.trim(), line)?));
             rest = after;
         }
         pieces.push(Piece::Text(rest.to_owned()));
@@ -68,8 +68,8 @@ impl Template {
         Ok(template)
     }
 
-    /// Refuses a template that isn't valid JSON when it is filled in. Placeholders for texts must be between quotes;
-    /// placeholders for JSON values must not be.
+    /// Refuses a template that doesn't make valid JSON. Placeholders for texts must be between quotes, and placeholders for JSON
+    /// values must not.
     fn check(&self) -> Result<(), String> {
         let filled = self.fill(|name| match VALUES.contains(&name) {
             true => "{}".to_owned(),
@@ -118,15 +118,17 @@ impl Template {
         })
     }
 
+    /// Replaces each placeholder by its value.
     fn fill(&self, value: impl Fn(&'static str) -> String) -> String {
         let pieces = self.0.iter().map(|piece| match piece {
             Piece::Text(text) => text.clone(),
-            Piece::Place(name) => value(name),
+            Piece::Placeholder(name) => value(name),
         });
         pieces.collect()
     }
 }
 
+/// Returns the placeholder with a name.
 fn known(name: &str, line: usize) -> Result<&'static str, String> {
     let all: Vec<&'static str> = TEXTS.into_iter().chain(VALUES).collect();
     if let Some(known) = all.iter().find(|known| **known == name) {
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_escaped_and_never_read_as_placeholders() {
+    fn values_are_escaped_and_not_treated_as_placeholders() {
         assert_eq!(
             message(USUAL, ""),
             json!({"text": "critical: integrations fail: \"a\\b\"\u{fffd}\u{fffd}{{rule}} é [incident a1] — ask the data team\ntallyfold explain"})
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_give_no_json_is_refused() {
+    fn a_template_that_would_make_invalid_json_is_refused() {
         for (template, expected) in [
             (r#"{"text": {{sentence}}}"#, "this isn't valid JSON"),
             (r#"{"text": "{{finding}}"#, "this isn't valid JSON"),

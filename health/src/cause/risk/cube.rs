@@ -7,7 +7,7 @@ use super::points::{Column, Points, keys, numbered};
 /// combinations of eight attributes are searched. With a million leaves, the finest combinations may be left out,
 /// depending on how many of the possible combinations occur.
 const WORK: usize = 50_000_000;
-/// Sorting the combinations of a cuboid multiplies its number of steps by this.
+/// Sorting the combinations of a cuboid multiplies its number of steps by this number.
 const SORTING: usize = 8;
 
 /// All combinations of the values of some attributes, each with a cell.
@@ -53,8 +53,8 @@ pub(crate) fn cube(points: &Points, terms: &[Cell]) -> Vec<Cuboid> {
     let mut masks: Vec<u8> = (1..=all).map(|mask| mask as u8).collect();
     masks.sort_by_key(|mask| (mask.count_ones(), *mask));
     let mut work = WORK;
-    // Cuboids that have more than half as many combinations as there are leaves, or that take too much work. Finer cuboids are
-    // skipped if they would have to be sorted.
+    // Cuboids with more than half as many combinations as leaves, and cuboids that take too much work. Finer cuboids are skipped if
+    // their combinations would have to be sorted.
     let mut thin: Vec<u8> = Vec::new();
     let mut cuboids = Vec::new();
     for mask in masks {
@@ -151,10 +151,10 @@ impl Cuboid {
     }
 
     /// Removes leaves from their cells.
-    pub(crate) fn take(&mut self, leaves: &[u32], points: &Points, terms: &[Cell]) {
+    pub(crate) fn remove(&mut self, leaves: &[u32], points: &Points, terms: &[Cell]) {
         for leaf in leaves {
             let place = self.index.cell(*leaf as usize, points);
-            self.cells[place].take(&terms[*leaf as usize]);
+            self.cells[place].subtract(&terms[*leaf as usize]);
             self.scores[place] = f64::NAN;
         }
     }

@@ -15,8 +15,8 @@ const APART: f64 = 0.05;
 const APART_DENSITY: f64 = 0.02;
 /// The maximum number of leaves of a combination that are examined one by one.
 const MOST: usize = 2048;
-/// The minimum standard deviation of a cause's leaves, and the bounds of the assumed one. The standard deviation of
-/// counting comes on top.
+/// The minimum standard deviation of a cause's leaves, and the bounds of the assumed standard deviation. Neither includes the
+/// standard deviation of counts.
 const LEAST_SPREAD: f64 = 0.03;
 const ASSUMED_SPREAD: [f64; 2] = [0.05, 0.15];
 
@@ -55,7 +55,7 @@ impl Cell {
         self.second += other.second;
     }
 
-    pub(crate) fn take(&mut self, other: &Self) {
+    pub(crate) fn subtract(&mut self, other: &Self) {
         self.leaves = self.leaves.saturating_sub(other.leaves);
         self.null -= other.null;
         self.weight -= other.weight;
@@ -116,9 +116,9 @@ pub(crate) struct Fit {
     pub(crate) deviation: f64,
 }
 
-/// Computes the evidence for a cause leaf by leaf. Some leaves may stand apart, because another cause affects them, too, or
-/// because this cause doesn't.
-pub(crate) struct Closer<'a> {
+/// Computes the evidence for a cause leaf by leaf. Some leaves may not follow the cause, because another cause also affects them,
+/// or because this cause doesn't affect them.
+pub(crate) struct Fitter<'a> {
     pub(crate) points: &'a Points,
     pub(crate) noise: &'a Noise,
     /// The log density of each leaf without a cause.
@@ -130,12 +130,14 @@ struct Member {
     deviation: f64,
     /// The part of the variance that depends on the size of the leaf.
     counting: f64,
+    /// The log density without a cause.
     null: f64,
-    /// The density if the leaf stands apart, times the share of leaves that stand apart.
+    /// The density if the leaf doesn't follow the cause, times the share of such leaves.
     apart: f64,
 }
 
-impl Closer<'_> {
+impl Fitter<'_> {
+    /// Fits a cause to some leaves.
     pub(crate) fn fit(&self, leaves: &[u32]) -> Fit {
         let step = leaves.len().div_ceil(MOST).max(1);
         let members: Vec<Member> = leaves
@@ -150,7 +152,7 @@ impl Closer<'_> {
         let mut centre = self.median(&members);
         let mut spread = own.max(least);
         for _ in 0..5 {
-            (centre, spread) = better(&members, centre, spread, assumed);
+            (centre, spread) = maximized(&members, centre, spread, assumed);
             spread = spread.clamp(LEAST_SPREAD * LEAST_SPREAD, widest);
         }
         let gain: f64 = members
@@ -199,7 +201,7 @@ impl Closer<'_> {
 }
 
 impl Member {
-    /// Returns the density if the leaf follows the cause, and if it stands apart.
+    /// Returns the density if the leaf follows the cause, and the density if it doesn't.
     fn densities(&self, centre: f64, spread: f64) -> [f64; 2] {
         let variance = spread + self.counting;
         let distance = self.deviation - centre;
@@ -210,7 +212,7 @@ impl Member {
 }
 
 /// Does one step of expectation maximization. Returns the centre and the variance of the leaves that follow the cause.
-fn better(members: &[Member], centre: f64, spread: f64, assumed: f64) -> (f64, f64) {
+fn maximized(members: &[Member], centre: f64, spread: f64, assumed: f64) -> (f64, f64) {
     let [mut follow, mut weights, mut sum, mut squares] = [0.0; 4];
     for member in members {
         let [with, apart] = member.densities(centre, spread);

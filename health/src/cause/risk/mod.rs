@@ -1,9 +1,9 @@
 //! Explains the change of a volume by combinations whose leaves all deviate alike, while other leaves deviate only by noise.
 //!
-//! The search follows the idea of RiskLoc (Kalander 2022). The side to which fewer leaves deviate shows the noise. Leaves
-//! are weighed by how far they deviate beyond the noise. A combination is good if its leaves deviate alike. Instead of
-//! cuts and thresholds, the search compares likelihoods. Each cause has a price, which grows with the number of
-//! alternatives.
+//! The search follows RiskLoc (Kalander 2022). The noise is estimated from the direction in which leaves deviate less far. Leaves
+//! that deviate further beyond the noise have more weight. A combination is likely to be a cause if its leaves deviate alike.
+//! Unlike RiskLoc, the search uses no cuts and thresholds, but compares likelihoods. Each cause has a price, which grows with the
+//! number of alternatives.
 
 pub(crate) mod cube;
 pub(crate) mod evidence;

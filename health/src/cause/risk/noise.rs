@@ -21,7 +21,7 @@ const USUAL: [f64; 2] = [0.02, 2.0];
 const QUARTILE: f64 = 0.6745;
 /// The variance that rounding adds to a leaf of size 1. Both counts are whole numbers, so a leaf of one event isn't evidence.
 const ROUNDING: f64 = 0.25;
-/// How many stray leaves, which deviate further than the noise, are assumed if none was seen. The number is far below one,
+/// The assumed number of stray leaves if there is none. Stray leaves deviate further than the noise. The number is far below one,
 /// because noise without a stray leaf probably has light tails.
 const UNSEEN: f64 = 0.005;
 /// Two variances are alike if their ratio is below 1 plus this number divided by the square root of the number of leaves.
@@ -103,7 +103,7 @@ impl Noise {
             .iter()
             .map(|(distance, size)| libm::exp(self.log_regular(*distance, *size)))
             .collect();
-        // No assumed leaf is a stray leaf.
+        // The assumed leaves count as leaves that aren't stray.
         let leaves = match side.len() < FEW {
             true => side.len() + ASSUMED,
             false => side.len(),
@@ -162,7 +162,7 @@ impl Noise {
         } else {
             [stray, regular]
         };
-        // If the smaller density is below one part in 10^13, it changes nothing.
+        // A density that is 10^13 times smaller than the other has no effect.
         if high - low > 30.0 {
             high
         } else {

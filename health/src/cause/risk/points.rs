@@ -61,6 +61,7 @@ impl Points {
         points
     }
 
+    /// Computes the deviations and sizes from the counts.
     fn compare(&mut self) {
         let larger = |[expected, now]: &[f64; 2]| expected.max(*now);
         let deviation = |counts: &[f64; 2]| (counts[1] - counts[0]) / larger(counts);
@@ -68,8 +69,8 @@ impl Points {
         self.deviations = self.counts.iter().map(deviation).collect();
     }
 
-    /// Returns the log of the factor between densities of deviations and densities of counts, summed over all leaves.
-    /// With this factor, densities of deviations from different expectations are comparable.
+    /// Returns the log of the factor that converts densities of deviations into densities of counts, summed over all leaves.
+    /// Densities of counts are comparable even if they were computed with different expectations.
     pub(crate) fn log_scale(&self) -> f64 {
         let leaves = self
             .counts

@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use super::cube::{Cuboid, cube};
-use super::evidence::{Cell, Closer, Evidence, Fit};
+use super::evidence::{Cell, Evidence, Fit, Fitter};
 use super::noise::Noise;
 use super::points::{Points, bulk};
 use crate::cause::leaves::{Element, Leaves, Suspect, Suspects};
 
-/// How many combinations of each cuboid are examined leaf by leaf.
+/// How many combinations of each cuboid are examined leaf by leaf, in each round.
 const CANDIDATES: usize = 2;
-/// A cause deviates at least this much, and at least as much as the noise of a single leaf.
+/// The minimum deviation of a cause. A cause must also deviate at least as much as the noise of a single leaf.
 const LEAST_DEVIATION: f64 = 0.05;
 /// The mean deviation of a candidate's leaves must reach this fraction of the minimum deviation. Some leaves may not
 /// follow the cause, so the mean may be lower than the minimum.
 const MEAN: f64 = 0.4;
-/// Before the search decides whether everything has changed, it may find at least this many causes.
+/// Before the search decides whether everything has changed, it looks for at least this many causes.
 const ENOUGH: usize = 16;
 /// If at least this share of all leaves has no cause and does not deviate, not everything has changed.
 const REST: f64 = 0.25;
@@ -33,10 +33,10 @@ pub(crate) fn causes_of_volume(leaves: &Leaves, most: usize, others: usize) -> S
     let mut suspects = if points.len() == 0 || points.ids.is_empty() {
         Suspects::default()
     } else {
-        let still = Search::of(&points);
+        let unmoved = Search::of(&points);
         Suspects {
-            probability: still.noise.of_all(&points),
-            ..suspects_of(&still, most.max(1), others)
+            probability: unmoved.noise.of_all(&points),
+            ..suspects_of(&unmoved, most.max(1), others)
         }
     };
     suspects.is_global = suspects.causes.is_empty();
@@ -44,15 +44,15 @@ pub(crate) fn causes_of_volume(leaves: &Leaves, most: usize, others: usize) -> S
     suspects
 }
 
-fn suspects_of(still: &Search<'_>, most: usize, others: usize) -> Suspects {
-    let points = still.points;
+fn suspects_of(unmoved: &Search<'_>, most: usize, others: usize) -> Suspects {
+    let points = unmoved.points;
     let moved = bulk(points, &vec![true; points.len()]);
-    if libm::fabs(moved) < still.least_bulk() {
-        return still.run(most, others).suspects;
+    if libm::fabs(moved) < unmoved.least_bulk() {
+        return unmoved.run(most, others).suspects;
     }
     // Most leaves deviate. Either causes explain that and enough other leaves don't deviate, or everything has changed.
-    let mut outcome = still.run(most.max(ENOUGH), others);
-    if !still.is_rest_unmoved(&outcome) {
+    let mut outcome = unmoved.run(most.max(ENOUGH), others);
+    if !unmoved.is_rest_unmoved(&outcome) {
         let moved = after_move(points, ratio(moved), most.max(ENOUGH), others);
         if moved.log_likelihood - UNLIKELY > outcome.log_likelihood {
             outcome = moved;
@@ -99,7 +99,7 @@ struct SearchResult {
     suspects: Suspects,
     /// The log likelihood of all current counts, minus the prices of the causes.
     log_likelihood: f64,
-    /// For each leaf, whether it still belongs to no cause.
+    /// For each leaf, whether it belongs to no cause so far.
     free: Vec<bool>,
 }
 
@@ -131,8 +131,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn closer(&self) -> Closer<'_> {
-        Closer {
+    fn fitter(&self) -> Fitter<'_> {
+        Fitter {
             points: self.points,
             noise: &self.noise,
             densities: &self.densities,
@@ -143,7 +143,7 @@ impl<'a> Search<'a> {
         libm::sqrt(self.noise.relative).max(LEAST_DEVIATION)
     }
 
-    /// Returns a minimum: everything may have changed only if the mean deviation of all leaves reaches it.
+    /// Returns the minimum deviation of the bulk of the leaves if everything has changed.
     fn least_bulk(&self) -> f64 {
         0.5 * self.least_deviation()
     }
@@ -155,6 +155,7 @@ impl<'a> Search<'a> {
             && libm::fabs(bulk(self.points, &outcome.free)) < self.least_bulk()
     }
 
+    /// Finds at most `most` causes, best first.
     fn run(&self, most: usize, others: usize) -> SearchResult {
         let evidence = Evidence::new(self.points.len());
         let mut cuboids = cube(self.points, &self.terms);
@@ -183,7 +184,7 @@ impl<'a> Search<'a> {
                 outcome.free[*leaf as usize] = false;
             }
             for cuboid in &mut cuboids {
-                cuboid.take(&taken, self.points, &self.terms);
+                cuboid.remove(&taken, self.points, &self.terms);
             }
         }
         outcome.suspects.keep_others(others);
@@ -206,7 +207,7 @@ impl<'a> Search<'a> {
                 let leaves = cuboid.cells[cell].leaves;
                 let known = fits.get(&(place, cell)).filter(|known| known.0 == leaves);
                 let fit = known.map_or_else(
-                    || self.closer().fit(&self.leaves_of(element, free)),
+                    || self.fitter().fit(&self.leaves_of(element, free)),
                     |known| known.1,
                 );
                 fits.insert((place, cell), (leaves, fit));
@@ -238,11 +239,13 @@ impl<'a> Search<'a> {
         UNLIKELY + which + cuboid.log_cells + two
     }
 
+    /// Returns the combination of a cell.
     fn element(&self, cuboid: &Cuboid, cell: usize) -> Element {
         let leaf = cuboid.firsts[cell] as usize;
         Element::of_leaf(cuboid.attributes, |place| self.points.ids[place][leaf])
     }
 
+    /// Returns the free leaves of a combination.
     fn leaves_of(&self, element: Element, free: &[bool]) -> Vec<u32> {
         let all = self.points.with(element.attributes, &element.values);
         all.filter(|leaf| free[*leaf as usize]).collect()

@@ -1,4 +1,4 @@
-//! Properties that the causes of volumes have for all counts.
+//! Tests of the causes of volumes.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -36,7 +36,7 @@ fn explained(rows: &[Row]) -> Explanation {
     )
 }
 
-/// Returns a pseudorandom number from 0 to 1. The same place always has the same number.
+/// Returns a pseudorandom number from 0 to 1, which depends only on `place`.
 fn drawn(place: u64) -> f64 {
     let mut bits = place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -103,7 +103,7 @@ fn noise_alone_has_no_cause() {
 }
 
 #[test]
-fn what_changes_everywhere_is_global() {
+fn a_change_of_everything_is_global() {
     for factor in [0.3, 0.7, 0.85, 0.95, 1.1, 1.5, 4.0] {
         assert_named(|_| factor, &[]);
     }
@@ -119,7 +119,7 @@ fn a_value_that_falls_or_rises_is_named() {
 }
 
 #[test]
-fn a_value_is_named_also_when_everything_else_changes_a_little() {
+fn a_value_is_named_even_if_everything_else_changes_a_little() {
     for drift in [0.7, 0.9, 1.1, 1.4] {
         let effect = |values: &[u8]| drift * if values[1] == 2 { 0.3 } else { 1.0 };
         assert_named(effect, &["1=002"]);
@@ -127,7 +127,7 @@ fn a_value_is_named_also_when_everything_else_changes_a_little() {
 }
 
 #[test]
-fn two_values_that_go_different_ways_are_both_named() {
+fn two_values_that_change_in_opposite_directions_are_both_named() {
     let effect = |values: &[u8]| match (values[0], values[2]) {
         (1, 5) => 3.0,
         (4, _) => 0.2,
@@ -137,13 +137,13 @@ fn two_values_that_go_different_ways_are_both_named() {
 }
 
 #[test]
-fn most_values_of_an_attribute_are_named_one_by_one() {
+fn several_values_of_an_attribute_are_named_one_by_one() {
     let effect = |values: &[u8]| if values[1] < 3 { 0.3 } else { 1.0 };
     assert_named(effect, &["1=000", "1=001", "1=002"]);
 }
 
 #[test]
-fn events_of_causes_and_unexplained_ones_are_the_change() {
+fn explained_and_unexplained_events_add_up_to_the_change() {
     let explanation = explained(&traffic(3, |values| if values[0] == 3 { 0.1 } else { 1.0 }));
     let sum: i128 = explanation.causes.iter().map(|cause| cause.events).sum();
     assert_eq!(sum + explanation.unexplained, explanation.change);
@@ -151,7 +151,7 @@ fn events_of_causes_and_unexplained_ones_are_the_change() {
 }
 
 #[test]
-fn a_whole_scale_does_not_matter() {
+fn multiplying_all_counts_does_not_change_the_causes() {
     let effect = |values: &[u8]| if values[0] == 3 { 0.3 } else { 1.0 };
     let mut rows = traffic(1, effect);
     for row in &mut rows {
@@ -166,7 +166,7 @@ fn count() -> impl Strategy<Value = u64> {
         2 => Just(0),
         4 => 0_u64..20,
         3 => 0_u64..100_000,
-        // Small enough that the sum over the maximum number of rows is below 2^64.
+        // The sum over the maximum number of rows must be below 2^64.
         1 => 0..u64::MAX / 64,
     ]
 }
