@@ -42,8 +42,8 @@ class TallyfoldError(Exception):
         offset: the offset of the byte at fault from the start of the body.
         retry_after: how many seconds to wait before the next request, if the response contains
             `Retry-After`.
-        excerpt: the beginning of the body with which an API refused a request, as one line of at
-            most 200 characters. The token and the client secret are masked in it; HTML is left out.
+        excerpt: if an API refused a request, the beginning of the response's body, as one line of
+            at most 200 characters. The token and the client secret are masked; HTML is left out.
         argument: the name of the argument at fault.
         partial: if windows of a `collect` are missing, the counts of the others; `None` if no
             window was read. To read only the missing time, collect again with this table as `have`.

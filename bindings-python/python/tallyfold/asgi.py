@@ -81,8 +81,8 @@ _Window = tuple[MetricName, _Query, tuple[str, bool, list[DimensionName] | None]
 """Counts of a window: the metric, its arguments, its key, whether it is settled, and the dimensions
 that the page has requested if its user may see some rows only."""
 Permission = bool | Mapping[DimensionName, str | Iterable[str]]
-"""Whether the request is answered, or the rows that the user may see: for each dimension named, the
-values."""
+"""Whether to answer the request, or which rows the visitor may see: for each named dimension, the
+value or the values."""
 
 LONGEST_BODY = 16 * 1024
 """A request has a few hundred bytes. Of a longer one, as much is read as the core needs to refuse

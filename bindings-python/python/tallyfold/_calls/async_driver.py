@@ -35,7 +35,7 @@ __all__ = ["AsyncAccessToken", "AsyncDriver", "AsyncReader"]
 T = TypeVar("T")
 
 AsyncAccessToken = Callable[[ApiName], tuple[str, int | None] | Awaitable[tuple[str, int | None]]]
-"""`AccessToken`, or its coroutine function."""
+"""An `AccessToken` function, or a coroutine function that does the same."""
 
 
 class AsyncDriver(Facade[AsyncAccessToken, httpx2.AsyncBaseTransport]):

@@ -41,7 +41,8 @@ __all__ = ["AccessToken", "Driver", "Reader"]
 T = TypeVar("T")
 
 AccessToken = Callable[[ApiName], tuple[str, int | None]]
-"""Gives a token for an API and for how many seconds from now it is valid, if that is known."""
+"""A function that gets the name of an API, and returns a token for it and the token's lifetime in
+seconds, or `None` if the lifetime is not known."""
 
 
 class Driver(Facade[AccessToken, httpx2.BaseTransport]):

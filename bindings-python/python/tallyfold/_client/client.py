@@ -195,14 +195,14 @@ class Client(Collecting):
             concurrency: how many windows are read at the same time, each in its own thread.
             group_by: the dimensions to keep; `None` keeps all.
             on_progress: a function, not a coroutine function. It gets a
-                `Progress` in the caller's thread whenever a window has been settled.
+                `Progress` in the caller's thread after each window.
             checkpoint: the path of a directory, which is created if it is missing; an address that
                 fsspec knows, such as `s3://bucket/folder` (`tallyfold[fsspec]`), which is not
                 locked; or an object with `load` and `save`: see `Checkpoint`. The collect
                 stores counts there as it reads them. If the job is killed, the same call with the
                 same checkpoint resumes. You can also use the checkpoint for another range of the
-                same query, such as the last 30 days every night: the collect doesn't read stored
-                windows again. Only one collect at a time may use a checkpoint.
+                same query, such as the last 30 days every night: the collect reads a stored window
+                again only if it is provisional. Only one collect at a time may use a checkpoint.
             drop_old: whether to remove segments of the checkpoint that contain only time before
                 `start`.
             keep: what is kept of the windows: `"windows"`, the default, keeps each window; a step

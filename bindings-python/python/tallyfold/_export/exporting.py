@@ -53,7 +53,7 @@ class WindowsLeftOutWarning(ExportWarning):
 
 
 class LongValueWarning(ExportWarning):
-    """A value is longer than a system that reads the format accepts by default.
+    """A value is longer than the default limit of a system that reads the format.
 
     >>> import warnings
     >>> warnings.simplefilter("error", tallyfold.LongValueWarning)
@@ -61,7 +61,7 @@ class LongValueWarning(ExportWarning):
 
 
 class LabelLimitWarning(ExportWarning):
-    """There are more labels, or longer names of labels, than a reader of the format accepts.
+    """A sample has more labels, or longer label names, than a system that reads the format accepts.
 
     >>> import warnings
     >>> warnings.simplefilter("error", tallyfold.LabelLimitWarning)
@@ -220,8 +220,8 @@ def export(
     label `revision` with its number, and the sum of all revisions of a window is its newest count.
 
     Args:
-        counts: a table, which has samples for the window of each response; a series; or a revision
-            of a `follow`, which has its signed changes.
+        counts: a table, with a sample for each group in each window; a series; or a revision of a
+            `follow`, with its signed changes.
         format: `"openmetrics"`, `"remote-write"` and `"remote-write-2"` (Prometheus), `"otlp"` and
             `"otlp-json"` (OpenTelemetry), `"influx"`, `"dogstatsd"`, `"statsd"`, `"datadog"`,
             `"csv"`, `"ndjson"`; `"parquet"` and `"arrow"` (an Arrow IPC stream), which pyarrow

@@ -245,7 +245,7 @@ class Ledger:
     ) -> "Collector":
         """A collector for a registry of `prometheus_client`, which always has the current totals.
 
-        That package shows counts as 64-bit floats, which Prometheus stores, too: above 2^53 they
+        That package shows counts as 64-bit floats, as Prometheus stores them, so counts above 2^53
         are rounded. The arguments are the same as for `openmetrics`.
 
         Raises:

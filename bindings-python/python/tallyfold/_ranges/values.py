@@ -31,7 +31,7 @@ class Progress:
     under_way: int
     """The number of windows that are being read."""
     window: Window
-    """The window that has just been settled: read, halved, failed or postponed."""
+    """The latest window: it was read, halved or postponed, or it failed."""
     elapsed: float
     """How many seconds ago the collect began."""
     waiting: float | None = None

@@ -29,7 +29,7 @@ class SandboxResponse:
     delay_ms: int
     """Milliseconds to wait before answering."""
     cut_at: int | None
-    """After how many bytes of the body to break the connection; `None` to send it whole."""
+    """After how many bytes of the body to break the connection; `None` to send the whole body."""
 
     def __repr__(self) -> str:
         """Shows no byte of the body, which may hold a token."""
