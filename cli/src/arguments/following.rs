@@ -19,7 +19,7 @@ pub(crate) struct FollowFlags {
     /// The dimensions to count by: any of write_key, event_name, integration, reason
     #[arg(long, value_name = "A,B", default_value = "integration", value_parser = Suggested(dimensions), hide_possible_values = true)]
     pub(crate) by: String,
-    /// The length of a window, aligned to the UTC day: 5m, 15m, 1h
+    /// The length of the windows, which are aligned to the UTC day: 5m, 15m, 1h
     #[arg(long, value_name = "STEP", default_value = "15m", value_parser = Suggested(steps), hide_possible_values = true)]
     pub(crate) window: String,
     /// How far back to begin: 15m, 24h, 7d [default: the current window]

@@ -34,7 +34,7 @@ pub(crate) fn ranges() -> Vec<String> {
     ["15m", "1h", "24h", "7d", "30d"].map(str::to_owned).into()
 }
 
-/// Flags for a query's dimensions.
+/// Flags for a query's dimensions and filters.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Query")]
 pub(crate) struct QueryFlags {
@@ -175,7 +175,7 @@ impl StepFlags {
 }
 
 impl Steps {
-    /// Returns the length of window to read, so that no window crosses the edge of a step. This is the step itself or, for the
+    /// Returns a length for the windows to read, so that no window crosses the edge of a step. This is the step itself or, for the
     /// days of a time zone, the longest suitable length of 1h, 30m, 15m, 5m and 1m.
     pub(crate) fn unit(&self) -> TimeStep {
         let Some((_, midnights)) = &self.days else {
@@ -271,7 +271,7 @@ fn time_zone(name: &str, zones: &TimeZoneDatabase) -> Result<TimeZone> {
 /// Parses the value of `--by`.
 ///
 /// # Errors
-/// `unknown_dimension`.
+/// For an unknown dimension.
 pub(crate) fn dimensions_in(text: &str) -> Result<Vec<Dimension>> {
     let names = text::list(text).into_iter();
     names.map(|name| Ok(Dimension::parse(&name)?)).collect()

@@ -87,7 +87,7 @@ impl Place {
 
 /// Converts bytes to a secret, which must be one line. Removes the trailing newline, which editors and commands add.
 fn of_bytes(bytes: Vec<u8>) -> Result<Secret, &'static str> {
-    // The error contains the bytes of the secret, so a text replaces it.
+    // Don't keep the original error, which contains the bytes of the secret.
     let mut text = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text")?;
     if text.ends_with('\n') {
         text.pop();

@@ -25,7 +25,7 @@ Examples:
   tallyfold audit-logs
       The first page, as the service sends it.
   tallyfold audit-logs --page 2 --per-page 100 > page-2.json
-      Piped, the bytes of the response are unchanged.
+      In a file or a pipe, the bytes of the response are unchanged.
   tallyfold audit-logs --format table
       One line for each value of the page: its JSON path, and the value.
 ";

@@ -84,7 +84,7 @@ pub(crate) struct CheckFlags {
     /// Where to store the state for the next run [default: next to the rules, such as health.state]
     #[arg(long, value_name = "PATH", help_heading = "Rules")]
     state: Option<PathBuf>,
-    /// Where to keep the counts that rules look back on [default: next to the rules, such as health.history]
+    /// Where to store the counts that rules look back on [default: next to the rules, such as health.history]
     #[arg(long, value_name = "FOLDER", help_heading = "Rules")]
     history: Option<PathBuf>,
     /// Checks as if it were this time, UTC: 2026-01-31T03:00:00Z
@@ -703,7 +703,7 @@ impl Job<'_> {
         undone
     }
 
-    /// Opens the state that the last run left, and locks it against other processes.
+    /// Opens the state that the last run stored, and locks it against other processes.
     fn kept(&self, cluster: &Cluster, session: &Session) -> Result<Kept> {
         let file = StateFile::of_cluster(&self.places.state, &self.app.settings, cluster)?;
         let fingerprint = service(cluster)?;

@@ -253,7 +253,7 @@ struct IncidentsDocument<'a> {
 struct IncidentsOf<'a> {
     /// The cluster's name.
     cluster: &'a str,
-    /// Every rule has judged the windows up to this timestamp; `null` if no check has left a state.
+    /// Every rule has judged the windows up to this timestamp; `null` if no check has stored a state.
     #[schemars(with = "Option<String>")]
     judged: Option<Timestamp>,
     /// The incidents that are open, or that ended so recently that they may come back.

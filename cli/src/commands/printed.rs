@@ -121,13 +121,13 @@ pub(crate) struct SchemaFlags {
 /// A document that has a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Document {
-    /// The document of delivery, ingestion, collect and compare.
+    /// The JSON output of delivery, ingestion, collect and compare.
     Counts,
-    /// The document of check.
+    /// The JSON output of check.
     Check,
-    /// The document of doctor.
+    /// The JSON output of doctor.
     Doctor,
-    /// The document of explain.
+    /// The JSON output of explain.
     Explain,
 }
 

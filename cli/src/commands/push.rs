@@ -38,13 +38,13 @@ use follow::Plan;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   tallyfold push --to remote-write http://127.0.0.1:9090/api/v1/write --since 24h
-      The settled windows of the last day, once.
+      Sends the settled windows of the last day once.
   tallyfold push --to otlp https://otlp.example/v1/metrics --header-env authorization=OTLP_TOKEN --follow --state otlp.json
-      Each window when it has ended, and later corrections. When started again, the command resumes where it stopped.
+      Sends each window when it has ended, and later corrections. When started again, the command resumes where it stopped.
   tallyfold push --to otlp http://127.0.0.1:9090/api/v1/otlp/v1/metrics --follow --cumulative --state totals.json
-      Running totals of settled windows, for destinations that refuse deltas, such as Prometheus.
+      Sends running totals of settled windows, for destinations that refuse deltas, such as Prometheus.
   tallyfold push grafana --follow --state /var/lib/tallyfold
-      To the destination in the section [push.grafana] of the configuration.
+      Sends to the destination in the section [push.grafana] of the configuration.
 ";
 
 /// How far back a push without `--follow` reads by default.
@@ -75,8 +75,8 @@ pub(crate) struct PushCommand {
     state: Option<PathBuf>,
     /// Sends running totals of settled windows instead of revisions; they begin at 0 when --state is created
     ///
-    /// Prometheus and many other OTLP destinations accept only totals. Totals may be sent any number of times, so they
-    /// are sent again after a failure.
+    /// Prometheus and many other OTLP destinations accept only totals. Repeated totals do no harm, so the command sends totals
+    /// again after a failure.
     #[arg(
         long,
         requires = "follow",

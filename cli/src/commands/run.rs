@@ -36,7 +36,7 @@ Examples:
   tallyfold run --state /var/lib/tallyfold
       Serves totals, and runs the parts that the section [run] of the configuration names.
   tallyfold run --state /var/lib/tallyfold --by integration,reason --listen 0.0.0.0:9464
-      For other machines, with more dimensions.
+      The same for other machines, by more dimensions.
   curl http://127.0.0.1:9464/-/ready
       Readiness: 200 if windows settle, else 503. /-/healthy shows whether the process answers.
   kill -HUP PID
@@ -430,7 +430,7 @@ const PUSHES: [PushMeter; 5] = [
     (
         Meter::gauge(
             "tallyfold_run_push_healthy",
-            "Whether the push has not failed since the destination accepted a revision: 1 or 0",
+            "1, or 0 after a failure until the destination accepts a revision",
         ),
         |progress, _| i64::from(progress.failures_in_a_row.get() == 0),
     ),
@@ -458,7 +458,7 @@ const PUSHES: [PushMeter; 5] = [
     (
         Meter::seconds(
             "tallyfold_run_push_waiting_seconds",
-            "For how long a revision has waited to be accepted; 0 if none waits",
+            "How long the current revision has waited for the destination to accept it; 0 if none waits",
         ),
         |progress, now_ms| {
             let since = progress.waiting_since.get();
@@ -481,15 +481,15 @@ fn add_push(scrape: &mut Scrape, labels: [(&str, &str); 2], progress: &Progress)
 
 const CHECK_HEALTHY: Meter = Meter::gauge(
     "tallyfold_run_check_healthy",
-    "Whether the last check of each cluster read and judged everything, and each receiver accepted its messages: 1 or 0",
+    "Whether the last check of each cluster read, judged and stored everything, and each receiver accepted its messages: 1 or 0",
 );
 const CHECK_FAILURES: Meter = Meter::counter(
     "tallyfold_run_check_failures",
-    "Checks of a cluster that failed",
+    "Failed checks of all clusters",
 );
 const CHECK_AGE: Meter = Meter::seconds(
     "tallyfold_run_check_age_seconds",
-    "Time since a check last succeeded, of the cluster for which it is longest",
+    "Time since the last successful check, for the cluster where this time is longest",
 );
 const INCIDENTS: Meter = Meter::gauge(
     "tallyfold_run_incidents",

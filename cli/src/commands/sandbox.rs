@@ -42,7 +42,7 @@ Examples:
 const LONGEST_BODY: usize = 1_000_000;
 
 /// Headers that let web apps of any origin call the sandbox. The sandboxes of the packages for Python and JavaScript send the
-/// same.
+/// same headers.
 const CORS: [(&str, &str); 6] = [
     ("access-control-allow-origin", "*"),
     ("access-control-allow-methods", "GET, POST"),
@@ -106,7 +106,7 @@ pub(crate) async fn run(stop: &Stop, flags: &SandboxFlags) -> Result<Exit> {
     let handler = move |request| answer(Rc::clone(&sandbox), clock, request);
     match flags.command.split_first() {
         None => {
-            // The reader of the address may have closed the pipe.
+            // Ignores errors: the reader of the address may have closed the pipe.
             let _ = print_settings(&url, &settings);
             server
                 .serve(handler, async { _ = stop.asked().await })
@@ -185,7 +185,7 @@ async fn until_it_ends(child: &mut Child, stop: &Stop) -> io::Result<Exit> {
     }
 }
 
-/// Sends the signal that belongs to an exit code to a command. In a terminal, the command itself has already received Ctrl-C.
+/// Passes a signal, given by its exit code, on to the command. In a terminal, the command itself has already received Ctrl-C.
 #[cfg(unix)]
 fn pass_on(exit: Exit, child: &Child) {
     use std::io::IsTerminal;
@@ -200,7 +200,7 @@ fn pass_on(exit: Exit, child: &Child) {
     };
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok());
     if let Some(pid) = pid.and_then(Pid::from_raw) {
-        // A command that has just ended needs no signal.
+        // Ignores errors: a command that has just ended needs no signal.
         let _ = kill_process(pid, signal);
     }
 }

@@ -47,7 +47,7 @@ Examples:
       Health check: 200 if windows settle, else 503.
   tallyfold serve --by integration,reason --dashboard grafana > dashboard.json
   tallyfold serve --by integration,reason --rules > tallyfold.rules.yml
-      A Grafana dashboard and Prometheus alerts for these counts.
+      Prints a Grafana dashboard, or alert and recording rules for Prometheus, for these counts.
 ";
 
 /// Flags of the command.

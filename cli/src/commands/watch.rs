@@ -51,7 +51,7 @@ pub(crate) struct WatchFlags {
     /// How far back the view begins: 1h, 3h, 1d
     #[arg(long, value_name = "TIME", default_value = "3h", value_parser = Suggested(ranges), hide_possible_values = true)]
     since: String,
-    /// The length of a window: 5m, 15m, 1h
+    /// The length of the windows: 5m, 15m, 1h
     #[arg(long, value_name = "STEP", default_value = "15m", value_parser = Suggested(steps), hide_possible_values = true)]
     window: String,
     /// The metric to count

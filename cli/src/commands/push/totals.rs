@@ -225,12 +225,11 @@ impl Totals<'_> {
         Ok(())
     }
 
-    /// Stamps the totals with the current time.
+    /// Stamps the totals with the current time, by the clock that is behind: this machine's or the service's. A stamp by a clock
+    /// that is ahead would be in the future once that clock is corrected.
     ///
-    /// If the wall clock is ahead of the service's clock, the stamp is the service's time. Otherwise, the totals would be from
-    /// the future once the wall clock is corrected. If the last stamp is later than the service's time, but the wall clock has
-    /// reached the last stamp, the new stamp follows the last one. Otherwise, the ledger could refuse its own last stamp as a
-    /// time in the future.
+    /// [`Ledger::stamp`] refuses a time that is more than five minutes before the last stamp. So the time is at least the last
+    /// stamp, or this machine's time if that is earlier.
     fn stamp(&self, ledger: &mut Ledger) -> tallyfold::Result<()> {
         let wall_ms = unix_ms();
         let now_ms = self.session.corrected_ms().unwrap_or(wall_ms);

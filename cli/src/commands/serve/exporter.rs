@@ -68,7 +68,7 @@ pub(super) struct Meters {
     unstored: Option<String>,
     /// The error that the state is from the future. Until the clock has reached the time of the state, no window is read.
     ahead: Option<String>,
-    /// By how many milliseconds the wall clock is ahead of the service's.
+    /// How many milliseconds the wall clock is ahead of the service's.
     ahead_ms: i64,
 }
 
