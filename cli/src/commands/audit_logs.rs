@@ -32,8 +32,9 @@ Examples:
 
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
-The service's reference does not describe the fields of an audit log, so tallyfold prints pages as they
-are. For several clusters, the JSON output is one object that maps each cluster's name to its page.";
+The service's reference does not describe the fields of an audit log, so tallyfold prints pages as
+they are. For several clusters, the JSON output is one object that maps each cluster's name to its
+page.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]

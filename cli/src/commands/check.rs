@@ -62,9 +62,9 @@ pub(crate) const ENDING: &str = "\
 The first run reads the history that the rules look back on: ten and a half weeks for the standard
 rules, which may take some minutes. It judges the last day first. Later runs read only what is new.
 If clusters have names, --state and --history are folders with files for each cluster.
-A finding is pending until as many windows are bad as the rule's key `for` requires. It is provisional
-until --settle has passed since the last of these windows ended. Then the command sends an alert. Run
-the command every few minutes.
+A finding is pending until as many windows are bad as the rule's key `for` requires. It is
+provisional until --settle has passed since the last of these windows ended. Then the command sends
+an alert. Run the command every few minutes.
 Exit codes: 0 if no warning or critical finding fires; 1 if one fires (pending, provisional,
 acknowledged and silenced findings do not count); 2 for invalid flags, rules or files; 3 if the
 service refuses the credentials; 4 if the service fails, or if a receiver does not accept a message;

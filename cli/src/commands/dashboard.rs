@@ -61,8 +61,8 @@ Examples:
 
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
-The address contains a token that works once, in the first browser that opens it. After each use,
-the command prints a new address.
+By default, the address contains a token that works once, in the first browser that opens it. After
+each use, the command prints a new address.
 The command stores responses for settled windows in memory, and in the folder --history for its next
 start.
 With --trust-header, everybody who can reach this port can read all counts. Make sure that only the

@@ -35,8 +35,8 @@ Examples:
 pub(crate) const ENDING: &str = "\
 Each check takes at most 10 seconds, or --timeout. Nothing is retried.
 Exit codes: 0 if no check failed, even with warnings; else the code of the first failed check (2
-settings or clock, 3 credentials or tokens, 4 the service or the connection to it, 5 its responses); 6
-if checks failed for some clusters, but not for all.";
+settings or clock, 3 credentials or tokens, 4 the service or the connection to it, 5 its responses);
+6 if checks failed for some clusters, but not for all.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]

@@ -193,7 +193,7 @@ struct Printer<W> {
     format: RevisionFormat,
     /// Whether the output already has a header or rows. If so, the printer writes no header.
     has_begun: bool,
-    /// The file to which stdout is redirected; `None` for a terminal, a pipe or a device.
+    /// The file that stdout is redirected to; `None` for a terminal, a pipe or a device.
     file: Option<File>,
     /// Whether the last line of the file is incomplete, because an earlier process was killed while writing.
     is_torn: bool,
@@ -235,7 +235,7 @@ impl Printer<Box<dyn Write>> {
     }
 }
 
-/// Returns the file to which stdout is redirected; `None` for a terminal, a pipe or a device.
+/// Returns the file that stdout is redirected to; `None` for a terminal, a pipe or a device.
 fn file_of_stdout() -> Option<File> {
     #[cfg(unix)]
     let file = File::from(

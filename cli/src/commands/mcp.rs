@@ -57,8 +57,8 @@ Examples:
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
 The tools are delivery, ingestion, compare, explain, check, incidents, audit_logs and clusters. They
-only read: no tool changes files of other commands or notifies anybody, and no tool accepts an address,
-a path or a secret. The command exits with 0 after the end of stdin or a signal.";
+only read: no tool changes files of other commands or notifies anybody, and no tool accepts an
+address, a path or a secret. The command exits with 0 after the end of stdin or a signal.";
 
 /// Flags of the command. It has only the flags for the service.
 #[derive(Args, Clone, Copy, Debug)]

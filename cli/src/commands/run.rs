@@ -45,11 +45,11 @@ Examples:
 
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
-The folder --state contains the totals (serve), the counts that each destination has not received yet
-(push-NAME), and the state and the history of the rules (check, history). The section [check] can
-name other places for the state and the history. A part that fails, such as a push to a destination
-that is down, does not affect the other parts: run retries it without limit, and /metrics shows the
-failure.";
+The folder --state contains the totals (serve), the counts that each destination has not received
+yet (push-NAME), and the state and the history of the rules (check, history). The section [check]
+can name other places for the state and the history. A part that fails, such as a push to a
+destination that is down, does not affect the other parts: run retries it without limit, and
+/metrics shows the failure.";
 
 /// Flags of the command.
 #[derive(Args, Clone, Debug)]

@@ -31,8 +31,8 @@ Examples:
 /// The text at the end of the help.
 pub(crate) const ENDING: &str = "\
 The message states that it is a test, and has the severity `info`. Without a flag that names a
-receiver, the command sends the message to each receiver of the configuration. The states of check and
-run do not change.
+receiver, the command sends the message to each receiver of the configuration. The states of check
+and run do not change.
 Exit codes: 0 if each receiver accepted its messages; 2 for invalid flags or settings; 4 if a
 receiver did not accept a message.";
 
