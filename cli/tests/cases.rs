@@ -1,20 +1,21 @@
-//! Every command, format and exit code, through the binary: the files in `tests/cases/` hold commands, what they print,
-//! and how they end.
+//! Every command, format and exit code, through the binary. The files in `tests/cases/` contain commands, their output and their
+//! exit codes. `docs/cli/reference.md`, which contains the help of each command, is such a file, too.
 //!
-//! `docs/cli/reference.md` is such a file, too: the help of each command. Each file is run against a sandbox with seed 7 that this test serves; one with a folder `.in` runs in a copy of it. After a change
-//! that is meant, `TRYCMD=overwrite cargo test -p tallyfold-cli --test cases` writes the new outputs; read the difference.
+//! The commands query a sandbox with seed 7 that this test serves. If there is a folder `NAME.in`, the commands of `NAME.md` run in
+//! a copy of it. `TRYCMD=overwrite cargo test -p tallyfold-cli --test cases` writes the outputs that have changed. Check the
+//! difference after that.
 
-#![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// The least number of commands in the files, so that none of them is lost unnoticed.
+/// The minimum number of commands in the files, so that the test notices if it finds too few.
 const CASES: usize = 200;
 
 #[test]
-fn commands_do_what_the_cases_say() {
+fn commands_have_the_output_of_the_cases() {
     let commands: usize = ["tests/cases", "tests/cases/alone"]
         .into_iter()
         .map(commands_in)
@@ -26,7 +27,7 @@ fn commands_do_what_the_cases_say() {
     for (name, value) in &service.settings {
         cases.env(name, value);
     }
-    // Some cases run the command in the sandbox's environment, by its name.
+    // Some cases run `tallyfold` by its name, as the command of a sandbox.
     let folder = Path::new(env!("CARGO_BIN_EXE_tallyfold")).parent().unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
     cases.env("PATH", &path);
@@ -35,14 +36,14 @@ fn commands_do_what_the_cases_say() {
     cases.case("../docs/cli/reference.md");
     cases.run();
 
-    // What the environment says is over the file, so these are run without it.
+    // The sandbox's environment variables would override the configuration files of these cases, so they are not set.
     let alone = trycmd::TestCases::new();
     alone.env("PATH", &path).env("COLUMNS", "100");
     alone.case("tests/cases/alone/*.md");
     alone.run();
 }
 
-/// How many commands the files of a folder have.
+/// The number of commands in the files of a folder.
 fn commands_in(folder: &str) -> usize {
     let files = std::fs::read_dir(folder)
         .unwrap()

@@ -1,4 +1,4 @@
-//! `tallyfold follow` through the binary, over restarts.
+//! `tallyfold follow` through the binary, with restarts.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -15,12 +15,12 @@ use support::{
     Draw, RANGE, SLOW, Service, Sums, WINDOWS, ends, lines, stderr, stdout, terminate, truth,
 };
 
-/// The rows of NDJSON by what names them: start of the window, revision, integration.
+/// The rows of NDJSON by their key: start of the window, revision, integration.
 type Rows = BTreeMap<(String, u64, String), [i128; 3]>;
 
 fn add_rows(rows: &mut Rows, text: &str) -> usize {
     let mut repeated = 0;
-    // Of a process that was killed the last line may be torn.
+    // The last line of a killed process may be incomplete.
     for line in text
         .split_inclusive('\n')
         .filter(|line| line.ends_with('\n'))
@@ -35,7 +35,7 @@ fn add_rows(rows: &mut Rows, text: &str) -> usize {
         let counts =
             ["success", "errors", "filtered"].map(|name| row[name].as_i64().unwrap().into());
         if let Some(before) = rows.insert(key, counts) {
-            // What is written again is the same.
+            // A row that is written again has the same counts.
             assert_eq!(before, counts);
             repeated += 1;
         }
@@ -62,7 +62,7 @@ fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn the_sum_of_all_changes_is_the_truth() {
+fn the_sums_of_all_revisions_equal_the_counts_of_the_service() {
     let service = Service::start();
     let output = service.tallyfold(&arguments(&[])).output().unwrap();
     ends(&output, 0);
@@ -100,7 +100,7 @@ fn the_sum_of_all_changes_is_the_truth() {
 }
 
 #[test]
-fn kills_at_any_moment_lose_nothing() {
+fn kills_at_any_moment_lose_no_revision() {
     let service = Service::with_faults(&[SLOW]);
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state.json");
@@ -115,14 +115,14 @@ fn kills_at_any_moment_lose_nothing() {
             .spawn()
             .unwrap();
         let mut out = child.stdout.take().unwrap();
-        // Some bytes, which may end within a line.
+        // Reads some bytes, which may end within a line.
         let mut text = vec![0; 300 + draw.below(9_000) as usize];
         let length = read_up_to(&mut out, &mut text);
         text.truncate(length);
-        // A moment of its own, so that the kill falls anywhere between two revisions.
+        // Waits for a random time, so that the kill comes anywhere between two revisions.
         thread::sleep(Duration::from_micros(draw.below(12_000)));
         child.kill().unwrap();
-        // What was written before the kill is in the pipe.
+        // The pipe still contains what was written before the kill.
         out.read_to_end(&mut text).unwrap();
         let status = child.wait().unwrap();
         add_rows(&mut rows, std::str::from_utf8(&text).unwrap());
@@ -148,12 +148,12 @@ fn read_up_to(stream: &mut impl Read, buffer: &mut [u8]) -> usize {
 }
 
 #[test]
-fn a_signal_ends_it_well_and_the_next_goes_on() {
+fn after_a_signal_the_next_follow_resumes_without_repetition() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state.json");
     let state = state.to_str().unwrap();
-    // Without an end it would go on for long.
+    // Without --until, the follow would run for a long time.
     let from = [
         "follow",
         "--format",
@@ -181,14 +181,14 @@ fn a_signal_ends_it_well_and_the_next_goes_on() {
         .output()
         .unwrap();
     ends(&output, 0);
-    // A clean stop: nothing is written twice.
+    // After a graceful stop, nothing is written twice.
     assert_eq!(add_rows(&mut rows, &stdout(&output)), 0);
     rows.retain(|(start, ..), _| start.as_str() < support::UNTIL);
     assert_eq!(sums(&rows), truth());
 }
 
 #[test]
-fn a_closed_pipe_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let service = Service::start();
     let mut command = service.tallyfold(&["follow", "--from", support::FROM]);
     let mut child = command
@@ -203,7 +203,7 @@ fn a_closed_pipe_is_no_error() {
 }
 
 #[test]
-fn a_state_that_was_damaged_is_refused() {
+fn a_damaged_state_is_refused() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.json");
@@ -255,11 +255,11 @@ fn the_state_of_another_query_is_refused_with_the_flag_to_pass() {
 }
 
 #[test]
-fn a_state_is_for_one_process() {
+fn only_one_process_at_a_time_uses_a_state() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.json");
-    // It waits for its first window.
+    // This follow waits for its first window.
     let from = [
         "follow",
         "--from",
@@ -289,11 +289,11 @@ fn a_state_is_for_one_process() {
 }
 
 #[test]
-fn a_full_disk_ends_it_and_the_state_stays() {
+fn a_full_disk_ends_the_follow_and_keeps_the_state() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state.json");
-    // The state of windows that are not settled holds their tables.
+    // The state contains the counts of windows that are not settled, so it becomes too large for the disk.
     let all = [
         "follow",
         "--since",
@@ -315,7 +315,7 @@ fn a_full_disk_ends_it_and_the_state_stays() {
 }
 
 #[test]
-fn failures_have_their_codes() {
+fn each_failure_has_its_exit_code() {
     let service = Service::start();
     let mut command = service.tallyfold(&arguments(&[]));
     let output = command
@@ -353,14 +353,14 @@ fn failures_have_their_codes() {
 }
 
 #[test]
-fn a_hangup_of_the_terminal_does_not_end_it() {
+fn a_hangup_of_the_terminal_does_not_end_the_follow() {
     let service = Service::start();
     let from = ["follow", "--format", "ndjson", "--from", support::FROM];
     let mut command = service.tallyfold(&from);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let seen = lines(child.stdout.take().unwrap());
     seen.recv().unwrap();
-    // The lower number is delivered first.
+    // The system delivers the signal with the lower number first.
     let sent = Command::new("kill")
         .args(["-HUP", &child.id().to_string()])
         .status()
@@ -371,7 +371,7 @@ fn a_hangup_of_the_terminal_does_not_end_it() {
 }
 
 #[test]
-fn a_file_that_is_continued_has_whole_records_and_one_header() {
+fn appending_to_a_file_keeps_records_whole_and_adds_no_header() {
     let service = Service::start();
     let header = "window_start,window_end,settled,revision,integration,success,errors,filtered\r\n";
     for (format, before) in [("ndjson", ""), ("csv", header)] {
@@ -391,9 +391,9 @@ fn a_file_that_is_continued_has_whole_records_and_one_header() {
             .output()
             .unwrap();
         ends(&output, 2);
-        // A part of a record is not left behind.
+        // No incomplete record is left in the file.
         assert_eq!(fs::read_to_string(&counts).unwrap(), before);
-        // Nor does the part that a killed process has left become one with the next record.
+        // If a killed process has left an incomplete record, the next record begins on a new line.
         let torn = "2025-03-01T00";
         fs::write(&counts, format!("{before}{torn}")).unwrap();
         let output = service.tallyfold(&all).stdout(append()).output().unwrap();

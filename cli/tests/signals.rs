@@ -1,6 +1,6 @@
-//! Signals that come while the command can't notice them.
+//! Signals to a command that is blocked.
 
-#![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader};
@@ -16,10 +16,10 @@ fn signal(child: &Child, name: &str) {
     assert!(sent.success());
 }
 
-/// Starts a command that waits for a secret: it is blocked, and notices no signal.
+/// Starts a command that waits for a secret, so it is blocked and can't react to signals.
 fn blocked(command: &[&str]) -> Child {
     let mut blocked = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
-    // What the command for the secret says on stderr tells that it runs.
+    // The command that prints the secret first writes a line to stderr, which shows that it has begun.
     let mut child = blocked
         .args(command)
         .args(["--cluster-endpoint", "http://127.0.0.1:1"])
@@ -43,7 +43,7 @@ fn the_second_signal_ends_a_wait_for_a_secret() {
     let state = folder.path().join("state");
     for names in [["-TERM", "-INT"], ["-INT", "-TERM"]] {
         let mut child = blocked(&["serve", "--state", state.to_str().unwrap()]);
-        // Two different ones, because two that are the same may be delivered as one.
+        // The signals differ, because the system may deliver two equal signals as one.
         for name in names {
             signal(&child, name);
         }
@@ -54,7 +54,7 @@ fn the_second_signal_ends_a_wait_for_a_secret() {
 
 /// `timeout` and service managers send one signal.
 #[test]
-fn one_signal_ends_a_blocked_command_that_has_nothing_to_keep() {
+fn one_signal_ends_a_blocked_command_without_a_state() {
     for (name, code) in [("-TERM", 143), ("-INT", 130)] {
         let began = Instant::now();
         let mut child = blocked(&["delivery"]);

@@ -1,11 +1,11 @@
-//! `tallyfold doctor` against the sandbox, and against servers, networks and settings with something wrong.
+//! `tallyfold doctor` with the sandbox, and with servers, networks and settings that have faults.
 
 #![allow(
     missing_docs,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test stops at the first surprise"
+    reason = "a failed test panics"
 )]
 
 mod servers;
@@ -19,7 +19,7 @@ use servers::Sandbox;
 
 const SECRET: &str = "sandbox-secret";
 
-/// The command with the sandbox's settings for an address, and nothing else of this environment.
+/// The command with the sandbox's settings for an address. It inherits no other environment variables.
 fn tallyfold(address: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
     command
@@ -38,7 +38,7 @@ fn tallyfold(address: &str) -> Command {
     command
 }
 
-/// What the doctor has said.
+/// The output of the doctor.
 struct Diagnosis {
     exit: i32,
     json: Value,
@@ -99,7 +99,7 @@ impl Diagnosis {
 }
 
 #[test]
-fn a_service_that_is_well_passes_every_check() {
+fn a_healthy_service_passes_every_check() {
     let sandbox = Sandbox::start(&[]);
     let found = diagnosed(&mut tallyfold(&sandbox.url));
     assert_eq!(
@@ -128,7 +128,7 @@ fn a_service_that_is_well_passes_every_check() {
 }
 
 #[test]
-fn what_is_not_configured_is_skipped() {
+fn checks_of_apis_that_are_not_configured_are_skipped() {
     let sandbox = Sandbox::start(&[]);
     let mut command = tallyfold(&sandbox.url);
     command
@@ -154,7 +154,7 @@ fn what_is_not_configured_is_skipped() {
 }
 
 #[test]
-fn each_fault_of_the_service_is_found_where_it_is() {
+fn each_fault_of_the_service_fails_only_its_check() {
     for (fault, name, code, exit, advice) in [
         (
             r#"{"kind":"status","status":401,"endpoint":"control_token"}"#,
@@ -277,7 +277,7 @@ fn totals_that_differ_are_a_warning() {
 }
 
 #[test]
-fn a_wrong_secret_and_a_wrong_audience_are_told_apart() {
+fn a_wrong_secret_and_a_wrong_audience_get_different_advice() {
     let sandbox = Sandbox::start(&[]);
     let found = diagnosed(tallyfold(&sandbox.url).env("TALLYFOLD_CLIENT_SECRET", "hunter2"));
     assert_eq!(
@@ -300,7 +300,7 @@ fn a_wrong_secret_and_a_wrong_audience_are_told_apart() {
 }
 
 #[test]
-fn settings_that_can_not_be_used_end_the_checks() {
+fn invalid_settings_end_the_checks() {
     let mut command = tallyfold("http://127.0.0.1:1");
     let found = diagnosed(command.env_remove("TALLYFOLD_CLIENT_SECRET"));
     assert_eq!(found.failure(), ("configuration", "missing_argument", 2));
@@ -314,7 +314,7 @@ fn settings_that_can_not_be_used_end_the_checks() {
 }
 
 #[test]
-fn a_person_reads_what_to_do_next() {
+fn the_problem_and_the_advice_follow_a_failed_check() {
     let sandbox =
         Sandbox::start(&[r#"{"kind":"status","status":503,"endpoint":"event_delivery"}"#]);
     let output = tallyfold(&sandbox.url).output().unwrap();

@@ -1,4 +1,4 @@
-//! What answers in the tests: the sandbox, and servers with something wrong.
+//! Servers for the tests: the sandbox, and servers with faults.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener as BoundListener;
@@ -13,12 +13,12 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirec
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-/// A served sandbox, which ends with this value.
+/// A served sandbox. Dropping this value ends it.
 pub(crate) struct Sandbox {
     child: Child,
-    /// It goes on printing.
+    /// Stays open, because the sandbox continues to print.
     _stdout: BufReader<ChildStdout>,
-    /// Its address.
+    /// The address of the sandbox.
     pub(crate) url: String,
 }
 
@@ -60,15 +60,15 @@ impl Drop for Sandbox {
 pub(crate) enum Manner {
     /// Answers every request with these bytes and closes.
     Answer(Vec<u8>),
-    /// Carries the bytes to and from another port of this machine.
+    /// Forwards the bytes to and from another port of this machine.
     Forward(u16),
-    /// Says nothing.
+    /// Accepts the connection, and sends nothing.
     Silence,
-    /// Closes at once.
+    /// Closes the connection at once.
     Hang,
 }
 
-/// An answer with a status line, headers and a body.
+/// A response with a status line, headers and a body.
 pub(crate) fn answer(status: &str, headers: &str, body: &str) -> Manner {
     let length = body.len();
     Manner::Answer(
@@ -133,12 +133,12 @@ async fn attend(mut stream: impl AsyncRead + AsyncWrite + Unpin, manner: Manner)
     }
 }
 
-/// A port on which nothing listens. The system gives it to nobody who wants any free port, as other tests do.
+/// A port on which nothing listens. The system never assigns this low port to a test that requests any free port.
 pub(crate) fn dead_port() -> u16 {
     1
 }
 
-/// An authority of our own.
+/// A certificate authority.
 pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
@@ -146,7 +146,7 @@ impl Authority {
         Self::with(|_| {})
     }
 
-    /// An authority whose certificate is changed by `change`.
+    /// An authority. `change` changes the parameters of its certificate.
     pub(crate) fn with(change: impl FnOnce(&mut CertificateParams)) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         change(&mut params);
@@ -158,12 +158,12 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, key).unwrap())
     }
 
-    /// Its certificate.
+    /// The authority's certificate.
     pub(crate) fn pem(&self) -> String {
         self.0.pem()
     }
 
-    /// A server whose certificate is the authority's own, as `openssl req -x509` makes one.
+    /// A server with a self-signed certificate, as `openssl req -x509` creates it.
     pub(crate) fn own_server(name: &str) -> (Self, Arc<ServerConfig>) {
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -174,7 +174,7 @@ impl Authority {
         (own, config)
     }
 
-    /// A server with a certificate for a name, changed by `change`.
+    /// A server with a certificate for a name. `change` changes the parameters of the certificate.
     pub(crate) fn server(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The way to the service: names, ports, certificates, proxies, clocks, and what else may answer.
+//! `tallyfold doctor` on the network path: names, ports, certificates, proxies, clocks, and servers that aren't the service.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use crate::servers::{Authority, Manner, Sandbox, answer, dead_port, serve};
 use crate::{Diagnosis, diagnosed, tallyfold};
 
 #[test]
-fn a_dead_port_and_an_unknown_name_are_told_apart() {
+fn a_closed_port_and_an_unknown_name_fail_different_checks() {
     let found = diagnosed(&mut tallyfold(&format!("http://127.0.0.1:{}", dead_port())));
     assert_eq!(found.failure(), ("connection", "network_failed", 4));
     assert!(
@@ -29,7 +29,7 @@ fn a_dead_port_and_an_unknown_name_are_told_apart() {
     );
 }
 
-/// The result of a server with a certificate, and whether the doctor trusts our authority.
+/// Diagnoses a server with a certificate of `authority`. `trusts` is whether the doctor trusts the authority.
 fn with_certificate(
     authority: &Authority,
     name: &str,
@@ -48,7 +48,7 @@ fn with_certificate(
 }
 
 #[test]
-fn each_wrong_certificate_is_named() {
+fn each_invalid_certificate_gets_its_own_advice() {
     let authority = Authority::new();
     let found = |name: &str, change: fn(&mut rcgen::CertificateParams), trusts| {
         with_certificate(&authority, name, change, trusts, Manner::Silence)
@@ -83,7 +83,7 @@ fn each_wrong_certificate_is_named() {
     }
 }
 
-/// As curl does with `--cacert`.
+/// curl does the same with `--cacert`.
 #[test]
 fn a_self_signed_certificate_in_the_file_is_trusted_for_its_name() {
     let sandbox = Sandbox::start(&[]);
@@ -105,7 +105,7 @@ fn a_self_signed_certificate_in_the_file_is_trusted_for_its_name() {
         "{}",
         other.text("tls")
     );
-    // Another certificate for the same name.
+    // The file contains another certificate for the same name.
     let (stranger, _) = Authority::own_server("localhost");
     let foreign = found("localhost", Some(&stranger));
     assert_eq!(foreign.failure(), ("tls", "network_failed", 4));
@@ -130,7 +130,7 @@ fn an_authority_that_has_expired_is_refused() {
 }
 
 #[test]
-fn a_service_behind_our_own_authority_is_well() {
+fn a_service_with_a_certificate_of_a_trusted_authority_passes() {
     let sandbox = Sandbox::start(&[]);
     let authority = Authority::new();
     let forward = || Manner::Forward(sandbox.port());
@@ -165,7 +165,7 @@ fn a_service_behind_our_own_authority_is_well() {
 }
 
 #[test]
-fn authorities_of_the_environment_are_named() {
+fn the_check_names_the_authorities_in_the_environment() {
     let sandbox = Sandbox::start(&[]);
     let authority = Authority::new();
     let port = serve(
@@ -182,7 +182,7 @@ fn authorities_of_the_environment_are_named() {
 }
 
 #[test]
-fn a_server_without_tls_is_no_certificate_problem() {
+fn a_server_without_tls_gets_advice_about_the_port() {
     let port = serve(None, answer("200 OK", "", ""));
     let found = diagnosed(&mut tallyfold(&format!("https://localhost:{port}")));
     assert_eq!(found.failure(), ("tls", "network_failed", 4));
@@ -194,14 +194,14 @@ fn a_server_without_tls_is_no_certificate_problem() {
 }
 
 #[test]
-fn a_server_that_hangs_up_is_no_http_server() {
+fn a_server_that_closes_the_connection_fails_the_http_check() {
     let port = serve(None, Manner::Hang);
     let found = diagnosed(&mut tallyfold(&format!("http://127.0.0.1:{port}")));
     assert_eq!(found.failure(), ("http", "network_failed", 4));
 }
 
 #[test]
-fn no_check_hangs() {
+fn every_check_ends_at_its_timeout() {
     let port = serve(None, Manner::Silence);
     let started = Instant::now();
     let mut command = tallyfold(&format!("http://127.0.0.1:{port}"));
@@ -212,7 +212,7 @@ fn no_check_hangs() {
     let fault = r#"{"kind":"delay","milliseconds":600000,"endpoint":"event_delivery","every":1}"#;
     let sandbox = Sandbox::start(&[fault]);
     let mut command = tallyfold(&sandbox.url);
-    // The other requests must come to their end, also on a slow machine.
+    // Even on a slow machine, the other requests must end in this time.
     let found = diagnosed(command.args(["--timeout", "2s"]));
     assert_eq!(found.failure(), ("event_delivery", "timed_out", 4));
     assert_eq!(found.check("audit_logs")["result"], "ok");
@@ -220,7 +220,7 @@ fn no_check_hangs() {
 }
 
 #[test]
-fn a_clock_that_is_off_is_found_by_the_date_of_a_response() {
+fn a_wrong_clock_is_detected_by_the_date_of_a_response() {
     let ago = |seconds| {
         let then = std::time::SystemTime::now() - Duration::from_secs(seconds);
         format!("date: {}\r\n", httpdate::fmt_http_date(then))
@@ -243,15 +243,15 @@ fn a_clock_that_is_off_is_found_by_the_date_of_a_response() {
                 found.text("clock")
             );
         }
-        // A wrong clock keeps no request back.
+        // A wrong clock does not prevent requests.
         assert_eq!(found.check("control_token")["code"], "unexpected_status");
     }
 }
 
 #[test]
-fn a_clock_that_is_off_is_found_by_the_date_of_a_call() {
+fn a_wrong_clock_is_detected_by_the_date_of_a_call() {
     for endpoint in ["control_token", "event_delivery", "audit_logs"] {
-        // Half a minute more, because a Date has whole seconds and the difference is rounded down.
+        // Two hours and half a minute: a Date has whole seconds, and the difference is rounded down.
         let fault = format!(r#"{{"kind":"date","milliseconds":7230000,"endpoint":"{endpoint}"}}"#);
         let sandbox = Sandbox::start(&[&fault]);
         let found = diagnosed(&mut tallyfold(&sandbox.url));
@@ -292,7 +292,7 @@ fn a_login_page_in_place_of_the_service_is_recognized() {
 }
 
 #[test]
-fn a_proxy_that_refuses_is_named_without_its_password() {
+fn a_failing_proxy_is_named_without_its_password() {
     let sandbox = Sandbox::start(&[]);
     let through = |proxy: u16, address: &str| {
         let mut command = tallyfold(address);
@@ -337,13 +337,13 @@ fn a_proxy_that_refuses_is_named_without_its_password() {
             .text("proxy")
             .contains(&format!("http://127.0.0.1:{port}"))
     );
-    // A proxy for plain http answers itself.
+    // For plain http, the response of the proxy is the response to the request.
     let found = through(
         serve(None, answer("407 Proxy Authentication Required", "", "")),
         "http://service.example",
     );
     assert_eq!(found.with("failed"), ["http"]);
-    // No proxy is asked for this machine.
+    // Requests to this machine don't go through a proxy.
     let mut command = tallyfold(&sandbox.url);
     command.env("HTTP_PROXY", format!("http://127.0.0.1:{port}"));
     let found = diagnosed(&mut command);

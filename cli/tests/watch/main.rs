@@ -1,6 +1,6 @@
-//! The live view, in a pseudo-terminal whose screen is read back, against a served sandbox.
+//! The live view of a served sandbox, in a pseudo-terminal whose screen the tests read.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails that way")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed test panics")]
 
 mod terminal;
 
@@ -21,7 +21,7 @@ fn within_a_quarter() {
 }
 
 #[test]
-fn a_screen_is_right_at_each_size_and_the_shell_gets_its_terminal_back() {
+fn the_view_follows_the_size_and_restores_the_terminal() {
     within_a_quarter();
     let service = Service::start(0, &[]);
     let mut watched = Watched::in_shell(&service, &["--since", "3h"], (80, 24));
@@ -80,7 +80,7 @@ fn a_screen_is_right_at_each_size_and_the_shell_gets_its_terminal_back() {
 }
 
 #[test]
-fn keys_move_sort_filter_and_help() {
+fn keys_move_sort_filter_and_show_the_help() {
     let service = Service::start(0, &[]);
     let mut watched = Watched::start(&service, &[], (80, 24));
     watched.wait("the table", is_complete);
@@ -127,7 +127,7 @@ fn keys_move_sort_filter_and_help() {
 }
 
 #[test]
-fn a_service_that_goes_away_is_told_and_found_again() {
+fn an_outage_is_shown_until_the_service_answers_again() {
     let service = Service::start(0, &[]);
     let port = service.port();
     let mut watched = Watched::start(&service, &["--by", "reason"], (100, 24));
@@ -137,7 +137,7 @@ fn a_service_that_goes_away_is_told_and_found_again() {
     let down = watched.wait("the outage", |lines| {
         lines[22].starts_with("! the service does not answer; next try in ")
     });
-    // What was read stays on the screen.
+    // Counts that were read stay on the screen.
     assert!(is_complete(&down), "{down:#?}");
     let _service = Service::start(port, &[]);
     watched.send("r");
@@ -148,7 +148,7 @@ fn a_service_that_goes_away_is_told_and_found_again() {
 }
 
 #[test]
-fn refused_credentials_are_told() {
+fn refused_credentials_are_shown() {
     let mut service = Service::start(0, &[]);
     service
         .settings
@@ -165,7 +165,7 @@ fn refused_credentials_are_told() {
 }
 
 #[test]
-fn signals_give_the_terminal_back() {
+fn signals_restore_the_terminal() {
     let service = Service::start(0, &[]);
     let mut watched = Watched::start(&service, &[], (80, 24));
     watched.wait("the table", is_complete);
@@ -249,7 +249,7 @@ fn once_prints_the_view_as_text() {
 }
 
 #[test]
-fn what_can_not_be_shown_is_refused_with_its_code() {
+fn invalid_arguments_are_refused() {
     let service = Service::start(0, &[]);
     for (arguments, code, told) in [
         (&["watch"][..], 2, "--once"),
@@ -273,7 +273,7 @@ fn what_can_not_be_shown_is_refused_with_its_code() {
 }
 
 #[test]
-fn once_ends_with_the_codes_of_other_commands() {
+fn once_has_the_exit_codes_of_other_commands() {
     let down = Service::start(
         0,
         &[r#"{"kind": "status", "status": 503, "endpoint": "event_delivery", "every": 1}"#],
@@ -309,11 +309,11 @@ fn name(row: &str) -> &str {
 }
 
 #[test]
-fn what_rules_find_is_shown_below_the_table() {
+fn findings_are_shown_below_the_table() {
     let service = Service::start(0, &[]);
     let folder = tempfile::tempdir().unwrap();
     let rules = folder.path().join("health.toml");
-    // In an hour, every integration has more errors than that.
+    // Every integration exceeds this error rate.
     let text = "window = \"15m\"\n[[rule]]\nname = \"any error\"\nkind = \"threshold\"\nmeasure = \"error_rate\"\nabove = \"0.01%\"\nseverity = \"critical\"\n";
     std::fs::write(&rules, text).unwrap();
     let flags = [

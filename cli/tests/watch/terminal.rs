@@ -11,13 +11,13 @@ use vt100::Parser;
 
 const TALLYFOLD: &str = env!("CARGO_BIN_EXE_tallyfold");
 
-/// How long a screen is waited for; it takes far less on an idle machine.
+/// The maximum wait for a screen. On an idle machine, a screen takes far less time.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A served sandbox.
 pub(crate) struct Service {
     process: Child,
-    /// The environment of its clients.
+    /// The environment variables for its clients.
     pub(crate) settings: Vec<(String, String)>,
 }
 
@@ -86,7 +86,7 @@ impl Drop for Service {
     }
 }
 
-/// What a terminal has received, and what wakes those who wait for it.
+/// The screen of a terminal, and the notification that it has changed.
 type Received = Arc<(Mutex<Parser>, Condvar)>;
 
 /// A process in a terminal.
@@ -105,7 +105,7 @@ impl Watched {
         Self::spawn(service.command(&arguments), size)
     }
 
-    /// Starts it as a shell does, which writes before and after it.
+    /// Starts the view in a shell that prints a line before it and a line after it.
     pub(crate) fn in_shell(service: &Service, flags: &[&str], size: (u16, u16)) -> Self {
         let script = r#"echo before; "$0" "$@"; echo "after $?""#;
         let mut command = CommandBuilder::new("sh");
@@ -166,7 +166,7 @@ impl Watched {
         look(&mut self.received.0.lock().unwrap())
     }
 
-    /// Waits until the screen has what is wanted, and gives its lines.
+    /// Waits until `is_there` accepts the lines of the screen, and returns the lines.
     pub(crate) fn wait(&self, what: &str, is_there: impl Fn(&[String]) -> bool) -> Vec<String> {
         self.wait_for(what, |parser| is_there(&lines(parser)));
         self.locked(|parser| lines(parser))
@@ -199,7 +199,7 @@ impl Watched {
         }
     }
 
-    /// Waits until the process has ended, and gives its exit code.
+    /// Waits until the process has ended, and returns its exit code.
     pub(crate) fn ended(&mut self) -> u32 {
         self.process.wait().unwrap().exit_code()
     }
@@ -227,7 +227,7 @@ fn size(cols: u16, rows: u16) -> PtySize {
     }
 }
 
-/// How many bytes at the end belong to a frame that has not come as a whole; terminals show it only then.
+/// The number of bytes at the end that belong to an incomplete frame. Terminals show only complete frames.
 fn unfinished(bytes: &[u8]) -> usize {
     let last = |mark: &[u8]| bytes.windows(mark.len()).rposition(|part| part == mark);
     match (last(b"\x1b[?2026h"), last(b"\x1b[?2026l")) {
@@ -236,7 +236,7 @@ fn unfinished(bytes: &[u8]) -> usize {
     }
 }
 
-/// Whether lines are echoed, edited, and so on.
+/// The settings of a terminal, such as whether it echoes input.
 fn settings(terminal: &dyn MasterPty) -> String {
     format!("{:?}", terminal.get_termios().unwrap())
 }
