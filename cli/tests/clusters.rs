@@ -1,6 +1,6 @@
-//! Several clusters in one run, one of which is down.
+//! Commands that query several clusters while one cluster is down.
 
-#![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Two clusters that answer, and between them one at whose port nobody listens.
+/// Two clusters that answer, and between them a cluster that refuses connections.
 struct World {
     folder: TempDir,
     _services: [Service; 2],
@@ -103,7 +103,7 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 #[test]
-fn the_others_are_written_and_what_is_missing_is_said() {
+fn the_other_clusters_are_written_and_the_missing_one_is_reported() {
     let world = World::new();
     for command in ["delivery", "collect", "compare"] {
         let mut arguments = vec![command, "--format", "csv"];
@@ -168,7 +168,7 @@ fn every_format_names_the_clusters() {
 }
 
 #[test]
-fn an_incomplete_result_is_kept_beside_the_file_until_a_complete_one_replaces_it() {
+fn an_incomplete_result_is_written_next_to_the_file_until_a_complete_one() {
     let world = World::new();
     let path = |name: &str| world.folder.path().join(name);
     for command in ["delivery", "audit-logs"] {
@@ -191,7 +191,7 @@ fn an_incomplete_result_is_kept_beside_the_file_until_a_complete_one_replaces_it
 }
 
 #[test]
-fn one_cluster_alone_ends_as_it_ends() {
+fn a_cluster_that_is_not_selected_has_no_influence_on_the_exit_code() {
     let world = World::new();
     assert_eq!(
         world.run(&["delivery", "--cluster", "us"]).status.code(),
@@ -209,7 +209,7 @@ fn one_cluster_alone_ends_as_it_ends() {
 }
 
 #[test]
-fn checkpoints_of_clusters_are_apart() {
+fn each_cluster_has_its_own_checkpoint() {
     let world = World::new();
     let arguments = [
         "collect",
@@ -234,7 +234,7 @@ fn checkpoints_of_clusters_are_apart() {
 }
 
 #[test]
-fn the_doctor_says_which_cluster_is_not_well() {
+fn the_doctor_reports_the_cluster_that_is_down() {
     let world = World::new();
     let mut command = Command::new(env!("CARGO_BIN_EXE_tallyfold"));
     let done = command

@@ -1,6 +1,6 @@
 //! `tallyfold collect` through the binary: what a checkpoint keeps, and when a file is replaced.
 
-#![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
 mod support;
 
@@ -19,7 +19,7 @@ fn collect<'a>(more: &[&'a str]) -> Vec<&'a str> {
     all
 }
 
-/// The bytes of all segments of a checkpoint.
+/// The size of all segments of a checkpoint, in bytes.
 fn size(folder: &Path) -> u64 {
     let files = fs::read_dir(folder).unwrap();
     files
@@ -47,7 +47,7 @@ fn a_checkpoint_keeps_the_steps_that_are_shown() {
     assert_eq!(all, hours);
     assert!(of_hours * 2 < of_all, "{of_hours} {of_all}");
     assert_eq!(run("hours", &["--keep", "1h"]).0, hours);
-    // A checkpoint that holds every window is taken as it is.
+    // A checkpoint with every window can be used, too.
     assert_eq!(run("windows", &[]).0, hours);
 }
 
@@ -99,7 +99,7 @@ fn a_file_is_replaced_only_by_a_whole_result() {
     assert!(!partial.exists());
 }
 
-/// The lines of all files below a folder without their heads, in order, and the names of the days.
+/// The lines of all files below a folder, without headers and in order of the days, and the names of the days.
 fn days(folder: &Path) -> (Vec<String>, Vec<String>) {
     let mut names: Vec<String> = fs::read_dir(folder)
         .unwrap()
@@ -148,7 +148,7 @@ fn a_folder_has_a_file_for_each_whole_day() {
     let dates = ["date=2025-03-02", "date=2025-03-03", "date=2025-03-04"];
     assert_eq!(names, dates);
 
-    // A day that could not be read as a whole keeps its file.
+    // A day that was read only in part keeps its file.
     let earlier = |day: &str| lake.join(day).join("counts.csv");
     for day in dates {
         fs::write(earlier(day), "earlier").unwrap();
@@ -168,14 +168,14 @@ fn a_folder_has_a_file_for_each_whole_day() {
     assert!(stderr(&output).contains(&why), "{}", stderr(&output));
     assert!(!lake.join(kept[0]).join("counts.csv.partial").exists());
 
-    // Files that a killed process has left are removed; a young one may belong to a process that still writes.
+    // Old temporary files of killed processes are removed. A new one may belong to a process that is still writing.
     let [old, young] =
         ["old", "young"].map(|name| lake.join(dates[0]).join(format!(".tallyfold-{name}.tmp")));
     let day_ago = SystemTime::now() - Duration::from_secs(86_400);
     File::create(&old).unwrap().set_modified(day_ago).unwrap();
     File::create(&young).unwrap();
 
-    // Without steps, a row counts a day.
+    // Without steps, a row has the counts of a day.
     let asked = [
         "collect",
         "--from",
@@ -196,7 +196,7 @@ fn a_folder_has_a_file_for_each_whole_day() {
     assert_eq!([old.exists(), young.exists()], [false, true]);
 }
 
-/// A command of the guide's page, without `tallyfold`.
+/// A command of the guide, without `tallyfold`.
 fn of_the_guide(beginning: &str) -> &str {
     let guide = include_str!("../../docs/guides/backfill.md");
     let beginning = format!("```sh\ntallyfold {beginning}");
@@ -212,9 +212,9 @@ fn output_in(folder: &Path, service: &Service, command: &str) -> Output {
     output
 }
 
-/// The guide's command for a year, here for two days, gives the counts that a single query gives.
+/// The guide's command for a year, here for two days, has the same counts as a single query.
 #[test]
-fn the_year_of_the_guide_is_a_folder_of_days() {
+fn the_guides_command_for_a_year_writes_a_folder_of_days() {
     let command = of_the_guide("collect --from").replace("2026-01-01", "2025-01-03");
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
@@ -249,7 +249,7 @@ fn the_year_of_the_guide_is_a_folder_of_days() {
 
 /// The guide's command for each night continues the folder of the year, prints nothing, and replaces the last three days.
 #[test]
-fn the_nights_of_the_guide_continue_its_year() {
+fn the_guides_command_for_each_night_continues_the_folder() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let run = |command: &str| {

@@ -1,4 +1,4 @@
-//! `tallyfold dashboard` through the binary, over loopback: who gets in, what the page gets, and what is kept.
+//! `tallyfold dashboard` through the binary, over loopback: who has access, what the page receives, and what is stored.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,7 +26,7 @@ use tempfile::TempDir;
 const RANGE: &str = "/v1.1/analytics/event_delivery/windows?start=2025-03-01T00%3A00%3A00Z&end=2025-03-01T06%3A00%3A00Z\
      &window=15m&dimensions=integration%2Creason";
 
-/// A folder with a page, and in it the folder in which the command runs.
+/// A folder that contains a page, and the folder `run` for the command.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("page");
@@ -40,7 +40,7 @@ fn folder() -> TempDir {
     folder
 }
 
-/// What is answered.
+/// A response.
 struct Answer {
     status: u16,
     headers: BTreeMap<String, String>,
@@ -53,7 +53,7 @@ impl Answer {
     }
 }
 
-/// Sends a request as it is. Without HTTP/1.1, the answer ends with the connection.
+/// Sends a request with HTTP/1.0, so that the response ends with the connection.
 fn ask(url: &str, line: &str, headers: &[(&str, &str)], body: &str) -> Answer {
     let host = url.strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
@@ -90,7 +90,7 @@ struct Dashboard {
     process: Child,
     /// The address without a path.
     url: String,
-    /// What the path of the printed address is.
+    /// The path of the printed address.
     path: String,
     printed: Receiver<String>,
 }
@@ -128,7 +128,7 @@ impl Dashboard {
         ask(&self.url, &format!("GET {path}"), headers, "")
     }
 
-    /// Opens the printed address; the cookie.
+    /// Opens the printed address, and returns the cookie.
     fn open(&self) -> String {
         let welcome = self.get(&self.path, &[]);
         assert_eq!(welcome.status, 303);
@@ -145,7 +145,7 @@ impl Drop for Dashboard {
 }
 
 #[test]
-fn the_printed_address_lets_one_browser_in() {
+fn the_printed_address_admits_one_browser() {
     let (service, folder) = (Service::start(), folder());
     let mut dashboard = Dashboard::of(&service, folder.path());
     assert!(dashboard.url.starts_with("http://127.0.0.1:"));
@@ -170,7 +170,7 @@ fn the_printed_address_lets_one_browser_in() {
         "{whole}"
     );
     let cookie = whole.split(';').next().unwrap().to_owned();
-    // It works once, and the next one is printed.
+    // The address works once, and the dashboard prints the next one.
     assert_eq!(dashboard.get(&dashboard.path, &[]).status, 401);
     assert_eq!(
         dashboard
@@ -260,7 +260,7 @@ fn requests_of_other_sites_are_refused() {
         let posted = ask(&dashboard.url, path, &all, body);
         assert_eq!(posted.status, status, "{headers:?}");
     }
-    // A link on another page may be followed, but its script can't read a file of the page.
+    // A user may follow a link from another site, but a script of that site can't read files of the page.
     let link = [
         own,
         ("sec-fetch-site", "cross-site"),
@@ -275,7 +275,7 @@ fn requests_of_other_sites_are_refused() {
     assert_eq!(dashboard.get("/dashboard-1A2B.js", &script).status, 403);
 }
 
-/// The sums of a range's lines, by integration and reason: success, errors, filtered.
+/// The sums of the lines of a range, by integration and reason: success, errors, filtered.
 fn sums(text: &str) -> BTreeMap<(String, String), [u128; 3]> {
     let mut lines = text
         .lines()
@@ -302,7 +302,7 @@ fn sums(text: &str) -> BTreeMap<(String, String), [u128; 3]> {
 }
 
 #[test]
-fn a_range_has_the_numbers_of_the_command_digit_for_digit() {
+fn a_range_has_exactly_the_counts_of_the_command() {
     let (service, folder) = (Service::start(), folder());
     let dashboard = Dashboard::of(&service, folder.path());
     let cookie = dashboard.open();
@@ -329,7 +329,7 @@ fn a_range_has_the_numbers_of_the_command_digit_for_digit() {
     let rows = rows_of(&document);
     assert!(rows.len() > 40, "{}", rows.len());
     assert_eq!(sums, rows);
-    // The browser's copy is still right.
+    // The browser's copy is still valid.
     let etag = range.headers["etag"].clone();
     let known = [("cookie", &*cookie), ("if-none-match", &etag)];
     let again = dashboard.get(&format!("/c/default{RANGE}"), &known);
@@ -366,7 +366,7 @@ fn rows_of(document: &Value) -> BTreeMap<(String, String), [u128; 3]> {
 }
 
 #[test]
-fn kept_answers_survive_a_restart() {
+fn stored_responses_survive_a_restart() {
     let (service, folder) = (Service::start(), folder());
     let path = format!("/c/default{RANGE}");
     let dashboard = Dashboard::of(&service, folder.path());
@@ -374,7 +374,7 @@ fn kept_answers_survive_a_restart() {
         .get(&path, &[("cookie", &dashboard.open())])
         .text();
     let kept = folder.path().join("run/health.history/default/pages");
-    // A file that is being written already has its name, so this waits until each can be read to its end.
+    // A file gets its name before it is complete, so this waits until each file can be read to its end.
     let is_whole = |file: PathBuf| {
         let mut decoder = flate2::read::GzDecoder::new(fs::File::open(file).unwrap());
         std::io::copy(&mut decoder, &mut std::io::sink()).is_ok()
@@ -456,7 +456,7 @@ fn refused_credentials_cost_one_token_request_in_ten_seconds() {
 }
 
 #[test]
-fn each_cluster_has_a_place_of_its_own() {
+fn each_cluster_has_its_own_path() {
     let (service, folder) = (Service::start(), folder());
     let clusters = [("eu", ""), ("us", "identity = \"another client\"")];
     let run = folder.path().join("run");
@@ -531,8 +531,7 @@ fn other_machines_need_a_password_or_a_proxy() {
             &format!("password={password}"),
         )
     };
-    // Attempts at the same time are checked one after the other, each for a second, and clients that close the connection early
-    // learn nothing sooner.
+    // The dashboard checks simultaneous attempts one after the other, and each check takes a second.
     let begun = Instant::now();
     thread::scope(|scope| {
         for _ in 0..2 {
@@ -561,7 +560,7 @@ fn other_machines_need_a_password_or_a_proxy() {
         "password=correct+horse",
     );
     assert_eq!(foreign.status, 403);
-    // While 20 attempts wait, no other is checked.
+    // While 20 attempts wait, the dashboard checks no others.
     let host = dashboard
         .url
         .trim_start_matches("http://")
@@ -580,7 +579,7 @@ fn other_machines_need_a_password_or_a_proxy() {
         drop(waiting);
         busy
     };
-    // On a slow machine, a place may become free before this attempt comes.
+    // On a slow machine, one of them may end before this attempt arrives, so this tries several times.
     let mut answers = (0..5).map(|_| full());
     let busy = answers.find(|answer| answer.status != 303).unwrap();
     assert_eq!(busy.status, 503);
@@ -638,7 +637,7 @@ fn private(path: &Path) {
 }
 
 #[test]
-fn a_build_without_the_page_says_how_to_get_it() {
+fn a_build_without_the_page_is_an_error() {
     let (service, folder) = (Service::start(), folder());
     fs::remove_file(folder.path().join("page/index.html")).unwrap();
     let mut command = service.tallyfold(&["dashboard", "--listen", "127.0.0.1:0"]);

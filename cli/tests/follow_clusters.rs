@@ -1,4 +1,4 @@
-//! What goes on for long with several clusters: their labels, and the failure of one of them.
+//! Long-running commands with several clusters: their labels, and the failure of one cluster.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -45,7 +45,7 @@ fn rows_of_all_clusters_have_the_same_columns() {
 }
 
 #[test]
-fn no_label_takes_the_place_of_the_cluster() {
+fn a_label_named_cluster_is_refused() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let follow = ["follow", "--format", "csv"];
@@ -72,7 +72,7 @@ fn no_label_takes_the_place_of_the_cluster() {
 }
 
 #[test]
-fn the_failure_of_a_cluster_is_told_while_others_go_on() {
+fn the_failure_of_a_cluster_is_reported_while_the_others_continue() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let clusters = [("eu", ""), ("ap", "client_id = \"nobody\"")];
@@ -81,7 +81,7 @@ fn the_failure_of_a_cluster_is_told_while_others_go_on() {
     let push = [
         "push", "--to", "influx", &sink.url, "--follow", "--state", "outbox",
     ];
-    // The cluster that answers goes on, as there is no end.
+    // Without --until, the cluster that answers is followed until the signal.
     let range = ["--since", "1h"];
     for command in [&follow[..], &push] {
         let all = [command, &range].concat();

@@ -1,11 +1,11 @@
-//! `tallyfold mcp` through the binary: the protocol, what an agent can't reach, and ten questions of an engineer on call, whose
-//! answers are those of the commands.
+//! `tallyfold mcp` through the binary: the protocol, the limits of what an agent can do, and ten questions of an on-call engineer.
+//! The tools must give the same answers as the commands.
 
 #![allow(
     missing_docs,
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test stops at the first surprise"
+    reason = "a failed test panics"
 )]
 
 mod support;
@@ -33,7 +33,7 @@ above = "10%"
 severity = "critical"
 "#;
 
-/// A range around the incident, while it lasts, and when it is over.
+/// A range around the incident, a time during it, and a time after it.
 const NIGHT: [(&str, &str); 2] = [
     ("from", "2026-11-22T20:00:00Z"),
     ("to", "2026-11-22T22:00:00Z"),
@@ -97,7 +97,7 @@ impl Assistant {
         answer
     }
 
-    /// The result of a tool, which has the shape that its schema promises.
+    /// Calls a tool, and returns its result. Checks that the result fits the tool's schema.
     fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         let found = &answer["result"]["structuredContent"];
@@ -109,7 +109,7 @@ impl Assistant {
         found.clone()
     }
 
-    /// The error of a tool: its code, what it says, and the argument.
+    /// Calls a tool that fails, and returns the error's code, message and argument.
     fn refused(&mut self, tool: &str, arguments: Value) -> (String, String, Value) {
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         assert_eq!(answer["result"]["isError"], true, "{answer}");
@@ -119,7 +119,7 @@ impl Assistant {
         (text("code"), text("message"), error["argument"].clone())
     }
 
-    /// The exit code after the end of stdin.
+    /// Closes stdin, and returns the exit code.
     fn end(mut self) -> Option<i32> {
         drop(self.stdin.take());
         self.process.wait().unwrap().code()
@@ -127,7 +127,7 @@ impl Assistant {
 }
 
 #[test]
-fn the_list_of_tools_describes_arguments_and_has_only_the_structure_of_results() {
+fn tools_describe_their_arguments_and_only_the_structure_of_their_results() {
     let (service, folder) = world();
     let assistant = Assistant::start(&mut command(&service, &folder, &["mcp"]));
     let tools = assistant.tools.as_array().unwrap();
@@ -138,7 +138,7 @@ fn the_list_of_tools_describes_arguments_and_has_only_the_structure_of_results()
         let result = tool["outputSchema"].to_string();
         assert!(!result.contains("\"description\":\""), "{}", tool["name"]);
     }
-    // An agent reads all of it.
+    // An agent reads the whole list, so it must be short.
     let bytes = assistant.tools.to_string().len();
     assert!(bytes < 55_000, "{bytes} bytes");
     assert_eq!(assistant.end(), Some(0));
@@ -157,7 +157,7 @@ fn command(service: &Service, folder: &TempDir, arguments: &[&str]) -> Command {
     command
 }
 
-/// The same question to the tool and to the command. The tool's answer is returned; it has all that the command says.
+/// Runs a query with the tool and with the command, checks that both print the same, and returns the result of the tool.
 fn both(
     assistant: &mut Assistant,
     (service, folder): (&Service, &TempDir),
@@ -193,7 +193,7 @@ fn both(
 }
 
 #[test]
-fn ten_questions_of_an_engineer_on_call() {
+fn tools_answer_ten_questions_as_the_commands_do() {
     let (service, folder) = world();
     let mut assistant = Assistant::start(command(&service, &folder, &["mcp"]));
     let at = (&service, &folder);
@@ -216,7 +216,7 @@ fn ten_questions_of_an_engineer_on_call() {
     let sources = both(&mut assistant, at, "delivery", &asked);
     let rows = sources["clusters"][0]["rows"].as_array().unwrap();
     assert!(!rows.is_empty());
-    // 6. How many events were lost? The rows are all of them.
+    // 6. How many events were lost? The rows contain all of them.
     let errors = |rows: &[Value]| {
         let errors = rows.iter().map(|row| row["errors"].as_u64().unwrap());
         errors.sum::<u64>()
@@ -262,13 +262,13 @@ fn ten_questions_of_an_engineer_on_call() {
     let truth: Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!(page["clusters"][0]["page"], truth);
     assert_eq!(assistant.end(), Some(0));
-    // No tool has written a file.
+    // No tool has written a file to the folder.
     let files: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(files.len(), 1, "{files:?}");
 }
 
 #[test]
-fn what_is_left_out_is_counted() {
+fn counts_of_rows_that_are_left_out_are_included() {
     let (service, folder) = world();
     let mut assistant = Assistant::start(command(&service, &folder, &["mcp"]));
     for more in [
@@ -303,7 +303,7 @@ fn what_is_left_out_is_counted() {
 }
 
 #[test]
-fn an_agent_reaches_only_what_reads() {
+fn tools_only_read_and_refuse_arguments_of_the_command() {
     let (service, folder) = world();
     let mut assistant = Assistant::start(command(&service, &folder, &["mcp"]));
     let tools = assistant.tools.as_array().unwrap().clone();
@@ -361,13 +361,13 @@ fn an_agent_reaches_only_what_reads() {
     ] {
         let (code, text, named) = assistant.refused("delivery", arguments.clone());
         assert_eq!(named, argument, "{arguments}: {code}: {text}");
-        // Arguments are not called flags, but what the client has sent stays as it is.
+        // Errors don't mention flags, except in what they quote from the client.
         assert!(!text.replace("'--output=x'", "").contains("--"), "{text}");
     }
     let answer = assistant.ask("tools/call", json!({"name": "push", "arguments": {}}));
     let text = answer["error"]["message"].as_str().unwrap();
     assert!(text.contains("want one of delivery, "), "{text}");
-    // Errors of files don't name them.
+    // Errors about files don't contain their names.
     fs::write(folder.path().join("health.toml"), "nonsense").unwrap();
     let (_, text, _) = assistant.refused("check", json!({}));
     assert!(
@@ -377,7 +377,7 @@ fn an_agent_reaches_only_what_reads() {
 }
 
 #[test]
-fn a_failure_shows_what_was_sent_and_is_short() {
+fn an_error_quotes_the_argument_and_is_short() {
     let (service, folder) = world();
     let mut assistant = Assistant::start(command(&service, &folder, &["mcp"]));
     for (arguments, argument, said) in [
@@ -427,7 +427,7 @@ fn a_failure_shows_what_was_sent_and_is_short() {
 }
 
 #[test]
-fn a_line_that_is_no_json_is_ignored() {
+fn a_line_that_is_not_json_is_ignored() {
     let (service, folder) = world();
     let mut assistant = Assistant::start(command(&service, &folder, &["mcp"]));
     for line in ["{\"jsonrpc\": \"2.0\", \"id\": 7, \"method\"", "hello", ""] {
@@ -438,7 +438,7 @@ fn a_line_that_is_no_json_is_ignored() {
 }
 
 #[test]
-fn what_is_no_request_is_refused_or_ignored() {
+fn messages_that_are_not_requests_are_refused_or_ignored() {
     let (service, folder) = world();
     let mut assistant = Assistant::start(command(&service, &folder, &["mcp"]));
     let line_of = |assistant: &mut Assistant, line: &str| {
@@ -491,7 +491,7 @@ fn requests_of_clients_of_any_version_are_answered() {
     assert_eq!(templates["resourceTemplates"], json!([]), "{templates}");
     let error = assistant.ask("prompts/list", json!({}))["error"].take();
     assert_eq!(error["code"], -32601, "{error}");
-    // Clients of the newest version don't initialize a session: each request says who sends it.
+    // Clients of the newest version don't initialize a session: each request names its client.
     let newest = json!({"_meta": {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
@@ -539,7 +539,7 @@ fn a_session_that_cannot_begin_ends_with_the_reason() {
 }
 
 #[test]
-fn the_copies_of_a_check_are_removed_in_the_end() {
+fn the_temporary_copies_of_a_check_are_removed_at_the_end() {
     let (service, folder) = world();
     let own = tempfile::tempdir().unwrap();
     let mut command = command(&service, &folder, &["mcp"]);
@@ -592,7 +592,7 @@ fn rules_and_the_last_check_are_resources() {
 }
 
 #[test]
-fn calls_at_once_share_one_token() {
+fn concurrent_calls_share_one_token() {
     let (service, folder) = world();
     let mut assistant = Assistant::start({
         let mut command = command(&service, &folder, &["mcp", "-v"]);

@@ -4,7 +4,7 @@
     missing_docs,
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test stops at the first surprise"
+    reason = "a failed test panics"
 )]
 
 use std::fs;
@@ -21,7 +21,7 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// What bash offers for the words of a command line, of which the last one is not complete.
+/// The completions that bash offers for the last word of a command line; `None` without bash.
 fn offered(words: &str) -> Option<Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("tallyfold");
@@ -39,7 +39,7 @@ fn offered(words: &str) -> Option<Vec<String>> {
         .output()
     {
         Ok(output) => Some(text(&output).lines().map(str::to_owned).collect()),
-        // The other tests of completions need no shell.
+        // Other tests of completions need no shell.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => panic!("{error}"),
     }
@@ -109,7 +109,7 @@ fn every_shell_has_completions() {
 }
 
 #[test]
-fn every_command_has_a_manual_page_that_the_formatter_takes() {
+fn every_command_has_a_manual_page_that_the_formatter_accepts() {
     let folder = tempfile::tempdir().unwrap();
     let into = folder.path().join("share/man1");
     text(&tallyfold(&["man", into.to_str().unwrap()]));
@@ -144,7 +144,7 @@ fn every_command_has_a_manual_page_that_the_formatter_takes() {
     );
 }
 
-/// Formats a page, if there is a formatter; it may not warn.
+/// Formats a page, if there is a formatter, and checks that it prints no warnings.
 fn formatted(path: &std::path::Path) {
     let mut groff = Command::new("groff");
     groff
@@ -166,7 +166,7 @@ fn formatted(path: &std::path::Path) {
 }
 
 #[test]
-fn a_folder_for_pages_that_is_a_file_is_refused() {
+fn a_file_in_place_of_the_folder_for_pages_is_refused() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let refused = tallyfold(&["man", file.path().to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(2));
@@ -187,7 +187,7 @@ fn audit_logs(sandbox: &[&str], arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn a_page_of_audit_logs_is_printed_as_it_came() {
+fn a_page_of_audit_logs_is_printed_unchanged() {
     let body = r#" {"n": 12345678901234567890123.10,  "ids":[1 , 2]}"#;
     let fault =
         serde_json::json!({"kind": "body", "body": body, "endpoint": "audit_logs"}).to_string();
@@ -201,7 +201,7 @@ fn a_page_of_audit_logs_is_printed_as_it_came() {
 }
 
 #[test]
-fn page_and_size_are_asked_for() {
+fn the_page_and_its_size_are_requested() {
     let output = audit_logs(&[], &["--page", "2", "--per-page", "3"]);
     let page: serde_json::Value = serde_json::from_str(&text(&output)).unwrap();
     assert_eq!((&page["page"], &page["perPage"]), (&2.into(), &3.into()));
@@ -211,7 +211,7 @@ fn page_and_size_are_asked_for() {
 }
 
 #[test]
-fn audit_logs_go_into_a_file_whole_or_not_at_all() {
+fn only_a_whole_page_of_audit_logs_replaces_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("page.json");
     fs::write(&path, "before").unwrap();

@@ -1,8 +1,7 @@
-//! What the working folder and the environment may not do: name the service, the secret, or a proxy on the way to this
-//! machine.
+//! An untrusted working folder can't set the service or its secret, and the environment can't set a proxy for this machine.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test says so when it fails")]
+#![allow(clippy::unwrap_used, reason = "a failed test panics")]
 
 mod support;
 
@@ -14,7 +13,7 @@ use std::process::{Command, Output};
 use support::{Reply, Service, Sink, ends, stderr, stdout};
 use tempfile::TempDir;
 
-/// A working folder and the home of a user.
+/// A service, a working folder, and the home of a user.
 struct World {
     service: Service,
     folder: TempDir,
@@ -70,7 +69,7 @@ fn refused(output: &Output, why: &str) {
 }
 
 #[test]
-fn a_file_of_the_working_folder_is_used_only_once_it_is_trusted() {
+fn a_configuration_in_the_working_folder_must_be_trusted_before_it_is_used() {
     let world = World::new();
     let unknown = world.run(&COUNTS);
     refused(
@@ -101,7 +100,7 @@ fn a_file_of_the_working_folder_is_used_only_once_it_is_trusted() {
         0o700
     );
 
-    // Whoever changes it has to be trusted anew; `run` writes the file again as it was.
+    // A changed file must be trusted again. `run` restores the original file.
     let mut changed = world.command(&COUNTS);
     fs::write(
         world.config(),
@@ -137,7 +136,7 @@ fn a_file_of_the_working_folder_is_used_only_once_it_is_trusted() {
 }
 
 #[test]
-fn trust_does_not_follow_a_link_or_a_copy_to_another_folder() {
+fn trust_does_not_extend_to_a_link_in_another_folder() {
     let world = World::new();
     ends(&world.run(&["trust"]), 0);
     let other = tempfile::tempdir().unwrap();
@@ -150,7 +149,7 @@ fn trust_does_not_follow_a_link_or_a_copy_to_another_folder() {
 }
 
 #[test]
-fn a_file_that_others_can_write_is_refused_whole() {
+fn a_configuration_that_others_can_change_is_refused() {
     let world = World::new();
     ends(&world.run(&["trust"]), 0);
     let mut command = world.command(&COUNTS);
@@ -168,9 +167,9 @@ fn a_file_that_others_can_write_is_refused_whole() {
     ends(&world.run(&COUNTS), 0);
 }
 
-/// Only root can give a file to somebody else.
+/// Only root can change the owner of a file, so the test ends early for other users.
 #[test]
-fn a_file_of_another_user_is_refused_whole() {
+fn a_configuration_of_another_user_is_refused() {
     let world = World::new();
     let mut command = world.command(&COUNTS);
     if std::os::unix::fs::chown(world.config(), Some(12345), None).is_err() {
@@ -181,7 +180,7 @@ fn a_file_of_another_user_is_refused_whole() {
         "tallyfold.toml: the file belongs to another user",
     );
     refused(&world.run(&["trust"]), "the file belongs to another user");
-    // What the user names is the user's decision.
+    // A file that the user names is used anyway.
     ends(
         &world.run(&[&COUNTS[..], &["--config", "tallyfold.toml"]].concat()),
         0,
@@ -189,7 +188,7 @@ fn a_file_of_another_user_is_refused_whole() {
 }
 
 #[test]
-fn the_configuration_of_the_user_needs_no_trust() {
+fn the_configuration_of_the_user_need_not_be_trusted() {
     let world = World::new();
     drop(world.command(&[]));
     let folder = world.home.path().join(".config/tallyfold");
@@ -201,14 +200,14 @@ fn the_configuration_of_the_user_needs_no_trust() {
         fs::remove_file(world.config()).unwrap();
         ends(&command.current_dir(working).output().unwrap(), 0);
     }
-    // The same file is another one for a user whose home is elsewhere.
+    // With another home, the folder is only a working folder.
     let mut command = world.command(&COUNTS);
     command.env("HOME", elsewhere.path()).current_dir(&folder);
     refused(&command.output().unwrap(), "not trusted it yet");
 }
 
 #[test]
-fn nothing_for_this_machine_goes_through_a_proxy() {
+fn requests_to_this_machine_bypass_every_proxy() {
     let world = World::new();
     let proxy = Sink::start(Vec::new(), Reply::Answer(502, "", ""));
     let address = proxy.url.trim_end_matches("/write");
@@ -233,7 +232,7 @@ fn nothing_for_this_machine_goes_through_a_proxy() {
         0,
         "the proxy has seen a token or a secret"
     );
-    // Other hosts are asked through it.
+    // Requests to other hosts go through the proxy.
     let mut command = world.service.tallyfold(&COUNTS);
     command.args([
         "--cluster-endpoint",
@@ -251,7 +250,7 @@ fn append(path: &Path, text: &str) {
     fs::write(path, fs::read_to_string(path).unwrap() + text).unwrap();
 }
 
-/// Reading a pipe that nobody writes to never ends.
+/// Reading from a pipe without a writer would never end.
 #[test]
 fn a_pipe_in_the_working_folder_is_refused() {
     let world = World::new();
@@ -278,7 +277,7 @@ fn a_pipe_in_the_working_folder_is_refused() {
     ends(&refused, 2);
     let wanted = "error: can't read tallyfold.toml: this isn't a regular file\n";
     assert_eq!(stderr(&refused), wanted);
-    // The shell opens a pipe for a file that a command writes.
+    // The pipe of a shell's process substitution is accepted.
     let script = "exec \"$0\" \"$@\" --config <(echo)";
     let all = [
         &["-c", script, env!("CARGO_BIN_EXE_tallyfold")][..],
@@ -289,7 +288,7 @@ fn a_pipe_in_the_working_folder_is_refused() {
 }
 
 #[test]
-fn an_empty_variable_names_no_configuration() {
+fn an_empty_variable_counts_as_unset() {
     let world = World::new();
     let mut counts = world.service.tallyfold(&COUNTS);
     counts

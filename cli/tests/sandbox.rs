@@ -1,4 +1,4 @@
-//! `tallyfold sandbox` through the binary: what it answers pages of browsers, and whose the counts of its commands are.
+//! `tallyfold sandbox` through the binary: requests of web pages, states of other sandboxes, and signals to its command.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use support::{Service, ends, fetch, stderr, stdout, terminate};
 
 #[test]
-fn pages_of_any_origin_may_call_it() {
+fn web_pages_of_any_origin_may_call_the_sandbox() {
     let service = Service::start();
     let path = format!("{}/v1.1/analytics/event_delivery", service.url());
     let asks = "origin: https://app.example\r\naccess-control-request-method: POST\r\n\
@@ -26,7 +26,7 @@ fn pages_of_any_origin_may_call_it() {
     ] {
         assert!(preflight.head.contains(header), "{header} {preflight:?}");
     }
-    // A page must be able to read a refusal, too.
+    // A web page must be able to read a refusal, too.
     let refused = fetch("POST", &path, "origin: https://app.example\r\n").unwrap();
     assert_eq!(refused.status, 401, "{refused:?}");
     for header in [
@@ -37,7 +37,7 @@ fn pages_of_any_origin_may_call_it() {
     }
 }
 
-/// Follows a sandbox until some hour, from where the state says.
+/// Follows a sandbox until this hour, and resumes from the state.
 fn follow(seed: &str, state: &Path, hour: u32) -> Output {
     let program = env!("CARGO_BIN_EXE_tallyfold");
     let until = format!("2026-01-01T{hour:02}:00:00Z");
@@ -50,7 +50,7 @@ fn follow(seed: &str, state: &Path, hour: u32) -> Output {
 }
 
 #[test]
-fn a_state_goes_on_at_another_port_and_not_in_another_sandbox() {
+fn a_state_continues_at_another_port_but_not_with_another_seed() {
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state.json");
     let first = follow("7", &state, 1);
@@ -72,7 +72,8 @@ fn a_state_goes_on_at_another_port_and_not_in_another_sandbox() {
     );
 }
 
-/// Runs a shell's script with a sandbox, and waits for its first line. No terminal sends signals to both.
+/// Runs a shell script as the command of a sandbox, and waits for its first line. There is no terminal that would send signals to
+/// both processes.
 #[cfg(unix)]
 fn shell(script: &str) -> (Child, BufReader<ChildStdout>) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_tallyfold"))
@@ -89,7 +90,7 @@ fn shell(script: &str) -> (Child, BufReader<ChildStdout>) {
 
 #[cfg(unix)]
 #[test]
-fn a_signal_reaches_the_command_which_ends_in_its_own_way() {
+fn a_signal_reaches_the_command_which_decides_the_exit_code() {
     let script = "trap 'echo tidy; exit 9' TERM; echo ready; while :; do sleep 0.05; done";
     let (mut child, mut lines) = shell(script);
     terminate(&child);
@@ -101,7 +102,7 @@ fn a_signal_reaches_the_command_which_ends_in_its_own_way() {
 
 #[cfg(unix)]
 #[test]
-fn the_second_signal_leaves_no_command_behind() {
+fn the_second_signal_ends_the_command() {
     let script = "trap 'echo again' TERM INT; echo ready; while :; do sleep 0.05; done";
     let (mut child, mut lines) = shell(script);
     terminate(&child);
@@ -110,6 +111,6 @@ fn the_second_signal_leaves_no_command_behind() {
     assert_eq!(line, "again\n");
     terminate(&child);
     assert_eq!(child.wait().unwrap().code(), Some(143));
-    // The pipe ends because no process holds it any more.
+    // The pipe ends only when no process holds it.
     lines.read_to_string(&mut line).unwrap();
 }

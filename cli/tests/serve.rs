@@ -18,7 +18,7 @@ use support::{
 
 const STEM: &str = "tallyfold_event_delivery_by_integration";
 
-/// An exporter that is under way.
+/// A running exporter.
 struct Exporter {
     process: Child,
     url: String,
@@ -48,7 +48,7 @@ impl Exporter {
         fetch("GET", &format!("{}{path}", self.url), "").unwrap()
     }
 
-    /// Asks until the answer is as it should be.
+    /// Repeats a request until `is_it` accepts the response.
     fn until(&self, path: &str, is_it: impl Fn(&Fetched) -> bool) -> Fetched {
         let until = Instant::now() + Duration::from_secs(120);
         loop {
@@ -66,7 +66,7 @@ impl Exporter {
         self.until("/metrics", |answer| answer.body.contains(&end))
     }
 
-    /// Kills it, as [`Drop`] does.
+    /// Kills the exporter by dropping it.
     fn kill(self) {}
 
     fn terminate(mut self) -> i32 {
@@ -95,7 +95,7 @@ fn arguments<'a>(state: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     all
 }
 
-/// The totals of a text of either format.
+/// The totals in a scrape of either format.
 fn totals(text: &str) -> Sums {
     let mut sums = Sums::new();
     for line in text.lines().filter(|line| line.starts_with(STEM)) {
@@ -113,7 +113,7 @@ fn totals(text: &str) -> Sums {
 }
 
 #[test]
-fn a_scrape_has_the_truth_and_the_exporter_itself() {
+fn a_scrape_has_exact_totals_and_metrics_about_the_exporter() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let exporter = Exporter::of(&service, &folder.path().join("totals.json"), &[]);
@@ -181,7 +181,7 @@ fn a_scrape_has_the_truth_and_the_exporter_itself() {
 }
 
 #[test]
-fn kills_at_any_moment_never_take_a_counter_back() {
+fn kills_at_any_moment_never_decrease_a_counter() {
     let service = Service::with_faults(&[SLOW]);
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("totals.json");
@@ -221,7 +221,7 @@ fn kills_at_any_moment_never_take_a_counter_back() {
 }
 
 #[test]
-fn a_client_that_is_slow_or_wrong_blocks_nobody() {
+fn slow_and_invalid_clients_do_not_block_others() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let exporter = Exporter::of(&service, &folder.path().join("totals.json"), &[]);
@@ -251,7 +251,8 @@ fn a_client_that_is_slow_or_wrong_blocks_nobody() {
         );
     }
     exporter.complete();
-    // The exporter waits ten seconds for a head, and reading the service may have taken as long.
+    // The exporter waits ten seconds for the head of a request. Reading the service may have taken as long, so the connections
+    // are opened again.
     let mut slow: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(host).unwrap()).collect();
     for stream in &mut slow {
         stream.write_all(b"GET /metr").unwrap();
@@ -269,7 +270,7 @@ fn a_client_that_is_slow_or_wrong_blocks_nobody() {
 }
 
 #[test]
-fn credentials_that_are_refused_are_not_healthy() {
+fn an_exporter_with_refused_credentials_is_unhealthy() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("totals.json");
@@ -289,14 +290,14 @@ fn credentials_that_are_refused_are_not_healthy() {
         "{text}"
     );
     assert_eq!(exporter.terminate(), 0);
-    // With the right ones the same file goes on.
+    // With the right credentials, an exporter continues from the same state.
     let exporter = Exporter::of(&service, &state, &[]);
     assert_eq!(totals(&exporter.complete().body), truth());
     exporter.kill();
 }
 
 #[test]
-fn a_service_that_never_answered_is_not_healthy() {
+fn an_exporter_without_any_response_is_unhealthy() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let mut command = service.tallyfold(&arguments(&folder.path().join("totals.json"), &[]));
@@ -309,7 +310,7 @@ fn a_service_that_never_answered_is_not_healthy() {
 }
 
 #[test]
-fn windows_that_do_not_settle_are_not_healthy() {
+fn an_exporter_whose_windows_do_not_settle_is_unhealthy() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let mut command = service.tallyfold(&arguments(
@@ -332,11 +333,11 @@ fn windows_that_do_not_settle_are_not_healthy() {
 }
 
 #[test]
-fn a_state_that_cannot_be_stored_at_the_start_ends_it() {
+fn a_state_that_cannot_be_stored_at_the_start_ends_the_exporter() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("totals.json");
-    // The folder is where the temporary file of the state would be.
+    // The folder has the name of the state's temporary file.
     fs::create_dir(folder.path().join("totals.json.new")).unwrap();
     let output = service.tallyfold(&arguments(&state, &[])).output().unwrap();
     ends(&output, 2);
@@ -349,7 +350,7 @@ fn a_state_that_cannot_be_stored_at_the_start_ends_it() {
 }
 
 #[test]
-fn a_full_disk_shows_only_what_is_stored() {
+fn on_a_full_disk_only_stored_totals_are_shown() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("totals.json");
@@ -371,7 +372,7 @@ fn a_full_disk_shows_only_what_is_stored() {
             .any(|line| line.contains("can't write"))
     );
     assert_eq!(exporter.terminate(), 0);
-    // With room again it goes on from the beginning.
+    // Once there is space again, an exporter starts from the beginning.
     let exporter = Exporter::of(&service, &state, &more);
     let end = "_settled_until_seconds 1740808800.000";
     exporter.until("/metrics", |answer| answer.body.contains(end));
@@ -379,7 +380,7 @@ fn a_full_disk_shows_only_what_is_stored() {
 }
 
 #[test]
-fn a_file_is_for_one_process_and_not_for_damaged_totals() {
+fn a_state_that_is_in_use_or_damaged_is_refused() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("totals.json");
@@ -407,7 +408,7 @@ fn a_file_is_for_one_process_and_not_for_damaged_totals() {
         );
     }
     fs::write(&state, &whole).unwrap();
-    // Totals by other dimensions would be others.
+    // A state with other dimensions is refused.
     ends(
         &service
             .tallyfold(&arguments(&state, &["--by", "reason"]))
@@ -435,7 +436,7 @@ fn an_exporter_that_is_done_is_healthy() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("totals.json");
-    // Whoever waits for a window is not healthy with this.
+    // With this flag, an exporter that waits for a window is unhealthy.
     let exporter = Exporter::of(&service, &state, &["--stale-after", "0s"]);
     exporter.until("/healthz", |answer| answer.status == 200);
 }
@@ -460,7 +461,7 @@ fn raw(exporter: &Exporter, headers: &str) -> (String, Vec<u8>) {
 }
 
 #[test]
-fn scrapes_are_compressed_for_who_takes_that() {
+fn scrapes_are_compressed_for_clients_that_accept_gzip() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let exporter = Exporter::of(&service, &folder.path().join("totals.json"), &[]);
@@ -483,7 +484,7 @@ fn scrapes_are_compressed_for_who_takes_that() {
 }
 
 #[test]
-fn only_requests_for_the_hosts_that_are_allowed_are_answered() {
+fn only_requests_for_allowed_hosts_are_answered() {
     let service = Service::start();
     let folder = tempfile::tempdir().unwrap();
     let hosts = ["--allow-host", "metrics.example"];

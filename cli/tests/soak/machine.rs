@@ -1,8 +1,8 @@
 //! A machine in virtual time. It runs a program, kills it about every hour and starts it again.
 //!
-//! The program is the command as it was built. `process.c`, which is preloaded, replaces its clocks by the machine's and reports
-//! when the process can only wait. Time then passes up to the end of that wait; each request takes a little time, too. So a run
-//! takes no longer than the computing in it, and the seed decides nearly everything that happens.
+//! The program is the built command. The preloaded library `process.c` replaces its clocks with the machine's clocks, and reports
+//! when the process can only wait. The time then advances to the end of the wait. Each request takes a little virtual time, too.
+//! So a run takes only as long as its computations, and the seed decides nearly everything that happens.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -23,7 +23,7 @@ use tempfile::TempDir;
 use crate::support::read_request;
 use crate::world::{CLUSTERS, HOUR, HOURS, MINUTE, Reaction, SEED, World, name_of, text};
 
-/// By how much the wall clock is wrong when somebody sets it wrong.
+/// The errors of the wall clock after somebody has set it wrong, in milliseconds.
 const JUMPS: [i64; 8] = [
     -26 * HOUR,
     -2 * HOUR,
@@ -35,7 +35,7 @@ const JUMPS: [i64; 8] = [
     50 * HOUR,
 ];
 
-/// What the monotonic clock shows at the start: more than the clock of any real machine.
+/// The time of the monotonic clock at the start. It is later than on any real machine.
 const BOOTED_MS: i64 = 1_000_000_000_000;
 
 const NO_TIME: Timespec = Timespec {
@@ -62,10 +62,10 @@ pub(crate) struct Machine {
     pub(crate) lives: usize,
     /// How often the program was killed before an operation such as a write, and how often while it waited.
     pub(crate) kills: [usize; 2],
-    /// How often it has exited with an error, by exit code.
+    /// How often the program has exited with an error, by exit code.
     pub(crate) failures: BTreeMap<i32, usize>,
     arguments: Vec<String>,
-    /// When the wall clock is set, and how wrong it is from then on.
+    /// The times at which the wall clock is set, and its error from then on.
     jumps: Vec<(i64, i64)>,
     kill_ms: i64,
     visit_ms: i64,
@@ -100,11 +100,11 @@ pub(crate) struct Failed<'a> {
 struct Process {
     child: Child,
     control: UnixStream,
-    /// How many messages it was sent.
+    /// The number of messages that were sent to it.
     sent: i64,
-    /// If it waits, until when.
+    /// The end of its wait, if it waits.
     waits_until_ms: Option<i64>,
-    /// Whether its kill is due: it dies after some more operations.
+    /// Whether it will be killed after some more operations.
     is_doomed: bool,
     has_ended: bool,
 }
@@ -116,12 +116,12 @@ pub(crate) enum Task<'a> {
     /// It runs until it is stopped. The function is called every hour, at each start and before each kill, with what the program
     /// has written to stderr. It returns whether everything is settled.
     Endless(&'a mut dyn FnMut(&World, &str) -> bool),
-    /// It is started every hour, as by cron, and is finished once it has run after all windows are settled.
+    /// It is started every hour, as by cron. It has finished after a run for which all windows were settled.
     Hourly,
 }
 
 impl Machine {
-    /// A machine that runs the command with these arguments, and with a configuration that ends with `more`. In them, `{DATABASE}`
+    /// A machine that runs the command with these arguments, and with a configuration that ends with `more`. In both, `{DATABASE}`
     /// stands for the address of the database, and `{END}` for the time of the last event.
     pub(crate) fn new(seed: u64, arguments: &[&str], more: &str) -> Self {
         let folder = folder();
@@ -239,7 +239,7 @@ impl Machine {
     fn live(&mut self, task: &mut Task<'_>) -> Option<ExitStatus> {
         self.lives += 1;
         let mut process = self.start();
-        // Some processes are killed soon. An hourly one has no later time at which it could be.
+        // Some processes are killed soon after their start. An hourly process is too short for a later kill.
         let (chance, most) = match task {
             Task::Hourly => (2, 250),
             _ => (8, 100),
@@ -257,7 +257,7 @@ impl Machine {
                 self.kills[0] += usize::from(status.signal() == Some(9));
                 return Some(status);
             };
-            // Waits end late, as on a busy computer. Otherwise the signs of life of locks, every 15 seconds, would take most of
+            // Waits end late, as on a busy computer. Otherwise, the leases' signs of life, every 15 seconds, would take most of
             // the run.
             let late_ms = self.world.now_ms + self.world.below(2 * MINUTE);
             let next_ms = waits_until_ms
@@ -287,7 +287,7 @@ impl Machine {
                 process.is_doomed = true;
                 let most = if self.world.below(2) == 0 { 12 } else { 400 };
                 operations = Some(self.world.below(most));
-                // If it doesn't do that many, it is killed while it waits.
+                // A process that does fewer operations is killed at this time, while it waits.
                 self.kill_ms = now_ms + self.world.below(HOUR);
             }
             self.send_time(&mut process, operations);
@@ -304,7 +304,7 @@ impl Machine {
         }
     }
 
-    /// Serves a process until it can only wait. Returns until when, or `None` if it has ended.
+    /// Serves a process until it can only wait. Returns the end of the wait; `None` if the process has ended.
     fn serve_until_it_waits(&mut self, process: &mut Process) -> Option<i64> {
         while !process.has_ended {
             let limit = match process.waits_until_ms {
@@ -343,7 +343,7 @@ impl Machine {
             .env_clear()
             .env("TALLYFOLD_CONFIG", "tallyfold.toml")
             .env("SECRET_OF_THE_TEST", options.client_secret.expose())
-            // Reading the system's certificates would take most of a start, and nothing here uses TLS.
+            // Nothing here uses TLS, and reading the system's certificates would take most of the time of a start.
             .env("SSL_CERT_FILE", "/dev/null")
             .env("LD_PRELOAD", library())
             .env("SOAK_CONTROL", file("control"))
@@ -370,13 +370,13 @@ impl Machine {
         fs::read_to_string(self.folder.path().join("stderr")).unwrap()
     }
 
-    /// How far the wall clock is ahead at some time.
+    /// By how many milliseconds the wall clock is ahead at some time.
     fn wrong_ms(&self, now_ms: i64) -> i64 {
         let mut latest = self.jumps.iter().rev();
         latest.find(|(from_ms, _)| *from_ms <= now_ms).unwrap().1
     }
 
-    /// Sends the time to a process, and after how many operations it is to die.
+    /// Sends the time to a process, and the number of operations before its kill.
     fn send_time(&self, process: &mut Process, operations: Option<i64>) {
         let now_ms = self.world.now_ms;
         let wrong_ms = self.wrong_ms(now_ms);
@@ -438,7 +438,7 @@ impl Machine {
                 unread: Vec::new(),
             });
         }
-        // The response is sent first, so a process that has got this message has the response, too.
+        // The response is sent first, so a process that has received this message has the response, too.
         if let Some(process) = process.filter(|_| is_answered) {
             self.send_time(process, None);
         }
@@ -472,8 +472,8 @@ fn folder() -> TempDir {
 
 impl Service {
     fn new() -> Self {
-        // A socket that doesn't listen keeps its port only if it was bound to it by number. Until then, a connection of another
-        // test may take the port that was free.
+        // A socket that doesn't listen keeps its port only if it was bound to that port by number. Another test may take the
+        // free port before that, so this tries again.
         let by_number = || {
             let any = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = any.local_addr().unwrap();

@@ -1,9 +1,8 @@
-//! Days of five clusters in virtual time, in which everything goes wrong.
+//! Runs each command with five clusters for days of virtual time, while everything goes wrong.
 //!
 //! Events arrive up to three hours late, services are down for hours, connections break, the wall clock jumps, and every program is
-//! killed about every hour, in the middle of whatever it does. In the end, what each of them has delivered is the truth, to the
-//! last digit. `SOAK_HOURS=720` runs a month, `SOAK_SEED` another course of events, and with `SOAK_LOG=1` every
-//! process is logged.
+//! killed about every hour, in the middle of whatever it does. In the end, each program must have delivered exactly the counts of
+//! the clusters. `SOAK_HOURS=720` runs a month, `SOAK_SEED` selects another sequence of events, and `SOAK_LOG=1` logs every process.
 
 // `process.c` replaces functions of glibc.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -27,7 +26,7 @@ use world::{
     CLUSTERS, Counts, HOUR, HOURS, SEED, START, Truth, name_of, number_of, place_of, text,
 };
 
-/// What a program that follows needs: the range, the windows, and where its state is.
+/// The flags of each program that follows: the range and the windows.
 const FOLLOWING: [&str; 10] = [
     "--from", START, "--until", "{END}", "--window", "1h", "--reread", "90m", "--settle", "3h",
 ];
@@ -101,7 +100,7 @@ fn a_push_delivers_running_totals() {
     ];
     let more = ["--every", "1h", "--state", "states"];
     let mut machine = machine(3, &[&push, &more, &FOLLOWING[..]]);
-    // A clock that was ahead leaves no totals of the future.
+    // Totals have the service's time, so only a clock that is behind makes them look as if they were from the future.
     machine.run(Task::Lasting, |failed| {
         is_an_outage(failed) || failed.is_behind && is_from_the_future(failed)
     });
@@ -114,7 +113,7 @@ fn a_push_delivers_running_totals() {
 }
 
 #[test]
-fn a_scrape_never_goes_down() {
+fn the_totals_of_a_scrape_never_decrease() {
     let serve = ["serve", "--listen", "127.0.0.1:0", "--state", "states"];
     let mut machine = machine(4, &[&serve, &FOLLOWING[..]]);
     let mut scraper = Scraper::default();
@@ -129,7 +128,7 @@ fn a_scrape_never_goes_down() {
     report(&machine);
     println!("{} scrapes", scraper.scrapes);
     assert_equal(&scraper.sums(), &truth(&machine));
-    // The next process would begin with the same totals.
+    // The stored totals, with which the next process would begin, are the same.
     let stored = (0..CLUSTERS).flat_map(|cluster| {
         let file = format!("states/{}.json", name_of(cluster));
         let ledger = fs::read(machine.folder.path().join(file)).unwrap();
@@ -145,7 +144,7 @@ fn a_scrape_never_goes_down() {
     assert_equal(&sums(stored), &truth(&machine));
 }
 
-/// A rule that finds much in random counts. Each check reads what it looks at from the service.
+/// The configuration of a run that pushes and checks.
 const RUN: &str = r#"
 [push.database]
 format = "influx"
@@ -160,6 +159,7 @@ push = ["database"]
 check = true
 "#;
 
+/// A rule that often fires for random counts.
 const RULES: &str = r#"
 dimensions = ["integration", "reason"]
 window = "1h"
@@ -183,7 +183,7 @@ fn a_run_scrapes_pushes_and_checks_at_once() {
         let url = lines.find_map(|line| line.strip_prefix("serving "));
         checks += stderr.matches("firing warning: ").count();
         let is_settled = url.is_some_and(|url| scraper.scrape(url));
-        // The push may wait for the database.
+        // The push may still be waiting for the database.
         let expected = world.truth.iter();
         let expected = sums(expected.map(|((of, _, name), counts)| ((*of, name.clone()), *counts)));
         is_settled && sums(pushed(world)) == expected
@@ -197,7 +197,7 @@ fn a_run_scrapes_pushes_and_checks_at_once() {
 }
 
 #[test]
-fn an_hourly_collect_finds_every_event() {
+fn an_hourly_collect_counts_every_event() {
     let collect = [
         "collect",
         "--from",
@@ -222,7 +222,7 @@ fn an_hourly_collect_finds_every_event() {
         // The clock can show a time before the start.
         let has_no_range =
             failed.code == 2 && failed.stderr.contains("--from: want a timestamp before");
-        // With 6, a part of the range could not be read.
+        // The exit code 6 means that a part of the range could not be read.
         failed.code == 6 || has_no_range || is_an_outage(failed)
     });
     report(&machine);
@@ -247,24 +247,24 @@ fn machine(number: i64, arguments: &[&[&str]]) -> Machine {
     configured(number, arguments, "")
 }
 
-/// The same with more lines of configuration.
+/// A machine with more lines of configuration.
 fn configured(number: i64, arguments: &[&[&str]], more: &str) -> Machine {
     println!("SOAK_SEED={}", *SEED);
     let seed = u64::try_from(*SEED * 10 + number).unwrap();
     Machine::new(seed, &arguments.concat(), more)
 }
 
-/// Jobs exit if a service is down for longer than their patience.
+/// Whether a job has exited because a service was down for longer than the job's patience.
 fn is_an_outage(failed: &Failed<'_>) -> bool {
     failed.code == 4
 }
 
-/// After the clock was ahead, a state may be from the future.
+/// Whether a program has refused a state from the future, which it has stored while the clock was ahead.
 fn is_from_the_future(failed: &Failed<'_>) -> bool {
     failed.code == 2 && failed.stderr.contains("from the future")
 }
 
-/// Prints what has happened, which must be enough.
+/// Prints how much has happened, and checks that it was enough.
 fn report(machine: &Machine) {
     let Machine {
         lives,
@@ -286,13 +286,13 @@ fn report(machine: &Machine) {
     );
 }
 
-/// A row of NDJSON: cluster, hour and integration, and the counts.
+/// Reads a row of NDJSON: cluster, hour and integration, and the counts.
 fn read_row(row: &Value) -> ((usize, i64, String), Counts) {
     let text = |name: &str| row[name].as_str().unwrap();
     let ms = |text: &str| Timestamp::parse(text).unwrap().unix_ms();
     let hour = (ms(text("window_start")) - ms(START)) / HOUR;
     let counts = ["success", "errors", "filtered"].map(|name| match &row[name] {
-        // Above 2^53, counts are strings.
+        // Above 2^53 - 1, counts are strings.
         Value::String(digits) => digits.parse().unwrap(),
         number => number.as_i64().unwrap().into(),
     });
@@ -310,7 +310,7 @@ fn add(sum: &mut Counts, counts: Counts) {
     }
 }
 
-/// One of the three counts.
+/// Counts in which only the count at `place` isn't 0.
 fn only(place: usize, count: i128) -> Counts {
     let mut counts = [0; 3];
     counts[place] = count;
@@ -342,7 +342,7 @@ fn truth(machine: &Machine) -> Sums {
     sums(truth.map(|((cluster, _, name), counts)| ((*cluster, name.clone()), *counts)))
 }
 
-/// Names the groups whose counts differ.
+/// Checks that the counts of all groups are equal, and names the groups that differ.
 fn assert_equal<K: Clone + Debug + Ord>(found: &BTreeMap<K, Counts>, truth: &BTreeMap<K, Counts>) {
     let mut groups: Vec<&K> = found.keys().chain(truth.keys()).collect();
     groups.sort();
@@ -364,7 +364,7 @@ fn assert_equal<K: Clone + Debug + Ord>(found: &BTreeMap<K, Counts>, truth: &BTr
 /// Reads totals as Prometheus does.
 #[derive(Default)]
 struct Scraper {
-    /// By cluster, integration and outcome.
+    /// The totals by cluster, integration and outcome.
     totals: BTreeMap<(usize, String, usize), i128>,
     scrapes: usize,
 }

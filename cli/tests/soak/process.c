@@ -1,6 +1,6 @@
 /*
- * Preloaded into the command (LD_PRELOAD). It replaces the process's clocks, waits and random numbers, and can kill the process
- * before an operation that others can see. See machine.rs.
+ * This library is preloaded into the command (LD_PRELOAD). It replaces the process's clocks, waits and random numbers, and can
+ * kill the process before an operation that other processes can see. See machine.rs.
  *
  * The process connects to SOAK_CONTROL. When it can only wait, it sends a struct idle. The test sends a struct given: the time,
  * which may end a wait, and when the process is to be killed.
@@ -29,14 +29,14 @@ struct given {
   int64_t number;
   int64_t monotonic_ns;
   int64_t unix_ns;
-  /* How many operations the process does before it is killed; -1 for as many as before. */
+  /* The number of operations before the process is killed; -1 leaves that number unchanged. */
   int64_t operations;
 };
 
 struct idle {
-  /* Of the newest struct given. */
+  /* The number of the newest struct given. */
   int64_t number;
-  /* Until when the process waits, on the monotonic clock. */
+  /* The end of the process's wait, on the monotonic clock. */
   int64_t deadline_ns;
 };
 
@@ -52,7 +52,7 @@ static void receive(int flags) {
   for (;;) {
     ssize_t size = syscall(SYS_recvfrom, control, &given, sizeof given, flags, NULL, NULL);
     if (size < 0 && errno == EINTR) continue;
-    /* The test has ended, so the process does, too. */
+    /* The test has ended, so the process exits. */
     if (size == 0) _exit(99);
     if (size != sizeof given) return;
     number = given.number;
@@ -79,7 +79,7 @@ static void die(void) {
   for (;;) pause();
 }
 
-/* Whether the process dies instead of the next operation. */
+/* Counts an operation. Returns whether the process dies instead of it. */
 static int is_last(void) { return atomic_fetch_sub(&left, 1) == 0; }
 
 static void operation(void) {
@@ -138,7 +138,7 @@ ssize_t getrandom(void *buffer, size_t size, unsigned flags) {
   return (ssize_t)size;
 }
 
-/* Operations that others can see. */
+/* Operations that other processes can see. */
 
 ssize_t write(int file, const void *bytes, size_t size) {
   if (is_last()) {

@@ -1,4 +1,4 @@
-//! Five clusters in virtual time, the network between them and a program, and a database that the program sends to.
+//! Simulates five clusters in virtual time, the network between them and a program, and a database that gets its pushes.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -13,17 +13,17 @@ use crate::support::{Draw, Received};
 
 pub(crate) const CLUSTERS: usize = 5;
 pub(crate) const START: &str = "2026-03-01T00:00:00Z";
-/// For how long events happen.
+/// The number of hours in which events happen.
 pub(crate) static HOURS: LazyLock<i64> = LazyLock::new(|| setting("SOAK_HOURS", 36));
 pub(crate) static SEED: LazyLock<i64> = LazyLock::new(|| setting("SOAK_SEED", 20_260_301));
 pub(crate) const MINUTE: i64 = 60_000;
 pub(crate) const HOUR: i64 = 60 * MINUTE;
-/// How late an event may come: less than the time after which a window is settled.
+/// The maximum delay of an event. It is less than the settle time of a window.
 const LATEST: i64 = 175 * MINUTE;
 const INTEGRATIONS: [&str; 4] = ["CRM", "email", "push", "warehouse"];
 const OUTCOMES: [Outcome; 3] = [Outcome::Success, Outcome::Errors, Outcome::Filtered];
 
-/// A number that the environment may set.
+/// A number from the environment, or else the usual one.
 fn setting(name: &str, usual: i64) -> i64 {
     std::env::var(name).map_or(usual, |text| text.parse().unwrap())
 }
@@ -43,9 +43,9 @@ pub(crate) struct World {
     /// How many events arrive more than a minute late.
     pub(crate) late: usize,
     sandboxes: Vec<Sandbox>,
-    /// Events that have not arrived yet, with the time when they do and their cluster. The next one is the last.
+    /// The events that have not arrived yet, with their time of arrival and their cluster. The next event is the last element.
     coming: Vec<(i64, usize, SandboxEvent)>,
-    /// The outages of each cluster, and then those of the database.
+    /// The outages of each cluster, followed by the outages of the database.
     outages: Vec<Vec<Outage>>,
     pub(crate) database: Database,
 }
@@ -67,10 +67,10 @@ enum Trouble {
     Hangs,
 }
 
-/// What the program gets for a request.
+/// How a service reacts to a request.
 pub(crate) enum Reaction {
     Answer(Vec<u8>),
-    /// A part of a response, and then the connection is closed.
+    /// It sends a part of a response, and closes the connection.
     Cut(Vec<u8>),
     Silence,
 }
@@ -111,7 +111,7 @@ impl World {
         let integration = INTEGRATIONS[self.draw.below(4) as usize];
         let place = self.draw.below(3) as usize;
         let count = match self.draw.below(100) {
-            // More than a float can count.
+            // A 64-bit float can't represent this number.
             0 => (1 << 53) + 1,
             _ => 1 + self.draw.below(1_000),
         };
@@ -134,7 +134,7 @@ impl World {
             .push((at_ms + late_ms, cluster, event.count(count)));
     }
 
-    /// An outage every day or so, of up to five hours.
+    /// Plans outages of up to five hours, about one a day.
     fn plan_outages(&mut self) -> Vec<Outage> {
         let mut all = Vec::new();
         let mut from_ms = self.below(24 * HOUR);
@@ -157,7 +157,7 @@ impl World {
         unix_ms(self.now_ms)
     }
 
-    /// Lets time pass. Events arrive meanwhile.
+    /// Advances the time, and records the events that arrive meanwhile.
     pub(crate) fn pass(&mut self, ms: i64) {
         self.now_ms += ms;
         let now_ms = self.now_ms;
@@ -179,14 +179,14 @@ impl World {
         self.trouble(place) != Some(Trouble::Refuses)
     }
 
-    /// How a service reacts to a request.
+    /// Passes a request to a service, and returns the reaction.
     pub(crate) fn react(&mut self, place: usize, line: &str, received: &Received) -> Reaction {
         let ms = self.below(2_000);
         self.pass(ms);
         match self.trouble(place) {
             None => {}
             Some(Trouble::Answers) => return Reaction::Answer(self.unavailable()),
-            // The connection is older than the outage.
+            // The connection was opened before the outage.
             Some(Trouble::Refuses) => return Reaction::Cut(Vec::new()),
             Some(Trouble::Hangs) => return Reaction::Silence,
         }
@@ -226,7 +226,7 @@ fn unix_ms(ms: i64) -> i64 {
     Timestamp::parse(START).unwrap().unix_ms() + ms
 }
 
-/// A time since [`START`] as flags and events have it.
+/// Formats a time since [`START`] for flags and events.
 pub(crate) fn text(ms: i64) -> String {
     Timestamp::from_unix_ms(unix_ms(ms)).unwrap().to_string()
 }
@@ -272,7 +272,7 @@ impl Database {
         b"HTTP/1.1 200 -\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}".to_vec()
     }
 
-    /// The start of a series stays the same, and neither its time nor its value goes down.
+    /// Stores totals. Checks that a series keeps its start, and that neither its time nor its value decreases.
     fn take_totals(&mut self, message: &Value) {
         let metrics = &message["resourceMetrics"][0]["scopeMetrics"][0]["metrics"];
         for metric in metrics.as_array().unwrap() {
@@ -307,7 +307,7 @@ impl Database {
     }
 }
 
-/// The place of a metric's outcome in [`Counts`].
+/// The position of a metric's count in [`Counts`].
 pub(crate) fn place_of(metric: &str) -> usize {
     let mut names = ["success", "errors", "filtered"].iter();
     names.position(|name| metric.contains(name)).unwrap()

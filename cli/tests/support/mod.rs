@@ -1,4 +1,4 @@
-//! What the tests of commands that go on for long share: a served sandbox, the truth about its counts, and a receiver.
+//! Helpers for the tests of commands: a served sandbox, its exact counts, and a destination of pushes.
 #![allow(dead_code, reason = "each test uses a part of this")]
 
 pub(crate) mod pushed;
@@ -17,19 +17,19 @@ use tallyfold_sandbox::{Sandbox, SandboxOptions};
 
 const SEED: u64 = 7;
 
-/// The range of all tests: its windows have long been settled.
+/// The range that most tests read. All of its windows are settled.
 pub(crate) const FROM: &str = "2025-03-01T00:00:00Z";
 pub(crate) const UNTIL: &str = "2025-03-01T06:00:00Z";
-/// The windows of 15 minutes in it.
+/// The number of windows of 15 minutes in the range.
 pub(crate) const WINDOWS: usize = 24;
 
-/// The flags that say it.
+/// The flags for the range.
 pub(crate) const RANGE: [&str; 4] = ["--from", FROM, "--until", UNTIL];
 
-/// For each integration its success, errors and filtered.
+/// The counts of each integration: success, errors and filtered.
 pub(crate) type Sums = BTreeMap<String, [i128; 3]>;
 
-/// What the service knows of the whole range, asked for in one request.
+/// The counts of the whole range, read with a single request.
 pub(crate) fn truth() -> Sums {
     let options = SandboxOptions::default().seed(SEED);
     let token = serde_json::json!({
@@ -70,7 +70,7 @@ pub(crate) fn truth() -> Sums {
     sums
 }
 
-/// A fault for tests that kill a process many times before it has read the range: also if they are late themselves.
+/// A fault that delays each response, so that even a slow test can kill a process many times before it has read the range.
 pub(crate) const SLOW: &str =
     r#"{"kind":"delay","milliseconds":10,"endpoint":"event_delivery","every":1}"#;
 
@@ -114,18 +114,19 @@ impl Service {
         }
     }
 
-    /// Its address.
+    /// The address of the sandbox.
     pub(crate) fn url(&self) -> String {
         let is_url = |(name, _): &&(String, String)| name == "TALLYFOLD_CLUSTER_ENDPOINT";
         self.settings.iter().find(is_url).unwrap().1.clone()
     }
 
-    /// The command, which asks this service.
+    /// The command, which queries this sandbox.
     pub(crate) fn tallyfold(&self, arguments: &[&str]) -> Command {
         self.run(env!("CARGO_BIN_EXE_tallyfold"), arguments)
     }
 
-    /// The command in a folder whose configuration has a section for each of these clusters, with what its text says more.
+    /// The command in a folder whose configuration has a section for each of these clusters. The section contains the cluster's
+    /// text.
     pub(crate) fn clusters(
         &self,
         folder: &Path,
@@ -168,7 +169,7 @@ impl Service {
         command
     }
 
-    /// The command, whose files can have no more than two blocks: as on a disk that is full.
+    /// The command with a small limit on the size of its files, as on a full disk.
     pub(crate) fn on_full_disk(&self, arguments: &[&str]) -> Command {
         let script = "ulimit -f 4; exec \"$0\" \"$@\"";
         let mut all = vec!["-c", script, env!("CARGO_BIN_EXE_tallyfold")];
@@ -192,7 +193,7 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// The code that a process has ended with, which must be this one.
+/// Checks the exit code of a process.
 pub(crate) fn ends(output: &Output, code: i32) {
     assert_eq!(output.status.code(), Some(code), "{}", stderr(output));
 }
@@ -209,7 +210,7 @@ pub(crate) fn terminate(child: &Child) {
     );
 }
 
-/// The lines of a stream, as they come.
+/// The lines of a stream, as they arrive.
 pub(crate) fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
     let (send, receive) = channel();
     thread::spawn(move || {
@@ -234,34 +235,34 @@ impl Draw {
     }
 }
 
-/// A request that a receiver got.
+/// A request that a server has received.
 #[derive(Clone, Debug)]
 pub(crate) struct Received {
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Vec<u8>,
 }
 
-/// What a receiver does with a request.
+/// What a destination does with a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
-    /// Answers, with headers and a body.
+    /// Answers with this status, headers and body.
     Answer(u16, &'static str, &'static str),
-    /// Takes the request and closes the connection.
+    /// Reads the request, and closes the connection.
     Break,
-    /// Takes the request and answers only so much later.
+    /// Reads the request, and answers after this time.
     Late(Duration),
 }
 
 pub(crate) const TAKEN: Reply = Reply::Answer(204, "", "");
 
-/// A receiver of pushed messages. Its requests come in the channel together with how they were answered.
+/// A destination of pushed messages. The channel contains each request with its reply.
 pub(crate) struct Sink {
     pub(crate) url: String,
     pub(crate) requests: Receiver<(Received, Reply)>,
 }
 
 impl Sink {
-    /// Answers the first requests as the list says, and all others with `then`.
+    /// Starts a destination. The replies in `first` are for the first requests, and `then` is for all later requests.
     pub(crate) fn start(first: Vec<Reply>, then: Reply) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/write", listener.local_addr().unwrap());
@@ -290,8 +291,8 @@ impl Sink {
     }
 }
 
-/// The next request of a connection: its first line, and the rest. `None` at the end, and for half a request, which a
-/// process leaves that is killed.
+/// Reads the next request of a connection: its first line, and the rest. Returns `None` at the end, and for the incomplete
+/// request of a killed process.
 pub(crate) fn read_request(reader: &mut impl BufRead) -> Option<(String, Received)> {
     let mut first = String::new();
     if reader.read_line(&mut first).ok()? == 0 {
@@ -344,7 +345,7 @@ fn serve(
     }
 }
 
-/// An answer of a server.
+/// A response of a server.
 #[derive(Debug)]
 pub(crate) struct Fetched {
     pub(crate) status: u16,
@@ -352,7 +353,7 @@ pub(crate) struct Fetched {
     pub(crate) body: String,
 }
 
-/// Sends a request to `http://host:port` and reads the answer; `None` if nobody answers.
+/// Sends a request to `http://host:port/path`, and reads the response; returns `None` if there is no response.
 pub(crate) fn fetch(method: &str, url: &str, headers: &str) -> Option<Fetched> {
     let (host, path) = url.strip_prefix("http://")?.split_once('/')?;
     let mut stream = TcpStream::connect(host).ok()?;

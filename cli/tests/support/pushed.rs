@@ -1,4 +1,4 @@
-//! What a receiver of line protocol has got.
+//! Pushes in line protocol, and the sums of what a destination has received.
 
 use std::collections::BTreeMap;
 use std::process::Output;
@@ -7,7 +7,7 @@ use super::{RANGE, Received, Reply, Service, Sums, stdout, truth};
 
 pub(crate) const BUSY: Reply = Reply::Answer(503, "", "busy");
 
-/// The points of line protocol by series and time: a point that comes again replaces itself.
+/// The points of line protocol by series and time. A point that is sent again replaces the earlier one.
 pub(crate) type Points = BTreeMap<(String, String), [i128; 3]>;
 
 pub(crate) fn add_points(points: &mut Points, body: &[u8]) {
